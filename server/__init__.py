@@ -1,0 +1,1 @@
+"""The name server and the broker on one trio event loop."""

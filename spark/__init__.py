@@ -1,0 +1,1 @@
+"""The Spark reader of RocketMQ's store files."""

@@ -1,0 +1,1 @@
+"""construct declarations of every store file."""

@@ -1,0 +1,1 @@
+"""JSON bodies, with fastjson's quirks in one place."""
