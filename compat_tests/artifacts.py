@@ -1,0 +1,268 @@
+"""What the compatibility tests and the benchmark need from outside, fetched once and cached.
+
+Theory: everything comes through a package manager's ordinary client, by name and exact version:
+Apache RocketMQ's jars through Maven, the Go client through the go tool, programs through apt. A
+finished set lies in `<repository>/.cache` under a name that says what it is; it is made beside that
+name and renamed into place, so a set that exists is whole. A lock file keeps two processes (tests
+and benchmark) from making the same set twice.
+
+`python -m compat_tests.artifacts` installs all of it and says where it lies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+CACHE: Final = ROOT / ".cache"
+
+CLIENT_VERSIONS: Final = ("4.9.7", "4.4.0", "5.5.0")
+SERVER_VERSIONS: Final = ("4.9.7", "5.5.0")
+
+GO_MODULE: Final = "github.com/apache/rocketmq-client-go/v2"
+GO_VERSION: Final = "v2.1.0"
+
+# Maven artifact ids of one set; `tools` holds the client too (rocketmq-tools depends on it).
+JAR_SETS: Final[Mapping[str, tuple[str, ...]]] = {
+    "client": ("rocketmq-client",),
+    "tools": ("rocketmq-client", "rocketmq-tools"),
+    "server": ("rocketmq-namesrv", "rocketmq-broker"),
+}
+_COPY_GOAL: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+
+# The program that shows a Debian package is there -> the package.
+PACKAGES: Final[Mapping[str, str]] = {
+    "mvn": "maven",
+    "java": "openjdk-17-jdk-headless",
+    "javac": "openjdk-17-jdk-headless",
+    "go": "golang-go",
+}
+CONTAINER_PACKAGES: Final[Mapping[str, str]] = {
+    "podman": "podman",
+    "buildah": "buildah",
+    "runc": "runc",
+    "debootstrap": "debootstrap",
+}
+
+# Java 17 hides packages that RocketMQ 4.x reaches into; both clients and servers start with these.
+JAVA_FLAGS: Final = (
+    "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",
+    "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
+    "--add-opens=java.base/java.nio=ALL-UNNAMED",
+    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+    "--add-opens=java.base/java.lang=ALL-UNNAMED",
+    "--add-opens=java.base/java.util=ALL-UNNAMED",
+    "-Djava.net.preferIPv4Stack=true",
+    "-Dfile.encoding=UTF-8",
+)
+
+
+class ArtifactError(Exception):
+    """Something the tests need can't be had; the text is one line for a person."""
+
+
+def run(command: Sequence[str | Path], *, cwd: Path | None = None, env: Mapping[str, str] | None = None,
+        timeout: float = 900) -> str:
+    """Run `command` to its end and return what it printed on stdout.
+
+    Raises ArtifactError with the command's last line of output when it fails or takes longer than `timeout` seconds.
+    """
+    name = Path(command[0]).name
+    try:
+        done = subprocess.run([str(part) for part in command], cwd=cwd, env=env, timeout=timeout, check=False,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+    except FileNotFoundError as error:
+        raise ArtifactError(f"{name}: no such program on this machine") from error
+    except subprocess.TimeoutExpired as error:
+        raise ArtifactError(f"{name}: not done after {timeout:.0f} s") from error
+    if done.returncode != 0:
+        raise ArtifactError(f"{name} failed ({done.returncode}): {_reason(done.stdout + done.stderr)}")
+    return done.stdout
+
+
+def _reason(output: str) -> str:
+    """The line of `output` that says most: the first with an error mark, else the last."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    marked = (line for line in lines if "ERROR" in line or "E: " in line or "error:" in line.lower())
+    return next(marked, lines[-1] if lines else "it printed nothing")
+
+
+def ensure_programs(wanted: Mapping[str, str]) -> None:
+    """Install with apt-get the Debian packages of those programs in `wanted` (program -> package) that are missing.
+
+    Raises ArtifactError naming the missing programs where that is not possible.
+    """
+    missing = {program: package for program, package in wanted.items() if not _found(program)}
+    if not missing:
+        return
+    need = ", ".join(sorted(missing))
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        packages = " ".join(sorted(set(missing.values())))
+        raise ArtifactError(f"missing on this machine: {need} (as root: apt-get install {packages})")
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    run(["apt-get", "update", "-q"], env=env)
+    install = ["apt-get", "install", "-q", "-y", "--no-install-recommends"]
+    run([*install, *sorted(set(missing.values()))], env=env)
+    if still := [program for program in missing if not _found(program)]:
+        raise ArtifactError(f"apt-get installed the packages, yet these are not found: {', '.join(still)}")
+
+
+def _found(program: str) -> bool:
+    """Whether `program` is there; administrators' programs are looked for outside a plain user's PATH too."""
+    return shutil.which(program) is not None or shutil.which(program, path="/usr/local/sbin:/usr/sbin:/sbin") is not None
+
+
+@contextlib.contextmanager
+def _locked(name: str) -> Iterator[None]:
+    """Hold the cache's lock called `name`; a second process waits here."""
+    CACHE.mkdir(exist_ok=True)
+    with (CACHE / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def cached(name: str, make: Callable[[Path], None]) -> Path:
+    """The cache's entry `name` (a directory); `make` fills an empty directory when there is none yet.
+
+    An entry appears whole or not at all. Raises what `make` raises.
+    """
+    entry = CACHE / name
+    if entry.is_dir():
+        return entry
+    with _locked(name.replace("/", "-")):
+        if not entry.is_dir():
+            entry.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".making-", dir=entry.parent) as scratch:
+                fresh = Path(scratch) / "entry"
+                fresh.mkdir()
+                make(fresh)
+                fresh.rename(entry)
+    return entry
+
+
+def jars(version: str, *, kind: str = "client") -> Path:
+    """The directory of the jars of RocketMQ `version`, dependencies included.
+
+    `kind` is "client", "tools" (client and admin tools) or "server" (name server and broker).
+    Raises ArtifactError when Maven can't bring them.
+    """
+    if kind not in JAR_SETS:
+        raise ArtifactError(f"no set of jars is called {kind!r}; there are {', '.join(JAR_SETS)}")
+
+    def fetch(target: Path) -> None:
+        ensure_programs({name: PACKAGES[name] for name in ("mvn", "java")})
+        with tempfile.TemporaryDirectory() as scratch:
+            pom = Path(scratch) / "pom.xml"
+            pom.write_text(_pom(JAR_SETS[kind], version), encoding="utf-8")
+            copy = f"-DoutputDirectory={target}"
+            run(["mvn", "-q", "-B", "-f", pom, _COPY_GOAL, "-DincludeScope=runtime", copy])
+        for artifact in JAR_SETS[kind]:
+            if not (target / f"{artifact}-{version}.jar").is_file():
+                raise ArtifactError(f"Maven brought no {artifact} {version}")
+
+    return cached(f"jars/{kind}-{version}", fetch)
+
+
+def classpath(*entries: Path) -> str:
+    """A Java class path: of a directory of jars all its jars, of any other entry the entry."""
+    return ":".join(f"{entry}/*" if any(entry.glob("*.jar")) else str(entry) for entry in entries)
+
+
+def _pom(artifacts: Sequence[str], version: str) -> str:
+    """The smallest Maven project that depends on `artifacts` of RocketMQ `version`."""
+    dependencies = "".join(
+        f"<dependency><groupId>org.apache.rocketmq</groupId><artifactId>{artifact}</artifactId>"
+        f"<version>{version}</version></dependency>"
+        for artifact in artifacts
+    )
+    return (
+        "<project><modelVersion>4.0.0</modelVersion><groupId>rocketwire</groupId><artifactId>fetch</artifactId>"
+        f"<version>1</version><packaging>pom</packaging><dependencies>{dependencies}</dependencies></project>"
+    )
+
+
+def java() -> str:
+    """The host's `java`; installed when missing. Raises ArtifactError."""
+    return _program("java")
+
+
+def javac() -> str:
+    """The host's `javac`; installed when missing. Raises ArtifactError."""
+    return _program("javac")
+
+
+def go() -> str:
+    """The host's `go` tool; installed when missing. Raises ArtifactError."""
+    return _program("go")
+
+
+def _program(name: str) -> str:
+    ensure_programs({name: PACKAGES[name]})
+    found = shutil.which(name)
+    if found is None:
+        raise ArtifactError(f"{name}: no such program on this machine")
+    return found
+
+
+def go_program(source: Path) -> Path:
+    """The executable built from the one Go file `source` with the Go client GO_MODULE at exactly GO_VERSION.
+
+    Built anew when the source is newer. Raises ArtifactError with the compiler's first complaint.
+    """
+    module = cached(f"go/client-{GO_VERSION}", _go_module)
+    binary = module / source.stem
+    with _locked("go-build"):
+        if not binary.exists() or binary.stat().st_mtime < source.stat().st_mtime:
+            folder = module / "src" / source.stem
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, folder / "main.go")
+            run([go(), "build", "-o", binary, f"./src/{source.stem}"], cwd=module, env=_go_env())
+    return binary
+
+
+def _go_module(target: Path) -> None:
+    """A Go module in `target` that requires the client, with the sums of all it depends on."""
+    (target / "go.mod").write_text(f"module rocketwire/compat\n\ngo 1.19\n\nrequire {GO_MODULE} {GO_VERSION}\n", "utf-8")
+    imports = "".join(f'\t_ "{GO_MODULE}{package}"\n' for package in ("", "/consumer", "/producer", "/primitive", "/admin"))
+    (target / "deps").mkdir()
+    (target / "deps" / "deps.go").write_text(f"package deps\n\nimport (\n{imports})\n", "utf-8")
+    run([go(), "mod", "tidy"], cwd=target, env=_go_env())
+    run([go(), "build", "./deps"], cwd=target, env=_go_env())
+
+
+def _go_env() -> dict[str, str]:
+    """The environment of the go tool: whatever module settings the machine has, the tool never replaced by another."""
+    return {**os.environ, "GOTOOLCHAIN": "local", "GOWORK": "off"}
+
+
+def install() -> None:
+    """Fetch everything the compatibility tests need; raises ArtifactError at the first thing that can't be had."""
+    ensure_programs(PACKAGES)
+    for version in CLIENT_VERSIONS:
+        print(f"client {version}: {jars(version)}", flush=True)
+    for version in SERVER_VERSIONS:
+        print(f"server {version}: {jars(version, kind='server')}", flush=True)
+    print(f"Go client {GO_VERSION}: {cached(f'go/client-{GO_VERSION}', _go_module)}", flush=True)
+
+
+def main() -> int:
+    """Install all; the exit code is 0, or 2 after one line on stderr."""
+    try:
+        install()
+    except ArtifactError as error:
+        print(f"artifacts: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
