@@ -1,0 +1,33 @@
+# make serve   name server 127.0.0.1:9876 and broker 127.0.0.1:10911 on ./data   (ARGS= passes more options)
+# make test    everything: installs what the tests need, then tox
+# make bench   side by side with the Apache broker
+# make clean   forget environments and caches (never ./data)
+
+PYTHON ?= python3
+ARGS ?=
+
+.PHONY: serve test bench clean
+.DELETE_ON_ERROR:
+
+serve: .venv/installed
+	exec .venv/bin/rocketwire serve --store ./data $(ARGS)
+
+test: .venv-dev/installed
+	.venv-dev/bin/python -m compat_tests.artifacts
+	.venv-dev/bin/tox run --result-json .tox/result.json $(ARGS)
+
+bench: .venv/installed
+	.venv/bin/python -m bench $(ARGS)
+
+clean:
+	rm -rf .venv .venv-dev .tox .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+
+.venv/installed: pyproject.toml
+	$(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install --quiet --editable '.[compression]'
+	@touch $@
+
+.venv-dev/installed: tox.ini
+	$(PYTHON) -m venv .venv-dev
+	.venv-dev/bin/python -m pip install --quiet 'tox>=4.22,<5'
+	@touch $@

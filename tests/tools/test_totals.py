@@ -1,0 +1,40 @@
+import json
+from pathlib import Path
+
+from tools.totals import Totals, of_junit, of_run, read_run
+
+JUNIT = """<testsuites><testsuite>
+<testcase name="good"/><testcase name="bad"><failure/></testcase>
+<testcase name="broken"><error/></testcase><testcase name="left out"><skipped/></testcase>
+</testsuite></testsuites>"""
+
+
+def test_cases_of_a_junit_file_are_counted() -> None:
+    assert of_junit(JUNIT) == Totals(passed=1, failed=2)
+
+
+def test_a_check_without_tests_counts_as_one() -> None:
+    assert of_run({"lint": True, "types": False}, {}) == Totals(passed=1, failed=1)
+
+
+def test_an_environment_that_fails_after_green_tests_counts_as_a_failure() -> None:
+    unit = {"unit": Totals(passed=10, failed=0)}
+    assert of_run({"unit": False}, unit) == Totals(passed=10, failed=1)
+
+
+def test_a_failed_test_is_counted_once() -> None:
+    assert of_run({"unit": False}, {"unit": Totals(passed=9, failed=1)}) == Totals(passed=9, failed=1)
+
+
+def test_a_run_that_never_ended_is_a_failure(tmp_path: Path) -> None:
+    assert read_run(tmp_path) == Totals(passed=0, failed=1)
+
+
+def test_a_whole_run_is_read(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "unit.xml").write_text(JUNIT)
+    envs = {name: {"result": {"success": name != "unit"}} for name in ("lint", "unit")}
+    report = {"testenvs": {**envs, ".pkg": {}}}
+    (tmp_path / "result.json").write_text(json.dumps(report))
+    totals = read_run(tmp_path)
+    assert totals.line() == "2 passed, 2 failed"

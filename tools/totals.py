@@ -1,0 +1,86 @@
+"""One closing line for a whole tox run: how many tests and checks passed and how many failed.
+
+Reads what `make test` leaves behind: pytest's JUnit files and tox's result file. A tox environment that is no
+test run (lint, types, layers) counts as one; so does one whose tests all passed and which failed all the same
+(coverage, say). Needs only the standard library: it also runs where the set-up was what failed.
+"""
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Counted tests and checks."""
+
+    passed: int
+    failed: int
+
+    def line(self) -> str:
+        """The closing line, in the form that tools which read test logs know."""
+        return f"{self.passed} passed, {self.failed} failed"
+
+
+def of_junit(text: str) -> Totals:
+    """Count the test cases of one JUnit file; errors count as failed, skipped cases not at all."""
+    passed = failed = 0
+    for case in ET.fromstring(text).iter("testcase"):  # noqa: S314 (pytest wrote it a moment ago)
+        outcomes = {child.tag for child in case}
+        if outcomes & {"failure", "error"}:
+            failed += 1
+        elif "skipped" not in outcomes:
+            passed += 1
+    return Totals(passed=passed, failed=failed)
+
+
+def of_run(environments: dict[str, bool], tests: dict[str, Totals]) -> Totals:
+    """Add up a run.
+
+    Args:
+        environments: each tox environment's name and whether it succeeded; empty when tox never ended.
+        tests: the counted test cases of the environments that ran some, by the same names.
+    """
+    passed = sum(total.passed for total in tests.values())
+    failed = sum(total.failed for total in tests.values())
+    for name, succeeded in environments.items():
+        ran = tests.get(name)
+        if ran is None:
+            passed += succeeded
+            failed += not succeeded
+        elif not succeeded and not ran.failed:
+            failed += 1
+    if not environments:
+        failed += 1
+    return Totals(passed=passed, failed=failed)
+
+
+def read_run(work_dir: Path) -> Totals:
+    """Add up what a tox run left in its working directory (`.tox`)."""
+    tests = {
+        path.stem: of_junit(path.read_text(encoding="utf-8"))
+        for path in sorted(work_dir.glob("results/*.xml"))
+    }
+    result = work_dir / "result.json"
+    environments: dict[str, bool] = {}
+    if result.exists():
+        report = json.loads(result.read_text(encoding="utf-8"))
+        environments = {
+            name: bool(env.get("result", {}).get("success", False))
+            for name, env in report.get("testenvs", {}).items()
+            if not name.startswith(".")
+        }
+    return of_run(environments, tests)
+
+
+def main() -> int:
+    """Print the closing line; 0 only when nothing failed."""
+    totals = read_run(Path(".tox"))
+    print(totals.line())
+    return 1 if totals.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
