@@ -1,0 +1,161 @@
+#include "answer.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum {
+    MAX_FRAME = 16777216,
+    RECORD_MAGIC_AT = 4,
+    RECORD_QUEUE_OFFSET_AT = 20,
+    RECORD_SMALLEST = 91
+};
+#define RECORD_MAGIC 0xDAA320A7u
+
+static uint32_t read32(const unsigned char *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static int64_t read64(const unsigned char *p)
+{
+    return (int64_t)((uint64_t)read32(p) << 32 | read32(p + 4));
+}
+
+int64_t frame_size(const unsigned char *data, size_t have)
+{
+    if (have < 4)
+        return 0;
+    uint32_t length = read32(data);
+    return length < 4 || length > MAX_FRAME ? -1 : (int64_t)length + 4;
+}
+
+/* A piece of JSON text between quotes, or a bare number or word. */
+struct text {
+    const char *start;
+    size_t length;
+};
+
+static bool is(struct text text, const char *name)
+{
+    return text.length == strlen(name) && memcmp(text.start, name, text.length) == 0;
+}
+
+static int64_t number(struct text text)
+{
+    int64_t value = 0;
+    bool negative = text.length > 0 && text.start[0] == '-';
+    for (size_t i = negative; i < text.length && text.start[i] >= '0' && text.start[i] <= '9'; i++)
+        value = value * 10 + (text.start[i] - '0');
+    return negative ? -value : value;
+}
+
+/* Steps over the string whose opening quote is at `p`; returns the place after its closing quote. */
+static const char *string_at(const char *p, const char *end, struct text *out)
+{
+    const char *start = ++p;
+    while (p < end && *p != '"')
+        p += *p == '\\' ? 2 : 1;
+    if (p >= end)
+        return NULL;
+    *out = (struct text){start, (size_t)(p - start)};
+    return p + 1;
+}
+
+static void keep(struct answer *out, int depth, struct text key, struct text value)
+{
+    if (depth == 1) {
+        if (is(key, "code"))
+            out->code = number(value);
+        else if (is(key, "opaque"))
+            out->opaque = number(value);
+        else if (is(key, "flag"))
+            out->flag = number(value);
+        else if (is(key, "remark")) {
+            out->remark = value.start;
+            out->remark_length = value.length;
+        }
+    } else if (is(key, "nextBeginOffset"))
+        out->next_begin_offset = number(value);
+    else if (is(key, "queueOffset"))
+        out->queue_offset = number(value);
+    else if (is(key, "offset"))
+        out->offset = number(value);
+}
+
+/* One pass over the header's text: keys at depth 1 and inside extFields (depth 2). */
+static bool read_header(const char *p, const char *end, struct answer *out)
+{
+    int depth = 0;
+    struct text key = {NULL, 0}, value;
+    while (p < end) {
+        char c = *p;
+        if (c == '{') {
+            depth++;
+            key.start = NULL;
+            p++;
+        } else if (c == '}') {
+            depth--;
+            key.start = NULL;
+            p++;
+        } else if (c == '"') {
+            p = string_at(p, end, &value);
+            if (p == NULL)
+                return false;
+            if (key.start == NULL) {
+                key = value;
+            } else {
+                keep(out, depth, key, value);
+                key.start = NULL;
+            }
+        } else if (c == '-' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z')) {
+            value.start = p;
+            while (p < end && *p != ',' && *p != '}' && *p != ' ')
+                p++;
+            value.length = (size_t)(p - value.start);
+            if (key.start != NULL)
+                keep(out, depth, key, value);
+            key.start = NULL;
+        } else {
+            p++; /* colon, comma, blank */
+        }
+    }
+    return depth == 0;
+}
+
+const char *read_answer(const unsigned char *frame, size_t size, struct answer *out)
+{
+    if (size < 8)
+        return "frame shorter than its header mark";
+    uint32_t mark = read32(frame + 4), header_length = mark & 0xFFFFFF;
+    if (mark >> 24 != 0)
+        return "answer to a JSON request is not JSON";
+    if (header_length > size - 8)
+        return "header longer than its frame";
+    memset(out, 0, sizeof *out);
+    out->code = out->opaque = -1;
+    out->next_begin_offset = out->queue_offset = out->offset = -1;
+    const char *header = (const char *)frame + 8;
+    if (!read_header(header, header + header_length, out) || out->code == -1)
+        return "header is not the JSON of an answer";
+    out->body = frame + 8 + header_length;
+    out->body_length = size - 8 - header_length;
+    return NULL;
+}
+
+int count_records(const unsigned char *body, size_t length, int64_t first_offset)
+{
+    int count = 0;
+    size_t at = 0;
+    while (at < length) {
+        if (length - at < RECORD_SMALLEST)
+            return -1;
+        uint32_t size = read32(body + at);
+        if (size < RECORD_SMALLEST || size > length - at || read32(body + at + RECORD_MAGIC_AT) != RECORD_MAGIC)
+            return -1;
+        if (read64(body + at + RECORD_QUEUE_OFFSET_AT) != first_offset + count)
+            return -1;
+        at += size;
+        count++;
+    }
+    return count;
+}

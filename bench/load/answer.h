@@ -1,0 +1,31 @@
+/* Reading what a broker answers: one frame, its JSON header, the records of a pull. No I/O. */
+#ifndef BENCH_ANSWER_H
+#define BENCH_ANSWER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct answer {
+    int64_t code, flag, opaque;
+    /* From extFields; -1 when the answer has none. */
+    int64_t next_begin_offset, queue_offset, offset;
+    const char *remark; /* points into the frame, as escaped there; NULL when absent */
+    size_t remark_length;
+    const unsigned char *body;
+    size_t body_length;
+};
+
+enum { FLAG_RESPONSE = 1 };
+
+/* Bytes of the whole frame (with its length field) that starts at `data`; 0 when fewer than `have` tell;
+ * -1 when the length is impossible. */
+int64_t frame_size(const unsigned char *data, size_t have);
+
+/* Fills `out` from a whole frame; NULL, or what is wrong with the frame. */
+const char *read_answer(const unsigned char *frame, size_t size, struct answer *out);
+
+/* Walks the records of a pull's body. Checks sizes, magic and that queue offsets run from `first_offset`.
+ * The number of records, or -1 when the body is not whole records with those offsets. */
+int count_records(const unsigned char *body, size_t length, int64_t first_offset);
+
+#endif

@@ -1,0 +1,185 @@
+#include "frames.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Pull sysFlag of a push consumer: commit offset is valid, may be suspended. */
+enum { PULL_COMMIT_OFFSET = 1, PULL_SUSPEND = 2 };
+
+#define TAIL ",\"flag\":0,\"language\":\"JAVA\",\"opaque\":%010u,\"serializeTypeCurrentRPC\":\"JSON\",\"version\":407}"
+
+static void put32(unsigned char *p, uint32_t value)
+{
+    p[0] = (unsigned char)(value >> 24);
+    p[1] = (unsigned char)(value >> 16);
+    p[2] = (unsigned char)(value >> 8);
+    p[3] = (unsigned char)value;
+}
+
+static void put_digits(unsigned char *p, uint64_t value, int digits, unsigned base)
+{
+    while (digits-- > 0) {
+        p[digits] = (unsigned char)"0123456789ABCDEF"[value % base];
+        value /= base;
+    }
+}
+
+/* Frame = length, header mark (serialise type 0), header text as formatted, body. */
+__attribute__((format(printf, 5, 6)))
+static size_t frame(unsigned char *out, size_t room, const char *body, size_t body_size, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    int header = vsnprintf((char *)out + 8, room - 8, format, values);
+    va_end(values);
+    if (header < 0 || (size_t)header + 8 + body_size >= room) {
+        fprintf(stderr, "load: a request does not fit its buffer (topic or group name too long)\n");
+        exit(2);
+    }
+    memcpy(out + 8 + header, body, body_size);
+    put32(out, (uint32_t)(4 + (size_t)header + body_size));
+    put32(out + 4, (uint32_t)header);
+    return 8 + (size_t)header + body_size;
+}
+
+void make_unique_prefix(char prefix[21], int process_id, uint64_t start)
+{
+    snprintf(prefix, 21, "7F000001%04X%08X", (unsigned)process_id & 0xFFFF, (unsigned)start);
+}
+
+/* Message properties in the order of the client's map; `sep` is the pair of separators as text of the place
+ * (escaped in a JSON header, raw in a batch's body). Returns the length. */
+static int properties(char *out, size_t room, const struct message_shape *shape, const char *name_sep, const char *item_sep)
+{
+    char keys[64] = "", tags[160] = "";
+    if (shape->with_keys)
+        snprintf(keys, sizeof keys, "KEYS%sk%012d%s", name_sep, 0, item_sep);
+    if (shape->tags != NULL)
+        snprintf(tags, sizeof tags, "%sTAGS%s%s", item_sep, name_sep, shape->tags);
+    return snprintf(out, room, "%sUNIQ_KEY%s%s%012d%sWAIT%strue%s", keys, name_sep, shape->unique_prefix, 0, item_sep,
+                    name_sep, tags);
+}
+
+/* Place in `data` right after `mark`, which it holds. */
+static size_t after(const unsigned char *data, size_t length, const char *mark)
+{
+    const unsigned char *found = memmem(data, length, mark, strlen(mark));
+    return found == NULL ? 0 : (size_t)(found - data) + strlen(mark);
+}
+
+/* Body of code 320: messages of the same size, each total size, magic 0, CRC 0, flag 0, body, properties. */
+static char *batch_body(const struct message_shape *shape, const char *text, size_t *size, size_t *stride)
+{
+    char raw[400];
+    size_t length = (size_t)properties(raw, sizeof raw, shape, "\001", "\002");
+    *stride = 20 + shape->body_size + 2 + length;
+    *size = *stride * (size_t)shape->batch;
+    char *body = calloc(1, *size);
+    for (int i = 0; body != NULL && i < shape->batch; i++) {
+        unsigned char *item = (unsigned char *)body + (size_t)i * *stride;
+        put32(item, (uint32_t)*stride);
+        put32(item + 16, (uint32_t)shape->body_size);
+        memcpy(item + 20, text, shape->body_size);
+        item[20 + shape->body_size] = (unsigned char)(length >> 8);
+        item[21 + shape->body_size] = (unsigned char)length;
+        memcpy(item + 22 + shape->body_size, raw, length);
+    }
+    return body;
+}
+
+void make_send_template(struct request_template *out, const struct message_shape *shape, int queue)
+{
+    char props[400];
+    size_t body_size = shape->body_size;
+    char *text = malloc(shape->body_size + 1), *body = text;
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0; text != NULL && i < shape->body_size; i++)
+        text[i] = (char)('a' + i % 26);
+    if (shape->batch > 0) {
+        body = batch_body(shape, text, &body_size, &out->item_stride);
+        snprintf(props, sizeof props, "WAIT\\u0001true");
+    } else {
+        properties(props, sizeof props, shape, "\\u0001", "\\u0002");
+    }
+    out->items = shape->batch > 0 ? shape->batch : 1;
+    out->bytes = malloc(FRAME_ROOM + body_size);
+    if (text == NULL || body == NULL || out->bytes == NULL)
+        abort();
+    out->length = frame(out->bytes, FRAME_ROOM + body_size, body, body_size,
+                        "{\"code\":%d,\"extFields\":{\"a\":\"%s\",\"b\":\"%s\",\"c\":\"TBW102\",\"d\":\"%d\",\"e\":\"%d\","
+                        "\"f\":\"0\",\"g\":\"%013d\",\"h\":\"0\",\"i\":\"%s\",\"j\":\"0\",\"k\":\"false\",\"m\":\"%s\","
+                        "\"n\":\"%s\"}" TAIL,
+                        shape->batch > 0 ? 320 : 310, shape->group, shape->topic, shape->queues, queue, 0, props,
+                        shape->batch > 0 ? "true" : "false", shape->broker_name, FIRST_OPAQUE);
+    out->opaque_at = after(out->bytes, out->length, "\"opaque\":");
+    out->born_at = after(out->bytes, out->length, "\"g\":\"");
+    out->unique_at = after(out->bytes, out->length, shape->unique_prefix);
+    if (shape->with_keys)
+        out->keys_at = after(out->bytes, out->length, shape->batch > 0 ? "KEYS\001k" : "KEYS\\u0001k");
+    if (body != text)
+        free(body);
+    free(text);
+}
+
+void free_template(struct request_template *request)
+{
+    free(request->bytes);
+    request->bytes = NULL;
+}
+
+size_t write_send(unsigned char *out, const struct request_template *request, uint32_t opaque, const char *born,
+                  uint64_t counter)
+{
+    memcpy(out, request->bytes, request->length);
+    put_digits(out + request->opaque_at, opaque, OPAQUE_DIGITS, 10);
+    memcpy(out + request->born_at, born, BORN_DIGITS);
+    for (int i = 0; i < request->items; i++) {
+        size_t shift = (size_t)i * request->item_stride;
+        put_digits(out + request->unique_at + shift, counter + (uint64_t)i, COUNTER_DIGITS, 16);
+        if (request->keys_at != 0)
+            put_digits(out + request->keys_at + shift, counter + (uint64_t)i, COUNTER_DIGITS, 16);
+    }
+    return request->length;
+}
+
+size_t write_pull(unsigned char *out, uint32_t opaque, const char *topic, const char *group, const char *broker_name,
+                  int queue, int64_t offset, int max_messages)
+{
+    return frame(out, FRAME_ROOM, "", 0,
+                 "{\"code\":11,\"extFields\":{\"queueId\":\"%d\",\"maxMsgNums\":\"%d\",\"sysFlag\":\"%d\","
+                 "\"suspendTimeoutMillis\":\"15000\",\"commitOffset\":\"%lld\",\"bname\":\"%s\",\"topic\":\"%s\","
+                 "\"queueOffset\":\"%lld\",\"expressionType\":\"TAG\",\"subVersion\":\"0\",\"consumerGroup\":\"%s\"}" TAIL,
+                 queue, max_messages, PULL_COMMIT_OFFSET | PULL_SUSPEND, (long long)offset, broker_name, topic,
+                 (long long)offset, group, opaque);
+}
+
+size_t write_heartbeat(unsigned char *out, uint32_t opaque, const char *topic, const char *group, const char *client_id)
+{
+    char body[FRAME_ROOM];
+    int length = snprintf(body, sizeof body,
+                          "{\"clientID\":\"%s\",\"consumerDataSet\":[{\"consumeFromWhere\":\"CONSUME_FROM_FIRST_OFFSET\","
+                          "\"consumeType\":\"CONSUME_PASSIVELY\",\"groupName\":\"%s\",\"messageModel\":\"CLUSTERING\","
+                          "\"subscriptionDataSet\":[{\"classFilterMode\":false,\"codeSet\":[],\"expressionType\":\"TAG\","
+                          "\"subString\":\"*\",\"subVersion\":0,\"tagsSet\":[],\"topic\":\"%s\"}],\"unitMode\":false}],"
+                          "\"producerDataSet\":[{\"groupName\":\"CLIENT_INNER_PRODUCER\"}]}",
+                          client_id, group, topic);
+    return frame(out, FRAME_ROOM, body, (size_t)length, "{\"code\":34" TAIL, opaque);
+}
+
+size_t write_create_topic(unsigned char *out, uint32_t opaque, const char *topic, int queues)
+{
+    return frame(out, FRAME_ROOM, "", 0,
+                 "{\"code\":17,\"extFields\":{\"readQueueNums\":\"%d\",\"perm\":\"6\",\"writeQueueNums\":\"%d\","
+                 "\"topicFilterType\":\"SINGLE_TAG\",\"topic\":\"%s\",\"defaultTopic\":\"TBW102\",\"topicSysFlag\":\"0\","
+                 "\"order\":\"false\"}" TAIL,
+                 queues, queues, topic, opaque);
+}
+
+size_t write_max_offset(unsigned char *out, uint32_t opaque, const char *topic, const char *broker_name, int queue)
+{
+    return frame(out, FRAME_ROOM, "", 0,
+                 "{\"code\":30,\"extFields\":{\"queueId\":\"%d\",\"bname\":\"%s\",\"topic\":\"%s\"}" TAIL, queue,
+                 broker_name, topic, opaque);
+}

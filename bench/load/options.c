@@ -1,0 +1,92 @@
+#include "options.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char USAGE[] =
+    "usage: load MODE [options]\n"
+    "  MODE   send   single messages (code 310), pipelined      batch  batches (code 320), pipelined\n"
+    "         sync   one connection, one message at a time      pull   pulls (code 11) looping over a filled topic\n"
+    "         wake   one held pull, one producer: time from the send to the pull's answer\n"
+    "         first  tries until a send is accepted             topic  creates the topic (code 17)\n"
+    "  --host H --port P --topic T --queues N --group G --broker-name B\n"
+    "  --connections N   (default 1)      --window N    requests in flight a connection (default 64)\n"
+    "  --size N          body bytes (100) --batch N     messages a batch or pull (32)\n"
+    "  --tags TAG --keys                  properties TAGS and KEYS (default: none)\n"
+    "  --warmup S --seconds S             not counted, counted (0.5, 3)\n"
+    "  --count N         stop after N messages, no warm-up      --server-pid PID  CPU time of that process\n"
+    "  --dump N          write N request frames to stdout and stop; no connection\n";
+
+static void usage(const char *problem)
+{
+    fprintf(stderr, "load: %s\n%s", problem, USAGE);
+    exit(2);
+}
+
+static enum mode mode_named(const char *name)
+{
+    static const char *const names[] = {"send", "batch", "pull", "sync", "wake", "first", "topic"};
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
+        if (strcmp(names[i], name) == 0)
+            return (enum mode)i;
+    usage("no such mode");
+    return MODE_SEND;
+}
+
+static double positive(const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (*text == 0 || *end != 0 || value < 0 || value > 1e12)
+        usage("a number is wrong");
+    return value;
+}
+
+struct options read_options(int argc, char **argv)
+{
+    static const struct option known[] = {
+        {"host", 1, 0, 'h'},       {"port", 1, 0, 'p'},    {"topic", 1, 0, 't'},   {"queues", 1, 0, 'q'},
+        {"group", 1, 0, 'g'},      {"tags", 1, 0, 'T'},    {"keys", 0, 0, 'K'},    {"connections", 1, 0, 'c'},
+        {"window", 1, 0, 'w'},     {"size", 1, 0, 's'},    {"batch", 1, 0, 'b'},   {"warmup", 1, 0, 'W'},
+        {"seconds", 1, 0, 'S'},    {"count", 1, 0, 'n'},   {"dump", 1, 0, 'd'},    {"server-pid", 1, 0, 'P'},
+        {"broker-name", 1, 0, 'B'}, {0, 0, 0, 0}};
+    struct options o = {.host = "127.0.0.1", .topic = "BenchRaw", .group = "bench_raw", .broker_name = "broker-a",
+                        .port = 10911, .queues = 8, .connections = 1, .window = 64, .size = 100, .batch = 32,
+                        .warmup = 0.5, .seconds = 3};
+    if (argc < 2)
+        usage("no mode");
+    o.mode_name = argv[1];
+    o.mode = mode_named(argv[1]);
+    optind = 2;
+    for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+        switch (c) {
+        case 'h': o.host = optarg; break;
+        case 't': o.topic = optarg; break;
+        case 'g': o.group = optarg; break;
+        case 'T': o.tags = optarg; break;
+        case 'B': o.broker_name = optarg; break;
+        case 'K': o.with_keys = 1; break;
+        case 'p': o.port = (int)positive(optarg); break;
+        case 'q': o.queues = (int)positive(optarg); break;
+        case 'c': o.connections = (int)positive(optarg); break;
+        case 'w': o.window = (int)positive(optarg); break;
+        case 's': o.size = (int)positive(optarg); break;
+        case 'b': o.batch = (int)positive(optarg); break;
+        case 'W': o.warmup = positive(optarg); break;
+        case 'S': o.seconds = positive(optarg); break;
+        case 'n': o.count = (int64_t)positive(optarg); break;
+        case 'd': o.dump = (int)positive(optarg); break;
+        case 'P': o.server_pid = (int)positive(optarg); break;
+        default: usage("unknown option");
+        }
+    }
+    if (optind != argc)
+        usage("too many arguments");
+    if (o.queues < 1 || o.connections < 1 || o.window < 1 || o.batch < 1 || o.size < 1 || strlen(o.topic) > 127)
+        usage("queues, connections, window, batch and size are at least 1, a topic has at most 127 characters");
+    if (o.mode == MODE_SYNC)
+        o.connections = o.window = 1;
+    return o;
+}

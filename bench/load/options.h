@@ -1,0 +1,21 @@
+/* The command line. */
+#ifndef BENCH_OPTIONS_H
+#define BENCH_OPTIONS_H
+
+#include <stdint.h>
+
+enum mode { MODE_SEND, MODE_BATCH, MODE_PULL, MODE_SYNC, MODE_WAKE, MODE_FIRST, MODE_TOPIC };
+
+struct options {
+    enum mode mode;
+    const char *mode_name;
+    const char *host, *topic, *group, *broker_name, *tags;
+    int port, queues, connections, window, size, batch, server_pid, dump, with_keys;
+    double warmup, seconds;
+    int64_t count; /* stop after so many messages instead of after a time; 0 = by time */
+};
+
+/* Ends the program with a usage line on wrong input. */
+struct options read_options(int argc, char **argv);
+
+#endif

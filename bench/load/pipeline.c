@@ -1,0 +1,286 @@
+#include "pipeline.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "connection.h"
+#include "frames.h"
+
+enum { STALL_SECONDS = 15, MAX_EVENTS = 64 };
+
+/* One request in flight. Its opaque tells its slot: (opaque - FIRST_OPAQUE) % window. */
+struct slot {
+    bool busy;
+    uint32_t uses;
+    uint32_t opaque;
+    int64_t sent_at;
+    int queue;
+    int64_t offset; /* pull: where to read next */
+};
+
+struct lane {
+    struct connection connection;
+    struct slot *slots;
+    bool waits_to_write;
+};
+
+struct run {
+    const struct options *options;
+    struct result *result;
+    struct lane *lanes;
+    struct request_template *templates; /* one a queue */
+    int64_t *max_offsets;               /* one a queue */
+    uint64_t counter;                   /* of messages, for unique keys and the choice of the queue */
+    int64_t in_flight, issued;
+    bool measuring, stopping;
+    int64_t born_until; /* when the text in `born` is no longer this millisecond */
+    char born[BORN_DIGITS + 1];
+    int epoll;
+};
+
+double process_cpu_seconds(int process_id)
+{
+    char path[64], text[1024];
+    unsigned long user, system;
+    snprintf(path, sizeof path, "/proc/%d/stat", process_id);
+    FILE *file = fopen(path, "r");
+    size_t length = file == NULL ? 0 : fread(text, 1, sizeof text - 1, file);
+    if (file != NULL)
+        fclose(file);
+    text[length] = 0;
+    /* Fields are counted after the name in brackets, which may hold anything. */
+    const char *after_name = strrchr(text, ')');
+    if (after_name == NULL ||
+        sscanf(after_name + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2)
+        fail("process %d is gone", process_id);
+    return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
+}
+
+static double own_cpu_seconds(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+}
+
+static void refresh_born(struct run *run, int64_t now)
+{
+    struct timespec wall;
+    if (now < run->born_until)
+        return;
+    clock_gettime(CLOCK_REALTIME, &wall);
+    snprintf(run->born, sizeof run->born, "%013lld", (long long)wall.tv_sec * 1000 + wall.tv_nsec / 1000000);
+    run->born_until = now + 1000000;
+}
+
+static void issue(struct run *run, struct lane *lane, int number, int64_t now)
+{
+    const struct options *o = run->options;
+    struct slot *slot = &lane->slots[number];
+    uint32_t window = (uint32_t)o->window;
+    slot->opaque = FIRST_OPAQUE + (slot->uses++ % (1000000000u / window)) * window + (uint32_t)number;
+    slot->sent_at = now;
+    slot->busy = true;
+    run->in_flight++;
+    if (o->mode == MODE_PULL) {
+        unsigned char *room = connection_room(&lane->connection, FRAME_ROOM);
+        lane->connection.out_end +=
+            write_pull(room, slot->opaque, o->topic, o->group, o->broker_name, slot->queue, slot->offset, o->batch);
+        return;
+    }
+    refresh_born(run, now);
+    const struct request_template *request = &run->templates[run->counter / (uint64_t)run->templates->items % (uint64_t)o->queues];
+    unsigned char *room = connection_room(&lane->connection, request->length);
+    lane->connection.out_end += write_send(room, request, slot->opaque, run->born, run->counter);
+    run->counter += (uint64_t)request->items;
+    run->issued += request->items;
+}
+
+static int check_pull(struct run *run, struct slot *slot, const struct answer *answer)
+{
+    int records = answer->body_length == 0 ? 0 : count_records(answer->body, answer->body_length, slot->offset);
+    if (records <= 0)
+        fail("pull of queue %d at %lld: no whole records in the body", slot->queue, (long long)slot->offset);
+    if (answer->next_begin_offset != slot->offset + records)
+        fail("pull of queue %d at %lld: %d records but next offset %lld", slot->queue, (long long)slot->offset, records,
+             (long long)answer->next_begin_offset);
+    slot->offset = answer->next_begin_offset >= run->max_offsets[slot->queue] ? 0 : answer->next_begin_offset;
+    return records;
+}
+
+static void complete(struct run *run, struct lane *lane, const struct answer *answer, int64_t now)
+{
+    const struct options *o = run->options;
+    int number = (int)((answer->opaque - FIRST_OPAQUE) % o->window);
+    struct slot *slot = &lane->slots[number < 0 ? 0 : number];
+    if (!(answer->flag & FLAG_RESPONSE))
+        return; /* a request of the server, as "consumer ids changed" */
+    if (!slot->busy || (int64_t)slot->opaque != answer->opaque)
+        fail("an answer to a request that is not open (opaque %lld)", (long long)answer->opaque);
+    require_success(answer, o->mode_name);
+    int messages = o->mode == MODE_PULL ? check_pull(run, slot, answer) : run->templates->items;
+    slot->busy = false;
+    run->in_flight--;
+    if (run->measuring) {
+        run->result->messages += messages;
+        run->result->requests++;
+        histogram_add(&run->result->latency, now - slot->sent_at);
+    }
+    if (o->count > 0 && run->issued >= o->count)
+        run->stopping = true;
+    if (!run->stopping)
+        issue(run, lane, number, now);
+}
+
+static void flush(struct run *run, struct lane *lane)
+{
+    bool waits = connection_flush(&lane->connection) != 0;
+    if (waits != lane->waits_to_write) {
+        struct epoll_event event = {.events = EPOLLIN | (waits ? EPOLLOUT : 0), .data.ptr = lane};
+        epoll_ctl(run->epoll, EPOLL_CTL_MOD, lane->connection.fd, &event);
+        lane->waits_to_write = waits;
+    }
+}
+
+/* Pull: a heartbeat a connection (the subscription is taken from it), then how much every queue holds. */
+static void prepare_pull(struct run *run)
+{
+    const struct options *o = run->options;
+    unsigned char frame[FRAME_ROOM];
+    run->max_offsets = calloc((size_t)o->queues, sizeof *run->max_offsets);
+    for (int i = 0; i < o->connections; i++) {
+        char client[64];
+        snprintf(client, sizeof client, "127.0.0.1@load%d-%d", (int)getpid(), i);
+        size_t size = write_heartbeat(frame, 1, o->topic, o->group, client);
+        connection_ask(&run->lanes[i].connection, frame, size, 1, 0, "heartbeat");
+    }
+    for (int queue = 0; queue < o->queues; queue++) {
+        size_t size = write_max_offset(frame, 2, o->topic, o->broker_name, queue);
+        struct answer answer = connection_ask(&run->lanes[0].connection, frame, size, 2, 0, "max offset");
+        if (answer.offset < o->batch)
+            fail("queue %d of %s holds %lld messages: fill it first", queue, o->topic, (long long)answer.offset);
+        run->max_offsets[queue] = answer.offset;
+    }
+    /* Slots of one queue start evenly spread over it. */
+    int slots = o->connections * o->window, shares = (slots + o->queues - 1) / o->queues;
+    for (int i = 0; i < slots; i++) {
+        struct slot *slot = &run->lanes[i / o->window].slots[i % o->window];
+        slot->queue = i % o->queues;
+        slot->offset = run->max_offsets[slot->queue] / shares * (i / o->queues);
+    }
+}
+
+static void prepare_send(struct run *run)
+{
+    const struct options *o = run->options;
+    struct message_shape shape = {.topic = o->topic, .broker_name = o->broker_name, .group = o->group, .tags = o->tags,
+                                  .with_keys = o->with_keys, .queues = o->queues, .body_size = (size_t)o->size,
+                                  .batch = o->mode == MODE_BATCH ? o->batch : 0};
+    make_unique_prefix(shape.unique_prefix, getpid(), (uint64_t)now_ns() >> 10);
+    run->templates = calloc((size_t)o->queues, sizeof *run->templates);
+    for (int queue = 0; queue < o->queues; queue++)
+        make_send_template(&run->templates[queue], &shape, queue);
+}
+
+static void dump(struct run *run)
+{
+    const struct options *o = run->options;
+    unsigned char frame[FRAME_ROOM];
+    refresh_born(run, 0);
+    for (int i = 0; i < o->dump; i++) {
+        uint32_t opaque = FIRST_OPAQUE + (uint32_t)i;
+        if (o->mode == MODE_PULL) {
+            fwrite(frame, 1, write_pull(frame, opaque, o->topic, o->group, o->broker_name, i % o->queues, 0, o->batch), stdout);
+            continue;
+        }
+        const struct request_template *request = &run->templates[i % o->queues];
+        unsigned char *bytes = malloc(request->length);
+        fwrite(bytes, 1, write_send(bytes, request, opaque, run->born, (uint64_t)(i * request->items)), stdout);
+        free(bytes);
+    }
+}
+
+static void drive(struct run *run)
+{
+    const struct options *o = run->options;
+    struct epoll_event events[MAX_EVENTS];
+    double server_cpu = 0, own_cpu = 0;
+    int64_t started = now_ns(), measure_from = started + (int64_t)((o->count > 0 ? 0 : o->warmup) * 1e9);
+    int64_t measure_to = measure_from + (int64_t)(o->seconds * 1e9), now = started, last_answer = started, measured_at = 0;
+    for (int i = 0; i < o->connections; i++) {
+        for (int number = 0; number < o->window; number++)
+            issue(run, &run->lanes[i], number, now);
+        flush(run, &run->lanes[i]);
+    }
+    bool ended = false;
+    while (run->in_flight > 0 || !run->stopping) {
+        if (!run->measuring && !ended && now >= measure_from) {
+            if (o->server_pid > 0)
+                server_cpu = process_cpu_seconds(o->server_pid);
+            own_cpu = own_cpu_seconds();
+            measured_at = now = now_ns();
+            run->measuring = true;
+        }
+        int ready = epoll_wait(run->epoll, events, MAX_EVENTS, 1000);
+        for (int i = 0; i < ready; i++) {
+            struct lane *lane = events[i].data.ptr;
+            struct answer answer;
+            if (events[i].events & (EPOLLIN | EPOLLERR | EPOLLHUP) && connection_receive(&lane->connection) > 0) {
+                last_answer = now = now_ns();
+                while (connection_next(&lane->connection, &answer))
+                    complete(run, lane, &answer, now);
+            }
+            flush(run, lane);
+        }
+        now = now_ns();
+        if (now - last_answer > (int64_t)STALL_SECONDS * 1000000000)
+            fail("no answer for %d s", STALL_SECONDS);
+        bool over = o->count > 0 ? run->stopping && run->in_flight == 0 : now >= measure_to;
+        if (run->measuring && over) {
+            /* What is still in flight is waited for and checked, but not counted. */
+            run->result->seconds = (double)(now - measured_at) / 1e9;
+            run->result->server_cpu_seconds = o->server_pid > 0 ? process_cpu_seconds(o->server_pid) - server_cpu : -1;
+            run->result->client_cpu_seconds = own_cpu_seconds() - own_cpu;
+            run->measuring = false;
+            run->stopping = ended = true;
+        }
+    }
+}
+
+void run_pipeline(const struct options *options, struct result *out)
+{
+    struct run run = {.options = options, .result = out, .counter = 0};
+    if (options->mode != MODE_PULL)
+        prepare_send(&run);
+    if (options->dump > 0) {
+        dump(&run);
+        return;
+    }
+    run.epoll = epoll_create1(0);
+    run.lanes = calloc((size_t)options->connections, sizeof *run.lanes);
+    for (int i = 0; i < options->connections; i++) {
+        struct lane *lane = &run.lanes[i];
+        struct epoll_event event = {.events = EPOLLIN, .data.ptr = lane};
+        connection_open(&lane->connection, options->host, options->port);
+        lane->slots = calloc((size_t)options->window, sizeof *lane->slots);
+        epoll_ctl(run.epoll, EPOLL_CTL_ADD, lane->connection.fd, &event);
+    }
+    if (options->mode == MODE_PULL)
+        prepare_pull(&run);
+    drive(&run);
+    for (int i = 0; i < options->connections; i++) {
+        connection_close(&run.lanes[i].connection);
+        free(run.lanes[i].slots);
+    }
+    for (int queue = 0; run.templates != NULL && queue < options->queues; queue++)
+        free_template(&run.templates[queue]);
+    free(run.templates);
+    free(run.max_offsets);
+    free(run.lanes);
+    close(run.epoll);
+}
