@@ -1,0 +1,59 @@
+"""The keys that Apache's broker 4.9.7 knows and that change nothing here.
+
+An existing `broker.conf` holds some of them; they are accepted with a warning each. The names are the
+setters of BrokerConfig, MessageStoreConfig, NettyServerConfig and NettyClientConfig, less those that
+`ServerConfig` declares.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+APACHE_KEYS_WITHOUT_EFFECT: Final = frozenset(
+    """
+    accessMessageInMemoryMaxRatio aclEnable adminBrokerThreadPoolNums autoDeleteUnusedStats
+    bitMapLengthConsumeQueueExt brokerFastFailureEnable brokerIP2 brokerRole channelNotActiveInterval
+    cleanFileForciblyEnable cleanResourceInterval clientAsyncSemaphoreValue clientCallbackExecutorThreads
+    clientChannelMaxIdleTimeSeconds clientCloseSocketIfTimeout clientManagerThreadPoolQueueCapacity
+    clientManageThreadPoolNums clientOnewaySemaphoreValue clientPooledByteBufAllocatorEnable
+    clientSocketRcvBufSize clientSocketSndBufSize clientWorkerThreads commercialBaseCount
+    commercialBigCount commercialEnable commercialTimerCount commercialTransCount
+    commitCommitLogLeastPages commitCommitLogThoroughInterval commitIntervalCommitLog compressedRegister
+    connectTimeoutMillis consumerFallbehindThreshold consumerManagerThreadPoolQueueCapacity
+    consumerManageThreadPoolNums debugLockEnable deleteCommitLogFilesInterval
+    deleteConsumeQueueFilesInterval deleteWhen destroyMapedFileIntervalForcibly
+    disableConsumeIfConsumerReadSlowly diskFallRecorded diskMaxUsedSpaceRatio dLegerGroup dLegerPeers
+    dLegerSelfId duplicationEnable enableBatchPush enableCalcFilterBitMap enableConsumeQueueExt
+    enableDetailStat enableDLegerCommitLog enableLmq enableMultiDispatch enablePropertyFilter
+    enableScheduleAsyncDeliver enableScheduleMessageStats endTransactionPoolQueueCapacity
+    endTransactionThreadPoolNums expectConsumerNumUseFilter fastFailIfNoBufferInStorePool
+    fetchNamesrvAddrByAddressServer fileReservedTime filterDataCleanTimeSpan filterServerNums
+    filterSupportRetry flushCommitLogTimed flushConsumerOffsetHistoryInterval flushDelayOffsetInterval
+    flushLeastPagesWhenWarmMapedFile forceRegister haHousekeepingInterval haListenPort haMasterAddress
+    haSendHeartbeatInterval haSlaveFallbehindMax haTransferBatchSize heartbeatThreadPoolNums
+    heartbeatThreadPoolQueueCapacity highSpeedMode isolateLogEnable mapedFileSizeConsumeQueueExt
+    mappedFileSizeConsumeQueueExt maxDelayTime maxErrorRateOfBloomFilter maxLmqConsumeQueueNum
+    maxMsgsNumBatch maxTransferBytesOnMessageInDisk maxTransferCountOnMessageInDisk messageDelayLevel
+    messageIndexSafe messageStorePlugIn namesrvAddr offsetCheckInSlave osPageCacheBusyTimeOutMills
+    preferredLeaderId processReplyMessageThreadPoolNums pullMessageThreadPoolNums
+    pullThreadPoolQueueCapacity putMessageFutureThreadPoolNums putMsgIndexHightWater
+    putThreadPoolQueueCapacity queryMessageThreadPoolNums queryThreadPoolQueueCapacity
+    readOnlyCommitLogStorePaths redeleteHangedFileInterval registerBrokerTimeoutMills
+    registerNameServerPeriod rejectTransactionMessage replyThreadPoolQueueCapacity rocketmqHome
+    scheduleAsyncDeliverMaxPendingLimit scheduleAsyncDeliverMaxResendNum2Blocked sendMessageThreadPoolNums
+    sendThreadPoolQueueCapacity serverAsyncSemaphoreValue serverCallbackExecutorThreads
+    serverChannelMaxIdleTimeSeconds serverOnewaySemaphoreValue serverPooledByteBufAllocatorEnable
+    serverSelectorThreads serverSocketBacklog serverSocketRcvBufSize serverSocketSndBufSize
+    serverWorkerThreads slaveReadEnable slaveTimeout startAcceptSendRequestTimeStamp
+    storePathDLedgerCommitLog storeReplyMessageEnable transactionCheckInterval transactionCheckMax
+    transactionTimeOut transferMsgByHeap transientStorePoolEnable transientStorePoolSize
+    useEpollNativeSelector useReentrantLockWhenPutMessage useTLS waitTimeMillsInHeartbeatQueue
+    waitTimeMillsInPullQueue waitTimeMillsInSendQueue waitTimeMillsInTransactionQueue warmMapedFileEnable
+    writeBufferHighWaterMark writeBufferLowWaterMark
+    """.split()  # noqa: SIM905 (a list literal of these would be a page long)
+)
+
+WHY_WITHOUT_EFFECT: Final = {
+    "namesrvAddr": ": the broker registers with the name server in its own process (--namesrv)",
+}
+"""What to say of a key instead of nothing, where its owner may count on it."""

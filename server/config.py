@@ -1,0 +1,218 @@
+"""What the server can be told: Apache's configuration keys, with Apache's names and defaults.
+
+`ServerConfig` declares each key once. Settings come as text by name (`broker.conf`, `--set`), later ones
+win, and are read by `read_settings`; a bad value raises `ConfigError`. Code 25 changes some keys of a
+running broker: `ServerConfig.updated`. The three addresses of the command line have fields of their own
+where Apache has no key.
+
+Differences from Apache's defaults: `brokerName` is `broker-a` (Apache: the host's name), addresses are
+loopback's, the store is `./data`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Final
+
+from rocketwire.server.addresses import MAX_PORT, Address
+from rocketwire.server.apache_keys import APACHE_KEYS_WITHOUT_EFFECT, WHY_WITHOUT_EFFECT
+from rocketwire.server.config_keys import ConfigError, Key, Value, key, keys_of, write
+
+ASYNC_FLUSH: Final = "ASYNC_FLUSH"
+SYNC_FLUSH: Final = "SYNC_FLUSH"
+
+NAME_SERVER: Final = Address(host="127.0.0.1", port=9876)
+
+_CONSUME_QUEUE_ENTRY: Final = 20
+_LARGEST_FRAME: Final = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerConfig:
+    """Everything one server process was told. Times are milliseconds, sizes are bytes."""
+
+    # Addresses that only the command line sets.
+    name_server: Address = NAME_SERVER
+    """Where the name server listens."""
+    advertised_port: int | None = None
+    """The port clients are told, if it is not the one the broker listens on (NAT, containers)."""
+
+    # Who and where the broker is.
+    broker_name: str = key("the name by which clients know the broker's queues", default="broker-a")
+    broker_cluster_name: str = key("the cluster the broker belongs to", default="DefaultCluster")
+    broker_id: int = key("0 is the master, the only one clients write to", default=0)
+    bind_address: str = key("the host the broker listens on", default="127.0.0.1", apache=False)
+    listen_port: int = key("the port the broker listens on; 0 is any free one", default=10911, high=MAX_PORT)
+    broker_ip1: str = key(
+        "the host clients are told; empty: the one listened on", name="brokerIP1", default=""
+    )
+    fast_remoting: bool = key(
+        "listen on listenPort - 2 too, where clients with the VIP channel connect", default=True, apache=False
+    )
+    broker_permission: int = key("2 write, 4 read, 6 both", default=6, low=2, high=6, online=True)
+    region_id: str = key("told to producers with each answer", default="DefaultRegion", online=True)
+    trace_on: bool = key("told to producers with each answer: tracing is wanted", default=True, online=True)
+
+    # Topics and groups.
+    auto_create_topic_enable: bool = key("a send to a new topic creates it", default=True, online=True)
+    default_topic_queue_nums: int = key(
+        "most queues of a topic made by a send", default=8, low=1, high=65535, online=True
+    )
+    auto_create_subscription_group: bool = key("a new consumer group is accepted", default=True, online=True)
+    cluster_topic_enable: bool = key("the topic named like the cluster exists", default=True)
+    broker_topic_enable: bool = key("the topic named like the broker exists", default=True)
+    trace_topic_enable: bool = key("the trace topic exists", default=False)
+    msg_trace_topic_name: str = key("the trace topic's name", default="RMQ_SYS_TRACE_TOPIC")
+    notify_consumer_ids_changed_enable: bool = key(
+        "tell a group's consumers when one joins or leaves", default=True, online=True
+    )
+    flush_consumer_offset_interval: int = key(
+        "ms between two writes of the consumer offsets", default=5000, low=1
+    )
+
+    # Messages.
+    max_message_size: int = key(
+        "largest message body in bytes", default=4 * 1024 * 1024, low=1, high=_LARGEST_FRAME, online=True
+    )
+    max_transfer_count_on_message_in_memory: int = key(
+        "most messages in one pull answer", default=32, low=1, online=True
+    )
+    max_transfer_bytes_on_message_in_memory: int = key(
+        "most bytes in one pull answer of several messages", default=256 * 1024, low=1, online=True
+    )
+    default_query_max_num: int = key("most messages in one answer to a query", default=32, low=1, online=True)
+    long_polling_enable: bool = key(
+        "a pull without messages waits as long as it asks", default=True, online=True
+    )
+    short_polling_time_mills: int = key(
+        "ms it waits when longPollingEnable is false", default=1000, online=True
+    )
+
+    # The store.
+    store_path_root_dir: str = key("the store's folder", default="data")
+    store_path_commit_log: str = key("the commit log's folder; empty: commitlog in the store's", default="")
+    mapped_file_size_commit_log: int = key(
+        "bytes of a commit log file", default=1 << 30, low=4096, aliases=("mapedFileSizeCommitLog",)
+    )
+    mapped_file_size_consume_queue: int = key(
+        "bytes of a consume queue file, rounded up to whole entries of 20",
+        default=6_000_000,
+        low=_CONSUME_QUEUE_ENTRY,
+        aliases=("mapedFileSizeConsumeQueue",),
+    )
+    message_index_enable: bool = key("write the index that queries by key need", default=True)
+    max_hash_slot_num: int = key("hash slots of an index file", default=5_000_000, low=1)
+    max_index_num: int = key("entries of an index file", default=20_000_000, low=2)
+    check_crc_on_recover: bool = key(
+        "check each record after a crash", name="checkCRCOnRecover", default=True
+    )
+    flush_disk_type: str = key(
+        "whether a send waits until its message is on the disk",
+        default=ASYNC_FLUSH,
+        choices=(ASYNC_FLUSH, SYNC_FLUSH),
+    )
+    sync_flush_timeout: int = key("ms a send waits for the disk under SYNC_FLUSH", default=5000, low=1)
+    flush_interval_commit_log: int = key("ms between two looks at the commit log's flush", default=500, low=1)
+    flush_commit_log_least_pages: int = key("flush it at so many dirty pages of 4 KiB", default=4)
+    flush_commit_log_thorough_interval: int = key(
+        "ms after which fewer pages are flushed too", default=10_000
+    )
+    flush_interval_consume_queue: int = key("ms between two looks at the queues' flush", default=1000, low=1)
+    flush_consume_queue_least_pages: int = key("flush them at so many dirty pages of 4 KiB", default=2)
+    flush_consume_queue_thorough_interval: int = key(
+        "ms after which fewer pages are flushed too", default=60_000
+    )
+
+    @property
+    def broker_address(self) -> Address:
+        """Where the broker listens."""
+        return Address(host=self.bind_address, port=self.listen_port)
+
+    @property
+    def advertised_host(self) -> str:
+        """The host clients are told."""
+        return self.broker_ip1 or self.bind_address
+
+    @property
+    def sync_flush(self) -> bool:
+        """Whether an answer to a send means that the message is on the disk."""
+        return self.flush_disk_type == SYNC_FLUSH
+
+    @property
+    def store_dir(self) -> Path:
+        """The store's folder."""
+        return Path(self.store_path_root_dir)
+
+    @property
+    def commit_log_dir(self) -> Path:
+        """The commit log's folder."""
+        return (
+            Path(self.store_path_commit_log) if self.store_path_commit_log else self.store_dir / "commitlog"
+        )
+
+    @property
+    def consume_queue_file_size(self) -> int:
+        """Bytes of a consume queue file: a whole number of entries."""
+        return -(-self.mapped_file_size_consume_queue // _CONSUME_QUEUE_ENTRY) * _CONSUME_QUEUE_ENTRY
+
+    def properties(self) -> dict[str, str]:
+        """Every key with effect and its value as text, as code 26 tells them."""
+        texts = {each.name: write(getattr(self, each.attribute)) for each in KEYS}
+        return {**texts, "brokerIP1": self.advertised_host, "namesrvAddr": str(self.name_server)}
+
+    def updated(self, changes: Mapping[str, str]) -> ServerConfig:
+        """This configuration with some keys changed, as code 25 asks for it.
+
+        Raises:
+            ConfigError: a bad value, a key without effect, or one that is read at the start only; nothing
+            is changed.
+        """
+        values: dict[str, Value] = {}
+        for name, text in changes.items():
+            known = _BY_NAME.get(name)
+            if known is None:
+                raise ConfigError(f"{name}={text}: {_without_effect(name)}")
+            if not known.online:
+                raise ConfigError(f"{name}={text}: read at the start only; restart the server with it")
+            values[known.attribute] = known.read(text)
+        return _replaced(self, values)
+
+
+KEYS: Final = keys_of(fields(ServerConfig))
+"""Every key with effect, in the order of their declaration."""
+
+_BY_NAME: Final[dict[str, Key]] = {name: each for each in KEYS for name in (each.name, *each.aliases)}
+
+
+def read_settings(settings: Mapping[str, str]) -> tuple[ServerConfig, tuple[str, ...]]:
+    """Read settings given as text; of two spellings of a key the later one counts.
+
+    Returns:
+        the configuration, and one line of warning for each key that changes nothing.
+
+    Raises:
+        ConfigError: a value that is not allowed.
+    """
+    values: dict[str, Value] = {}
+    warnings: list[str] = []
+    for name, text in settings.items():
+        known = _BY_NAME.get(name)
+        if known is None:
+            warnings.append(f"{name}: {_without_effect(name)}")
+        else:
+            values[known.attribute] = known.read(text)
+    return _replaced(ServerConfig(), values), tuple(warnings)
+
+
+def _replaced(config: ServerConfig, values: Mapping[str, Value]) -> ServerConfig:
+    # The declared default of each key is of its field's type, and Key.read gives the default's type.
+    changed: ServerConfig = replace(config, **values)  # type: ignore[arg-type]
+    return changed
+
+
+def _without_effect(name: str) -> str:
+    if name not in APACHE_KEYS_WITHOUT_EFFECT:
+        return "unknown key"
+    return f"known to Apache, has no effect here{WHY_WITHOUT_EFFECT.get(name, '')}"

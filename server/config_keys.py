@@ -1,0 +1,143 @@
+"""How one configuration key is declared, read from text and written back.
+
+A key is a field of `ServerConfig` made by `key(...)`: the default tells the type (bool, int or str), the
+arguments tell the bounds or choices and the meaning. Everything else follows from that: reading, error
+messages, code 25's answer and docs/configuration.md. Apache's spelling of a name lives here and nowhere
+further in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import MISSING, Field, dataclass, field
+from typing import Any, Final, TypeVar
+
+Value = bool | int | str
+V = TypeVar("V", bool, int, str)
+
+INT_MAX: Final = 2**31 - 1
+_METADATA: Final = "rocketwire key"
+
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
+
+
+class ConfigError(Exception):
+    """A setting that cannot be used. Its text is one line that names key, value and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One key.
+
+    Attributes:
+        name: Apache's spelling.
+        attribute: the field of `ServerConfig`.
+        default: also tells the type.
+        meaning: one line, with the unit where there is one.
+        low: smallest allowed number.
+        high: largest allowed number.
+        choices: the allowed texts; empty = any.
+        aliases: other spellings that mean the same.
+        online: whether code 25 may change it while the broker runs.
+        apache: whether Apache 4.9.7 knows the key too.
+    """
+
+    name: str
+    attribute: str
+    default: Value
+    meaning: str
+    low: int
+    high: int
+    choices: tuple[str, ...]
+    aliases: tuple[str, ...]
+    online: bool
+    apache: bool
+
+    @property
+    def allowed(self) -> str:
+        """What a value may be, in words."""
+        if isinstance(self.default, bool):
+            return "true or false"
+        if isinstance(self.default, int):
+            return f"a whole number from {self.low} to {self.high}"
+        if self.choices:
+            return " or ".join(self.choices)
+        return "any text but an empty one" if self.default else "any text"
+
+    def read(self, text: str) -> Value:
+        """Turn a value's text into the value.
+
+        Raises:
+            ConfigError: not of the key's type, or outside what is allowed.
+        """
+        text = text.strip()
+        value = self._value_of(text)
+        if value is None:
+            raise ConfigError(f"{self.name}={text}: allowed is {self.allowed}")
+        return value
+
+    def _value_of(self, text: str) -> Value | None:
+        if isinstance(self.default, bool):
+            return {"true": True, "false": False}.get(text.lower())
+        if isinstance(self.default, int):
+            number = int(text) if _WHOLE_NUMBER.fullmatch(text) else self.low - 1
+            return number if self.low <= number <= self.high else None
+        if (self.choices and text not in self.choices) or (self.default and not text):
+            return None
+        return text
+
+
+def write(value: Value) -> str:
+    """Turn a value into the text that reads back as the same value."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def key(
+    meaning: str,
+    *,
+    default: V,
+    name: str = "",
+    low: int = 0,
+    high: int = INT_MAX,
+    choices: tuple[str, ...] = (),
+    aliases: tuple[str, ...] = (),
+    online: bool = False,
+    apache: bool = True,
+) -> V:
+    """Declare a field of `ServerConfig` as a key; see `Key` for the arguments.
+
+    Without `name`, it is the field's own in camel case.
+    """
+    declaration = {
+        "meaning": meaning,
+        "name": name,
+        "low": low,
+        "high": high,
+        "choices": choices,
+        "aliases": aliases,
+        "online": online,
+        "apache": apache,
+    }
+    # What `field` really returns is a Field; the dataclass decorator replaces it by the default.
+    made: V = field(default=default, metadata={_METADATA: declaration})
+    return made
+
+
+def keys_of(fields: Iterable[Field[Any]]) -> tuple[Key, ...]:
+    """The keys among a dataclass's fields, in their order."""
+    return tuple(
+        Key(
+            attribute=each.name,
+            default=each.default,
+            **{**declared, "name": declared["name"] or camel(each.name)},
+        )
+        for each in fields
+        if (declared := each.metadata.get(_METADATA)) is not None and each.default is not MISSING
+    )
+
+
+def camel(attribute: str) -> str:
+    """`flush_disk_type` -> `flushDiskType`."""
+    first, *others = attribute.split("_")
+    return first + "".join(part.capitalize() for part in others)
