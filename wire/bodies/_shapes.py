@@ -1,0 +1,152 @@
+"""Body dataclasses to and from plain JSON values.
+
+A shape is made once a class from its annotations. Fields are named in snake case; on the wire in camel case, or as
+``field(metadata={"wire": ...})`` says. Unknown keys are ignored; absent ones, nulls and unknown names of an enum take
+the field's default, which is why every field has one.
+"""
+
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from enum import StrEnum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Final, get_args, get_origin, get_type_hints
+
+from rocketwire.wire.bodies._reader import ObjectKey, loads
+from rocketwire.wire.bodies._values import to_bool, to_float, to_int, to_text
+from rocketwire.wire.errors import BodyInvalid
+
+Convert = Callable[[Any], Any]
+
+_SCALARS: Final[dict[Any, Convert]] = {str: to_text, int: to_int, float: to_float, bool: to_bool, Any: lambda value: value}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Field:
+    attribute: str
+    wire: str
+    read: Convert
+    write: Convert | None
+    """None when the value is written as it is."""
+
+
+def from_builtins(cls: type, value: Any) -> Any:
+    """Build an instance of a body dataclass from what ``loads`` gave.
+
+    Raises:
+        BodyInvalid: the value, or one inside it, is not of the type its field wants.
+    """
+    if not isinstance(value, dict):
+        raise BodyInvalid(f"{cls.__name__} is not a JSON object")
+    arguments: dict[str, Any] = {}
+    for field in _shape(cls):
+        found = value.get(field.wire)
+        if found is None:
+            continue
+        try:
+            converted = field.read(found)
+        except ValueError as error:
+            raise BodyInvalid(f"{cls.__name__}.{field.wire}: {error}") from error
+        if converted is not None:
+            arguments[field.attribute] = converted
+    return cls(**arguments)
+
+
+def to_builtins(value: Any) -> dict[str, Any]:
+    """Give a body dataclass as a dict of plain values: wire names in alphabetical order, without those that are None."""
+    result: dict[str, Any] = {}
+    for field in _shape(type(value)):
+        found = getattr(value, field.attribute)
+        if found is not None:
+            result[field.wire] = found if field.write is None else field.write(found)
+    return result
+
+
+@cache
+def _shape(cls: type) -> tuple[_Field, ...]:
+    hints = get_type_hints(cls)
+    result: list[_Field] = []
+    for field in fields(cls):
+        if field.default is MISSING and field.default_factory is MISSING:
+            raise TypeError(f"{cls.__name__}.{field.name} needs a default")
+        read, write = _converters(hints[field.name])
+        wire = field.metadata.get("wire") or camel_case(field.name)
+        result.append(_Field(attribute=field.name, wire=wire, read=read, write=write))
+    return tuple(sorted(result, key=lambda each: each.wire))
+
+
+def camel_case(name: str) -> str:
+    """Give the camel case form of a snake case name."""
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def _converters(hint: Any) -> tuple[Convert, Convert | None]:
+    if hint in _SCALARS:
+        return _SCALARS[hint], None
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is UnionType:
+        (only,) = (each for each in arguments if each is not NoneType)
+        return _converters(only)
+    if origin is tuple or origin is frozenset:
+        return _sequence(origin, arguments[0])
+    if origin is dict:
+        return _mapping(*arguments)
+    if is_dataclass(hint):
+        return (lambda value: from_builtins(hint, value)), to_builtins
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return _enum(hint), str
+    raise TypeError(f"no JSON form for {hint}")
+
+
+def _sequence(kind: type, item: Any) -> tuple[Convert, Convert]:
+    read_item, write_item = _converters(item)
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, list):
+            raise ValueError("not a JSON array")
+        return kind(read_item(each) for each in value if each is not None)
+
+    def write(value: Any) -> list[Any]:
+        found = value if write_item is None else map(write_item, value)
+        return sorted(found) if kind is frozenset else list(found)
+
+    return read, write
+
+
+def _mapping(key: Any, item: Any) -> tuple[Convert, Convert]:
+    read_key, write_key = (_object_key(key), _write_object_key) if is_dataclass(key) else _converters(key)
+    read_item, write_item = _converters(item)
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise ValueError("not a JSON object")
+        return {read_key(name): read_item(each) for name, each in value.items() if each is not None}
+
+    def write(value: Any) -> dict[Any, Any]:
+        return {
+            name if write_key is None else write_key(name): each if write_item is None else write_item(each)
+            for name, each in value.items()
+        }
+
+    return read, write
+
+
+def _object_key(cls: Any) -> Convert:
+    def read(value: Any) -> Any:
+        return from_builtins(cls, dict(value) if isinstance(value, ObjectKey) else loads(to_text(value)))
+
+    return read
+
+
+def _write_object_key(value: Any) -> ObjectKey:
+    return ObjectKey(to_builtins(value).items())
+
+
+def _enum(cls: type[StrEnum]) -> Convert:
+    by_text = {str(each): each for each in cls} | {str(number): each for number, each in enumerate(cls)}
+
+    def read(value: Any) -> Any:
+        return by_text.get(to_text(value))
+
+    return read

@@ -1,0 +1,135 @@
+"""Bodies that clients send and get: heartbeats, subscriptions, consumer lists, queue locks."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class ConsumeType(StrEnum):
+    """Whether the application pulls or is pushed to."""
+
+    CONSUME_ACTIVELY = "CONSUME_ACTIVELY"
+    CONSUME_PASSIVELY = "CONSUME_PASSIVELY"
+    CONSUME_POP = "CONSUME_POP"
+
+
+class MessageModel(StrEnum):
+    """Whether each client of a group gets every message, or they share them."""
+
+    BROADCASTING = "BROADCASTING"
+    CLUSTERING = "CLUSTERING"
+
+
+class ConsumeFromWhere(StrEnum):
+    """Where a group without a committed offset begins."""
+
+    CONSUME_FROM_LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
+    CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST = "CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST"
+    CONSUME_FROM_MIN_OFFSET = "CONSUME_FROM_MIN_OFFSET"
+    CONSUME_FROM_MAX_OFFSET = "CONSUME_FROM_MAX_OFFSET"
+    CONSUME_FROM_FIRST_OFFSET = "CONSUME_FROM_FIRST_OFFSET"
+    CONSUME_FROM_TIMESTAMP = "CONSUME_FROM_TIMESTAMP"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageQueue:
+    """One queue of a topic on one broker; hashable."""
+
+    topic: str = ""
+    broker_name: str = ""
+    queue_id: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionData:
+    """What a group wants of a topic.
+
+    ``sub_string`` ``*`` with no tags means everything. ``code_set`` has ``String.hashCode`` of each tag.
+    """
+
+    topic: str = ""
+    sub_string: str | None = None
+    tags_set: frozenset[str] = frozenset()
+    code_set: frozenset[int] = frozenset()
+    sub_version: int = 0
+    """Milliseconds of the client's clock; grows with each change."""
+    expression_type: str | None = "TAG"
+    class_filter_mode: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerData:
+    """A consumer group of a client."""
+
+    group_name: str = ""
+    consume_type: ConsumeType | None = None
+    message_model: MessageModel | None = None
+    consume_from_where: ConsumeFromWhere | None = None
+    subscription_data_set: tuple[SubscriptionData, ...] = ()
+    unit_mode: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerData:
+    """A producer group of a client."""
+
+    group_name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatData:
+    """What a client does, told every 30 s (34)."""
+
+    client_id: str = field(default="", metadata={"wire": "clientID"})
+    producer_data_set: tuple[ProducerData, ...] = ()
+    consumer_data_set: tuple[ConsumerData, ...] = ()
+    heartbeat_fingerprint: int | None = None
+    """Only 5.x has it."""
+    without_sub: bool | None = None
+    """Only 5.x has it: true when the subscriptions are left out as unchanged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckClientRequestBody:
+    """A subscription to be checked before use (46)."""
+
+    client_id: str = ""
+    group: str = ""
+    subscription_data: SubscriptionData | None = None
+    namespace: str | None = None
+    """Only 5.x has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetConsumerListByGroupResponseBody:
+    """The client ids of a group (answer to 38)."""
+
+    consumer_id_list: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockBatchRequestBody:
+    """Queues that a client wants for itself (41)."""
+
+    client_id: str = ""
+    consumer_group: str = ""
+    mq_set: tuple[MessageQueue, ...] = ()
+    only_this_broker: bool | None = None
+    """Only 5.x has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockBatchResponseBody:
+    """The queues that the client now holds (answer to 41)."""
+
+    lock_ok_mq_set: tuple[MessageQueue, ...] = field(default=(), metadata={"wire": "lockOKMQSet"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnlockBatchRequestBody:
+    """Queues that a client gives up (42)."""
+
+    client_id: str = ""
+    consumer_group: str = ""
+    mq_set: tuple[MessageQueue, ...] = ()
+    only_this_broker: bool | None = None
+    """Only 5.x has it."""

@@ -1,0 +1,37 @@
+"""Bodies about subscription groups: the configuration of one, and a broker's table of all."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from rocketwire.wire.bodies.topic import DataVersion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionGroupConfig:
+    """One consumer group. The fields that default to None are 5.x's; they are kept when a file has them."""
+
+    group_name: str = ""
+    consume_enable: bool = True
+    consume_from_min_enable: bool = True
+    consume_broadcast_enable: bool = True
+    retry_queue_nums: int = 1
+    retry_max_times: int = 16
+    broker_id: int = 0
+    which_broker_when_consume_slowly: int = 1
+    notify_consumer_ids_changed_enable: bool = True
+    attributes: dict[str, str] | None = None
+    consume_message_orderly: bool | None = None
+    consume_timeout_minute: int | None = None
+    group_retry_policy: dict[str, Any] | None = None
+    group_sys_flag: int | None = None
+    subscription_data_set: tuple[Any, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionGroupWrapper:
+    """All groups of a broker by name."""
+
+    subscription_group_table: dict[str, SubscriptionGroupConfig] = field(default_factory=dict)
+    data_version: DataVersion = DataVersion()
+    forbidden_table: dict[str, dict[str, int]] | None = None
+    """Only 5.x has it."""

@@ -1,0 +1,195 @@
+"""Bodies of the name server: routes, the cluster's brokers, lists, and a broker's registration."""
+
+import zlib
+from dataclasses import dataclass, field
+from struct import Struct
+from typing import Any, Final
+
+from rocketwire.wire.bodies._codec import decode_body, encode_body
+from rocketwire.wire.bodies.fastjson import dumps, loads, to_text
+from rocketwire.wire.bodies.topic import DataVersion, TopicConfig, TopicConfigSerializeWrapper, TopicFilterType
+from rocketwire.wire.errors import BodyInvalid
+
+_INT32: Final = Struct(">i")
+_MAX_INFLATED: Final = 256 << 20
+_TOPIC_WORDS: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueData:
+    """The queues that one broker has of a topic; ``perm`` has the bits of ``Permission``."""
+
+    broker_name: str = ""
+    read_queue_nums: int = 0
+    write_queue_nums: int = 0
+    perm: int = 0
+    topic_sys_flag: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerData:
+    """The addresses of one broker by broker id; id 0 is the master."""
+
+    cluster: str | None = None
+    broker_name: str = ""
+    broker_addrs: dict[int, str] = field(default_factory=dict)
+    enable_acting_master: bool | None = None
+    """Only 5.x has it."""
+    zone_name: str | None = None
+    """Only 5.x has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRouteData:
+    """Where a topic's queues are (answer to 105)."""
+
+    broker_datas: tuple[BrokerData, ...] = ()
+    queue_datas: tuple[QueueData, ...] = ()
+    filter_server_table: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    order_topic_conf: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterInfo:
+    """All brokers by name, and the broker names of each cluster (answer to 106)."""
+
+    broker_addr_table: dict[str, BrokerData] = field(default_factory=dict)
+    cluster_addr_table: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicList:
+    """Names of topics (answer to 206, 224, 304, 305 ...)."""
+
+    topic_list: tuple[str, ...] = ()
+    broker_addr: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KVTable:
+    """Texts by name (answer to 28, 103 and 219)."""
+
+    table: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisterBrokerBody:
+    """The topics and filter servers of a broker that registers (103)."""
+
+    topic_config_serialize_wrapper: TopicConfigSerializeWrapper = field(default_factory=TopicConfigSerializeWrapper)
+    filter_server_list: tuple[str, ...] = ()
+
+
+def encode_registration(body: RegisterBrokerBody, *, compressed: bool) -> bytes:
+    """Write a registration: JSON, or the zlib stream that a header with compressed=true announces.
+
+    Raises:
+        BodyInvalid: a topic name has a blank, which the compressed form cannot hold.
+    """
+    if not compressed:
+        return encode_body(body)
+    wrapper = body.topic_config_serialize_wrapper
+    parts = [_counted(encode_body(wrapper.data_version)), _INT32.pack(len(wrapper.topic_config_table))]
+    parts += [_counted(_topic_text(topic)) for topic in wrapper.topic_config_table.values()]
+    parts.append(_counted(dumps(body.filter_server_list)))
+    return zlib.compress(b"".join(parts))
+
+
+def decode_registration(data: bytes, *, compressed: bool) -> RegisterBrokerBody:
+    """Read a registration in the form that its header announces.
+
+    Raises:
+        BodyInvalid: the bytes are no registration of that form.
+    """
+    if not compressed:
+        return decode_body(RegisterBrokerBody, data)
+    reader = _Counted(_inflate(data))
+    version = decode_body(DataVersion, reader.item())
+    topics = [_topic_from_text(reader.item()) for _ in range(reader.number())]
+    filters = loads(reader.item())
+    if not isinstance(filters, list):
+        raise BodyInvalid("registration: the list of filter servers is no JSON array")
+    reader.end()
+    return RegisterBrokerBody(
+        topic_config_serialize_wrapper=TopicConfigSerializeWrapper(
+            data_version=version, topic_config_table={topic.topic_name: topic for topic in topics}
+        ),
+        filter_server_list=tuple(_filter_text(each) for each in filters),
+    )
+
+
+def _counted(data: bytes) -> bytes:
+    return _INT32.pack(len(data)) + data
+
+
+def _filter_text(value: Any) -> str:
+    try:
+        return to_text(value)
+    except ValueError as error:
+        raise BodyInvalid(f"registration: filter server {error}") from error
+
+
+def _topic_text(topic: TopicConfig) -> bytes:
+    words = (
+        topic.topic_name,
+        str(topic.read_queue_nums),
+        str(topic.write_queue_nums),
+        str(topic.perm),
+        topic.topic_filter_type,
+    )
+    text = " ".join(words)
+    if len(text.split(" ")) != _TOPIC_WORDS or not topic.topic_name:
+        raise BodyInvalid(f"registration: topic name {topic.topic_name!r} cannot be written")
+    return text.encode("utf-8", "replace")
+
+
+def _topic_from_text(data: bytes) -> TopicConfig:
+    words = data.decode("utf-8", "replace").split(" ")
+    try:
+        name, read, write, perm, kind = words
+        return TopicConfig(
+            topic_name=name,
+            read_queue_nums=int(read),
+            write_queue_nums=int(write),
+            perm=int(perm),
+            topic_filter_type=TopicFilterType(kind),
+        )
+    except ValueError as error:
+        raise BodyInvalid(f"registration: {data[:100]!r} is no topic") from error
+
+
+def _inflate(data: bytes) -> bytes:
+    inflater = zlib.decompressobj()
+    try:
+        result = inflater.decompress(data, _MAX_INFLATED)
+    except zlib.error as error:
+        raise BodyInvalid(f"registration cannot be inflated: {error}") from error
+    if not inflater.eof:
+        raise BodyInvalid("registration is cut short or too large")
+    return result
+
+
+class _Counted:
+    """Items that follow each other, each after its length."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+
+    def number(self) -> int:
+        if self.at + _INT32.size > len(self.data):
+            raise BodyInvalid("registration is cut short")
+        number: int = _INT32.unpack_from(self.data, self.at)[0]
+        self.at += _INT32.size
+        return number
+
+    def item(self) -> bytes:
+        length = self.number()
+        if not 0 <= length <= len(self.data) - self.at:
+            raise BodyInvalid(f"registration has an item of {length} bytes where {len(self.data) - self.at} are left")
+        self.at += length
+        return self.data[self.at - length : self.at]
+
+    def end(self) -> None:
+        if self.at != len(self.data):
+            raise BodyInvalid("registration has more bytes than it says")

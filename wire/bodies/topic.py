@@ -1,0 +1,44 @@
+"""Bodies about topics: the configuration of one, and a broker's table of all."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class TopicFilterType(StrEnum):
+    """How many tags a message of the topic has."""
+
+    SINGLE_TAG = "SINGLE_TAG"
+    MULTI_TAG = "MULTI_TAG"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataVersion:
+    """How new a table is: a count of its changes and the time of the last one in milliseconds."""
+
+    counter: int = 0
+    timestamp: int = 0
+    state_version: int | None = None
+    """Only 5.x has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicConfig:
+    """One topic; ``perm`` has the bits of ``Permission``."""
+
+    topic_name: str = ""
+    read_queue_nums: int = 16
+    write_queue_nums: int = 16
+    perm: int = 6
+    topic_filter_type: TopicFilterType = TopicFilterType.SINGLE_TAG
+    topic_sys_flag: int = 0
+    order: bool = False
+    attributes: dict[str, str] | None = None
+    """Only 5.x has them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicConfigSerializeWrapper:
+    """All topics of a broker by name."""
+
+    topic_config_table: dict[str, TopicConfig] = field(default_factory=dict)
+    data_version: DataVersion = DataVersion()

@@ -1,0 +1,132 @@
+"""Typed headers from and to extFields.
+
+A header class is a frozen ``msgspec.Struct`` (``WireHeader``): a request's header is built for every request, and a
+dataclass of 14 frozen fields costs more than everything else done to it. The wire name of a field is its name in
+camel case unless ``field(name=...)`` says otherwise. ``SHORT`` of a class holds the one-letter names of its V2 form.
+
+msgspec converts the texts; whatever it refuses goes through a slow reading by Java's rules, which either takes the
+value after all (``+5``, ``007``, a boolean that is neither true nor false) or says exactly what is wrong.
+"""
+
+import re
+from collections.abc import Callable
+from functools import cache
+from operator import attrgetter
+from types import NoneType, UnionType
+from typing import Annotated, Any, ClassVar, Final, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from rocketwire.wire.errors import HeaderFieldInvalid, HeaderFieldMissing
+
+Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+_DIGITS: Final = re.compile(r"[+-]?[0-9]{1,40}")
+_NO_FIELDS: Final[dict[str, str]] = {}
+
+
+class WireHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
+    """Base of all typed headers: frozen, keyword-only, wire names in camel case."""
+
+    SHORT: ClassVar[dict[str, str]] = {}
+    """Short (V2) name of a field by its Python name; fields that are not listed keep their wire name."""
+
+
+H = TypeVar("H", bound=WireHeader)
+
+
+def decode_ext(cls: type[H], ext: dict[str, str] | None, *, short: bool = False) -> H:
+    """Build a typed header from extFields; names the class does not know are ignored.
+
+    Raises:
+        HeaderFieldMissing: a required field is absent.
+        HeaderFieldInvalid: a text is not of its field's type or range.
+    """
+    found = _NO_FIELDS if ext is None else ext
+    if short:
+        names = _long_names(cls)
+        found = {names[key]: value for key, value in found.items() if key in names}
+    try:
+        return msgspec.convert(found, cls, strict=False)
+    except msgspec.ValidationError:
+        return _decode_by_java_rules(cls, found)
+
+
+def encode_ext(header: WireHeader, *, short: bool = False) -> dict[str, str]:
+    """Give the extFields of a typed header; fields that are None are left out."""
+    values, fields = _writers(type(header), short)
+    result: dict[str, str] = {}
+    for value, (name, text) in zip(values(header), fields, strict=True):
+        if value is not None:
+            result[name] = text(value)
+    return result
+
+
+@cache
+def _long_names(cls: type[WireHeader]) -> dict[str, str]:
+    return {
+        cls.SHORT.get(attribute, name): name
+        for attribute, name in zip(cls.__struct_fields__, cls.__struct_encode_fields__, strict=True)
+    }
+
+
+@cache
+def _writers(
+    cls: type[WireHeader], short: bool
+) -> tuple[Callable[[WireHeader], tuple[Any, ...]], tuple[tuple[str, Callable[[Any], str]], ...]]:
+    types = _field_types(cls)
+    fields = tuple(
+        (cls.SHORT.get(attribute, name) if short else name, _bool_text if types[attribute] is bool else str)
+        for attribute, name in zip(cls.__struct_fields__, cls.__struct_encode_fields__, strict=True)
+    )
+    if not fields:
+        return _no_values, fields
+    getter = attrgetter(*cls.__struct_fields__)
+    if len(fields) == 1:
+        return lambda header: (getter(header),), fields
+    return getter, fields
+
+
+def _no_values(_header: WireHeader) -> tuple[Any, ...]:
+    return ()
+
+
+def _bool_text(value: object) -> str:
+    return "true" if value else "false"
+
+
+@cache
+def _field_types(cls: type[WireHeader]) -> dict[str, type]:
+    """Give str, int or bool for every field, without ``None`` and without ranges."""
+    result: dict[str, type] = {}
+    hints = get_type_hints(cls)
+    for attribute in cls.__struct_fields__:
+        hint = hints[attribute]
+        if get_origin(hint) is UnionType:
+            (hint,) = (each for each in get_args(hint) if each is not NoneType)
+        result[attribute] = hint
+    return result
+
+
+def _decode_by_java_rules(cls: type[H], found: dict[str, str]) -> H:
+    values: dict[str, object] = {}
+    types = _field_types(cls)
+    for field in msgspec.structs.fields(cls):
+        text = found.get(field.encode_name)
+        if text is None:
+            if field.required:
+                raise HeaderFieldMissing(cls.__name__, field.encode_name)
+        elif types[field.name] is str:
+            values[field.encode_name] = text
+        elif types[field.name] is bool:
+            values[field.encode_name] = text.lower() in {"true", "1"}
+        elif _DIGITS.fullmatch(text):
+            values[field.encode_name] = int(text)
+        else:
+            raise HeaderFieldInvalid(cls.__name__, field.encode_name, text)
+    try:
+        return msgspec.convert(values, cls)
+    except msgspec.ValidationError as error:
+        name = str(error).rpartition("`$.")[2].removesuffix("`")
+        raise HeaderFieldInvalid(cls.__name__, name, str(values[name])) from error

@@ -1,0 +1,22 @@
+"""Headers of administration: codes 17 and 26."""
+
+from rocketwire.wire.headers._codec import Int32, WireHeader
+
+
+class CreateTopicRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Create or change a topic (17); ``perm`` has the bits of ``Permission``."""
+
+    topic: str
+    default_topic: str
+    read_queue_nums: Int32
+    write_queue_nums: Int32
+    perm: Int32
+    topic_filter_type: str
+    order: bool
+    topic_sys_flag: Int32 | None = None
+
+
+class GetBrokerConfigResponseHeader(WireHeader, frozen=True, kw_only=True):
+    """The broker's data version as JSON text; the configuration itself is the body (26)."""
+
+    version: str

@@ -1,0 +1,31 @@
+"""Headers of pulls: code 11 (and 361 of 5.x)."""
+
+from rocketwire.wire.headers._codec import Int32, Int64, WireHeader
+
+
+class PullMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """What a consumer wants of one queue; ``sys_flag`` has the bits of ``PullSysFlag``."""
+
+    consumer_group: str
+    topic: str
+    queue_id: Int32
+    queue_offset: Int64
+    max_msg_nums: Int32
+    sys_flag: Int32
+    commit_offset: Int64
+    suspend_timeout_millis: Int64
+    sub_version: Int64
+    subscription: str | None = None
+    expression_type: str | None = None
+    bname: str | None = None
+    max_msg_bytes: Int32 | None = None
+    """Only 5.x sends it."""
+
+
+class PullMessageResponseHeader(WireHeader, frozen=True, kw_only=True):
+    """Where to go on; the Java client needs all four fields with the codes 0, 19, 20 and 21."""
+
+    suggest_which_broker_id: Int64
+    next_begin_offset: Int64
+    min_offset: Int64
+    max_offset: Int64

@@ -1,0 +1,34 @@
+"""Headers of looking messages up: codes 12 and 33."""
+
+import msgspec
+
+from rocketwire.wire.headers._codec import Int32, Int64, WireHeader
+
+
+class QueryMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Ask for messages by key and time in milliseconds (12)."""
+
+    topic: str
+    key: str
+    max_num: Int32
+    begin_timestamp: Int64
+    end_timestamp: Int64
+    unique_key_query: bool | None = msgspec.field(name="_UNIQUE_KEY_QUERY", default=None)
+    """True when ``key`` is a message's UNIQ_KEY; the official client sends it beside the header's own fields."""
+
+
+class QueryMessageResponseHeader(WireHeader, frozen=True, kw_only=True):
+    """How far the index goes: a time in milliseconds and a physical offset."""
+
+    index_last_update_timestamp: Int64
+    index_last_update_phyoffset: Int64
+
+
+class ViewMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Ask for the message at a physical offset (33)."""
+
+    offset: Int64
+
+
+class ViewMessageResponseHeader(WireHeader, frozen=True, kw_only=True):
+    """Nothing: the message is the body."""

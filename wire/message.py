@@ -1,0 +1,296 @@
+"""The message record: what the commit log stores is what a pull answers with.
+
+``RECORD`` is the authority on the layout (version 1, and version 2 of 5.x with a 16-bit topic length; hosts of 8 bytes
+for IPv4 and 20 for IPv6 by the sysFlag). The positions of the fields before the first host, and the ``struct`` formats
+used on the way, are derived from it; tests prove them equal.
+"""
+
+import ipaddress
+import zlib
+from dataclasses import dataclass
+from struct import Struct
+from struct import error as struct_error
+from typing import Final
+
+import construct as cs
+
+from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.errors import (
+    HostInvalid,
+    PropertiesInvalid,
+    RecordBlank,
+    RecordCrcMismatch,
+    RecordInvalid,
+    RecordMagicUnknown,
+    RecordTruncated,
+    RecordUnwritten,
+)
+from rocketwire.wire.java import to_int32
+
+MAGIC_V1: Final = to_int32(0xDAA320A7)
+MAGIC_V2: Final = to_int32(0xDAA320AB)
+BLANK_MAGIC: Final = to_int32(0xCBD43194)
+"""Magic number of the blank at the end of a commit log file."""
+
+HOST_V4_SIZE: Final = 8
+HOST_V6_SIZE: Final = 20
+MAX_PROPERTIES_LENGTH: Final = 32767
+MAX_TOPIC_LENGTH_V1: Final = 127
+_BODY_CRC_MASK: Final = 0x7FFFFFFF
+
+_HEAD: Final = (
+    "total_size" / cs.Int32sb,
+    "magic" / cs.Int32sb,
+    "body_crc" / cs.Int32sb,
+    "queue_id" / cs.Int32sb,
+    "flag" / cs.Int32sb,
+    "queue_offset" / cs.Int64sb,
+    "physical_offset" / cs.Int64sb,
+    "sys_flag" / cs.Int32sb,
+    "born_timestamp" / cs.Int64sb,
+)
+
+RECORD: Final = cs.Struct(
+    *_HEAD,
+    "born_host" / cs.Bytes(lambda this: HOST_V6_SIZE if this.sys_flag & SysFlag.BORN_HOST_V6 else HOST_V4_SIZE),
+    "store_timestamp" / cs.Int64sb,
+    "store_host" / cs.Bytes(lambda this: HOST_V6_SIZE if this.sys_flag & SysFlag.STORE_HOST_V6 else HOST_V4_SIZE),
+    "reconsume_times" / cs.Int32sb,
+    "prepared_transaction_offset" / cs.Int64sb,
+    "body" / cs.Prefixed(cs.Int32sb, cs.GreedyBytes),
+    "topic" / cs.Prefixed(cs.IfThenElse(cs.this.magic == MAGIC_V2, cs.Int16sb, cs.Int8sb), cs.GreedyBytes),
+    "properties" / cs.Prefixed(cs.Int16sb, cs.GreedyBytes),
+)
+
+END_OF_FILE_BLANK: Final = cs.Struct("size" / cs.Int32sb, "magic" / cs.Const(BLANK_MAGIC, cs.Int32sb))
+"""What ends a commit log file: the bytes left (these 8 included) and a magic number; the rest is unspecified."""
+
+
+def _positions() -> dict[str, int]:
+    result: dict[str, int] = {}
+    at = 0
+    for field in _HEAD:
+        result[field.name] = at
+        at += field.sizeof()
+    result["born_host"] = at
+    return result
+
+
+_AT: Final = _positions()
+TOTAL_SIZE_AT: Final = _AT["total_size"]
+MAGIC_AT: Final = _AT["magic"]
+BODY_CRC_AT: Final = _AT["body_crc"]
+QUEUE_ID_AT: Final = _AT["queue_id"]
+FLAG_AT: Final = _AT["flag"]
+QUEUE_OFFSET_AT: Final = _AT["queue_offset"]
+PHYSICAL_OFFSET_AT: Final = _AT["physical_offset"]
+SYS_FLAG_AT: Final = _AT["sys_flag"]
+BORN_TIMESTAMP_AT: Final = _AT["born_timestamp"]
+BORN_HOST_AT: Final = _AT["born_host"]
+STORE_TIMESTAMP_AT_IPV4: Final = BORN_HOST_AT + HOST_V4_SIZE
+"""Position of the store timestamp in a record whose born host is IPv4; 12 bytes later with IPv6."""
+
+FIXED_V1_IPV4: Final = Struct(">iiiiiqqiq8sq8siqi")
+"""Everything up to and with the body length, both hosts IPv4."""
+
+_FORMS: Final = {
+    (born_v6, store_v6): Struct(f">iiiiiqqiq{20 if born_v6 else 8}sq{20 if store_v6 else 8}siqi")
+    for born_v6 in (False, True)
+    for store_v6 in (False, True)
+}
+_TOPIC_LENGTHS: Final = {MAGIC_V1: Struct(">b"), MAGIC_V2: Struct(">h")}
+_INT16: Final = Struct(">h")
+_SIZE_AND_MAGIC: Final = Struct(">ii")
+_SYS_FLAG: Final = Struct(">i")
+_PORT: Final = Struct(">i")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One record; times in milliseconds since 1970, hosts as (address, port), texts undecoded where stored so."""
+
+    topic: str
+    queue_id: int
+    body: bytes
+    properties: bytes = b""
+    flag: int = 0
+    queue_offset: int = 0
+    physical_offset: int = 0
+    sys_flag: int = 0
+    born_timestamp: int = 0
+    born_host: tuple[str, int] = ("0.0.0.0", 0)  # noqa: S104  (an address to store, not one to listen on)
+    store_timestamp: int = 0
+    store_host: tuple[str, int] = ("0.0.0.0", 0)  # noqa: S104  (an address to store, not one to listen on)
+    reconsume_times: int = 0
+    prepared_transaction_offset: int = 0
+    magic: int = MAGIC_V1
+    body_crc: int | None = None
+    """As stored; None when the record is yet to be written, which then computes it."""
+
+
+def body_crc(body: bytes | memoryview) -> int:
+    """Give the CRC that a record keeps of its body as stored (compressed bodies are not inflated): 31 bits."""
+    return zlib.crc32(body) & _BODY_CRC_MASK
+
+
+def encode_host(ip: str, port: int) -> bytes:
+    """Write an address: 8 bytes for IPv4, 20 for IPv6.
+
+    Raises:
+        HostInvalid: the text is no IP address, or the port no 32-bit number.
+    """
+    try:
+        return ipaddress.ip_address(ip.partition("%")[0]).packed + _PORT.pack(port)
+    except (ValueError, struct_error) as error:
+        raise HostInvalid(f"{ip[:100]!r} port {port} is no address") from error
+
+
+def decode_host(data: bytes | memoryview) -> tuple[str, int]:
+    """Read an address of 8 or 20 bytes.
+
+    Raises:
+        HostInvalid: the bytes are of another length.
+    """
+    if len(data) not in {HOST_V4_SIZE, HOST_V6_SIZE}:
+        raise HostInvalid(f"an address has 8 or 20 bytes, not {len(data)}")
+    raw = bytes(data)
+    return str(ipaddress.ip_address(raw[: -_PORT.size])), _PORT.unpack(raw[-_PORT.size :])[0]
+
+
+def encode_record(message: Message) -> bytes:
+    """Write a record; the host bits of the sysFlag follow the hosts given.
+
+    Raises:
+        RecordInvalid: a value does not fit its field, the topic is too long, or the magic number is unknown.
+        PropertiesInvalid: the properties are longer than 32767 bytes.
+        HostInvalid: a host is no IP address.
+    """
+    born_host, store_host = encode_host(*message.born_host), encode_host(*message.store_host)
+    born_v6, store_v6 = len(born_host) == HOST_V6_SIZE, len(store_host) == HOST_V6_SIZE
+    sys_flag = message.sys_flag & ~(SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6)
+    sys_flag |= (SysFlag.BORN_HOST_V6 if born_v6 else 0) | (SysFlag.STORE_HOST_V6 if store_v6 else 0)
+    if message.magic not in _TOPIC_LENGTHS:
+        raise RecordMagicUnknown(message.magic)
+    if len(message.properties) > MAX_PROPERTIES_LENGTH:
+        raise PropertiesInvalid(f"properties of {len(message.properties)} bytes are longer than {MAX_PROPERTIES_LENGTH}")
+    form = _FORMS[born_v6, store_v6]
+    topic_length = _TOPIC_LENGTHS[message.magic]
+    try:
+        topic = message.topic.encode()
+        return b"".join(
+            (
+                form.pack(
+                    form.size + len(message.body) + topic_length.size + len(topic) + _INT16.size + len(message.properties),
+                    message.magic,
+                    body_crc(message.body) if message.body_crc is None else message.body_crc,
+                    message.queue_id,
+                    message.flag,
+                    message.queue_offset,
+                    message.physical_offset,
+                    sys_flag,
+                    message.born_timestamp,
+                    born_host,
+                    message.store_timestamp,
+                    store_host,
+                    message.reconsume_times,
+                    message.prepared_transaction_offset,
+                    len(message.body),
+                ),
+                message.body,
+                topic_length.pack(len(topic)),
+                topic,
+                _INT16.pack(len(message.properties)),
+                message.properties,
+            )
+        )
+    except (struct_error, UnicodeEncodeError) as error:
+        raise RecordInvalid(f"message cannot be written as a record: {error}") from error
+
+
+def decode_record(buf: bytes | memoryview, offset: int = 0, *, check_crc: bool = True) -> Message:
+    """Read the record at an offset of a buffer; what follows it in the buffer is not looked at.
+
+    Raises:
+        RecordUnwritten: the size is zero: nothing was ever written there.
+        RecordBlank: it is the blank at the end of a file.
+        RecordMagicUnknown: it is neither.
+        RecordTruncated: the buffer ends before the record.
+        RecordCrcMismatch: the body is not the one stored.
+        RecordInvalid: the lengths inside do not add up, or the topic is no UTF-8.
+    """
+    view = memoryview(buf)[offset:]
+    if len(view) < _SIZE_AND_MAGIC.size:
+        raise RecordTruncated(_SIZE_AND_MAGIC.size, len(view))
+    total, magic = _SIZE_AND_MAGIC.unpack_from(view)
+    if magic == BLANK_MAGIC:
+        raise RecordBlank(total)
+    if total == 0:
+        raise RecordUnwritten
+    if magic not in _TOPIC_LENGTHS:
+        raise RecordMagicUnknown(magic)
+    if total > len(view):
+        raise RecordTruncated(total, len(view))
+    if total < FIXED_V1_IPV4.size:
+        raise RecordInvalid(f"message record has the impossible size {total}")
+    return _decode(bytes(view[:total]), magic, check_crc=check_crc)
+
+
+def _decode(data: bytes, magic: int, *, check_crc: bool) -> Message:
+    (sys_flag,) = _SYS_FLAG.unpack_from(data, SYS_FLAG_AT)
+    form = _FORMS[bool(sys_flag & SysFlag.BORN_HOST_V6), bool(sys_flag & SysFlag.STORE_HOST_V6)]
+    try:
+        (
+            _total,
+            _magic,
+            crc,
+            queue_id,
+            flag,
+            queue_offset,
+            physical_offset,
+            _sys_flag,
+            born_timestamp,
+            born_host,
+            store_timestamp,
+            store_host,
+            reconsume_times,
+            prepared_transaction_offset,
+            body_length,
+        ) = form.unpack_from(data)
+        body, at = _take(data, form.size, body_length)
+        topic, at = _counted(data, at, _TOPIC_LENGTHS[magic])
+        properties, at = _counted(data, at, _INT16)
+        name = topic.decode()
+    except (struct_error, UnicodeDecodeError) as error:
+        raise RecordInvalid(f"message record of {len(data)} bytes is damaged: {error}") from error
+    if at != len(data):
+        raise RecordInvalid(f"message record of {len(data)} bytes holds only {at}")
+    if check_crc and (found := body_crc(body)) != crc:
+        raise RecordCrcMismatch(crc, found)
+    return Message(
+        topic=name,
+        queue_id=queue_id,
+        body=body,
+        properties=properties,
+        flag=flag,
+        queue_offset=queue_offset,
+        physical_offset=physical_offset,
+        sys_flag=sys_flag,
+        born_timestamp=born_timestamp,
+        born_host=decode_host(born_host),
+        store_timestamp=store_timestamp,
+        store_host=decode_host(store_host),
+        reconsume_times=reconsume_times,
+        prepared_transaction_offset=prepared_transaction_offset,
+        magic=magic,
+        body_crc=crc,
+    )
+
+
+def _counted(data: bytes, at: int, length: Struct) -> tuple[bytes, int]:
+    return _take(data, at + length.size, length.unpack_from(data, at)[0])
+
+
+def _take(data: bytes, at: int, length: int) -> tuple[bytes, int]:
+    if not 0 <= length <= len(data) - at:
+        raise RecordInvalid(f"message record has an item of {length} bytes where {len(data) - at} are left")
+    return data[at : at + length], at + length

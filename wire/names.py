@@ -1,0 +1,137 @@
+"""Names of topics and groups: what is allowed, what is RocketMQ's own, and the words it refuses with.
+
+The texts are those of 4.9.7's client (``Validators``) and broker (``TopicValidator``); applications and people look for
+them. Functions named ``*_problem`` give such a text, or None when all is well.
+"""
+
+from typing import Final
+
+MAX_TOPIC_LENGTH: Final = 127
+MAX_GROUP_LENGTH: Final = 255
+ALLOWED_CHARACTERS: Final = "^[%|a-zA-Z0-9_-]+$"
+
+RETRY_PREFIX: Final = "%RETRY%"
+DLQ_PREFIX: Final = "%DLQ%"
+SYSTEM_TOPIC_PREFIX: Final = "rmq_sys_"
+SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
+REPLY_TOPIC_POSTFIX: Final = "REPLY_TOPIC"
+
+AUTO_CREATE_TOPIC: Final = "TBW102"
+SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
+BENCHMARK_TOPIC: Final = "BenchmarkTest"
+TRANS_HALF_TOPIC: Final = "RMQ_SYS_TRANS_HALF_TOPIC"
+TRACE_TOPIC: Final = "RMQ_SYS_TRACE_TOPIC"
+TRANS_OP_HALF_TOPIC: Final = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+TRANS_CHECK_MAX_TIME_TOPIC: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
+SELF_TEST_TOPIC: Final = "SELF_TEST_TOPIC"
+OFFSET_MOVED_EVENT: Final = "OFFSET_MOVED_EVENT"
+
+SYSTEM_TOPICS: Final = frozenset(
+    {
+        AUTO_CREATE_TOPIC,
+        SCHEDULE_TOPIC,
+        BENCHMARK_TOPIC,
+        TRANS_HALF_TOPIC,
+        TRACE_TOPIC,
+        TRANS_OP_HALF_TOPIC,
+        TRANS_CHECK_MAX_TIME_TOPIC,
+        SELF_TEST_TOPIC,
+        OFFSET_MOVED_EVENT,
+    }
+)
+"""System topics of every broker; a broker adds its own name, its cluster's and the cluster's reply topic."""
+
+NOT_SENDABLE_TOPICS: Final = frozenset(
+    {
+        SCHEDULE_TOPIC,
+        TRANS_HALF_TOPIC,
+        TRANS_OP_HALF_TOPIC,
+        TRANS_CHECK_MAX_TIME_TOPIC,
+        SELF_TEST_TOPIC,
+        OFFSET_MOVED_EVENT,
+    }
+)
+"""Topics that clients may not send to."""
+
+TOOLS_GROUP: Final = "TOOLS_CONSUMER"
+TRANS_GROUP: Final = "CID_RMQ_SYS_TRANS"
+PREDEFINED_GROUPS: Final = (
+    TOOLS_GROUP,
+    "FILTERSRV_CONSUMER",
+    "SELF_TEST_C_GROUP",
+    "CID_ONS-HTTP-PROXY",
+    "CID_ONSAPI_PULL",
+    "CID_ONSAPI_PERMISSION",
+    "CID_ONSAPI_OWNER",
+)
+"""Consumer groups that a 4.9 broker writes at its start."""
+
+_ALLOWED: Final = frozenset("%|-_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+
+def topic_problem(topic: str) -> str | None:
+    """Tell what the official client finds wrong with a topic's name."""
+    if not topic.strip():
+        return "The specified topic is blank"
+    if len(topic) > MAX_TOPIC_LENGTH:
+        return f"The specified topic is longer than topic max length {MAX_TOPIC_LENGTH}."
+    if not _ALLOWED.issuperset(topic):
+        return f"The specified topic[{topic}] contains illegal characters, allowing only {ALLOWED_CHARACTERS}"
+    return None
+
+
+def group_problem(group: str) -> str | None:
+    """Tell what the official client finds wrong with a group's name."""
+    if not group.strip():
+        return "the specified group is blank"
+    if len(group) > MAX_GROUP_LENGTH:
+        return f"the specified group is longer than group max length {MAX_GROUP_LENGTH}."
+    if not _ALLOWED.issuperset(group):
+        return f"the specified group[{group}] contains illegal characters, allowing only {ALLOWED_CHARACTERS}"
+    return None
+
+
+def broker_topic_problem(topic: str) -> str | None:
+    """Tell what the broker finds wrong with a topic's name; the remark of its answer of code 1."""
+    if not topic.strip():
+        return "The specified topic is blank."
+    if not _ALLOWED.issuperset(topic):
+        return f"The specified topic contains illegal characters, allowing only {ALLOWED_CHARACTERS}"
+    if len(topic) > MAX_TOPIC_LENGTH:
+        return "The specified topic is longer than topic max length."
+    return None
+
+
+def system_topic_problem(topic: str) -> str | None:
+    """Tell why a topic cannot be created or deleted: it is RocketMQ's own; the remark of an answer of code 1."""
+    return f"The topic[{topic}] is conflict with system topic." if is_system_topic(topic) else None
+
+
+def not_sendable_problem(topic: str) -> str | None:
+    """Tell why clients may not send to a topic; the remark of an answer of code 16."""
+    return f"Sending message to topic[{topic}] is forbidden." if topic in NOT_SENDABLE_TOPICS else None
+
+
+def is_system_topic(topic: str) -> bool:
+    """Tell whether the topic is one of RocketMQ's own on every broker."""
+    return topic in SYSTEM_TOPICS or topic.startswith(SYSTEM_TOPIC_PREFIX)
+
+
+def is_system_group(group: str) -> bool:
+    """Tell whether the consumer group is one of RocketMQ's own."""
+    return group.startswith(SYSTEM_GROUP_PREFIX)
+
+
+def retry_topic(group: str) -> str:
+    """Give the topic of a group's messages to be retried."""
+    return RETRY_PREFIX + group
+
+
+def dlq_topic(group: str) -> str:
+    """Give the topic of a group's messages that were given up."""
+    return DLQ_PREFIX + group
+
+
+def reply_topic(cluster: str) -> str:
+    """Give a cluster's topic for replies to requests."""
+    return f"{cluster}_{REPLY_TOPIC_POSTFIX}"
