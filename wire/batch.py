@@ -45,7 +45,12 @@ def encode_batch(items: Iterable[BatchItem]) -> bytes:
     for flag, body, properties in items:
         try:
             total = _LEAST + len(body) + len(properties)
-            parts += (_HEAD.pack(total, 0, 0, flag, len(body)), body, _INT16.pack(len(properties)), properties)
+            parts += (
+                _HEAD.pack(total, 0, 0, flag, len(body)),
+                body,
+                _INT16.pack(len(properties)),
+                properties,
+            )
         except struct_error as error:
             raise BatchInvalid(f"message of a batch cannot be written: {error}") from error
     return b"".join(parts)
@@ -68,10 +73,14 @@ def decode_batch(body: bytes | memoryview) -> list[BatchItem]:
         properties_at = body_at + body_length + _INT16.size
         item_end = at + total
         if not (0 <= body_length and properties_at <= item_end <= end):
-            raise BatchInvalid(f"message {len(result)} of a batch has lengths that do not fit: {total}, {body_length}")
+            raise BatchInvalid(
+                f"message {len(result)} of a batch has lengths that do not fit: {total}, {body_length}"
+            )
         (properties_length,) = short(body, properties_at - _INT16.size)
         if properties_at + properties_length != item_end:
-            raise BatchInvalid(f"message {len(result)} of a batch has properties of {properties_length} bytes that do not fit")
+            raise BatchInvalid(
+                f"message {len(result)} of a batch has properties of {properties_length} bytes that do not fit"
+            )
         result.append(
             BatchItem(flag, body[body_at : body_at + body_length], bytes(body[properties_at:item_end]))
         )

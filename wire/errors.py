@@ -123,7 +123,9 @@ class RecordCrcMismatch(RecordInvalid):
 
     def __init__(self, stored: int, computed: int) -> None:
         """Take the record's body CRC and that of the bytes found."""
-        super().__init__(f"message body is damaged: its CRC is 0x{computed:08X}, stored was 0x{stored & 0xFFFFFFFF:08X}")
+        super().__init__(
+            f"message body is damaged: its CRC is 0x{computed:08X}, stored was 0x{stored & 0xFFFFFFFF:08X}"
+        )
         self.stored = stored
         self.computed = computed
 
@@ -133,7 +135,9 @@ class CompressionUnknown(WireError):
 
     def __init__(self, kind: int) -> None:
         """Take the number in the sysFlag's three compression bits."""
-        super().__init__(f"compression type {kind} is unknown, only LZ4 (1), ZSTD (2) and ZLIB (3 or 0) exist")
+        super().__init__(
+            f"compression type {kind} is unknown, only LZ4 (1), ZSTD (2) and ZLIB (3 or 0) exist"
+        )
         self.kind = kind
 
 

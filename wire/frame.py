@@ -38,7 +38,9 @@ class Frame(NamedTuple):
     serialize_type: int
 
 
-def encode_frame(header: Header, body: bytes | memoryview = b"", serialize_type: int = SerializeType.JSON) -> bytes:
+def encode_frame(
+    header: Header, body: bytes | memoryview = b"", serialize_type: int = SerializeType.JSON
+) -> bytes:
     """Write a frame with its length.
 
     Raises:

@@ -52,9 +52,11 @@ _HEAD: Final = (
 
 RECORD: Final = cs.Struct(
     *_HEAD,
-    "born_host" / cs.Bytes(lambda this: HOST_V6_SIZE if this.sys_flag & SysFlag.BORN_HOST_V6 else HOST_V4_SIZE),
+    "born_host"
+    / cs.Bytes(lambda this: HOST_V6_SIZE if this.sys_flag & SysFlag.BORN_HOST_V6 else HOST_V4_SIZE),
     "store_timestamp" / cs.Int64sb,
-    "store_host" / cs.Bytes(lambda this: HOST_V6_SIZE if this.sys_flag & SysFlag.STORE_HOST_V6 else HOST_V4_SIZE),
+    "store_host"
+    / cs.Bytes(lambda this: HOST_V6_SIZE if this.sys_flag & SysFlag.STORE_HOST_V6 else HOST_V4_SIZE),
     "reconsume_times" / cs.Int32sb,
     "prepared_transaction_offset" / cs.Int64sb,
     "body" / cs.Prefixed(cs.Int32sb, cs.GreedyBytes),
@@ -172,7 +174,9 @@ def encode_record(message: Message) -> bytes:
     if message.magic not in _TOPIC_LENGTHS:
         raise RecordMagicUnknown(message.magic)
     if len(message.properties) > MAX_PROPERTIES_LENGTH:
-        raise PropertiesInvalid(f"properties of {len(message.properties)} bytes are longer than {MAX_PROPERTIES_LENGTH}")
+        raise PropertiesInvalid(
+            f"properties of {len(message.properties)} bytes are longer than {MAX_PROPERTIES_LENGTH}"
+        )
     form = _FORMS[born_v6, store_v6]
     topic_length = _TOPIC_LENGTHS[message.magic]
     try:
@@ -180,7 +184,12 @@ def encode_record(message: Message) -> bytes:
         return b"".join(
             (
                 form.pack(
-                    form.size + len(message.body) + topic_length.size + len(topic) + _INT16.size + len(message.properties),
+                    form.size
+                    + len(message.body)
+                    + topic_length.size
+                    + len(topic)
+                    + _INT16.size
+                    + len(message.properties),
                     message.magic,
                     body_crc(message.body) if message.body_crc is None else message.body_crc,
                     message.queue_id,

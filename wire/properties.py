@@ -22,7 +22,7 @@ DELAY: Final = "DELAY"
 RETRY_TOPIC: Final = "RETRY_TOPIC"
 REAL_TOPIC: Final = "REAL_TOPIC"
 REAL_QUEUE_ID: Final = "REAL_QID"
-TRANSACTION_PREPARED: Final = "TRAN_MSG"
+TRAN_MSG: Final = "TRAN_MSG"
 PRODUCER_GROUP: Final = "PGROUP"
 MIN_OFFSET: Final = "MIN_OFFSET"
 MAX_OFFSET: Final = "MAX_OFFSET"
@@ -51,6 +51,17 @@ MSG_TYPE: Final = "MSG_TYPE"
 INNER_MULTI_DISPATCH: Final = "INNER_MULTI_DISPATCH"
 INNER_MULTI_QUEUE_OFFSET: Final = "INNER_MULTI_QUEUE_OFFSET"
 
+TIMER_DELAY_SEC: Final = "TIMER_DELAY_SEC"
+"""This and the following names are 5.x's."""
+TIMER_DELAY_MS: Final = "TIMER_DELAY_MS"
+TIMER_DELIVER_MS: Final = "TIMER_DELIVER_MS"
+TIMER_ENQUEUE_MS: Final = "TIMER_ENQUEUE_MS"
+TIMER_DEQUEUE_MS: Final = "TIMER_DEQUEUE_MS"
+TIMER_ROLL_TIMES: Final = "TIMER_ROLL_TIMES"
+TIMER_OUT_MS: Final = "TIMER_OUT_MS"
+TIMER_DEL_UNIQKEY: Final = "TIMER_DEL_UNIQKEY"
+START_DELIVER_TIME: Final = "__STARTDELIVERTIME"
+
 _SHORTEST: Final = 3
 
 
@@ -76,5 +87,7 @@ def encode_properties(properties: Mapping[str, str]) -> str:
     """
     text = ITEM_SEP.join(f"{name}{NAME_SEP}{value}" for name, value in properties.items())
     if text.count(ITEM_SEP) != max(0, len(properties) - 1) or any(NAME_SEP in name for name in properties):
-        raise PropertiesInvalid("properties must not have the separators 0x01 or 0x02 in a name, nor 0x02 in a value")
+        raise PropertiesInvalid(
+            "properties must not have the separators 0x01 or 0x02 in a name, nor 0x02 in a value"
+        )
     return text

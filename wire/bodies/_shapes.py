@@ -18,7 +18,13 @@ from rocketwire.wire.errors import BodyInvalid
 
 Convert = Callable[[Any], Any]
 
-_SCALARS: Final[dict[Any, Convert]] = {str: to_text, int: to_int, float: to_float, bool: to_bool, Any: lambda value: value}
+_SCALARS: Final[dict[Any, Convert]] = {
+    str: to_text,
+    int: to_int,
+    float: to_float,
+    bool: to_bool,
+    Any: lambda value: value,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

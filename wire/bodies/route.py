@@ -7,7 +7,12 @@ from typing import Any, Final
 
 from rocketwire.wire.bodies._codec import decode_body, encode_body
 from rocketwire.wire.bodies.fastjson import dumps, loads, to_text
-from rocketwire.wire.bodies.topic import DataVersion, TopicConfig, TopicConfigSerializeWrapper, TopicFilterType
+from rocketwire.wire.bodies.topic import (
+    DataVersion,
+    TopicConfig,
+    TopicConfigSerializeWrapper,
+    TopicFilterType,
+)
 from rocketwire.wire.errors import BodyInvalid
 
 _INT32: Final = Struct(">i")
@@ -76,7 +81,9 @@ class KVTable:
 class RegisterBrokerBody:
     """The topics and filter servers of a broker that registers (103)."""
 
-    topic_config_serialize_wrapper: TopicConfigSerializeWrapper = field(default_factory=TopicConfigSerializeWrapper)
+    topic_config_serialize_wrapper: TopicConfigSerializeWrapper = field(
+        default_factory=TopicConfigSerializeWrapper
+    )
     filter_server_list: tuple[str, ...] = ()
 
 
@@ -186,7 +193,9 @@ class _Counted:
     def item(self) -> bytes:
         length = self.number()
         if not 0 <= length <= len(self.data) - self.at:
-            raise BodyInvalid(f"registration has an item of {length} bytes where {len(self.data) - self.at} are left")
+            raise BodyInvalid(
+                f"registration has an item of {length} bytes where {len(self.data) - self.at} are left"
+            )
         self.at += length
         return self.data[self.at - length : self.at]
 
