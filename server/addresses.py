@@ -14,10 +14,10 @@ MAX_PORT = 65535
 
 
 class AddressInvalid(ValueError):
-    """A text that is not `HOST:PORT`; its message names the text and what is allowed."""
+    """A text that is not `HOST:PORT`; its message says what is allowed."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(f"{text!r} is not an address: HOST:PORT or [IPV6]:PORT, port 0 to {MAX_PORT}")
+    def __init__(self) -> None:
+        super().__init__(f"allowed is HOST:PORT or [IPV6]:PORT, port 0 to {MAX_PORT}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,13 +39,13 @@ def parse_address(text: str) -> Address:
     """
     host, colon, port_text = text.strip().rpartition(":")
     if not colon or not (port_text.isascii() and port_text.isdigit()) or int(port_text) > MAX_PORT:
-        raise AddressInvalid(text)
+        raise AddressInvalid
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
         if not _is_ipv6(host):
-            raise AddressInvalid(text)
+            raise AddressInvalid
     elif not host or any(c in host for c in ":[]") or any(c.isspace() for c in host):
-        raise AddressInvalid(text)
+        raise AddressInvalid
     return Address(host=host, port=int(port_text))
 
 

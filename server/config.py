@@ -20,6 +20,16 @@ from rocketwire.server.addresses import MAX_PORT, Address
 from rocketwire.server.apache_keys import APACHE_KEYS_WITHOUT_EFFECT, WHY_WITHOUT_EFFECT
 from rocketwire.server.config_keys import ConfigError, Key, Value, key, keys_of, write
 
+__all__ = [
+    "ASYNC_FLUSH",
+    "KEYS",
+    "NAME_SERVER",
+    "SYNC_FLUSH",
+    "ConfigError",
+    "ServerConfig",
+    "read_settings",
+]
+
 ASYNC_FLUSH: Final = "ASYNC_FLUSH"
 SYNC_FLUSH: Final = "SYNC_FLUSH"
 
@@ -176,7 +186,7 @@ class ServerConfig:
                 raise ConfigError(f"{name}={text}: {_without_effect(name)}")
             if not known.online:
                 raise ConfigError(f"{name}={text}: read at the start only; restart the server with it")
-            values[known.attribute] = known.read(text)
+            values[known.attribute] = known.read(text, spelling=name)
         return _replaced(self, values)
 
 
@@ -202,7 +212,7 @@ def read_settings(settings: Mapping[str, str]) -> tuple[ServerConfig, tuple[str,
         if known is None:
             warnings.append(f"{name}: {_without_effect(name)}")
         else:
-            values[known.attribute] = known.read(text)
+            values[known.attribute] = known.read(text, spelling=name)
     return _replaced(ServerConfig(), values), tuple(warnings)
 
 

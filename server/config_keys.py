@@ -65,8 +65,8 @@ class Key:
             return " or ".join(self.choices)
         return "any text but an empty one" if self.default else "any text"
 
-    def read(self, text: str) -> Value:
-        """Turn a value's text into the value.
+    def read(self, text: str, *, spelling: str = "") -> Value:
+        """Turn a value's text into the value; an error names the key as it was spelt.
 
         Raises:
             ConfigError: not of the key's type, or outside what is allowed.
@@ -74,7 +74,8 @@ class Key:
         text = text.strip()
         value = self._value_of(text)
         if value is None:
-            raise ConfigError(f"{self.name}={text}: allowed is {self.allowed}")
+            shown = text if text.isprintable() else repr(text)
+            raise ConfigError(f"{spelling or self.name}={shown}: allowed is {self.allowed}")
         return value
 
     def _value_of(self, text: str) -> Value | None:

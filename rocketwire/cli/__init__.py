@@ -1,0 +1,29 @@
+"""The `rocketwire` command: one module a subcommand, each with `add_parser`.
+
+What a command needs is imported when it runs, so that `--help` and the server's start stay quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+
+from rocketwire import __version__
+from rocketwire.cli import serve
+from rocketwire.cli.mistake import EXIT_CODE, Mistake
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    parser = argparse.ArgumentParser(prog="rocketwire", description="A RocketMQ name server and broker.")
+    parser.add_argument("--version", action="version", version=f"rocketwire {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    serve.add_parser(commands)
+    options = parser.parse_args(arguments)
+    run: Callable[[argparse.Namespace], int] = options.run
+    try:
+        return run(options)
+    except Mistake as mistake:
+        print(f"rocketwire: {mistake}", file=sys.stderr)
+        return EXIT_CODE

@@ -1,0 +1,49 @@
+import subprocess
+import sys
+
+import pytest
+
+import rocketwire
+from rocketwire.cli import main
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["--version"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out == f"rocketwire {rocketwire.__version__}\n"
+
+
+def test_a_command_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main([])
+    assert stopped.value.code == 2
+    assert "COMMAND" in capsys.readouterr().err
+
+
+def test_a_mistake_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--set", "flushDiskType=SYNC"]) == 2
+    caught = capsys.readouterr()
+    assert caught.out == ""
+    assert caught.err == "rocketwire: flushDiskType=SYNC: allowed is ASYNC_FLUSH or SYNC_FLUSH\n"
+
+
+def test_the_package_runs_as_a_module() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "rocketwire", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+    assert ran.stdout == f"rocketwire {rocketwire.__version__}\n"
+
+
+def test_the_command_line_imports_nothing_heavy() -> None:
+    loaded = (
+        "import sys, rocketwire.cli; print([m for m in ('trio', 'numpy', 'construct') if m in sys.modules])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", loaded], capture_output=True, text=True, check=True, timeout=30
+    )
+    assert ran.stdout == "[]\n"

@@ -1,0 +1,121 @@
+import argparse
+from pathlib import Path
+
+import pytest
+
+from rocketwire.cli import serve
+from rocketwire.cli.mistake import Mistake
+from rocketwire.server import addresses
+from rocketwire.server.config import ServerConfig
+
+
+def options(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    serve.add_parser(parser.add_subparsers())
+    return parser.parse_args(["serve", *arguments])
+
+
+def configured(*arguments: str) -> ServerConfig:
+    return serve.configuration(options(*arguments), warn=pytest.fail)
+
+
+def test_without_options_everything_is_the_default() -> None:
+    assert configured() == ServerConfig()
+
+
+def test_the_addresses() -> None:
+    config = configured(
+        "--namesrv", "[::1]:19876", "--broker", "127.0.0.2:20911", "--advertise", "broker.example:443"
+    )
+    assert str(config.name_server) == "[::1]:19876"
+    assert str(config.broker_address) == "127.0.0.2:20911"
+    assert (config.advertised_host, config.advertised_port) == ("broker.example", 443)
+
+
+def test_clients_are_told_the_brokers_own_address_if_nothing_else_is_said() -> None:
+    config = configured("--broker", "127.0.0.2:20911")
+    assert (config.advertised_host, config.advertised_port) == ("127.0.0.2", None)
+
+
+@pytest.mark.parametrize(("wildcard", "expected"), [("0.0.0.0:1", "192.0.2.7"), ("[::]:1", "2001:db8::7")])
+def test_a_broker_on_every_address_tells_the_machines(
+    monkeypatch: pytest.MonkeyPatch, wildcard: str, expected: str
+) -> None:
+    monkeypatch.setattr(addresses, "machine_address", lambda *, ipv6: "2001:db8::7" if ipv6 else "192.0.2.7")
+    assert configured("--broker", wildcard).advertised_host == expected
+
+
+def test_a_wildcard_is_not_told_when_an_address_is_given() -> None:
+    assert configured("--broker", "0.0.0.0:1", "--advertise", "10.0.0.7:1").advertised_host == "10.0.0.7"
+    assert configured("--broker", "0.0.0.0:1", "--set", "brokerIP1=10.0.0.8").advertised_host == "10.0.0.8"
+
+
+def test_options_beat_set_and_set_beats_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "broker.conf"
+    file.write_text("brokerName=file\nlistenPort=1\nstorePathRootDir=file\nbrokerIP1=10.0.0.1\nbrokerId=1\n")
+    config = configured(
+        "-c",
+        str(file),
+        "--set",
+        "listenPort=2",
+        "--set",
+        "brokerName = set",
+        "--set",
+        "storePathRootDir=set",
+        "--broker",
+        "127.0.0.2:3",
+        "--store",
+        "option",
+    )
+    assert config.broker_id == 1
+    assert config.broker_name == "set"
+    assert config.listen_port == 3
+    assert config.store_dir == Path("option")
+    assert config.advertised_host == "10.0.0.1"
+
+
+def test_port_and_address_of_the_file_count_where_no_option_is_given(tmp_path: Path) -> None:
+    file = tmp_path / "broker.conf"
+    file.write_text("listenPort=20911\nbrokerIP1=10.0.0.1\n")
+    config = configured("-c", str(file))
+    assert str(config.broker_address) == "127.0.0.1:20911"
+    assert config.advertised_host == "10.0.0.1"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1"])
+def test_a_file_in_either_encoding_is_read(tmp_path: Path, encoding: str) -> None:
+    file = tmp_path / "broker.conf"
+    file.write_bytes("regionId=Zürich".encode(encoding))
+    assert configured("-c", str(file)).region_id == "Zürich"
+
+
+def test_keys_that_change_nothing_are_warned_of(tmp_path: Path) -> None:
+    file = tmp_path / "broker.conf"
+    file.write_text("deleteWhen=04\n")
+    warnings: list[str] = []
+    serve.configuration(options("-c", str(file), "--set", "nonsense=1"), warn=warnings.append)
+    assert warnings == ["deleteWhen: known to Apache, has no effect here", "nonsense: unknown key"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("--namesrv", "here"), "--namesrv here: allowed is HOST:PORT or [IPV6]:PORT, port 0 to 65535"),
+        (("--broker", "::1:1"), "--broker ::1:1: allowed is HOST:PORT or [IPV6]:PORT, port 0 to 65535"),
+        (("--advertise", "h:x"), "--advertise h:x: allowed is HOST:PORT or [IPV6]:PORT, port 0 to 65535"),
+        (("--set", "brokerName"), "--set brokerName: allowed is KEY=VALUE"),
+        (("--set", "listenPort=x"), "listenPort=x: allowed is a whole number from 0 to 65535"),
+        (("-c", "no/such/file"), "-c no/such/file: No such file or directory"),
+    ],
+)
+def test_each_mistake_is_one_line_that_says_what_is_allowed(arguments: tuple[str, ...], line: str) -> None:
+    with pytest.raises(Mistake) as caught:
+        configured(*arguments)
+    assert str(caught.value) == line
+
+
+def test_a_file_that_java_would_refuse_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "broker.conf"
+    file.write_text("a=\\u12\n")
+    with pytest.raises(Mistake, match=r"broker\.conf: .*four hexadecimal digits"):
+        configured("-c", str(file))

@@ -1,0 +1,97 @@
+import socket
+from typing import Self
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rocketwire.server.addresses import Address, AddressInvalid, is_wildcard, machine_address, parse_address
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        ("127.0.0.1:9876", "127.0.0.1", 9876),
+        ("broker.example:0", "broker.example", 0),
+        ("[::1]:10911", "::1", 10911),
+        (" [fe80::1%eth0]:65535 ", "fe80::1%eth0", 65535),
+    ],
+)
+def test_host_and_port_are_read(text: str, host: str, port: int) -> None:
+    assert parse_address(text) == Address(host=host, port=port)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "9876",
+        "localhost",
+        ":9876",
+        "localhost:",
+        "localhost:x",
+        "localhost:-1",
+        "localhost:65536",
+        "localhost:٣",
+        "::1:9876",
+        "[::1]",
+        "[localhost]:9876",
+        "[]:1",
+        "a b:1",
+    ],
+)
+def test_anything_else_is_refused_with_what_is_allowed(text: str) -> None:
+    with pytest.raises(AddressInvalid, match=r"^allowed is HOST:PORT or \[IPV6\]:PORT, port 0 to 65535$"):
+        parse_address(text)
+
+
+@given(st.ip_addresses(), st.integers(0, 65535))
+def test_what_is_shown_reads_back(host: object, port: int) -> None:
+    address = Address(host=str(host), port=port)
+    assert parse_address(str(address)) == address
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [("0.0.0.0", True), ("::", True), ("0:0::0", True), ("127.0.0.1", False), ("localhost", False)],
+)
+def test_wildcards_are_known(host: str, expected: bool) -> None:
+    assert is_wildcard(host) is expected
+
+
+class _Probe:
+    """A UDP socket of a machine with, or without, a route."""
+
+    def __init__(self, own: str | None) -> None:
+        self.own = own
+
+    def __call__(self, family: int, kind: int) -> Self:
+        assert kind == socket.SOCK_DGRAM
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def connect(self, address: tuple[str, int]) -> None:
+        if self.own is None:
+            raise OSError
+
+    def getsockname(self) -> tuple[str, int]:
+        assert self.own is not None
+        return (self.own, 40000)
+
+
+def test_the_machine_is_known_by_the_address_it_sends_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "socket", _Probe("192.0.2.7"))
+    assert machine_address() == "192.0.2.7"
+
+
+@pytest.mark.parametrize(("ipv6", "expected"), [(False, "127.0.0.1"), (True, "::1")])
+def test_a_machine_without_a_route_is_loopback(
+    monkeypatch: pytest.MonkeyPatch, ipv6: bool, expected: str
+) -> None:
+    monkeypatch.setattr(socket, "socket", _Probe(None))
+    assert machine_address(ipv6=ipv6) == expected
