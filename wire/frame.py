@@ -5,13 +5,15 @@ length in the other three. ``FRAME`` is the authority; the functions do the same
 """
 
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import construct as cs
 
 from rocketwire.wire.codes import MAX_FRAME_LENGTH, SerializeType
 from rocketwire.wire.errors import FrameLengthInvalid, FrameTooLong, HeaderLengthInvalid
 from rocketwire.wire.header import Header, decode_header, encode_header
+
+Buffer: TypeAlias = bytes | memoryview
 
 HEADER_LENGTH_MASK: Final = 0xFFFFFF
 TYPE_SHIFT: Final = 24
@@ -34,13 +36,11 @@ class Frame(NamedTuple):
     """One whole frame."""
 
     header: Header
-    body: bytes | memoryview
+    body: Buffer
     serialize_type: int
 
 
-def encode_frame(
-    header: Header, body: bytes | memoryview = b"", serialize_type: int = SerializeType.JSON
-) -> bytes:
+def encode_frame(header: Header, body: Buffer = b"", serialize_type: int = SerializeType.JSON) -> bytes:
     """Write a frame with its length.
 
     Raises:
@@ -80,7 +80,7 @@ def frame_size(length: int, limit: int = MAX_FRAME_LENGTH) -> int:
     return length + LENGTH_SIZE
 
 
-def decode_frame(data: bytes | memoryview) -> Frame:
+def decode_frame(data: Buffer) -> Frame:
     """Read one whole frame, its length included; the body is a slice of the data given.
 
     Raises:
