@@ -11,9 +11,9 @@ from typing import Final
 
 APACHE_KEYS_WITHOUT_EFFECT: Final = frozenset(
     """
-    accessMessageInMemoryMaxRatio aclEnable adminBrokerThreadPoolNums autoDeleteUnusedStats
-    bitMapLengthConsumeQueueExt brokerFastFailureEnable brokerIP2 brokerRole channelNotActiveInterval
-    cleanFileForciblyEnable cleanResourceInterval clientAsyncSemaphoreValue clientCallbackExecutorThreads
+    aclEnable adminBrokerThreadPoolNums autoDeleteUnusedStats bitMapLengthConsumeQueueExt
+    brokerFastFailureEnable brokerIP2 brokerRole channelNotActiveInterval cleanFileForciblyEnable
+    cleanResourceInterval clientAsyncSemaphoreValue clientCallbackExecutorThreads
     clientChannelMaxIdleTimeSeconds clientCloseSocketIfTimeout clientManagerThreadPoolQueueCapacity
     clientManageThreadPoolNums clientOnewaySemaphoreValue clientPooledByteBufAllocatorEnable
     clientSocketRcvBufSize clientSocketSndBufSize clientWorkerThreads commercialBaseCount
@@ -33,23 +33,22 @@ APACHE_KEYS_WITHOUT_EFFECT: Final = frozenset(
     haSendHeartbeatInterval haSlaveFallbehindMax haTransferBatchSize heartbeatThreadPoolNums
     heartbeatThreadPoolQueueCapacity highSpeedMode isolateLogEnable mapedFileSizeConsumeQueueExt
     mappedFileSizeConsumeQueueExt maxDelayTime maxErrorRateOfBloomFilter maxLmqConsumeQueueNum
-    maxMsgsNumBatch maxTransferBytesOnMessageInDisk maxTransferCountOnMessageInDisk messageDelayLevel
-    messageIndexSafe messageStorePlugIn namesrvAddr offsetCheckInSlave osPageCacheBusyTimeOutMills
-    preferredLeaderId processReplyMessageThreadPoolNums pullMessageThreadPoolNums
-    pullThreadPoolQueueCapacity putMessageFutureThreadPoolNums putMsgIndexHightWater
-    putThreadPoolQueueCapacity queryMessageThreadPoolNums queryThreadPoolQueueCapacity
-    readOnlyCommitLogStorePaths redeleteHangedFileInterval registerBrokerTimeoutMills
-    registerNameServerPeriod rejectTransactionMessage replyThreadPoolQueueCapacity rocketmqHome
-    scheduleAsyncDeliverMaxPendingLimit scheduleAsyncDeliverMaxResendNum2Blocked sendMessageThreadPoolNums
-    sendThreadPoolQueueCapacity serverAsyncSemaphoreValue serverCallbackExecutorThreads
-    serverChannelMaxIdleTimeSeconds serverOnewaySemaphoreValue serverPooledByteBufAllocatorEnable
-    serverSelectorThreads serverSocketBacklog serverSocketRcvBufSize serverSocketSndBufSize
-    serverWorkerThreads slaveReadEnable slaveTimeout startAcceptSendRequestTimeStamp
-    storePathDLedgerCommitLog storeReplyMessageEnable transactionCheckInterval transactionCheckMax
-    transactionTimeOut transferMsgByHeap transientStorePoolEnable transientStorePoolSize
-    useEpollNativeSelector useReentrantLockWhenPutMessage useTLS waitTimeMillsInHeartbeatQueue
-    waitTimeMillsInPullQueue waitTimeMillsInSendQueue waitTimeMillsInTransactionQueue warmMapedFileEnable
-    writeBufferHighWaterMark writeBufferLowWaterMark
+    maxMsgsNumBatch messageIndexSafe messageStorePlugIn namesrvAddr offsetCheckInSlave
+    osPageCacheBusyTimeOutMills preferredLeaderId processReplyMessageThreadPoolNums
+    pullMessageThreadPoolNums pullThreadPoolQueueCapacity putMessageFutureThreadPoolNums
+    putMsgIndexHightWater putThreadPoolQueueCapacity queryMessageThreadPoolNums
+    queryThreadPoolQueueCapacity readOnlyCommitLogStorePaths redeleteHangedFileInterval
+    registerBrokerTimeoutMills registerNameServerPeriod rejectTransactionMessage
+    replyThreadPoolQueueCapacity rocketmqHome scheduleAsyncDeliverMaxPendingLimit
+    scheduleAsyncDeliverMaxResendNum2Blocked sendMessageThreadPoolNums sendThreadPoolQueueCapacity
+    serverAsyncSemaphoreValue serverCallbackExecutorThreads serverChannelMaxIdleTimeSeconds
+    serverOnewaySemaphoreValue serverPooledByteBufAllocatorEnable serverSelectorThreads
+    serverSocketBacklog serverSocketRcvBufSize serverSocketSndBufSize serverWorkerThreads slaveReadEnable
+    slaveTimeout startAcceptSendRequestTimeStamp storePathDLedgerCommitLog storeReplyMessageEnable
+    transactionCheckInterval transactionCheckMax transactionTimeOut transferMsgByHeap
+    transientStorePoolEnable transientStorePoolSize useEpollNativeSelector useReentrantLockWhenPutMessage
+    useTLS waitTimeMillsInHeartbeatQueue waitTimeMillsInPullQueue waitTimeMillsInSendQueue
+    waitTimeMillsInTransactionQueue warmMapedFileEnable writeBufferHighWaterMark writeBufferLowWaterMark
     """.split()  # noqa: SIM905 (a list literal of these would be a page long)
 )
 

@@ -36,6 +36,7 @@ SYNC_FLUSH: Final = "SYNC_FLUSH"
 NAME_SERVER: Final = Address(host="127.0.0.1", port=9876)
 
 _CONSUME_QUEUE_ENTRY: Final = 20
+_UNIT_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _LARGEST_FRAME: Final = 16 * 1024 * 1024
 
 
@@ -86,11 +87,18 @@ class ServerConfig:
     max_message_size: int = key(
         "largest message body in bytes", default=4 * 1024 * 1024, low=1, high=_LARGEST_FRAME, online=True
     )
-    max_transfer_count_on_message_in_memory: int = key(
-        "most messages in one pull answer", default=32, low=1, online=True
-    )
+    max_transfer_count_on_message_in_memory: int = key("most messages in one pull answer", default=32, low=1)
     max_transfer_bytes_on_message_in_memory: int = key(
-        "most bytes in one pull answer of several messages", default=256 * 1024, low=1, online=True
+        "most bytes in one pull answer of several messages", default=256 * 1024, low=1
+    )
+    max_transfer_count_on_message_in_disk: int = key(
+        "the same for messages so old that they are read from the disk", default=8, low=1
+    )
+    max_transfer_bytes_on_message_in_disk: int = key(
+        "the same for messages so old that they are read from the disk", default=64 * 1024, low=1
+    )
+    access_message_in_memory_max_ratio: int = key(
+        "percent of memory; messages further back in the commit log count as on disk", default=40, high=100
     )
     default_query_max_num: int = key("most messages in one answer to a query", default=32, low=1, online=True)
     long_polling_enable: bool = key(
@@ -117,6 +125,14 @@ class ServerConfig:
     max_index_num: int = key("entries of an index file", default=20_000_000, low=2)
     check_crc_on_recover: bool = key(
         "check each record after a crash", name="checkCRCOnRecover", default=True
+    )
+    message_delay_level: str = key(
+        "the delays of level 1, 2 and so on",
+        default="1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h",
+        form=(
+            r"[0-9]{1,9}[smhd]( [0-9]{1,9}[smhd])*",
+            "delays such as 10s 5m 2h 1d with a blank between two",
+        ),
     )
     flush_disk_type: str = key(
         "whether a send waits until its message is on the disk",
@@ -166,6 +182,11 @@ class ServerConfig:
     def consume_queue_file_size(self) -> int:
         """Bytes of a consume queue file: a whole number of entries."""
         return -(-self.mapped_file_size_consume_queue // _CONSUME_QUEUE_ENTRY) * _CONSUME_QUEUE_ENTRY
+
+    @property
+    def delay_levels(self) -> tuple[int, ...]:
+        """The delays of level 1, 2 and so on in milliseconds."""
+        return tuple(int(each[:-1]) * _UNIT_MS[each[-1]] for each in self.message_delay_level.split(" "))
 
     def properties(self) -> dict[str, str]:
         """Every key with effect and its value as text, as code 26 tells them."""

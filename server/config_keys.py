@@ -38,6 +38,7 @@ class Key:
         low: smallest allowed number.
         high: largest allowed number.
         choices: the allowed texts; empty = any.
+        form: a regular expression the whole text must match, and what it asks for in words; empty = any.
         aliases: other spellings that mean the same.
         online: whether code 25 may change it while the broker runs.
         apache: whether Apache 4.9.7 knows the key too.
@@ -50,6 +51,7 @@ class Key:
     low: int
     high: int
     choices: tuple[str, ...]
+    form: tuple[str, str] | None
     aliases: tuple[str, ...]
     online: bool
     apache: bool
@@ -63,6 +65,8 @@ class Key:
             return f"a whole number from {self.low} to {self.high}"
         if self.choices:
             return " or ".join(self.choices)
+        if self.form:
+            return self.form[1]
         return "any text but an empty one" if self.default else "any text"
 
     def read(self, text: str, *, spelling: str = "") -> Value:
@@ -84,9 +88,12 @@ class Key:
         if isinstance(self.default, int):
             number = int(text) if _WHOLE_NUMBER.fullmatch(text) else self.low - 1
             return number if self.low <= number <= self.high else None
-        if (self.choices and text not in self.choices) or (self.default and not text):
-            return None
-        return text
+        refused = (
+            (self.choices and text not in self.choices)
+            or (self.form and not re.fullmatch(self.form[0], text))
+            or (self.default and not text)
+        )
+        return None if refused else text
 
 
 def write(value: Value) -> str:
@@ -102,6 +109,7 @@ def key(
     low: int = 0,
     high: int = INT_MAX,
     choices: tuple[str, ...] = (),
+    form: tuple[str, str] | None = None,
     aliases: tuple[str, ...] = (),
     online: bool = False,
     apache: bool = True,
@@ -116,6 +124,7 @@ def key(
         "low": low,
         "high": high,
         "choices": choices,
+        "form": form,
         "aliases": aliases,
         "online": online,
         "apache": apache,

@@ -10,6 +10,7 @@ from rocketwire.server.apache_keys import APACHE_KEYS_WITHOUT_EFFECT
 from rocketwire.server.config import KEYS, ConfigError, ServerConfig, read_settings
 from rocketwire.server.config_keys import Key, camel, write
 from rocketwire.server.java_properties import format_java_properties, parse_java_properties
+from rocketwire.store.settings import DELAY_LEVELS
 
 
 def read(**settings: str) -> ServerConfig:
@@ -103,6 +104,7 @@ def test_a_name_server_to_register_with_is_answered_with_what_happens_instead() 
         ("mapedFileSizeCommitLog", "1", "a whole number from 4096 to 2147483647"),
         ("traceOn", "yes", "true or false"),
         ("flushDiskType", "sync", "ASYNC_FLUSH or SYNC_FLUSH"),
+        ("messageDelayLevel", "1s,5s", "delays such as 10s 5m 2h 1d with a blank between two"),
         ("brokerName", "", "any text but an empty one"),
     ],
 )
@@ -123,6 +125,11 @@ def test_the_broker_may_be_told_what_clients_shall_connect_to() -> None:
 def test_the_commit_log_may_live_elsewhere() -> None:
     config = read(storePathRootDir="s", storePathCommitLog="log")
     assert (config.store_dir, config.commit_log_dir) == (Path("s"), Path("log"))
+
+
+def test_the_delay_levels_in_milliseconds() -> None:
+    assert ServerConfig().delay_levels == DELAY_LEVELS
+    assert read(messageDelayLevel="2s 1d").delay_levels == (2_000, 86_400_000)
 
 
 def test_the_properties_name_every_key_and_read_back_as_the_same_configuration() -> None:

@@ -1,0 +1,24 @@
+"""The tables of docs/configuration.md, made from the declared keys."""
+
+from rocketwire.server.apache_keys import APACHE_KEYS_WITHOUT_EFFECT
+from rocketwire.server.config import KEYS
+from rocketwire.server.config_keys import Key, write
+from tools.markdown import table
+
+
+def keys() -> str:
+    """Every key with effect."""
+    head = ("key", "default", "allowed", "meaning", "while running")
+    return table(head, [_row(key) for key in KEYS])
+
+
+def _row(key: Key) -> tuple[str, ...]:
+    names = ", ".join(f"`{name}`" for name in (key.name, *key.aliases))
+    default = f"`{write(key.default)}`" if write(key.default) else "empty"
+    own = "" if key.apache else " (not Apache's)"
+    return (names, default, key.allowed, key.meaning + own, "yes" if key.online else "")
+
+
+def without_effect() -> str:
+    """Every key that Apache knows and that changes nothing here, as one paragraph."""
+    return ", ".join(f"`{name}`" for name in sorted(APACHE_KEYS_WITHOUT_EFFECT, key=str.lower)) + "\n"

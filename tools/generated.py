@@ -1,0 +1,54 @@
+"""The parts of the pages that are made from code: each stands between two marker comments.
+
+`python -m tools.generated` writes them anew; a test fails when one is not what the code says.
+"""
+
+import sys
+from pathlib import Path
+
+from tools import configuration_page, readme_table
+
+PAGES = {
+    Path("README.md"): {"request codes": readme_table.table},
+    Path("docs/configuration.md"): {
+        "keys": configuration_page.keys,
+        "keys without effect": configuration_page.without_effect,
+    },
+}
+
+
+class MarkerMissing(Exception):
+    """A page lacks the comments between which a part belongs."""
+
+
+def current(root: Path, page: Path) -> str:
+    """The page's text as the code would have it."""
+    text = (root / page).read_text(encoding="utf-8")
+    for part, make in PAGES[page].items():
+        text = replaced(text, part, make())
+    return text
+
+
+def replaced(text: str, part: str, content: str) -> str:
+    """`text` with what stands between the part's markers replaced.
+
+    Raises:
+        MarkerMissing: the text has no such markers.
+    """
+    begin, end = f"<!-- {part}: made by tools/generated.py -->\n", f"<!-- {part}: end -->\n"
+    before, found, rest = text.partition(begin)
+    _, found_end, after = rest.partition(end)
+    if not (found and found_end):
+        raise MarkerMissing(part)
+    return f"{before}{begin}{content}{end}{after}"
+
+
+def main() -> int:
+    """Write all pages anew."""
+    for page in PAGES:
+        page.write_text(current(Path(), page), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
