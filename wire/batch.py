@@ -72,14 +72,14 @@ def decode_batch(body: bytes | memoryview) -> list[BatchItem]:
         body_at = at + _HEAD.size
         properties_at = body_at + body_length + _INT16.size
         item_end = at + total
-        if not (0 <= body_length and properties_at <= item_end <= end):
+        if body_length < 0 or not properties_at <= item_end <= end:
             raise BatchInvalid(
                 f"message {len(result)} of a batch has lengths that do not fit: {total}, {body_length}"
             )
         (properties_length,) = short(body, properties_at - _INT16.size)
         if properties_at + properties_length != item_end:
             raise BatchInvalid(
-                f"message {len(result)} of a batch has properties of {properties_length} bytes that do not fit"
+                f"message {len(result)} of a batch has properties of {properties_length} bytes: no fit"
             )
         result.append(
             BatchItem(flag, body[body_at : body_at + body_length], bytes(body[properties_at:item_end]))

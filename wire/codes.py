@@ -1,7 +1,8 @@
 """The numbers of the protocol: request and response codes, languages, flags, permissions, versions.
 
-Names and values are Apache RocketMQ's. Codes that only one of 4.9.7 and 5.5.0 knows are listed as well; where a
-number means different things in the two (209, 210 and 211 as response codes) the meaning of 4.9 is kept.
+Names and values are Apache RocketMQ's. Codes that only one of 4.9.7 and 5.5.0 knows are listed as well;
+where a number means different things in the two (209, 210 and 211 as response codes) the meaning of 4.9 is
+kept.
 """
 
 from enum import IntEnum
@@ -265,7 +266,7 @@ class ResponseCode(IntEnum):
 FLAG_RESPONSE: Final = 1
 """Bit of a header's flag: the frame answers the request of the same opaque."""
 FLAG_ONEWAY: Final = 2
-"""Bit of a header's flag: no answer is wanted, not even to tell of an error."""
+"""Bit of a header's flag: no answer is wanted, not even of an error."""
 
 MAX_FRAME_LENGTH: Final = 16_777_216
 """Largest frame in bytes, its own 4-byte length included."""
@@ -339,7 +340,7 @@ class Permission:
 
 
 def permission_text(permission: int) -> str:
-    """Write a permission as RocketMQ prints it: read, write, inherit, with ``-`` for a bit that is not set."""
+    """Write a permission as RocketMQ prints it: read, write, inherit; ``-`` for a bit that is not set."""
     return (
         ("R" if permission & Permission.READ else "-")
         + ("W" if permission & Permission.WRITE else "-")
@@ -364,8 +365,8 @@ _ORDINALS_PER_PATCH: Final = 2
 def version_name(ordinal: int) -> str:
     """Give the text of a version number of a header, such as ``V4_9_7`` for 407.
 
-    From 4.0.0 on every release is followed by the snapshot of the next one. Older versions (below 213) are not
-    told apart and read ``V3_X``; numbers beyond the table read ``HIGHER_VERSION``.
+    From 4.0.0 on every release is followed by the snapshot of the next one. Older versions (below 212) are
+    not told apart and read ``V3_X``; numbers beyond the table read ``HIGHER_VERSION``.
     """
     if ordinal >= VERSION_HIGHEST:
         return "HIGHER_VERSION"

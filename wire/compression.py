@@ -1,13 +1,14 @@
 """Inflating message bodies by the compression bits of the sysFlag.
 
-Older clients compress with zlib and leave the three bits 0. lz4 and zstandard are optional packages and are imported at
-first use only.
+Older clients compress with zlib and leave the three bits 0. lz4 and zstandard are optional packages and are
+imported at first use only.
 """
 
 import zlib
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Final
+from types import ModuleType
+from typing import Final
 
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.errors import CompressedBodyInvalid, CompressionUnavailable, CompressionUnknown
@@ -17,6 +18,7 @@ LZ4: Final = "lz4"
 ZSTD: Final = "zstd"
 
 _TYPE_SHIFT: Final = 8
+_ZSTD_PIECE: Final = 1024
 _TYPES: Final = {
     0: ZLIB,
     SysFlag.COMPRESSION_LZ4 >> _TYPE_SHIFT: LZ4,
@@ -74,14 +76,19 @@ def _inflate_lz4(body: bytes, max_size: int) -> bytes:
 
 def _inflate_zstd(body: bytes, max_size: int) -> bytes:
     zstandard = _package("zstandard", ZSTD, "zstandard")
+    inflater = zstandard.ZstdDecompressor().decompressobj()
+    parts: list[bytes] = []
+    room = max_size
     try:
-        with zstandard.ZstdDecompressor().stream_reader(body) as reader:
-            result: bytes = reader.read(max_size + 1)
-            inflater = zstandard.ZstdDecompressor().decompressobj()
-            inflater.decompress(body[:0])
+        # It has no limit of its own: small pieces in keep what comes out of one small.
+        for at in range(0, len(body), _ZSTD_PIECE):
+            parts.append(inflater.decompress(body[at : at + _ZSTD_PIECE]))
+            room -= len(parts[-1])
+            if room < 0 or inflater.eof:
+                break
     except zstandard.ZstdError as error:
         raise CompressedBodyInvalid(f"zstd body is damaged: {error}") from error
-    return _checked(result, ZSTD, max_size, complete=True)
+    return _checked(b"".join(parts), ZSTD, max_size, complete=inflater.eof)
 
 
 def _checked(result: bytes, kind: str, max_size: int, *, complete: bool) -> bytes:
@@ -92,7 +99,7 @@ def _checked(result: bytes, kind: str, max_size: int, *, complete: bool) -> byte
     return result
 
 
-def _package(module: str, kind: str, package: str) -> Any:
+def _package(module: str, kind: str, package: str) -> ModuleType:
     try:
         return import_module(module)
     except ImportError as error:

@@ -1,7 +1,7 @@
 """The remoting frame: two words, a header, a body.
 
-The first word counts everything after itself; the second holds the serialise type in its top byte and the header's
-length in the other three. ``FRAME`` is the authority; the functions do the same with less work.
+The first word counts everything after itself; the second holds the serialise type in its top byte and the
+header's length in the other three. ``FRAME`` is the authority; the functions do the same with less work.
 """
 
 from struct import Struct

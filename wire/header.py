@@ -1,13 +1,14 @@
 """The header of a remoting frame, in both forms that RocketMQ knows.
 
-A JSON header is read by one msgspec decoder made for exactly this type. Texts that only fastjson would take (digits in
-strings, numbers as values of extFields, unquoted names ...) are rare: they cost a second, slow and lenient reading.
-``BINARY_HEADER`` is the authority on the ROCKETMQ form; the code below it writes and reads the same bytes faster.
+A JSON header is read by one msgspec decoder made for exactly this type. Texts that only fastjson would take
+(digits in strings, numbers as values of extFields, unquoted names ...) are rare: they cost a second, slow
+and lenient reading. ``BINARY_HEADER`` is the authority on the ROCKETMQ form; the code below it writes and
+reads the same bytes faster.
 """
 
 from struct import Struct
 from struct import error as struct_error
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import construct as cs
 import msgspec
@@ -22,10 +23,7 @@ from rocketwire.wire.codes import (
     SerializeType,
 )
 from rocketwire.wire.errors import BodyInvalid, HeaderInvalid, SerializeTypeUnknown
-
-INT32_MIN: Final = -(2**31)
-INT32_MAX: Final = 2**31 - 1
-Int32 = Annotated[int, msgspec.Meta(ge=INT32_MIN, le=INT32_MAX)]
+from rocketwire.wire.java import INT32_MAX, INT32_MIN, Int32
 
 _EXT_ENTRY: Final = cs.Struct(
     "key" / cs.Prefixed(cs.Int16sb, cs.GreedyBytes),
@@ -42,7 +40,7 @@ BINARY_HEADER: Final = cs.Struct(
     "ext" / cs.Prefixed(cs.Int32sb, cs.GreedyRange(_EXT_ENTRY)),
     cs.Terminated,
 )
-"""The ROCKETMQ form; texts are UTF-8, a remark of no bytes is no remark, no entries are no extFields."""
+"""The ROCKETMQ form; texts are UTF-8, an empty remark is no remark, no entries are no extFields."""
 
 _FIXED: Final = Struct(">hbhiii")
 _INT16: Final = Struct(">h")
@@ -52,7 +50,7 @@ _INT32: Final = Struct(">i")
 class Header(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A request's or response's header.
 
-    ``ext`` holds the extFields by wire name; None (no such key) and an empty one are told apart, as on the wire.
+    ``ext`` holds the extFields by wire name; None (no such key) and an empty one are told apart.
     """
 
     code: Int32
@@ -114,7 +112,8 @@ def encode_header(header: Header, serialize_type: int) -> bytes:
 def _encode_json(header: Header) -> bytes:
     try:
         return (
-            b'{"code":%d,%b"flag":%d,"language":%b,"opaque":%d,%b"serializeTypeCurrentRPC":"JSON","version":%d}'
+            b'{"code":%d,%b"flag":%d,"language":%b,"opaque":%d,%b'
+            b'"serializeTypeCurrentRPC":"JSON","version":%d}'
             % (
                 header.code,
                 b"" if header.ext is None else b'"extFields":%b,' % _encode_text(header.ext),

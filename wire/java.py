@@ -1,6 +1,18 @@
 """Java arithmetic that RocketMQ's formats depend on."""
 
-from typing import Final
+from typing import Annotated, Final
+
+import msgspec
+
+INT32_MIN: Final = -(2**31)
+INT32_MAX: Final = 2**31 - 1
+INT64_MIN: Final = -(2**63)
+INT64_MAX: Final = 2**63 - 1
+
+Int32 = Annotated[int, msgspec.Meta(ge=INT32_MIN, le=INT32_MAX)]
+"""Java's int, for the fields of msgspec structs."""
+Int64 = Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)]
+"""Java's long."""
 
 _UINT32_MASK: Final = 0xFFFFFFFF
 _INT32_SIGN: Final = 0x80000000

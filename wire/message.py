@@ -1,8 +1,8 @@
 """The message record: what the commit log stores is what a pull answers with.
 
-``RECORD`` is the authority on the layout (version 1, and version 2 of 5.x with a 16-bit topic length; hosts of 8 bytes
-for IPv4 and 20 for IPv6 by the sysFlag). The positions of the fields before the first host, and the ``struct`` formats
-used on the way, are derived from it; tests prove them equal.
+``RECORD`` is the authority on the layout (version 1, and version 2 of 5.x with a 16-bit topic length; hosts
+of 8 bytes for IPv4 and 20 for IPv6 by the sysFlag). The positions of the fields before the first host, and
+the ``struct`` formats used on the way, are derived from it; tests prove them equal.
 """
 
 import ipaddress
@@ -65,7 +65,7 @@ RECORD: Final = cs.Struct(
 )
 
 END_OF_FILE_BLANK: Final = cs.Struct("size" / cs.Int32sb, "magic" / cs.Const(BLANK_MAGIC, cs.Int32sb))
-"""What ends a commit log file: the bytes left (these 8 included) and a magic number; the rest is unspecified."""
+"""What ends a commit log file: the bytes left (these 8 included) and a magic number; anything may follow."""
 
 
 def _positions() -> dict[str, int]:
@@ -109,7 +109,7 @@ _PORT: Final = Struct(">i")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One record; times in milliseconds since 1970, hosts as (address, port), texts undecoded where stored so."""
+    """One record: times in milliseconds since 1970, hosts as (address, port), properties as stored."""
 
     topic: str
     queue_id: int
@@ -131,7 +131,7 @@ class Message:
 
 
 def body_crc(body: bytes | memoryview) -> int:
-    """Give the CRC that a record keeps of its body as stored (compressed bodies are not inflated): 31 bits."""
+    """Give the CRC that a record keeps of its body as stored (not inflated): 31 bits."""
     return zlib.crc32(body) & _BODY_CRC_MASK
 
 

@@ -1,7 +1,8 @@
 """The two ids of a message.
 
-The offset message id is the store host and the physical offset: 32 hexadecimal digits, 56 with an IPv6 host. The unique
-key is made by the client: address, process, class loader, time in the month and a counter, of the same two lengths.
+The offset message id is the store host and the physical offset: 32 hexadecimal digits, 56 with an IPv6
+host. The unique key is made by the client: address, process, class loader, time in the month and a counter,
+of the same two lengths.
 """
 
 from dataclasses import dataclass
@@ -59,8 +60,8 @@ def parse_offset_message_id(text: str) -> tuple[bytes, int]:
 class UniqueKey:
     """The parts of a unique key.
 
-    ``ip`` is packed (4 or 16 bytes), ``process_id`` its low 16 bits, ``elapsed`` the milliseconds since the month began
-    at the client's place.
+    ``ip`` is packed (4 or 16 bytes), ``process_id`` its low 16 bits, ``elapsed`` the milliseconds since the
+    month began at the client's place.
     """
 
     ip: bytes

@@ -1,7 +1,7 @@
 """Names of topics and groups: what is allowed, what is RocketMQ's own, and the words it refuses with.
 
-The texts are those of 4.9.7's client (``Validators``) and broker (``TopicValidator``); applications and people look for
-them. Functions named ``*_problem`` give such a text, or None when all is well.
+The texts are those of 4.9.7's client (``Validators``) and broker (``TopicValidator``); applications and
+people look for them. Functions named ``*_problem`` give such a text, or None when all is well.
 """
 
 from typing import Final
@@ -103,7 +103,7 @@ def broker_topic_problem(topic: str) -> str | None:
 
 
 def system_topic_problem(topic: str) -> str | None:
-    """Tell why a topic cannot be created or deleted: it is RocketMQ's own; the remark of an answer of code 1."""
+    """Tell why a topic cannot be created or deleted: it is RocketMQ's own; remark of an answer of code 1."""
     return f"The topic[{topic}] is conflict with system topic." if is_system_topic(topic) else None
 
 

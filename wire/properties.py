@@ -22,7 +22,7 @@ DELAY: Final = "DELAY"
 RETRY_TOPIC: Final = "RETRY_TOPIC"
 REAL_TOPIC: Final = "REAL_TOPIC"
 REAL_QUEUE_ID: Final = "REAL_QID"
-TRAN_MSG: Final = "TRAN_MSG"
+TRANSACTION_PREPARED: Final = "TRAN_MSG"
 PRODUCER_GROUP: Final = "PGROUP"
 MIN_OFFSET: Final = "MIN_OFFSET"
 MAX_OFFSET: Final = "MAX_OFFSET"
@@ -59,7 +59,7 @@ TIMER_ENQUEUE_MS: Final = "TIMER_ENQUEUE_MS"
 TIMER_DEQUEUE_MS: Final = "TIMER_DEQUEUE_MS"
 TIMER_ROLL_TIMES: Final = "TIMER_ROLL_TIMES"
 TIMER_OUT_MS: Final = "TIMER_OUT_MS"
-TIMER_DEL_UNIQKEY: Final = "TIMER_DEL_UNIQKEY"
+TIMER_DEL_UNIQ_KEY: Final = "TIMER_DEL_UNIQKEY"
 START_DELIVER_TIME: Final = "__STARTDELIVERTIME"
 
 _SHORTEST: Final = 3
@@ -68,7 +68,7 @@ _SHORTEST: Final = 3
 def decode_properties(text: str) -> dict[str, str]:
     """Read properties as Java's MessageDecoder does.
 
-    An item without a name or a value is passed over (so empty values are lost), the last of several equal names wins.
+    An item without a name or a value is passed over, so empty values are lost. The last of equal names wins.
     """
     result: dict[str, str] = {}
     for item in text.split(ITEM_SEP):

@@ -1,6 +1,6 @@
 """Body dataclasses to and from the bytes of a frame's body."""
 
-from typing import Any, TypeVar, cast
+from typing import TypeVar
 
 from rocketwire.wire.bodies._shapes import from_builtins
 from rocketwire.wire.bodies.fastjson import dumps, loads
@@ -14,9 +14,9 @@ def decode_body(cls: type[B], data: bytes | memoryview | str) -> B:
     Raises:
         BodyInvalid: the bytes are no JSON object, or a value is not of the type its field wants.
     """
-    return cast("B", from_builtins(cls, loads(data)))
+    return from_builtins(cls, loads(data))
 
 
-def encode_body(body: Any, *, strict: bool = False) -> bytes:
-    """Write a body dataclass as JSON; ``strict`` quotes all keys (the name server's answer to newer clients)."""
+def encode_body(body: object, *, strict: bool = False) -> bytes:
+    """Write a body dataclass as JSON; ``strict`` quotes all keys, as name servers do for newer clients."""
     return dumps(body, strict=strict)

@@ -1,15 +1,16 @@
 """Reading JSON as fastjson reads it.
 
-Most bodies are plain JSON and are read by msgspec. What 4.x peers write for maps whose keys are no strings is not:
-integer keys stand without quotes (``{0:12}``) and queues as keys stand as whole objects (``{{"topic":"T"}:5}``). A
-second reader takes those, and single quotes and unquoted names too.
+Most bodies are plain JSON and are read by msgspec. What 4.x peers write for maps whose keys are no strings
+is not: integer keys stand without quotes (``{0:12}``) and queues as keys stand as whole objects
+(``{{"topic":"T"}:5}``). A second reader takes those, and single quotes and unquoted names too.
 """
 
 import re
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
+from rocketwire.wire.bodies._values import Json
 from rocketwire.wire.errors import BodyInvalid
 
 _SPACE: Final = re.compile(r"[ \t\r\n\f\b]*")
@@ -34,7 +35,7 @@ class ObjectKey(tuple[tuple[str, Any], ...]):
     __slots__ = ()
 
 
-def loads(data: bytes | bytearray | memoryview | str) -> Any:
+def loads(data: bytes | bytearray | memoryview | str) -> Json:
     """Read a JSON text; unquoted integer keys become int, objects as keys become ``ObjectKey``.
 
     Raises:
@@ -55,14 +56,14 @@ class _Reader:
         self.at = 0
         self.depth = 0
 
-    def document(self) -> Any:
+    def document(self) -> Json:
         result = self.value()
         self.skip()
         if self.at != len(self.text):
-            self.fail("more text after the value")
+            raise self.wrong("more text after the value")
         return result
 
-    def value(self) -> Any:
+    def value(self) -> Json:
         match self.peek():
             case "{":
                 return self.object()
@@ -73,7 +74,7 @@ class _Reader:
         if name := self.take(_NAME):
             if name in _LITERALS:
                 return _LITERALS[name]
-            self.fail(f"{name[:20]!r} is no value")
+            raise self.wrong(f"{name[:20]!r} is no value")
         return self.number()
 
     def object(self) -> dict[Any, Any]:
@@ -117,7 +118,7 @@ class _Reader:
         while True:
             parts.append(self.take(_PLAIN[quote]))
             if self.at >= len(self.text):
-                self.fail("text without an end")
+                raise self.wrong("text without an end")
             self.at += 1
             if self.text[self.at - 1] == quote:
                 break
@@ -137,14 +138,14 @@ class _Reader:
             return _ESCAPES[letter]
         if letter in _VERBATIM:
             return letter
-        self.fail("unknown escape")
+        raise self.wrong("unknown escape")
 
     def number(self) -> int | float:
         text = self.take(_NUMBER)
         if not text:
-            self.fail("no value")
+            raise self.wrong("no value")
         if len(text) > _MAX_DIGITS:
-            self.fail("number is too long")
+            raise self.wrong("number is too long")
         return float(text) if not text.lstrip("+-").isdigit() else int(text)
 
     def peek(self) -> str:
@@ -163,25 +164,25 @@ class _Reader:
 
     def expect(self, character: str) -> None:
         if self.peek() != character:
-            self.fail(f"{character!r} expected")
+            raise self.wrong(f"{character!r} expected")
         self.at += 1
 
     def enter(self) -> None:
         self.at += 1
         self.depth += 1
         if self.depth > _MAX_DEPTH:
-            self.fail("nested too deep")
+            raise self.wrong("nested too deep")
 
     def leave(self, result: T) -> T:
         self.at += 1
         self.depth -= 1
         return result
 
-    def fail(self, reason: str) -> NoReturn:
-        raise BodyInvalid(f"JSON is invalid at character {self.at}: {reason}")
+    def wrong(self, reason: str) -> BodyInvalid:
+        return BodyInvalid(f"JSON is invalid at character {self.at}: {reason}")
 
 
-def _frozen(value: Any) -> Any:
+def _frozen(value: Json) -> Json:
     if isinstance(value, dict):
         return ObjectKey((str(name), _frozen(each)) for name, each in sorted(value.items(), key=str))
     if isinstance(value, list):

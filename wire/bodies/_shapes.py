@@ -1,22 +1,25 @@
 """Body dataclasses to and from plain JSON values.
 
-A shape is made once a class from its annotations. Fields are named in snake case; on the wire in camel case, or as
-``field(metadata={"wire": ...})`` says. Unknown keys are ignored; absent ones, nulls and unknown names of an enum take
-the field's default, which is why every field has one.
+A shape is made once a class from its annotations. Fields are named in snake case; on the wire in camel
+case, or as ``field(metadata={"wire": ...})`` says. Unknown keys are ignored; absent ones, nulls and unknown
+names of an enum take the field's default, which is why every field has one.
 """
 
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
-from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Final, get_args, get_origin, get_type_hints
+from typing import Any, Final, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 from rocketwire.wire.bodies._reader import ObjectKey, loads
-from rocketwire.wire.bodies._values import to_bool, to_float, to_int, to_text
+from rocketwire.wire.bodies._values import Json, to_bool, to_float, to_int, to_text
 from rocketwire.wire.errors import BodyInvalid
 
-Convert = Callable[[Any], Any]
+Convert: TypeAlias = Callable[[Any], Any]
+Hint: TypeAlias = Any
+"""A type annotation."""
+
+T = TypeVar("T")
 
 _SCALARS: Final[dict[Any, Convert]] = {
     str: to_text,
@@ -36,7 +39,11 @@ class _Field:
     """None when the value is written as it is."""
 
 
-def from_builtins(cls: type, value: Any) -> Any:
+class _WrongShape(ValueError):
+    """A JSON value of another kind than its field wants."""
+
+
+def from_builtins(cls: type[T], value: Json) -> T:
     """Build an instance of a body dataclass from what ``loads`` gave.
 
     Raises:
@@ -58,8 +65,8 @@ def from_builtins(cls: type, value: Any) -> Any:
     return cls(**arguments)
 
 
-def to_builtins(value: Any) -> dict[str, Any]:
-    """Give a body dataclass as a dict of plain values: wire names in alphabetical order, without those that are None."""
+def to_builtins(value: object) -> dict[str, Any]:
+    """Give a body dataclass as plain values: wire names in alphabetical order, without None."""
     result: dict[str, Any] = {}
     for field in _shape(type(value)):
         found = getattr(value, field.attribute)
@@ -68,8 +75,16 @@ def to_builtins(value: Any) -> dict[str, Any]:
     return result
 
 
-@cache
+_shapes: Final[dict[type, tuple[_Field, ...]]] = {}
+
+
 def _shape(cls: type) -> tuple[_Field, ...]:
+    if cls not in _shapes:
+        _shapes[cls] = _make_shape(cls)
+    return _shapes[cls]
+
+
+def _make_shape(cls: type) -> tuple[_Field, ...]:
     hints = get_type_hints(cls)
     result: list[_Field] = []
     for field in fields(cls):
@@ -87,10 +102,11 @@ def camel_case(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-def _converters(hint: Any) -> tuple[Convert, Convert | None]:
+def _converters(hint: Hint) -> tuple[Convert, Convert | None]:
     if hint in _SCALARS:
         return _SCALARS[hint], None
-    origin, arguments = get_origin(hint), get_args(hint)
+    origin: Hint = get_origin(hint)
+    arguments = get_args(hint)
     if origin is UnionType:
         (only,) = (each for each in arguments if each is not NoneType)
         return _converters(only)
@@ -99,37 +115,44 @@ def _converters(hint: Any) -> tuple[Convert, Convert | None]:
     if origin is dict:
         return _mapping(*arguments)
     if is_dataclass(hint):
-        return (lambda value: from_builtins(hint, value)), to_builtins
+        return _object(hint), to_builtins
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return _enum(hint), str
     raise TypeError(f"no JSON form for {hint}")
 
 
-def _sequence(kind: type, item: Any) -> tuple[Convert, Convert]:
+def _object(cls: Hint) -> Convert:
+    def read(value: Json) -> Json:
+        return from_builtins(cls, value)
+
+    return read
+
+
+def _sequence(kind: type, item: Hint) -> tuple[Convert, Convert]:
     read_item, write_item = _converters(item)
 
-    def read(value: Any) -> Any:
+    def read(value: Json) -> Json:
         if not isinstance(value, list):
-            raise ValueError("not a JSON array")
+            raise _WrongShape("not a JSON array")
         return kind(read_item(each) for each in value if each is not None)
 
-    def write(value: Any) -> list[Any]:
+    def write(value: Json) -> list[Any]:
         found = value if write_item is None else map(write_item, value)
         return sorted(found) if kind is frozenset else list(found)
 
     return read, write
 
 
-def _mapping(key: Any, item: Any) -> tuple[Convert, Convert]:
+def _mapping(key: Hint, item: Hint) -> tuple[Convert, Convert]:
     read_key, write_key = (_object_key(key), _write_object_key) if is_dataclass(key) else _converters(key)
     read_item, write_item = _converters(item)
 
-    def read(value: Any) -> Any:
+    def read(value: Json) -> Json:
         if not isinstance(value, dict):
-            raise ValueError("not a JSON object")
+            raise _WrongShape("not a JSON object")
         return {read_key(name): read_item(each) for name, each in value.items() if each is not None}
 
-    def write(value: Any) -> dict[Any, Any]:
+    def write(value: Json) -> dict[Any, Any]:
         return {
             name if write_key is None else write_key(name): each if write_item is None else write_item(each)
             for name, each in value.items()
@@ -138,21 +161,21 @@ def _mapping(key: Any, item: Any) -> tuple[Convert, Convert]:
     return read, write
 
 
-def _object_key(cls: Any) -> Convert:
-    def read(value: Any) -> Any:
+def _object_key(cls: Hint) -> Convert:
+    def read(value: Json) -> Json:
         return from_builtins(cls, dict(value) if isinstance(value, ObjectKey) else loads(to_text(value)))
 
     return read
 
 
-def _write_object_key(value: Any) -> ObjectKey:
+def _write_object_key(value: object) -> ObjectKey:
     return ObjectKey(to_builtins(value).items())
 
 
 def _enum(cls: type[StrEnum]) -> Convert:
     by_text = {str(each): each for each in cls} | {str(number): each for number, each in enumerate(cls)}
 
-    def read(value: Any) -> Any:
+    def read(value: Json) -> Json:
         return by_text.get(to_text(value))
 
     return read

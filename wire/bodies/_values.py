@@ -2,7 +2,10 @@
 
 import math
 import re
-from typing import Final
+from typing import Any, Final, TypeAlias
+
+Json: TypeAlias = Any
+"""What a JSON text can hold: dict, list, str, int, float, bool or None, of any depth."""
 
 _DIGITS: Final = re.compile(r"[+-]?[0-9]{1,40}")
 
@@ -40,7 +43,7 @@ def to_float(value: object) -> float:
 
 
 def to_bool(value: object) -> bool:
-    """Take a boolean, a number (0 is false) or the texts true, false, 1 and 0; ValueError for anything else."""
+    """Take a boolean, a number (0 is false) or the texts true, false, 1, 0; ValueError for anything else."""
     if isinstance(value, int | float):
         return bool(value)
     if isinstance(value, str):

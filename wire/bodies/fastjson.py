@@ -1,11 +1,12 @@
 """JSON as RocketMQ's bodies and config files have it: reading leniently, writing as 4.9's fastjson writes.
 
-Writing: no blanks, integer keys without quotes, queues as keys as raw objects, None left out. Objects (dataclasses) have
-their keys in alphabetical order, maps (dicts) in their own. ``strict`` writes what every JSON parser takes: all keys
-quoted and in order.
+Writing: no blanks, integer keys without quotes, queues as keys as raw objects, None left out. Objects
+(dataclasses) have their keys in alphabetical order, maps (dicts) in their own. ``strict`` writes what every
+JSON parser takes: all keys quoted and in order.
 """
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import is_dataclass
 from typing import Any, Final
 
@@ -13,15 +14,15 @@ import msgspec
 
 from rocketwire.wire.bodies._reader import ObjectKey, loads
 from rocketwire.wire.bodies._shapes import to_builtins
-from rocketwire.wire.bodies._values import to_bool, to_float, to_int, to_text
+from rocketwire.wire.bodies._values import Json, to_bool, to_float, to_int, to_text
 from rocketwire.wire.errors import BodyInvalid
 
-__all__ = ["ObjectKey", "dumps", "dumps_pretty", "loads", "to_bool", "to_float", "to_int", "to_text"]
+__all__ = ["Json", "ObjectKey", "dumps", "dumps_pretty", "loads", "to_bool", "to_float", "to_int", "to_text"]
 
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def dumps(value: Any, *, strict: bool = False) -> bytes:
+def dumps(value: Json, *, strict: bool = False) -> bytes:
     """Write a value of dicts, lists, texts, numbers, booleans, None and body dataclasses.
 
     Raises:
@@ -30,7 +31,7 @@ def dumps(value: Any, *, strict: bool = False) -> bytes:
     return _written(_Writer(strict=strict), value)
 
 
-def dumps_pretty(value: Any) -> bytes:
+def dumps_pretty(value: Json) -> bytes:
     """Write a value as the config files of a 4.9 store: tabs, one key a line, no newline at the end.
 
     A map with integer keys stays on one line, but its closing brace is on the next one.
@@ -38,7 +39,7 @@ def dumps_pretty(value: Any) -> bytes:
     return _written(_PrettyWriter(), value)
 
 
-def _written(writer: "_Writer", value: Any) -> bytes:
+def _written(writer: "_Writer", value: Json) -> bytes:
     try:
         writer.value(value)
         return b"".join(writer.parts)
@@ -53,14 +54,14 @@ class _Writer:
         self.parts: list[bytes] = []
         self.strict = strict
 
-    def value(self, value: Any) -> None:
+    def value(self, value: Json) -> None:
         if is_dataclass(value):
             value = to_builtins(value)
         if isinstance(value, ObjectKey):
             self.object(dict(value))
         elif isinstance(value, dict):
             self.object(value)
-        elif isinstance(value, list | tuple | Set):
+        elif isinstance(value, list | tuple | AbstractSet):
             self.array(value)
         else:
             self.parts.append(_encode(value))
@@ -78,7 +79,7 @@ class _Writer:
             self.value(value)
         self.parts.append(b"}")
 
-    def key(self, key: Any) -> None:
+    def key(self, key: Json) -> None:
         if is_dataclass(key):
             key = ObjectKey(to_builtins(key).items())
         if self.strict and not isinstance(key, str):

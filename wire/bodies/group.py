@@ -32,6 +32,6 @@ class SubscriptionGroupWrapper:
     """All groups of a broker by name."""
 
     subscription_group_table: dict[str, SubscriptionGroupConfig] = field(default_factory=dict)
-    data_version: DataVersion = DataVersion()
+    data_version: DataVersion = field(default_factory=DataVersion)
     forbidden_table: dict[str, dict[str, int]] | None = None
     """Only 5.x has it."""

@@ -3,10 +3,10 @@
 import zlib
 from dataclasses import dataclass, field
 from struct import Struct
-from typing import Any, Final
+from typing import Final
 
 from rocketwire.wire.bodies._codec import decode_body, encode_body
-from rocketwire.wire.bodies.fastjson import dumps, loads, to_text
+from rocketwire.wire.bodies.fastjson import Json, dumps, loads, to_text
 from rocketwire.wire.bodies.topic import (
     DataVersion,
     TopicConfig,
@@ -129,7 +129,7 @@ def _counted(data: bytes) -> bytes:
     return _INT32.pack(len(data)) + data
 
 
-def _filter_text(value: Any) -> str:
+def _filter_text(value: Json) -> str:
     try:
         return to_text(value)
     except ValueError as error:

@@ -41,4 +41,4 @@ class TopicConfigSerializeWrapper:
     """All topics of a broker by name."""
 
     topic_config_table: dict[str, TopicConfig] = field(default_factory=dict)
-    data_version: DataVersion = DataVersion()
+    data_version: DataVersion = field(default_factory=DataVersion)

@@ -1,29 +1,36 @@
 """Typed headers from and to extFields.
 
-A header class is a frozen ``msgspec.Struct`` (``WireHeader``): a request's header is built for every request, and a
-dataclass of 14 frozen fields costs more than everything else done to it. The wire name of a field is its name in
-camel case unless ``field(name=...)`` says otherwise. ``SHORT`` of a class holds the one-letter names of its V2 form.
+A header class is a frozen ``msgspec.Struct`` (``WireHeader``): a request's header is built for every
+request, and a dataclass of 14 frozen fields costs more than everything else done to it. The wire name of a
+field is its name in camel case unless ``field(name=...)`` says otherwise. ``SHORT`` of a class holds the
+one-letter names of its V2 form.
 
-msgspec converts the texts; whatever it refuses goes through a slow reading by Java's rules, which either takes the
-value after all (``+5``, ``007``, a boolean that is neither true nor false) or says exactly what is wrong.
+msgspec converts the texts; whatever it refuses goes through a slow reading by Java's rules, which either
+takes the value after all (``+5``, ``007``, a boolean that is neither true nor false) or says exactly what
+is wrong.
 """
 
 import re
 from collections.abc import Callable
+from enum import Enum, auto
 from functools import cache
 from operator import attrgetter
 from types import NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Final, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Final, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from rocketwire.wire.errors import HeaderFieldInvalid, HeaderFieldMissing
 
-Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
-Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-
 _DIGITS: Final = re.compile(r"[+-]?[0-9]{1,40}")
 _NO_FIELDS: Final[dict[str, str]] = {}
+
+
+class Names(Enum):
+    """Which names of the fields a frame uses."""
+
+    LONG = auto()
+    SHORT = auto()
 
 
 class WireHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
@@ -55,7 +62,7 @@ def decode_ext(cls: type[H], ext: dict[str, str] | None, *, short: bool = False)
 
 def encode_ext(header: WireHeader, *, short: bool = False) -> dict[str, str]:
     """Give the extFields of a typed header; fields that are None are left out."""
-    values, fields = _writers(type(header), short)
+    values, fields = _writers(type(header), Names.SHORT if short else Names.LONG)
     result: dict[str, str] = {}
     for value, (name, text) in zip(values(header), fields, strict=True):
         if value is not None:
@@ -73,11 +80,14 @@ def _long_names(cls: type[WireHeader]) -> dict[str, str]:
 
 @cache
 def _writers(
-    cls: type[WireHeader], short: bool
+    cls: type[WireHeader], names: Names
 ) -> tuple[Callable[[WireHeader], tuple[Any, ...]], tuple[tuple[str, Callable[[Any], str]], ...]]:
     types = _field_types(cls)
     fields = tuple(
-        (cls.SHORT.get(attribute, name) if short else name, _bool_text if types[attribute] is bool else str)
+        (
+            cls.SHORT.get(attribute, name) if names is Names.SHORT else name,
+            _bool_text if types[attribute] is bool else str,
+        )
         for attribute, name in zip(cls.__struct_fields__, cls.__struct_encode_fields__, strict=True)
     )
     if not fields:

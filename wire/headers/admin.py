@@ -1,6 +1,7 @@
 """Headers of administration: codes 17 and 26."""
 
-from rocketwire.wire.headers._codec import Int32, WireHeader
+from rocketwire.wire.headers._codec import WireHeader
+from rocketwire.wire.java import Int32
 
 
 class CreateTopicRequestHeader(WireHeader, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """Headers about offsets: codes 14, 15 and 29 to 32."""
 
-from rocketwire.wire.headers._codec import Int32, Int64, WireHeader
+from rocketwire.wire.headers._codec import WireHeader
+from rocketwire.wire.java import Int32, Int64
 
 
 class QueryConsumerOffsetRequestHeader(WireHeader, frozen=True, kw_only=True):

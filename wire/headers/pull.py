@@ -1,6 +1,7 @@
 """Headers of pulls: code 11 (and 361 of 5.x)."""
 
-from rocketwire.wire.headers._codec import Int32, Int64, WireHeader
+from rocketwire.wire.headers._codec import WireHeader
+from rocketwire.wire.java import Int32, Int64
 
 
 class PullMessageRequestHeader(WireHeader, frozen=True, kw_only=True):

@@ -2,7 +2,8 @@
 
 import msgspec
 
-from rocketwire.wire.headers._codec import Int32, Int64, WireHeader
+from rocketwire.wire.headers._codec import WireHeader
+from rocketwire.wire.java import Int32, Int64
 
 
 class QueryMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
@@ -14,7 +15,7 @@ class QueryMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
     begin_timestamp: Int64
     end_timestamp: Int64
     unique_key_query: bool | None = msgspec.field(name="_UNIQUE_KEY_QUERY", default=None)
-    """True when ``key`` is a message's UNIQ_KEY; the official client sends it beside the header's own fields."""
+    """True when ``key`` is a message's UNIQ_KEY; the client sends it beside the header's own fields."""
 
 
 class QueryMessageResponseHeader(WireHeader, frozen=True, kw_only=True):

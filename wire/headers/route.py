@@ -1,6 +1,7 @@
 """Headers of the name server: routes, brokers and its key-value table; codes 100 to 105, 219 and 322."""
 
-from rocketwire.wire.headers._codec import Int32, Int64, WireHeader
+from rocketwire.wire.headers._codec import WireHeader
+from rocketwire.wire.java import Int32, Int64
 
 
 class GetRouteInfoRequestHeader(WireHeader, frozen=True, kw_only=True):

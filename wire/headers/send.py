@@ -2,7 +2,8 @@
 
 from typing import ClassVar
 
-from rocketwire.wire.headers._codec import Int32, Int64, WireHeader
+from rocketwire.wire.headers._codec import WireHeader
+from rocketwire.wire.java import Int32, Int64
 
 
 class SendMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
@@ -43,7 +44,7 @@ class SendMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class SendMessageResponseHeader(WireHeader, frozen=True, kw_only=True):
-    """Where a message was stored; for a batch ``msg_id`` is a comma-separated list, the offset that of the first."""
+    """Where a message was stored; a batch has its ids in one text with commas, and the first one's offset."""
 
     msg_id: str
     queue_id: Int32
