@@ -1,0 +1,133 @@
+"""The command line: `python -m bench --help`."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from bench import tools
+from bench.drivers import LoadFailedError, Timing
+from bench.ports import Ports, PortsTakenError
+from bench.processes import ServerFailedError
+from bench.report import MarkersMissingError, check_page, section, write_page
+from bench.runner import Plan, Runner
+from bench.sides import SIDES, Setup
+from bench.workloads import START, WORKLOADS, chosen
+from compat_tests import artifacts
+
+LONG_MESSAGES: Final = 10_000_000
+# From here on (diskMaxUsedSpaceRatio) Apache's broker deletes old files, at 90 % it refuses writes.
+_DISK_FULL: Final = 0.75
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench",
+        description="Drive rocketwire and the Apache 4.9.7 broker with the same load and print one table.",
+        epilog=f"workloads: {START}, " + ", ".join(workload.name for workload in WORKLOADS),
+    )
+    parser.add_argument("--quick", action="store_true", help="short runs, for a first look")
+    parser.add_argument("--only", metavar="NAME,...", help="only the workloads whose names begin so")
+    parser.add_argument("--rounds", type=int, metavar="N", help="turns of each side (default 3)")
+    parser.add_argument(
+        "--seconds", type=float, metavar="S", help="measured seconds a turn (default 4, quick 1.5)"
+    )
+    parser.add_argument(
+        "--flush", choices=("async", "sync"), default="async", help="flush mode of both sides"
+    )
+    parser.add_argument("--side", choices=(*SIDES, "both"), default="both", help="one side alone")
+    parser.add_argument(
+        "--markdown", type=Path, metavar="FILE", help="write the results between FILE's markers"
+    )
+    parser.add_argument(
+        "--long", action="store_true", help=f"then send {LONG_MESSAGES:,} messages and look at the memory"
+    )
+    parser.add_argument(
+        "--long-messages", type=int, metavar="N", default=LONG_MESSAGES, help="another number for --long"
+    )
+    parser.add_argument(
+        "--dir", type=Path, metavar="DIR", help="where stores and logs lie while it runs (default: .cache)"
+    )
+    parser.add_argument("--keep", action="store_true", help="keep that directory's stores and logs")
+    return parser
+
+
+def _plan(options: argparse.Namespace) -> Plan:
+    """The plan of these options. Raises ValueError."""
+    workloads, start_up = chosen(options.only)
+    seconds = options.seconds if options.seconds is not None else (1.5 if options.quick else 4.0)
+    rounds = options.rounds if options.rounds is not None else 3
+    if rounds < 1 or seconds <= 0 or options.long_messages < 1:
+        raise ValueError("rounds, seconds and messages must be more than nothing")
+    return Plan(
+        sides=list(SIDES) if options.side == "both" else [options.side],
+        workloads=workloads,
+        start_up=start_up,
+        rounds=rounds,
+        warm_seconds=6.0 if options.quick else 15.0,
+        timing=Timing(
+            warmup=0.3 if options.quick else 1.0,
+            seconds=seconds,
+            filled=200_000 if options.quick else 600_000,
+        ),
+        long_messages=options.long_messages if options.long else 0,
+    )
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run; the exit code is 0, 2 after one line on stderr, or 130 when interrupted."""
+    options = _parser().parse_args(arguments)
+    # SIGTERM unwinds like Ctrl-C, so that no server is left behind.
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        return _run(options)
+    except (ValueError, OSError, MarkersMissingError, artifacts.ArtifactError) as error:
+        print(f"bench: {error}", file=sys.stderr)
+    except (ServerFailedError, LoadFailedError, PortsTakenError) as error:
+        print(f"bench: {error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        return 130
+    return 2
+
+
+def _run(options: argparse.Namespace) -> int:
+    plan = _plan(options)
+    if options.markdown:
+        check_page(options.markdown)
+    parent = options.dir or artifacts.CACHE
+    parent.mkdir(parents=True, exist_ok=True)
+    usage = shutil.disk_usage(parent)
+    if usage.used / usage.total > _DISK_FULL:
+        print(f"bench: {parent}: the disk is over {_DISK_FULL:.0%} full, Apache's broker may refuse writes")
+    built = tools.build()
+    root = Path(tempfile.mkdtemp(prefix="bench-run-", dir=parent))
+    try:
+        setup = Setup(flush=options.flush, load=built.load, ports=Ports())
+        runner = Runner(
+            plan=plan, tools=built, setup=setup, root=root, say=lambda line: print(line, flush=True)
+        )
+        text = section(runner.run(), flush=options.flush, root=root)
+    finally:
+        if options.keep:
+            print(f"stores and logs are in {root}")
+        else:
+            shutil.rmtree(root, ignore_errors=True)
+    print(f"\n{text}")
+    if options.markdown:
+        write_page(options.markdown, text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

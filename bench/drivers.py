@@ -1,0 +1,164 @@
+"""The load programs at work: one order, one outcome."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.sides import BROKER_NAME, Side
+from bench.statistics import Failure, Sample, read_result
+from bench.tools import Tools
+from bench.workloads import QUEUES, Workload
+from compat_tests import artifacts
+
+_PATIENCE_SECONDS = 120.0  # beyond the asked-for time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Seconds not counted, seconds counted, and the number of messages that a drain finds."""
+
+    warmup: float
+    seconds: float
+    filled: int
+
+
+class LoadFailedError(Exception):
+    """A load program could not do what everything else depends on; one line."""
+
+
+def _parse(output: bytes) -> Sample | Failure:
+    """The outcome in a load program's output: its last line that is a JSON object."""
+    lines = [line for line in output.decode("utf-8", "replace").splitlines() if line.startswith("{")]
+    if not lines:
+        return Failure(reason="the load program printed no result")
+    return read_result(json.loads(lines[-1]))
+
+
+class RawLoad:
+    """The C load generator, a process an order."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._program = tools.load
+
+    def _run(
+        self, side: Side, mode: str, topic: str, *options: object, timeout: float = _PATIENCE_SECONDS
+    ) -> Sample | Failure:
+        command = [
+            self._program, mode, "--port", side.broker_port, "--topic", topic, "--queues", QUEUES,
+            "--broker-name", BROKER_NAME, *options,
+        ]  # fmt: skip
+        try:
+            done = subprocess.run(
+                [str(word) for word in command], capture_output=True, check=False, timeout=timeout
+            )
+        except subprocess.TimeoutExpired:
+            return Failure(reason=f"load {mode}: not done after {timeout:.0f} s")
+        return _parse(done.stdout)
+
+    def create_topic(self, side: Side, topic: str) -> None:
+        """Create a topic of QUEUES queues. Raises LoadFailedError."""
+        self._must(self._run(side, "topic", topic), f"{side.name}: topic {topic}")
+
+    def fill(self, side: Side, topic: str, messages: int) -> None:
+        """Send `messages` of 100 B, spread over all queues. Raises LoadFailedError."""
+        outcome = self._run(
+            side, "send", topic, "--count", messages, "--connections", 8, "--window", 32, timeout=3600
+        )
+        self._must(outcome, f"{side.name}: filling {topic}")
+
+    @staticmethod
+    def _must(outcome: Sample | Failure, what: str) -> None:
+        if isinstance(outcome, Failure):
+            raise LoadFailedError(f"{what}: {outcome.reason}")
+
+    def run(self, side: Side, workload: Workload, timing: Timing) -> Sample | Failure:
+        """Run a raw workload once."""
+        options: list[object] = [
+            "--warmup",
+            timing.warmup,
+            "--seconds",
+            timing.seconds,
+            "--server-pid",
+            side.pid,
+        ]
+        for name, value in workload.options.items():
+            options += ["--keys", "--tags", "TagA"] if name == "keys" else [f"--{name}", value]
+        timeout = _PATIENCE_SECONDS + timing.warmup + timing.seconds
+        return self._run(side, workload.mode, workload.topic, *options, timeout=timeout)
+
+
+class JavaClient:
+    """The Java benchmark, one process for all orders; started with the first one."""
+
+    def __init__(self, tools: Tools, root: Path) -> None:
+        self._tools, self._root = tools, root
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self._root.mkdir(parents=True, exist_ok=True)
+            logback = self._root / "logback.xml"
+            logback.write_text('<configuration><root level="OFF"/></configuration>', "utf-8")
+            # The client logs through its own logger into user.home, else through logback to standard output.
+            command = [
+                self._tools.java, *artifacts.JAVA_FLAGS, "-Xms512m", "-Xmx512m", f"-Duser.home={self._root}",
+                f"-Dlogback.configurationFile={logback}", "-cp",
+                artifacts.classpath(self._tools.java_classes, self._tools.client_jars), "Bench",
+            ]  # fmt: skip
+            with (self._root / "java.err").open("ab") as errors:
+                self._process = subprocess.Popen(
+                    command, cwd=self._root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+                    start_new_session=True,
+                )  # fmt: skip
+        return self._process
+
+    def run(self, side: Side, workload: Workload, timing: Timing) -> Sample | Failure:
+        """Run a Java workload once."""
+        words = {
+            "namesrv": side.name_server, "topic": workload.topic, "pid": side.pid,
+            "warmup": timing.warmup, "seconds": timing.seconds, "count": timing.filled, **workload.options,
+        }  # fmt: skip
+        process = self._started()
+        if process.stdin is None or process.stdout is None:
+            return Failure(reason="the Java client has no pipes")
+        order = " ".join([workload.mode, *(f"{key}={value}" for key, value in words.items())])
+        try:
+            process.stdin.write(order.encode() + b"\n")
+            process.stdin.flush()
+        except BrokenPipeError:
+            return Failure(reason="the Java client has ended")
+        line = self._answer(process.stdout.fileno(), _PATIENCE_SECONDS + timing.warmup + timing.seconds)
+        if line is None:
+            self.stop()
+            return Failure(reason=f"the Java client gave no result of {workload.mode}")
+        return _parse(line)
+
+    @staticmethod
+    def _answer(descriptor: int, timeout: float) -> bytes | None:
+        """The next output line that is a JSON object; None at the end of output or of patience."""
+        deadline = time.monotonic() + timeout
+        pending = b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(descriptor, selectors.EVENT_READ)
+            while selector.select(max(0.0, deadline - time.monotonic())):
+                data = os.read(descriptor, 65536)
+                if not data:
+                    return None
+                *lines, pending = (pending + data).split(b"\n")
+                for line in lines:
+                    if line.startswith(b"{"):
+                        return line
+        return None
+
+    def stop(self) -> None:
+        """End the process."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        self._process = None

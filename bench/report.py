@@ -1,0 +1,97 @@
+"""The results' section of a Markdown page, and the facts about the machine that belong to them.
+
+Theory: the page is written by hand, except for what stands between two marker comments.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import platform
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from bench.runner import Results
+from bench.table import side_table, workload_table
+from compat_tests import artifacts
+
+BEGIN: Final = "<!-- bench:begin (written by python -m bench --markdown) -->"
+END: Final = "<!-- bench:end -->"
+
+
+class MarkersMissingError(Exception):
+    """The page has no place for the results."""
+
+
+def _first(text: str, start: str) -> str:
+    return next(
+        (line.split(":", 1)[1].strip() for line in text.splitlines() if line.startswith(start)), "unknown"
+    )
+
+
+def _output(command: list[str]) -> str:
+    """All a command says, or nothing when it cannot be run."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=artifacts.ROOT)
+    except OSError:
+        return ""
+    return (done.stdout + done.stderr).strip()
+
+
+def machine_facts(root: Path) -> list[tuple[str, str]]:
+    """What the figures depend on; `root` is where the stores lie."""
+    memory = int(_first(Path("/proc/meminfo").read_text("ascii"), "MemTotal").split()[0]) // 2**20
+    java = next(iter(_output([artifacts.java(), "-version"]).splitlines()), "unknown")
+    return [
+        ("date", f"{dt.datetime.now(dt.UTC):%Y-%m-%d %H:%M} UTC"),
+        ("commit", _output(["git", "rev-parse", "--short", "HEAD"]) or "unknown"),
+        ("processor", f"{os.cpu_count()} x {_first(Path('/proc/cpuinfo').read_text('utf-8'), 'model name')}"),
+        ("memory", f"{memory} GiB"),
+        ("system", f"{platform.system()} {platform.release()} {platform.machine()}"),
+        ("file system of the stores", _file_system(root)),
+        ("Java", java),
+        ("Python", f"{platform.python_implementation()} {platform.python_version()}"),
+    ]
+
+
+def _file_system(path: Path) -> str:
+    """The type of the file system that holds `path`: of the mount points above it, the longest."""
+    mounts = [line.split() for line in Path("/proc/mounts").read_text("utf-8").splitlines()]
+    holding = [fields for fields in mounts if path.resolve().is_relative_to(fields[1])]
+    return max(holding, key=lambda fields: len(fields[1]))[2] if holding else "unknown"
+
+
+def section(results: Results, *, flush: str, root: Path) -> str:
+    """The text between the markers."""
+    plan = results.plan
+    facts = "\n".join(f"* {name}: {value}" for name, value in machine_facts(root))
+    how = (
+        f"{flush.upper()}_FLUSH on both sides, {plan.rounds} turns of {plan.timing.seconds:g} s each, "
+        f"interleaved; drains of {plan.timing.filled:,} messages."
+    )
+    return f"{facts}\n\n{how}\n\n{workload_table(results)}\n\n{side_table(results)}"
+
+
+def check_page(page: Path) -> None:
+    """Raise MarkersMissingError unless `page` is new or has a place for the results."""
+    if page.exists():
+        split(page.read_text("utf-8"), page.name)
+
+
+def split(text: str, name: str) -> tuple[str, str]:
+    """What stands before and after the results, markers included. Raises MarkersMissingError."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise MarkersMissingError(f"{name} lacks the lines {BEGIN!r} and {END!r}")
+    return before + begin, end + after
+
+
+def write_page(page: Path, text: str) -> None:
+    """Put `text` between the markers of `page`, or make the page with nothing else.
+
+    Raises MarkersMissingError.
+    """
+    head, tail = split(page.read_text("utf-8"), page.name) if page.exists() else (BEGIN, f"{END}\n")
+    page.write_text(f"{head}\n\n{text}\n\n{tail}", "utf-8")

@@ -1,0 +1,162 @@
+"""The order of a whole benchmark: start, warm up, measure in turns, look at the memory, stop.
+
+Theory: the sides take turns within each workload (A B, A B, ...), so that whatever else the machine does
+falls on both. Each workload's first turn is thrown away: it warms the JIT compilers of Apache's broker and of
+the Java client. Before each turn the disk is told to write what is dirty, so that no side pays for the other's pages.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.drivers import JavaClient, RawLoad, Timing
+from bench.processes import Memory
+from bench.sides import SIDES, Setup, Side, start_up_seconds
+from bench.statistics import Failure, Sample, Spread, spread
+from bench.tools import Tools
+from bench.workloads import FILLED_TOPIC, Workload
+
+_SETTLE_SECONDS = 2.0  # between the start and the look at the idle memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to do. `long_messages`: how many to send before the last look at the memory, 0 = none."""
+
+    sides: Sequence[str]
+    workloads: Sequence[Workload]
+    start_up: bool
+    rounds: int
+    warm_seconds: float
+    timing: Timing
+    long_messages: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class SideFacts:
+    """What is known of a side beyond its workloads; grows while the benchmark runs."""
+
+    start_seconds: list[float] = field(default_factory=list)
+    idle: Memory | None = None
+    loaded: Memory | None = None
+    after_long: Memory | None = None
+    name_server: Memory | None = None
+
+    @property
+    def start(self) -> Spread | None:
+        """Start-up times summed up."""
+        return spread(self.start_seconds)
+
+
+@dataclass(slots=True, kw_only=True)
+class Results:
+    """Everything measured: outcomes[workload name][side], facts[side]."""
+
+    plan: Plan
+    outcomes: dict[str, dict[str, list[Sample | Failure]]] = field(default_factory=dict)
+    facts: dict[str, SideFacts] = field(default_factory=dict)
+
+
+class Runner:
+    """Runs a plan in an empty directory `root`; `say` gets a line of progress now and then."""
+
+    def __init__(
+        self, *, plan: Plan, tools: Tools, setup: Setup, root: Path, say: Callable[[str], None]
+    ) -> None:
+        self._plan, self._setup, self._root, self._say = plan, setup, root, say
+        self._raw = RawLoad(tools)
+        self._java = JavaClient(tools, root / "client")
+        self._running: dict[str, Side] = {}
+        self.results = Results(plan=plan, facts={side: SideFacts() for side in plan.sides})
+
+    def run(self) -> Results:
+        """Do all of it and stop every process.
+
+        Raises ServerFailedError, LoadFailedError, ArtifactError, PortsTakenError.
+        """
+        try:
+            if self._plan.start_up:
+                self._measure_start_up()
+            self._start()
+            for workload in self._plan.workloads:
+                self._measure(workload)
+            for name, side in self._running.items():
+                self.results.facts[name].loaded = side.memory()
+                self.results.facts[name].name_server = side.name_server_memory()
+            if self._plan.long_messages:
+                self._long_run()
+        finally:
+            self._java.stop()
+            for side in self._running.values():
+                side.stop()
+        return self.results
+
+    def _measure_start_up(self) -> None:
+        for number in range(self._plan.rounds):
+            for name in self._plan.sides:
+                root = self._root / f"{name}-start-{number}"
+                self.results.facts[name].start_seconds.append(start_up_seconds(name, self._setup, root))
+                self._say(f"start-up {name}: {self.results.facts[name].start_seconds[-1]:.2f} s")
+
+    def _start(self) -> None:
+        for name in self._plan.sides:
+            side = self._running[name] = SIDES[name](self._setup, self._root / name)
+            for topic in sorted(
+                {workload.topic for workload in self._plan.workloads} | {FILLED_TOPIC, "BenchWarm"}
+            ):
+                self._raw.create_topic(side, topic)
+            time.sleep(_SETTLE_SECONDS)
+            self.results.facts[name].idle = side.memory()
+        for name, side in self._running.items():
+            self._warm_up(name, side)
+            if any(workload.topic == FILLED_TOPIC for workload in self._plan.workloads):
+                self._raw.fill(side, FILLED_TOPIC, self._plan.timing.filled)
+
+    def _warm_up(self, name: str, side: Side) -> None:
+        self._say(f"warming up {name}")
+        options = {"connections": 8, "window": 32}
+        send = Workload(name="warm", text="", program="raw", mode="send", topic="BenchWarm", options=options)
+        timing = Timing(warmup=0, seconds=self._plan.warm_seconds, filled=0)
+        outcome = self._raw.run(side, send, timing)
+        if isinstance(outcome, Failure):
+            self._say(f"  {name}: {outcome.reason}")
+
+    def _measure(self, workload: Workload) -> None:
+        outcomes = self.results.outcomes.setdefault(workload.name, {name: [] for name in self._plan.sides})
+        for number in range(self._plan.rounds + 1):
+            for name, side in self._running.items():
+                outcome = self._turn(side, workload)
+                if number > 0:
+                    outcomes[name].append(outcome)
+                    self._say(f"{workload.name} {number}/{self._plan.rounds} {name}: {_short(outcome)}")
+
+    def _turn(self, side: Side, workload: Workload) -> Sample | Failure:
+        """One run, tried once more when it failed: a busy machine can make any server refuse a send."""
+        outcome = self._once(side, workload)
+        if isinstance(outcome, Failure):
+            self._say(f"  {workload.name} {side.name}: {outcome.reason}; once more")
+            outcome = self._once(side, workload)
+        return outcome
+
+    def _once(self, side: Side, workload: Workload) -> Sample | Failure:
+        os.sync()
+        driver = self._raw if workload.program == "raw" else self._java
+        return driver.run(side, workload, self._plan.timing)
+
+    def _long_run(self) -> None:
+        for name, side in self._running.items():
+            self._say(f"sending {self._plan.long_messages:,} messages to {name}")
+            self._raw.fill(side, "BenchWarm", self._plan.long_messages)
+            self.results.facts[name].after_long = side.memory()
+
+
+def _short(outcome: Sample | Failure) -> str:
+    if isinstance(outcome, Failure):
+        return f"failed: {outcome.reason}"
+    cpu = "" if outcome.cpu_us is None else f", {outcome.cpu_us:.1f} us CPU"
+    latency = f", p50 {outcome.p50_us:,.0f} p99 {outcome.p99_us:,.0f} us" if outcome.p50_us else ""
+    return f"{outcome.rate:,.0f} msgs/s{cpu}{latency}"

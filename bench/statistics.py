@@ -1,0 +1,110 @@
+"""What one run of a workload gave, and what several runs of it add up to.
+
+Theory: a run is a Sample (or a Failure, which never hides among numbers). Runs of one workload on one side
+are summed up by their median with the smallest and largest beside it; nothing is averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import median
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One run: messages counted in `seconds` of measured time, and the CPU time the server used meanwhile.
+
+    Latencies are microseconds of one request, 0 where the workload has none; `server_cpu_seconds` is None
+    where it was not measured.
+    """
+
+    messages: int
+    seconds: float
+    p50_us: float = 0.0
+    p99_us: float = 0.0
+    max_us: float = 0.0
+    server_cpu_seconds: float | None = None
+
+    @property
+    def rate(self) -> float:
+        """Messages a second; 0 when no time was measured."""
+        return self.messages / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def cpu_us(self) -> float | None:
+        """Server CPU microseconds a message (user and system), or None when not measured."""
+        if self.server_cpu_seconds is None or self.messages == 0:
+            return None
+        return self.server_cpu_seconds * 1e6 / self.messages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A run that gave no numbers, and the one line that says why."""
+
+    reason: str
+
+
+def read_result(result: Mapping[str, object]) -> Sample | Failure:
+    """The outcome that a load program printed as one JSON object."""
+    if result.get("errors"):
+        return Failure(reason=str(result.get("error", "the load program gave no reason")))
+    cpu = _number(result, "server_cpu_seconds", -1.0)
+    return Sample(
+        messages=int(_number(result, "messages", 0.0)),
+        seconds=_number(result, "seconds", 0.0),
+        p50_us=_number(result, "p50_us", 0.0),
+        p99_us=_number(result, "p99_us", 0.0),
+        max_us=_number(result, "max_us", 0.0),
+        server_cpu_seconds=cpu if cpu >= 0 else None,
+    )
+
+
+def _number(result: Mapping[str, object], key: str, default: float) -> float:
+    value = result.get(key, default)
+    return float(value) if isinstance(value, int | float) else default
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """Smallest, median and largest of the same figure of several runs."""
+
+    low: float
+    middle: float
+    high: float
+
+
+def spread(values: Iterable[float]) -> Spread | None:
+    """The spread of `values`, None when there are none."""
+    known = sorted(values)
+    return Spread(low=known[0], middle=median(known), high=known[-1]) if known else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """All counted runs of one workload on one side."""
+
+    rate: Spread | None
+    cpu_us: float | None
+    p50_us: float | None
+    p99_us: float | None
+    failures: tuple[str, ...]
+
+
+def summarise(outcomes: Iterable[Sample | Failure]) -> Summary:
+    """Sum up runs; a figure that no run has is None."""
+    runs = list(outcomes)
+    samples = [run for run in runs if isinstance(run, Sample)]
+    return Summary(
+        rate=spread(sample.rate for sample in samples),
+        cpu_us=_middle(cpu for sample in samples if (cpu := sample.cpu_us) is not None),
+        p50_us=_middle(sample.p50_us for sample in samples if sample.p50_us > 0),
+        p99_us=_middle(sample.p99_us for sample in samples if sample.p99_us > 0),
+        failures=tuple(run.reason for run in runs if isinstance(run, Failure)),
+    )
+
+
+def _middle(values: Iterable[float]) -> float | None:
+    found = spread(values)
+    return found.middle if found else None

@@ -1,0 +1,102 @@
+"""Results as tables that read well both in a terminal and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from bench.processes import Memory
+from bench.runner import Results, SideFacts
+from bench.statistics import Spread, Summary, summarise
+
+NOTHING: Final = "-"
+TITLES: Final = {"apache": "Apache", "rocketwire": "rocketwire"}
+
+
+def render(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table with padded cells, the first column to the left, the others to the right."""
+    lines = [list(header), *[list(row) for row in rows]]
+    widths = [max(3, *(len(line[column]) for line in lines)) for column in range(len(header))]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = [
+            cell.ljust(width) if column == 0 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        return "| " + " | ".join(padded) + " |"
+
+    rule = [("-" * width if column == 0 else "-" * (width - 1) + ":") for column, width in enumerate(widths)]
+    return "\n".join([line(lines[0]), line(rule), *(line(cells) for cells in lines[1:])])
+
+
+def _rates(rate: Spread | None) -> str:
+    return NOTHING if rate is None else f"{rate.low:,.0f} / {rate.middle:,.0f} / {rate.high:,.0f}"
+
+
+def _figure(value: float | None, digits: int) -> str:
+    return NOTHING if value is None else f"{value:,.{digits}f}"
+
+
+def _latency(summary: Summary) -> str:
+    if summary.p50_us is None:
+        return NOTHING
+    return f"{_figure(summary.p50_us, 0)} / {_figure(summary.p99_us, 0)}"
+
+
+def _ratio(ours: float | None, theirs: float | None) -> str:
+    return NOTHING if ours is None or not theirs else f"{ours / theirs:.2f}"
+
+
+def _middle(value: Spread | None) -> float | None:
+    return value.middle if value else None
+
+
+def workload_table(results: Results) -> str:
+    """One row a workload: rates, ratio of the medians, CPU, latency; failures below it."""
+    sides = list(results.plan.sides)
+    titles = [TITLES[side] for side in sides]
+    header = ["workload", *(f"{title} msgs/s min / median / max" for title in titles), "ratio"]
+    header += [f"{title} CPU µs/msg" for title in titles] + [f"{title} p50 / p99 µs" for title in titles]
+    rows, failures = [], []
+    for workload in results.plan.workloads:
+        outcomes = results.outcomes.get(workload.name, {})
+        sums = [summarise(outcomes.get(side, ())) for side in sides]
+        rates = [None if workload.paced else one.rate for one in sums]
+        by_side = dict(zip(sides, rates, strict=True))
+        ratio = _ratio(_middle(by_side.get("rocketwire")), _middle(by_side.get("apache")))
+        cpu = [NOTHING if workload.paced else _figure(one.cpu_us, 1) for one in sums]
+        rows.append([workload.text, *map(_rates, rates), ratio, *cpu, *map(_latency, sums)])
+        for title, one in zip(titles, sums, strict=True):
+            failures += [f"* {workload.text}, {title}, a run failed: {reason}" for reason in one.failures]
+    return "\n".join([render(header, rows), *([""] if failures else []), *failures])
+
+
+def _mebibytes(memory: Memory | None, which: str) -> str:
+    if memory is None:
+        return NOTHING
+    return f"{(memory.rss if which == 'rss' else memory.private) / 2**20:,.0f} MiB"
+
+
+def side_table(results: Results) -> str:
+    """One row a fact (start-up, memory), one column a side."""
+    sides = list(results.plan.sides)
+    facts = [results.facts[side] for side in sides]
+
+    def start(fact: SideFacts) -> str:
+        one = fact.start
+        return NOTHING if one is None else f"{one.low:.2f} / {one.middle:.2f} / {one.high:.2f} s"
+
+    rows = [["broker start to first accepted send, min / median / max", *map(start, facts)]]
+    states = [
+        ("idle", [fact.idle for fact in facts]),
+        ("after all workloads", [fact.loaded for fact in facts]),
+        ("of the name server's process", [fact.name_server for fact in facts]),
+    ]
+    if results.plan.long_messages:
+        states.append(
+            (f"after {results.plan.long_messages:,} messages more", [fact.after_long for fact in facts])
+        )
+    for text, memories in states:
+        rows.append([f"RSS {text}", *(_mebibytes(memory, "rss") for memory in memories)])
+        rows.append([f"private memory {text}", *(_mebibytes(memory, "private") for memory in memories)])
+    return render(["", *(TITLES[side] for side in sides)], rows)
