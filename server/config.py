@@ -63,8 +63,8 @@ class ServerConfig:
         "listen on listenPort - 2 too, where clients with the VIP channel connect", default=True, apache=False
     )
     broker_permission: int = key("2 write, 4 read, 6 both", default=6, low=2, high=6, online=True)
-    region_id: str = key("told to producers with each answer", default="DefaultRegion", online=True)
-    trace_on: bool = key("told to producers with each answer: tracing is wanted", default=True, online=True)
+    region_id: str = key("told to producers with each answer", default="DefaultRegion")
+    trace_on: bool = key("told to producers with each answer: tracing is wanted", default=True)
 
     # Topics and groups.
     auto_create_topic_enable: bool = key("a send to a new topic creates it", default=True, online=True)

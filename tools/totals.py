@@ -59,10 +59,7 @@ def of_run(environments: dict[str, bool], tests: dict[str, Totals]) -> Totals:
 
 def read_run(work_dir: Path) -> Totals:
     """Add up what a tox run left in its working directory (`.tox`)."""
-    tests = {
-        path.stem: of_junit(path.read_text(encoding="utf-8"))
-        for path in sorted(work_dir.glob("results/*.xml"))
-    }
+    tests = {path.stem: of_junit(path.read_text(encoding="utf-8")) for path in sorted(work_dir.glob("results/*.xml"))}
     result = work_dir / "result.json"
     environments: dict[str, bool] = {}
     if result.exists():

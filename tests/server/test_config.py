@@ -156,7 +156,7 @@ def test_a_running_broker_takes_new_values() -> None:
 )
 def test_a_running_broker_refuses_what_it_cannot_change(key: str, reason: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        ServerConfig().updated({"traceOn": "false", key: "1"})
+        ServerConfig().updated({"autoCreateTopicEnable": "false", key: "1"})
     assert str(caught.value) == f"{key}=1: {reason}"
 
 

@@ -1,0 +1,27 @@
+"""Promises of the repository that no single module keeps."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from rocketwire.server.config import KEYS
+from rocketwire.server.config_keys import Key
+
+ROOT = Path(__file__).resolve().parent.parent
+NEWS = re.compile(r"[0-9]+\.(feature|change|bugfix|removal)\.md")
+SERVER_SOURCE = "\n".join(
+    path.read_text(encoding="utf-8")
+    for path in sorted((ROOT / "server").rglob("*.py"))
+    if path.name != "config_keys.py"
+)
+
+
+def test_every_news_fragment_has_an_issue_and_a_type() -> None:
+    fragments = [path.name for path in (ROOT / "newsfragments").iterdir()]
+    assert [name for name in fragments if not NEWS.fullmatch(name)] == []
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
+def test_every_key_that_is_said_to_have_an_effect_is_used(key: Key) -> None:
+    assert f".{key.attribute}" in SERVER_SOURCE

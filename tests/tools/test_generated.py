@@ -1,0 +1,40 @@
+from pathlib import Path
+
+import pytest
+
+from tools.generated import PAGES, MarkerMissing, current, main, replaced
+from tools.markdown import table
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_the_pages_say_what_the_code_says(page: Path) -> None:
+    is_there = (ROOT / page).read_text(encoding="utf-8")
+    assert is_there == current(ROOT, page), "run: python -m tools.generated"
+
+
+def test_the_pages_are_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for page, parts in PAGES.items():
+        (tmp_path / page).parent.mkdir(exist_ok=True)
+        markers = "".join(f"<!-- {part}: made by tools/generated.py -->\n<!-- {part}: end -->\n" for part in parts)
+        (tmp_path / page).write_text(markers)
+    monkeypatch.chdir(tmp_path)
+    assert main() == 0
+    assert "SEND_MESSAGE_V2" in (tmp_path / "README.md").read_text()
+    assert "`mapedFileSizeCommitLog`" in (tmp_path / "docs/configuration.md").read_text()
+
+
+def test_only_what_is_between_the_markers_is_replaced() -> None:
+    text = "a\n<!-- x: made by tools/generated.py -->\nold\n<!-- x: end -->\nb\n"
+    assert replaced(text, "x", "new\n") == text.replace("old", "new")
+
+
+@pytest.mark.parametrize("text", ["", "<!-- x: made by tools/generated.py -->\n", "<!-- x: end -->\n"])
+def test_a_page_without_markers_is_an_error(text: str) -> None:
+    with pytest.raises(MarkerMissing, match="x"):
+        replaced(text, "x", "")
+
+
+def test_a_table() -> None:
+    assert table(("a", "b"), [("1", "x|y")]) == "| a | b |\n| --- | --- |\n| 1 | x\\|y |\n"
