@@ -51,6 +51,7 @@ CONTAINER_PACKAGES: Final[Mapping[str, str]] = {
     "buildah": "buildah",
     "runc": "runc",
     "debootstrap": "debootstrap",
+    "gpgv": "gpgv",
 }
 
 # Java 17 hides packages that RocketMQ 4.x reaches into; both clients and servers start with these.
@@ -70,16 +71,30 @@ class ArtifactError(Exception):
     """Something the tests need can't be had; the text is one line for a person."""
 
 
-def run(command: Sequence[str | Path], *, cwd: Path | None = None, env: Mapping[str, str] | None = None,
-        timeout: float = 900) -> str:
+def run(
+    command: Sequence[str | Path],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float = 900,
+) -> str:
     """Run `command` to its end and return what it printed on stdout.
 
     Raises ArtifactError with the command's last line of output when it fails or takes longer than `timeout` seconds.
     """
     name = Path(command[0]).name
     try:
-        done = subprocess.run([str(part) for part in command], cwd=cwd, env=env, timeout=timeout, check=False,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+        done = subprocess.run(
+            [str(part) for part in command],
+            cwd=cwd,
+            env=env,
+            timeout=timeout,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+        )
     except FileNotFoundError as error:
         raise ArtifactError(f"{name}: no such program on this machine") from error
     except subprocess.TimeoutExpired as error:
@@ -118,7 +133,9 @@ def ensure_programs(wanted: Mapping[str, str]) -> None:
 
 def _found(program: str) -> bool:
     """Whether `program` is there; administrators' programs are looked for outside a plain user's PATH too."""
-    return shutil.which(program) is not None or shutil.which(program, path="/usr/local/sbin:/usr/sbin:/sbin") is not None
+    return (
+        shutil.which(program) is not None or shutil.which(program, path="/usr/local/sbin:/usr/sbin:/sbin") is not None
+    )
 
 
 @contextlib.contextmanager
@@ -231,8 +248,12 @@ def go_program(source: Path) -> Path:
 
 def _go_module(target: Path) -> None:
     """A Go module in `target` that requires the client, with the sums of all it depends on."""
-    (target / "go.mod").write_text(f"module rocketwire/compat\n\ngo 1.19\n\nrequire {GO_MODULE} {GO_VERSION}\n", "utf-8")
-    imports = "".join(f'\t_ "{GO_MODULE}{package}"\n' for package in ("", "/consumer", "/producer", "/primitive", "/admin"))
+    (target / "go.mod").write_text(
+        f"module rocketwire/compat\n\ngo 1.19\n\nrequire {GO_MODULE} {GO_VERSION}\n", "utf-8"
+    )
+    imports = "".join(
+        f'\t_ "{GO_MODULE}{package}"\n' for package in ("", "/consumer", "/producer", "/primitive", "/admin")
+    )
     (target / "deps").mkdir()
     (target / "deps" / "deps.go").write_text(f"package deps\n\nimport (\n{imports})\n", "utf-8")
     run([go(), "mod", "tidy"], cwd=target, env=_go_env())

@@ -1,0 +1,121 @@
+"""Options and fixtures of the compatibility tests: `--target` is what they test, `--clients` where the clients run."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from compat_tests.artifacts import CLIENT_VERSIONS
+from compat_tests.clients import Client, Clients, Programs, find_programs
+from compat_tests.endpoints import TARGETS, Endpoint
+
+_PROGRAMS = pytest.StashKey[Programs]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --target and --clients."""
+    parser.addoption(
+        "--target",
+        choices=sorted(TARGETS),
+        default="rocketwire",
+        help="the endpoint that the clients talk to",
+    )
+    parser.addoption(
+        "--clients", choices=("auto", "container", "host"), default="auto", help="where the Java clients run"
+    )
+
+
+def programs_of(config: pytest.Config) -> Programs:
+    """Where the Java clients run, decided once in a session."""
+    if _PROGRAMS not in config.stash:
+        config.stash[_PROGRAMS] = find_programs(config.getoption("--clients"))
+    return config.stash[_PROGRAMS]
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say what is tested and where the clients run: a run without containers must show."""
+    where = "not asked" if config.option.collectonly else programs_of(config).description
+    return [f"endpoint: {config.getoption('--target')}", f"Java clients: {where}"]
+
+
+@pytest.fixture(scope="session")
+def programs(request: pytest.FixtureRequest) -> Programs:
+    """The Java programs and how to start one."""
+    return programs_of(request.config)
+
+
+@pytest.fixture(scope="session")
+def clients(programs: Programs) -> Iterator[Clients]:
+    """The session's client JVMs."""
+    running = Clients(programs)
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="session")
+def target(request: pytest.FixtureRequest) -> str:
+    """The kind of endpoint under test."""
+    name: str = request.config.getoption("--target")
+    return name
+
+
+@pytest.fixture(scope="session")
+def endpoint(target: str) -> Iterator[Endpoint]:
+    """The endpoint that most tests share; a test keeps to topics and groups of its own."""
+    with tempfile.TemporaryDirectory(prefix="compat-") as folder:
+        running = TARGETS[target](Path(folder))
+        running.start()
+        try:
+            yield running
+        finally:
+            running.stop()
+
+
+@pytest.fixture
+def own_endpoint(target: str, tmp_path: Path) -> Iterator[Endpoint]:
+    """An endpoint that the test may stop and start."""
+    running = TARGETS[target](tmp_path / "endpoint")
+    running.start()
+    try:
+        yield running
+    finally:
+        running.stop()
+
+
+@pytest.fixture(params=CLIENT_VERSIONS)
+def version(request: pytest.FixtureRequest) -> str:
+    """Each client version in turn."""
+    number: str = request.param
+    return number
+
+
+@pytest.fixture
+def client(clients: Clients, endpoint: Endpoint, version: str) -> Client:
+    """Each official client in turn, at the shared endpoint."""
+    return Client(clients=clients, version=version, namesrv=endpoint.namesrv)
+
+
+@pytest.fixture(scope="session")
+def unique() -> Callable[[str], str]:
+    """A name for a topic or a group that no other test has."""
+    counter = itertools.count()
+    return lambda name: f"{name}_{os.getpid()}_{next(counter)}"
+
+
+@pytest.fixture
+def group(unique: Callable[[str], str]) -> str:
+    """A consumer group of the test's own."""
+    return unique("group")
+
+
+@pytest.fixture
+def topic(client: Client, unique: Callable[[str], str]) -> str:
+    """A topic of the test's own with four queues, made by the client under test."""
+    name = unique("Topic")
+    client.run("CreateTopic", topic=name, queues=4)
+    return name

@@ -1,0 +1,84 @@
+package compat;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import org.apache.rocketmq.common.message.Message;
+
+/**
+ * The messages a request asks for, one `message` argument each, itself form-encoded: body (text), or size and seed (noise that
+ * doesn't compress: SHA-256 of "seed:0", "seed:1", ...); tags, keys, flag; any p.NAME is the user property NAME; queue is the
+ * queue it is meant for.
+ */
+public final class Messages {
+    private Messages() {
+    }
+
+    public static final class Wanted {
+        public final Message message;
+        public final int queue;
+
+        Wanted(Message message, int queue) {
+            this.message = message;
+            this.queue = queue;
+        }
+    }
+
+    public static List<Wanted> of(Request in) throws Exception {
+        List<Wanted> wanted = new ArrayList<>();
+        for (String query : in.all("message")) {
+            wanted.add(one(in.text("topic"), Request.decode(query)));
+        }
+        return wanted;
+    }
+
+    private static Wanted one(String topic, Map<String, List<String>> fields) throws Exception {
+        byte[] body = fields.containsKey("size")
+            ? noise(first(fields, "seed"), Integer.parseInt(first(fields, "size")))
+            : first(fields, "body").getBytes(StandardCharsets.UTF_8);
+        int repeat = fields.containsKey("repeat") ? Integer.parseInt(first(fields, "repeat")) : 1;
+        Message message = new Message(topic, repeated(body, repeat));
+        if (fields.containsKey("tags")) {
+            message.setTags(first(fields, "tags"));
+        }
+        if (fields.containsKey("keys")) {
+            message.setKeys(first(fields, "keys"));
+        }
+        if (fields.containsKey("flag")) {
+            message.setFlag(Integer.parseInt(first(fields, "flag")));
+        }
+        if (fields.containsKey("wait")) {
+            message.setWaitStoreMsgOK(Boolean.parseBoolean(first(fields, "wait")));
+        }
+        for (String name : fields.keySet()) {
+            if (name.startsWith("p.")) {
+                message.putUserProperty(name.substring(2), first(fields, name));
+            }
+        }
+        return new Wanted(message, fields.containsKey("queue") ? Integer.parseInt(first(fields, "queue")) : -1);
+    }
+
+    private static byte[] repeated(byte[] body, int times) throws Exception {
+        ByteArrayOutputStream whole = new ByteArrayOutputStream();
+        for (byte[] part : Collections.nCopies(times, body)) {
+            whole.write(part);
+        }
+        return whole.toByteArray();
+    }
+
+    private static byte[] noise(String seed, int size) throws Exception {
+        ByteArrayOutputStream body = new ByteArrayOutputStream();
+        for (int i = 0; body.size() < size; i++) {
+            body.write(MessageDigest.getInstance("SHA-256").digest((seed + ":" + i).getBytes(StandardCharsets.UTF_8)));
+        }
+        return java.util.Arrays.copyOf(body.toByteArray(), size);
+    }
+
+    private static String first(Map<String, List<String>> fields, String key) {
+        return fields.get(key).get(0);
+    }
+}

@@ -1,0 +1,23 @@
+package compat;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.rocketmq.client.producer.DefaultMQProducer;
+import org.apache.rocketmq.common.message.Message;
+
+/** Sends all messages as one batch. */
+public final class SendBatch implements Scenario {
+    @Override
+    public void run(Request in, Out out) throws Exception {
+        DefaultMQProducer producer = Clients.producer(in);
+        try {
+            List<Message> batch = new ArrayList<>();
+            for (Messages.Wanted wanted : Messages.of(in)) {
+                batch.add(wanted.message);
+            }
+            out.sent(producer.send(batch));
+        } finally {
+            Clients.leave(producer::shutdown);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+package compat;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import org.apache.rocketmq.client.consumer.DefaultLitePullConsumer;
+import org.apache.rocketmq.common.message.MessageExt;
+import org.apache.rocketmq.common.message.MessageQueue;
+
+/** A lite pull consumer takes one queue by assignment, seeks, polls to its end, commits, and seeks back to the beginning. */
+public final class LiteAssign implements Scenario {
+    @Override
+    public void run(Request in, Out out) throws Exception {
+        DefaultLitePullConsumer consumer = Clients.own(new DefaultLitePullConsumer(in.text("group")), in);
+        consumer.setAutoCommit(false);
+        consumer.start();
+        try {
+            List<MessageQueue> queues = Clients.queues(new HashSet<>(consumer.fetchMessageQueues(in.text("topic"))));
+            MessageQueue queue = queues.get(in.number("queue"));
+            List<MessageQueue> mine = new ArrayList<>();
+            mine.add(queue);
+            consumer.assign(mine);
+            consumer.seek(queue, in.number("from"));
+            poll(consumer, in.number("count"), "after seek", out);
+            consumer.commitSync();
+            out.event("committed").put("offset", consumer.committed(queue))
+                .put("offsetOfTimeZero", consumer.offsetForTimestamp(queue, 0L)).print();
+            consumer.seekToBegin(queue);
+            poll(consumer, in.number("all"), "from the beginning", out);
+        } finally {
+            Clients.leave(consumer::shutdown);
+        }
+    }
+
+    private static void poll(DefaultLitePullConsumer consumer, int count, String by, Out out) throws Exception {
+        long end = System.currentTimeMillis() + 20_000;
+        int have = 0;
+        while (have < count && System.currentTimeMillis() < end) {
+            for (MessageExt message : consumer.poll(500)) {
+                out.received(by, message);
+                have++;
+            }
+        }
+    }
+}

@@ -1,0 +1,19 @@
+package compat;
+
+import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.producer.DefaultMQProducer;
+import org.apache.rocketmq.common.protocol.heartbeat.MessageModel;
+
+/** What is named otherwise in 5.x: the 4.x side. */
+final class Shim {
+    private Shim() {
+    }
+
+    static void broadcasting(DefaultMQPushConsumer consumer) {
+        consumer.setMessageModel(MessageModel.BROADCASTING);
+    }
+
+    static void createTopic(DefaultMQProducer producer, String key, String topic, int queues) throws Exception {
+        producer.createTopic(key, topic, queues);
+    }
+}

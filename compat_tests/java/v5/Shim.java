@@ -1,0 +1,20 @@
+package compat;
+
+import java.util.Collections;
+import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.producer.DefaultMQProducer;
+import org.apache.rocketmq.remoting.protocol.heartbeat.MessageModel;
+
+/** What is named otherwise in 4.x: the 5.x side. */
+final class Shim {
+    private Shim() {
+    }
+
+    static void broadcasting(DefaultMQPushConsumer consumer) {
+        consumer.setMessageModel(MessageModel.BROADCASTING);
+    }
+
+    static void createTopic(DefaultMQProducer producer, String key, String topic, int queues) throws Exception {
+        producer.createTopic(key, topic, queues, Collections.emptyMap());
+    }
+}

@@ -1,0 +1,100 @@
+"""The messages a test wants sent, and the comparison of what came back with what was sent."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import urlencode
+
+Event = Mapping[str, Any]
+
+# Properties that clients and brokers add to a message of a user.
+SYSTEM_PROPERTIES: Final = frozenset(
+    {
+        "UNIQ_KEY",
+        "WAIT",
+        "TAGS",
+        "KEYS",
+        "CLUSTER",
+        "MIN_OFFSET",
+        "MAX_OFFSET",
+        "CONSUME_START_TIME",
+        "MSG_REGION",
+        "TRACE_ON",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outgoing:
+    """A message as a test wants it: `body` repeated `repeat` times, or `size` bytes of noise that doesn't compress."""
+
+    body: str = ""
+    repeat: int = 1
+    size: int | None = None
+    tags: str | None = None
+    keys: str | None = None
+    flag: int = 0
+    wait: bool | None = None
+    queue: int | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def content(self) -> bytes:
+        """The body's bytes."""
+        if self.size is None:
+            return self.body.encode() * self.repeat
+        parts = (hashlib.sha256(f"{self.body}:{i}".encode()).digest() for i in range(-(-self.size // 32)))
+        return b"".join(parts)[: self.size]
+
+    def query(self) -> str:
+        """The message as a scenario's `message` argument."""
+        named = {"tags": self.tags, "keys": self.keys, "queue": self.queue, "flag": self.flag or None}
+        fields = {key: str(value) for key, value in named.items() if value is not None}
+        if self.wait is not None:
+            fields["wait"] = str(self.wait).lower()
+        fields |= {"body": self.body, "repeat": str(self.repeat)} if self.size is None else {}
+        fields |= {"seed": self.body, "size": str(self.size)} if self.size is not None else {}
+        fields |= {f"p.{name}": value for name, value in self.properties.items()}
+        return urlencode(fields)
+
+
+def digest(event: Event) -> tuple[int, str]:
+    """What tells a body from another: its length and SHA-256."""
+    return event["length"], event["sha256"]
+
+
+def body_digest(body: bytes) -> tuple[int, str]:
+    """The same of a body at hand."""
+    return len(body), hashlib.sha256(body).hexdigest()
+
+
+def user_properties(event: Event) -> dict[str, str]:
+    """The properties of a received message that its sender set by hand."""
+    return {name: value for name, value in event["properties"].items() if name not in SYSTEM_PROPERTIES}
+
+
+def assert_same(event: Event, sent: Outgoing) -> None:
+    """The received message is the one sent: body, tags, keys, flag and user properties."""
+    assert digest(event) == body_digest(sent.content)
+    assert (event["tags"], event["keys"], event["flag"]) == (sent.tags, sent.keys, sent.flag)
+    assert user_properties(event) == dict(sent.properties)
+
+
+def assert_each_once(events: Iterable[Event], sent: Iterable[Outgoing]) -> None:
+    """Every message sent was received exactly once, whole. Bodies must differ from each other."""
+    by_body = {body_digest(message.content): message for message in sent}
+    events = list(events)
+    assert sorted(map(digest, events)) == sorted(by_body)
+    for event in events:
+        assert_same(event, by_body[digest(event)])
+
+
+def by_queue(events: Iterable[Event]) -> dict[int, list[Event]]:
+    """The events in the order they came, by queue id."""
+    queues: dict[int, list[Event]] = {}
+    for event in events:
+        queues.setdefault(event["queueId"], []).append(event)
+    return queues

@@ -1,0 +1,28 @@
+"""Three consumers of one group join and leave: the queues are always shared out among those present, nothing comes twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from compat_tests.clients import Client, events
+
+
+def test_consumers_join_and_leave(client: Client, unique: Callable[[str], str], group: str) -> None:
+    topic = unique("Shared")
+    client.run("CreateTopic", topic=topic, queues=6)
+    got = client.run("GroupChanges", topic=topic, group=group, perQueue=3, within=150)
+    settled = events(got, "settled")
+    shares = [{name: len(queues) for name, queues in event["held"].items()} for event in settled]
+    assert shares == [{"a": 6}, {"a": 3, "b": 3}, {"a": 2, "b": 2, "c": 2}, {"b": 3, "c": 3}, {"c": 6}]
+    for event in settled:
+        assert len({queue for queues in event["held"].values() for queue in queues}) == 6
+        # The broker tells the others of a change at once; clients alone would find out within 20 s.
+        assert event["ms"] < 15_000
+    received = events(got, "received")
+    assert Counter(event["text"] for event in received).most_common(1)[0][1] == 1
+    (total,) = events(got, "total")
+    assert total["sent"] == total["received"] == len(received) == 5 * 6 * 3
+    for change, present in (("+a", "a"), ("+b", "ab"), ("+c", "abc"), ("-a", "bc"), ("-b", "c")):
+        takers = {event["by"] for event in received if event["text"].startswith(change + " ")}
+        assert takers == set(present)

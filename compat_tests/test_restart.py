@@ -1,0 +1,56 @@
+"""What a group has consumed outlives its clients and a restart of the server; so do messages, topics and their offsets."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.clients import Client, Clients, events
+from compat_tests.endpoints import Endpoint
+from compat_tests.messages import Outgoing, assert_each_once
+
+
+def test_a_group_goes_on_after_its_client_left(client: Client, topic: str, group: str) -> None:
+    first = [Outgoing(body=f"first {i}") for i in range(12)]
+    client.run("SendSync", topic=topic, message=first)
+    assert_each_once(client.only("received", "PushConcurrent", topic=topic, group=group, count=12), first)
+    second = [Outgoing(body=f"second {i}") for i in range(6)]
+    client.run("SendSync", topic=topic, message=second)
+    assert_each_once(client.only("received", "PushConcurrent", topic=topic, group=group, count=6), second)
+
+
+def test_everything_outlives_a_restart_of_the_server(
+    own_endpoint: Endpoint, clients: Clients, subtests_versions: tuple[str, ...]
+) -> None:
+    everyone = [Client(clients=clients, version=v, namesrv=own_endpoint.namesrv) for v in subtests_versions]
+    first = [Outgoing(body=f"before {i}", tags="T", keys=f"k{i}", properties={"属性": str(i)}) for i in range(12)]
+    second = [Outgoing(body=f"after {i}") for i in range(6)]
+    for client in everyone:
+        names = {
+            "topic": f"Kept_{client.version.replace('.', '_')}",
+            "group": f"kept_{client.version.replace('.', '_')}",
+        }
+        client.run("CreateTopic", topic=names["topic"], queues=3)
+        client.run("SendSync", topic=names["topic"], message=first)
+        assert_each_once(client.only("received", "PushConcurrent", **names, count=12), first)
+    own_endpoint.restart()
+    for client in everyone:
+        names = {
+            "topic": f"Kept_{client.version.replace('.', '_')}",
+            "group": f"kept_{client.version.replace('.', '_')}",
+        }
+        sent = client.only("sent", "SendSync", topic=names["topic"], message=second)
+        assert {event["queueId"] for event in sent} == {0, 1, 2}
+        assert_each_once(client.only("received", "PushConcurrent", **names, count=6), second)
+        got = client.run("PullAll", topic=names["topic"], group="reader")
+        assert_each_once(events(got, "received"), [*first, *second])
+        for key in ("k3", "k11"):
+            (found,) = client.only("by key", "Query", topic=names["topic"], key=[key])
+            assert found["keys"] == key
+
+
+@pytest.fixture
+def subtests_versions() -> tuple[str, ...]:
+    """All client versions share the one restart, which takes some seconds at Apache."""
+    from compat_tests.artifacts import CLIENT_VERSIONS
+
+    return CLIENT_VERSIONS
