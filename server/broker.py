@@ -1,0 +1,157 @@
+"""One broker: its store and services, put together and kept running."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+
+import trio
+
+from rocketwire.server import upkeep
+from rocketwire.server.addresses import Address
+from rocketwire.server.clock import Clock
+from rocketwire.server.config import ServerConfig
+from rocketwire.server.groups import ClientGroups
+from rocketwire.server.hot_sends import HotSends
+from rocketwire.server.live_config import LiveConfig
+from rocketwire.server.long_poll import LongPoll
+from rocketwire.server.metrics import Metrics
+from rocketwire.server.order_locks import OrderLocks
+from rocketwire.server.registration import Registration
+from rocketwire.server.request import Peer
+from rocketwire.server.routes import BrokerIdentity, RouteTable
+from rocketwire.server.sending import Sending
+from rocketwire.server.services import BrokerServices
+from rocketwire.server.subscription_groups import SubscriptionGroups
+from rocketwire.server.topics import BrokerTopics
+from rocketwire.store.flush import GroupCommit
+from rocketwire.store.groups import GroupTable
+from rocketwire.store.offsets import OffsetTable
+from rocketwire.store.settings import StoreSettings
+from rocketwire.store.store import MessageStore
+from rocketwire.store.topics import TopicTable
+from rocketwire.wire.codes import VERSION_4_9_7
+from rocketwire.wire.fast import SendAnswers
+from rocketwire.wire.message import encode_host
+
+
+class Broker:
+    """Opens the store and builds the services; `start` sets them going, `close` puts everything on the disk.
+
+    Raises:
+        StoreError: the store directory cannot be used.
+    """
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        *,
+        advertised: Address,
+        routes: RouteTable,
+        metrics: Metrics,
+        clock: Clock,
+        choose: Callable[[int], int],
+        run_sync: upkeep.RunSync,
+    ) -> None:
+        self._clock = clock
+        self._run_sync = run_sync
+        live = LiveConfig(config, clock)
+        settings = store_settings(config)
+        store_host = encode_host(_ip_address(advertised.host), advertised.port)
+        store = MessageStore.open(settings, clock=clock, store_host=store_host)
+        self._store = store
+        self._flush = GroupCommit() if config.sync_flush else None
+        topics = BrokerTopics(TopicTable.open(settings.root, clock=clock), live)
+        topics.make_system_topics(len(settings.delay_levels))
+        groups = SubscriptionGroups(GroupTable.open(settings.root, clock=clock), live)
+        groups.make_built_in()
+        sending = Sending(
+            config=live, topics=topics, store=store, flush=self._flush, metrics=metrics, choose=choose
+        )
+        long_poll = LongPoll()
+        store.arrivals = long_poll.arrived
+        answers = SendAnswers(region=config.region_id, trace_on=config.trace_on, version=VERSION_4_9_7)
+        self.hot_sends = HotSends(sending, answers, store_host, metrics)
+        self.services = BrokerServices(
+            config=live,
+            clock=clock,
+            store=store,
+            store_host=store_host,
+            memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+            topics=topics,
+            groups=groups,
+            clients=ClientGroups(groups.notifies),
+            offsets=OffsetTable.open(settings.root),
+            long_poll=long_poll,
+            order_locks=OrderLocks(),
+            sending=sending,
+            metrics=metrics,
+        )
+        self._registration = Registration(
+            BrokerIdentity(
+                cluster=config.broker_cluster_name,
+                name=config.broker_name,
+                broker_id=config.broker_id,
+                address=str(advertised),
+            ),
+            ha_address=str(Address(host=advertised.host, port=advertised.port + 1)),
+            routes=routes,
+            topics=topics,
+            config=live,
+        )
+        topics.changed = self._registration.register
+
+    async def start(self, nursery: trio.Nursery) -> None:
+        """Register with the name server and start the recurring work in `nursery`."""
+        services = self.services
+        self._registration.register()
+        nursery.start_soon(self._registration.run)
+        nursery.start_soon(services.clients.run)
+        nursery.start_soon(services.long_poll.run)
+        nursery.start_soon(upkeep.flush, self._store, services.config, self._clock, self._run_sync)
+        nursery.start_soon(upkeep.index, self._store)
+        nursery.start_soon(upkeep.persist_offsets, services.offsets, services.config)
+        if self._flush is not None:
+            nursery.start_soon(self._flush.run, self._store, self._run_sync)
+
+    def peer_closed(self, peer: Peer) -> None:
+        """Forget what a closed connection had."""
+        self.services.clients.peer_closed(peer)
+        self.services.long_poll.peer_closed(peer)
+
+    def close(self) -> None:
+        """Write everything to the disk and release the store."""
+        self._registration.unregister()
+        try:
+            self.services.offsets.persist()
+        finally:
+            self._store.close()
+
+
+def store_settings(config: ServerConfig) -> StoreSettings:
+    """The store's part of the configuration."""
+    return StoreSettings(
+        root=config.store_dir,
+        commit_log_path=config.commit_log_dir,
+        commit_log_file_size=config.mapped_file_size_commit_log,
+        consume_queue_file_size=config.consume_queue_file_size,
+        index_slots=config.max_hash_slot_num,
+        index_entries=config.max_index_num,
+        sync_flush=config.sync_flush,
+        message_index_enable=config.message_index_enable,
+        check_crc_on_recover=config.check_crc_on_recover,
+        flush_interval_commit_log=config.flush_interval_commit_log,
+        flush_commit_log_least_pages=config.flush_commit_log_least_pages,
+        flush_commit_log_thorough_interval=config.flush_commit_log_thorough_interval,
+        flush_interval_consume_queue=config.flush_interval_consume_queue,
+        flush_consume_queue_least_pages=config.flush_consume_queue_least_pages,
+        flush_consume_queue_thorough_interval=config.flush_consume_queue_thorough_interval,
+        max_transfer_count_in_memory=config.max_transfer_count_on_message_in_memory,
+        max_transfer_bytes_in_memory=config.max_transfer_bytes_on_message_in_memory,
+    )
+
+
+def _ip_address(host: str) -> str:
+    """An address for records and message ids, which hold no names."""
+    return str(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][4][0])

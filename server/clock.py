@@ -1,0 +1,18 @@
+"""Wall time, asked for in one place.
+
+Time stamps in records and bodies are milliseconds since the epoch. Waiting and expiry go by the event loop's
+monotonic clock (`trio.current_time`, seconds), which tests replace with a mock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+Clock = Callable[[], int]
+"""Returns milliseconds since 1970-01-01 UTC."""
+
+
+def system_clock() -> int:
+    """The machine's wall time in milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000

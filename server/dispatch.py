@@ -1,0 +1,124 @@
+"""From a frame to its handler and from what the handler did to an answer.
+
+No request goes unanswered unless it is one-way: what a handler raises becomes the response code of
+`server.errors`, an unknown code REQUEST_CODE_NOT_SUPPORTED.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+from rocketwire.server.errors import RequestUnsupported, ServerError, response_code
+from rocketwire.server.handlers.route import Route
+from rocketwire.server.metrics import Metrics
+from rocketwire.server.request import Reply, Request
+from rocketwire.server.session import Session
+from rocketwire.store.errors import StoreError
+from rocketwire.wire.codes import FLAG_RESPONSE
+from rocketwire.wire.connection import RawFrame
+from rocketwire.wire.errors import FrameError, WireError
+from rocketwire.wire.header import Header, decode_header
+from rocketwire.wire.headers import decode_ext
+
+log = logging.getLogger(__name__)
+
+
+class HotPath(Protocol):
+    """A shortcut for the frequent frames: takes what it knows, leaves the rest."""
+
+    def offer(self, session: Session, frame: RawFrame) -> bool:
+        """Take the frame into the current group, or say no."""
+
+    def finish(self) -> None:
+        """Carry out the group and write its answers."""
+
+
+class Guard(Protocol):
+    """Decides before a handler runs whether the request may go on: quotas, access control."""
+
+    def admit(self, peer: Session, header: Header, body: memoryview) -> None:
+        """Raise a `ServerError` to refuse the request."""
+
+
+class FrameDispatcher:
+    """Serves the frames of one listener's sessions."""
+
+    def __init__(
+        self,
+        services: object,
+        families: Mapping[str, tuple[Route, ...]],
+        *,
+        metrics: Metrics,
+        hot_path: HotPath | None = None,
+        after_answers: Callable[[], None] = lambda: None,
+        guards: Iterable[Guard] = (),
+    ) -> None:
+        self._services = services
+        self._routes = {int(route.code): route for routes in families.values() for route in routes}
+        self._metrics = metrics
+        self._guards = tuple(guards)
+        self.settle = after_answers
+        # Guards read the general header, so with a guard every frame takes the general way.
+        self._hot_path = None if self._guards else hot_path
+
+    def serve(self, session: Session, frames: list[RawFrame]) -> int:
+        """Handle the frames of one read in order; return how many were handled.
+
+        Stops early when the session's answers pile up; the caller offers the rest again.
+        """
+        hot_path = self._hot_path
+        handled = 0
+        for frame in frames:
+            if hot_path is None:
+                self._serve_one(session, frame)
+            elif not hot_path.offer(session, frame):
+                hot_path.finish()
+                self._serve_one(session, frame)
+            handled += 1
+            if session.congested:
+                break
+        if hot_path is not None:
+            hot_path.finish()
+        return handled
+
+    def _serve_one(self, session: Session, frame: RawFrame) -> None:
+        try:
+            header = decode_header(frame.header, frame.serialize_type)
+        except FrameError as error:
+            log.warning("closing %s: %s", session.remote_text, error)
+            session.close()
+            return
+        if header.flag & FLAG_RESPONSE:
+            return  # an answer to a request nobody made: dropped, as Apache does
+        self._metrics.count(header.code)
+        request = Request(
+            peer=session, header=header, serialize_type=frame.serialize_type, body=frame.body, fields=None
+        )
+        try:
+            reply = self._handle(session, request)
+        except (ServerError, StoreError, WireError) as error:
+            reply = Reply(code=response_code(error), remark=str(error))
+        except Exception as error:  # a handler's bug must not take the connection, nor the request's answer
+            log.exception("request %d from %s", header.code, session.remote_text)
+            reply = Reply(code=response_code(error), remark=f"{type(error).__name__}: {error}")
+        if reply is not None:
+            session.reply(request, reply)
+
+    def _handle(self, session: Session, request: Request[Any]) -> Reply | None:
+        route = self._routes.get(request.header.code)
+        if route is None:
+            raise RequestUnsupported(request.header.code)
+        for guard in self._guards:
+            guard.admit(session, request.header, request.body)
+        if route.header is not None:
+            fields = decode_ext(route.header, request.header.ext, short=route.short)
+            request = Request(
+                peer=session,
+                header=request.header,
+                serialize_type=request.serialize_type,
+                body=request.body,
+                fields=fields,
+            )
+        return route.handler(self._services, request)

@@ -1,0 +1,147 @@
+"""Who is connected: producers and consumers by group, from their heartbeats.
+
+A group's members are its connections. A member that has sent no heartbeat for 120 s, unregisters or disconnects is
+forgotten; every change of a consumer group's members or subscriptions is told to all its members with
+NOTIFY_CONSUMER_IDS_CHANGED, so that they rebalance at once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+import trio
+
+from rocketwire.server.request import Peer
+from rocketwire.wire.bodies.client import ConsumeFromWhere, ConsumerData, ConsumeType, MessageModel, SubscriptionData
+from rocketwire.wire.codes import RequestCode
+
+log = logging.getLogger(__name__)
+
+CLIENT_EXPIRY_SECONDS: Final = 120.0
+_SCAN_SECONDS: Final = 10.0
+
+
+@dataclass(slots=True)
+class Member:
+    """One connection of a group."""
+
+    client_id: str
+    language: str
+    version: int
+    last_seen: float
+
+
+@dataclass(slots=True)
+class ConsumerGroup:
+    """A consumer group's members and what they subscribed to (the newest heartbeat counts)."""
+
+    name: str
+    consume_type: ConsumeType | None = None
+    message_model: MessageModel | None = None
+    consume_from_where: ConsumeFromWhere | None = None
+    members: dict[Peer, Member] = field(default_factory=dict)
+    subscriptions: dict[str, SubscriptionData] = field(default_factory=dict)
+
+    @property
+    def broadcasting(self) -> bool:
+        """Whether every member gets every message."""
+        return self.message_model is MessageModel.BROADCASTING
+
+    def client_ids(self) -> list[str]:
+        """The members' client ids."""
+        return [member.client_id for member in self.members.values()]
+
+
+class ClientGroups:
+    """Producer and consumer groups of one broker.
+
+    `notifies(group)` says whether members of a group are told about changes (`notifyConsumerIdsChangedEnable`).
+    """
+
+    def __init__(self, notifies: Callable[[str], bool]) -> None:
+        self._notifies = notifies
+        self._consumers: dict[str, ConsumerGroup] = {}
+        self._producers: dict[str, dict[Peer, Member]] = {}
+
+    def consumer(self, group: str) -> ConsumerGroup | None:
+        """A consumer group with at least one member, or None."""
+        return self._consumers.get(group)
+
+    def producers(self, group: str) -> list[tuple[Peer, Member]]:
+        """The living producers of a group."""
+        return list(self._producers.get(group, {}).items())
+
+    def register_consumer(self, peer: Peer, client_id: str, data: ConsumerData, *, language: str, version: int) -> None:
+        """Take a consumer's heartbeat."""
+        group = self._consumers.setdefault(data.group_name, ConsumerGroup(data.group_name))
+        group.consume_type = data.consume_type
+        group.message_model = data.message_model
+        group.consume_from_where = data.consume_from_where
+        known = group.members.get(peer)
+        group.members[peer] = Member(client_id, language, version, trio.current_time())
+        changed = known is None
+        subscribed = {subscription.topic for subscription in data.subscription_data_set}
+        for subscription in data.subscription_data_set:
+            old = group.subscriptions.get(subscription.topic)
+            changed = changed or old is None
+            if old is None or subscription.sub_version > old.sub_version:
+                group.subscriptions[subscription.topic] = subscription
+        for topic in [topic for topic in group.subscriptions if topic not in subscribed]:
+            del group.subscriptions[topic]
+            changed = True
+        if changed:
+            self._tell_members(group)
+
+    def register_producer(self, peer: Peer, client_id: str, group: str, *, language: str, version: int) -> None:
+        """Take a producer's heartbeat."""
+        self._producers.setdefault(group, {})[peer] = Member(client_id, language, version, trio.current_time())
+
+    def unregister_consumer(self, peer: Peer, group_name: str) -> None:
+        """Remove a consumer that leaves."""
+        group = self._consumers.get(group_name)
+        if group is None or group.members.pop(peer, None) is None:
+            return
+        if not group.members:
+            del self._consumers[group_name]
+        self._tell_members(group)
+
+    def unregister_producer(self, peer: Peer, group: str) -> None:
+        """Remove a producer that leaves."""
+        members = self._producers.get(group)
+        if members is None:
+            return
+        members.pop(peer, None)
+        if not members:
+            del self._producers[group]
+
+    def peer_closed(self, peer: Peer) -> None:
+        """Remove a closed connection from all groups."""
+        for name in [name for name, group in self._consumers.items() if peer in group.members]:
+            self.unregister_consumer(peer, name)
+        for name in [name for name, members in self._producers.items() if peer in members]:
+            self.unregister_producer(peer, name)
+
+    def expire(self) -> None:
+        """Remove members without a heartbeat for 120 s."""
+        limit = trio.current_time() - CLIENT_EXPIRY_SECONDS
+        for group in list(self._consumers.values()):
+            for peer in [p for p, m in group.members.items() if m.last_seen < limit]:
+                log.info("consumer %s of %s: no heartbeat", peer.remote_text, group.name)
+                self.unregister_consumer(peer, group.name)
+        for name, members in list(self._producers.items()):
+            for peer in [p for p, m in members.items() if m.last_seen < limit]:
+                self.unregister_producer(peer, name)
+
+    def _tell_members(self, group: ConsumerGroup) -> None:
+        if self._notifies(group.name):
+            for peer in list(group.members):
+                peer.push(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": group.name})
+
+    async def run(self) -> None:
+        """Expire members for ever."""
+        while True:
+            await trio.sleep(_SCAN_SECONDS)
+            self.expire()

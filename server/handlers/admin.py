@@ -1,0 +1,81 @@
+"""Administration: topics (17, 21) and the broker's configuration (25, 26)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketwire.server.config import ConfigError
+from rocketwire.server.errors import ConfigRejected, NameInvalid
+from rocketwire.server.handlers.route import Route
+from rocketwire.server.java_properties import format_java_properties, parse_java_properties
+from rocketwire.server.request import Reply, Request
+from rocketwire.server.services import BrokerServices
+from rocketwire.wire import names
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.topic import TopicConfig, TopicConfigSerializeWrapper, TopicFilterType
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.headers.admin import CreateTopicRequestHeader, GetBrokerConfigResponseHeader
+
+
+def _create_topic(services: BrokerServices, request: Request[CreateTopicRequestHeader]) -> Reply:
+    fields = request.fields
+    problem = names.broker_topic_problem(fields.topic) or names.system_topic_problem(fields.topic)
+    if problem is not None:
+        raise NameInvalid(problem)
+    try:
+        filter_type = TopicFilterType(fields.topic_filter_type)
+    except ValueError as error:
+        raise NameInvalid(f"topicFilterType [{fields.topic_filter_type}]: SINGLE_TAG or MULTI_TAG") from error
+    services.topics.put(
+        TopicConfig(
+            topic_name=fields.topic,
+            read_queue_nums=fields.read_queue_nums,
+            write_queue_nums=fields.write_queue_nums,
+            perm=fields.perm,
+            topic_filter_type=filter_type,
+            topic_sys_flag=fields.topic_sys_flag or 0,
+            order=fields.order,
+        )
+    )
+    return Reply()
+
+
+def _all_topics(services: BrokerServices, _request: Request[None]) -> Reply:
+    table = services.topics.table
+    body = TopicConfigSerializeWrapper(topic_config_table=table.all(), data_version=table.data_version)
+    return Reply(ext={}, body=(encode_body(body),))
+
+
+def _update_config(services: BrokerServices, request: Request[None]) -> Reply:
+    changes = parse_java_properties(str(request.body, "utf-8", "replace"))
+    try:
+        services.config.update(changes)
+    except ConfigError as error:
+        raise ConfigRejected(str(error)) from error
+    if "brokerPermission" in changes:
+        services.topics.changed()
+    return Reply()
+
+
+def _get_config(services: BrokerServices, _request: Request[None]) -> Reply:
+    text = format_java_properties(services.config.current.properties())
+    version = encode_body(services.config.version).decode()
+    return Reply(fields=GetBrokerConfigResponseHeader(version=version), body=(text.encode(),))
+
+
+ROUTES: Final = (
+    Route(
+        code=RequestCode.UPDATE_AND_CREATE_TOPIC,
+        header=CreateTopicRequestHeader,
+        handler=_create_topic,
+        heading="create or change a topic",
+    ),
+    Route(code=RequestCode.GET_ALL_TOPIC_CONFIG, handler=_all_topics, heading="all topics' configurations"),
+    Route(code=RequestCode.UPDATE_BROKER_CONFIG, handler=_update_config, heading="change the broker's configuration"),
+    Route(
+        code=RequestCode.GET_BROKER_CONFIG,
+        response=GetBrokerConfigResponseHeader,
+        handler=_get_config,
+        heading="the broker's configuration",
+    ),
+)

@@ -1,0 +1,61 @@
+"""Looking messages up: by key or unique key (12) and by where they are (33)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketwire.server.errors import ServerError
+from rocketwire.server.handlers.route import Route
+from rocketwire.server.request import Reply, Request
+from rocketwire.server.services import BrokerServices
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.headers.query import (
+    QueryMessageRequestHeader,
+    QueryMessageResponseHeader,
+    ViewMessageRequestHeader,
+    ViewMessageResponseHeader,
+)
+
+
+class MessageNotThere(ServerError):
+    """No record begins at the offset."""
+
+
+def _query(services: BrokerServices, request: Request[QueryMessageRequestHeader]) -> Reply:
+    fields = request.fields
+    limit = services.config.current.default_query_max_num if fields.unique_key_query else fields.max_num
+    found = services.store.query(fields.topic, fields.key, limit, fields.begin_timestamp, fields.end_timestamp)
+    header = QueryMessageResponseHeader(
+        index_last_update_timestamp=found.index_last_update_timestamp,
+        index_last_update_phyoffset=found.index_last_update_offset,
+    )
+    if not found.records:
+        return Reply(
+            code=ResponseCode.QUERY_NOT_FOUND, remark="can not find message, maybe time range not correct", fields=header
+        )
+    return Reply(fields=header, body=found.records)
+
+
+def _view(services: BrokerServices, request: Request[ViewMessageRequestHeader]) -> Reply:
+    record = services.store.record_at(request.fields.offset)
+    if record is None:
+        raise MessageNotThere(f"can not find message by the offset, {request.fields.offset}")
+    return Reply(body=(record,))
+
+
+ROUTES: Final = (
+    Route(
+        code=RequestCode.QUERY_MESSAGE,
+        header=QueryMessageRequestHeader,
+        response=QueryMessageResponseHeader,
+        handler=_query,
+        heading="messages by key or unique key",
+    ),
+    Route(
+        code=RequestCode.VIEW_MESSAGE_BY_ID,
+        header=ViewMessageRequestHeader,
+        response=ViewMessageResponseHeader,
+        handler=_view,
+        heading="the message at a physical offset",
+    ),
+)

@@ -1,0 +1,95 @@
+"""Sends: one message (10, 310) or a batch (320), in either serialisation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from rocketwire.server.errors import ServerError, response_code
+from rocketwire.server.handlers.route import Route
+from rocketwire.server.request import Reply, Request
+from rocketwire.server.sending import Prepared
+from rocketwire.server.services import BrokerServices
+from rocketwire.store.store import Appended
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.headers.send import SendMessageRequestHeader, SendMessageResponseHeader
+from rocketwire.wire.message_id import offset_message_id
+
+
+def _message(services: BrokerServices, request: Request[SendMessageRequestHeader]) -> Reply | None:
+    prepare = services.sending.batch if request.fields.batch else services.sending.message
+    return _store(services, request, prepare)
+
+
+def _batch(services: BrokerServices, request: Request[SendMessageRequestHeader]) -> Reply | None:
+    return _store(services, request, services.sending.batch)
+
+
+def _store(services: BrokerServices, request: Request[SendMessageRequestHeader], prepare: Any) -> Reply | None:  # noqa: ANN401
+    """Store and answer at once, or, under SYNC_FLUSH, when the disk has it."""
+    ext = _ext(services)
+    peer = request.peer
+    try:
+        prepared: Prepared = prepare(request.fields, request.body, peer.born_host, peer.remote_text)
+    except (ServerError, WireError) as error:
+        return Reply(code=response_code(error), remark=str(error), ext=ext)
+    replies: list[Reply] = []
+    later = False
+
+    def outcome(appended: Sequence[Appended], code: ResponseCode) -> None:
+        if len(appended) < len(prepared.drafts):
+            error = services.sending.refusal
+            reply = Reply(code=response_code(error), remark=str(error), ext=ext)
+        else:
+            reply = Reply(
+                code=code,
+                fields=SendMessageResponseHeader(
+                    msg_id=",".join(offset_message_id(services.store_host, each.physical_offset) for each in appended),
+                    queue_id=prepared.queue_id,
+                    queue_offset=appended[0].queue_offset,
+                ),
+                ext=ext,
+            )
+        if later:
+            peer.reply(request, reply)
+            peer.flush()
+        else:
+            replies.append(reply)
+
+    services.sending.commit(prepared.drafts, outcome, wait=prepared.wait)
+    later = True
+    return replies[0] if replies else None
+
+
+def _ext(services: BrokerServices) -> dict[str, str]:
+    """What every answer to a send tells: the official client needs it even with errors."""
+    config = services.config.current
+    return {"TRACE_ON": "true" if config.trace_on else "false", "MSG_REGION": config.region_id}
+
+
+ROUTES: Final = (
+    Route(
+        code=RequestCode.SEND_MESSAGE,
+        header=SendMessageRequestHeader,
+        response=SendMessageResponseHeader,
+        handler=_message,
+        heading="store a message (long header names)",
+    ),
+    Route(
+        code=RequestCode.SEND_MESSAGE_V2,
+        header=SendMessageRequestHeader,
+        response=SendMessageResponseHeader,
+        handler=_message,
+        short=True,
+        heading="store a message",
+    ),
+    Route(
+        code=RequestCode.SEND_BATCH_MESSAGE,
+        header=SendMessageRequestHeader,
+        response=SendMessageResponseHeader,
+        handler=_batch,
+        short=True,
+        heading="store several messages of one queue",
+    ),
+)

@@ -1,0 +1,122 @@
+"""The short way of plain sends: all that one read brought are stored as one group and answered in one write.
+
+It takes JSON sends (310, 320) that pass every check; any other frame, and any send that is refused, goes the general
+way, which gives the same decisions their words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from rocketwire.server.errors import ServerError
+from rocketwire.server.metrics import Metrics
+from rocketwire.server.sending import Sending
+from rocketwire.server.session import Session
+from rocketwire.store.store import Appended, Draft
+from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode, ResponseCode
+from rocketwire.wire.connection import RawFrame
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.fast import SendAnswers, decode_send
+
+_JSON: Final = 0
+_BATCH: Final = int(RequestCode.SEND_BATCH_MESSAGE)
+
+
+class _Ticket(NamedTuple):
+    """A send of the group: what its answer needs, and how many of the drafts are its."""
+
+    opaque: int
+    one_way: bool
+    queue_id: int
+    drafts: int
+
+
+class HotSends:
+    """Collects the sends of one session's read and stores them together."""
+
+    def __init__(self, sending: Sending, answers: SendAnswers, store_host: bytes, metrics: Metrics) -> None:
+        self._sending = sending
+        self._answers = answers
+        self._metrics = metrics
+        self._id_template = store_host.hex().upper().encode() + b"%016X"
+        self._session: Session | None = None
+        self._tickets: list[_Ticket] = []
+        self._drafts: list[Draft] = []
+        self._wait = False
+
+    def offer(self, session: Session, frame: RawFrame) -> bool:
+        """Take a send into the group, or leave the frame to the general way."""
+        if frame.serialize_type != _JSON:
+            return False
+        header = decode_send(frame.header)
+        if header is None or header.flag & FLAG_RESPONSE:
+            return False
+        prepare = self._sending.batch if header.code == _BATCH else self._sending.message
+        try:
+            prepared = prepare(header.fields, frame.body, session.born_host, session.remote_text)
+        except (ServerError, WireError):
+            return False
+        self._session = session
+        self._drafts += prepared.drafts
+        self._tickets.append(
+            _Ticket(header.opaque, bool(header.flag & FLAG_ONEWAY), prepared.queue_id, len(prepared.drafts))
+        )
+        self._wait = self._wait or prepared.wait
+        self._metrics.requests[header.code] += 1
+        return True
+
+    def finish(self) -> None:
+        """Store the group; the answers are written now, or when the disk has it."""
+        session = self._session
+        if session is None:
+            return
+        group = _Group(session, self._tickets, self._answers, self._id_template, self._sending)
+        drafts, wait = self._drafts, self._wait
+        self._session = None
+        self._tickets = []
+        self._drafts = []
+        self._wait = False
+        self._sending.commit(drafts, group.answer, wait=wait)
+        group.answered_later = True
+
+
+class _Group:
+    """A stored group that waits for its answers."""
+
+    __slots__ = ("_answers", "_id_template", "_sending", "_session", "_tickets", "answered_later")
+
+    def __init__(
+        self, session: Session, tickets: list[_Ticket], answers: SendAnswers, id_template: bytes, sending: Sending
+    ) -> None:
+        self._session = session
+        self._tickets = tickets
+        self._answers = answers
+        self._id_template = id_template
+        self._sending = sending
+        self.answered_later = False
+
+    def answer(self, appended: Sequence[Appended], code: ResponseCode) -> None:
+        """Write one answer a send: its ids and offset, or why it was not stored."""
+        encode = self._answers.encode
+        template = self._id_template
+        out = []
+        at = 0
+        stored = len(appended)
+        for opaque, one_way, queue_id, count in self._tickets:
+            first = at
+            at += count
+            if one_way:
+                continue
+            if at > stored:
+                out.append(self._answers.refuse(ResponseCode.SERVICE_NOT_AVAILABLE, opaque, str(self._sending.refusal)))
+            elif count == 1:
+                record = appended[first]
+                out.append(encode(code, opaque, template % record.physical_offset, queue_id, record.queue_offset))
+            else:
+                ids = b",".join([template % record.physical_offset for record in appended[first:at]])
+                out.append(encode(code, opaque, ids, queue_id, appended[first].queue_offset))
+        if out:
+            self._session.write(b"".join(out))
+            if self.answered_later:
+                self._session.flush()

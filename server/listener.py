@@ -1,0 +1,126 @@
+"""Listening sockets: binds them, accepts connections, closes idle ones."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import socket
+from collections.abc import Callable
+from typing import Final
+
+import trio
+
+from rocketwire.server.session import Dispatcher, Session
+
+log = logging.getLogger(__name__)
+
+_BACKLOG: Final = 1024
+_ACCEPTS_PER_ROUND: Final = 64
+_NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_NO_DESCRIPTORS_PAUSE: Final = 0.1
+IDLE_SECONDS: Final = 120.0
+_SWEEP_SECONDS: Final = 10.0
+
+
+class AddressInUse(Exception):
+    """The address to listen on cannot be had; the text is one line for the person who started the program."""
+
+
+def bind(host: str, port: int, *, option: str) -> socket.socket:
+    """Listen on `host`:`port` (port 0: any free one). `option` names the setting in the error.
+
+    Raises:
+        AddressInUse: the address is taken, not this machine's, or not an address at all.
+    """
+    text = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
+        sock = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise AddressInUse(f"cannot listen on {text} ({option}): {error.strerror or error}") from error
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1 if host not in {"", "::"} else 0)
+        sock.bind(address)
+        sock.listen(_BACKLOG)
+    except OSError as error:
+        sock.close()
+        raise AddressInUse(f"cannot listen on {text} ({option}): {error.strerror or error}") from error
+    sock.settimeout(0)
+    return sock
+
+
+class Listener:
+    """One listening socket and the sessions that came in through it."""
+
+    def __init__(self, sock: socket.socket, dispatcher: Dispatcher, on_close: Callable[[Session], None]) -> None:
+        self._sock = sock
+        self._dispatcher = dispatcher
+        self._notify_closed = on_close
+        self.sessions: set[Session] = set()
+
+    @property
+    def port(self) -> int:
+        """The port really bound."""
+        port: int = self._sock.getsockname()[1]
+        return port
+
+    async def run(self) -> None:
+        """Accept until cancelled; then close every session and the socket."""
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._sweep)
+                while True:
+                    await trio.lowlevel.wait_readable(self._sock)
+                    if not self._accept_waiting(nursery):
+                        await trio.sleep(_NO_DESCRIPTORS_PAUSE)
+        finally:
+            for session in list(self.sessions):
+                session.close()
+            self._sock.close()
+
+    def _accept_waiting(self, nursery: trio.Nursery) -> bool:
+        """Accept what waits, a bounded number. False: the process has no descriptors left."""
+        for _ in range(_ACCEPTS_PER_ROUND):
+            try:
+                sock, address = self._sock.accept()
+            except OSError as error:
+                if error.errno in _NO_DESCRIPTORS:
+                    log.warning("cannot accept a connection: %s", error.strerror)
+                    return False
+                return True  # nobody waits, or the one who did has left
+            sock.settimeout(0)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            session = Session(
+                sock,
+                _remote(address),
+                dispatcher=self._dispatcher,
+                nursery=nursery,
+                on_close=self._closed,
+            )
+            self.sessions.add(session)
+            nursery.start_soon(session.run)
+        return True
+
+    def _closed(self, session: Session) -> None:
+        self.sessions.discard(session)
+        self._notify_closed(session)
+
+    async def _sweep(self) -> None:
+        """Close sessions that were silent for 120 s, or take that long over one frame."""
+        while True:
+            await trio.sleep(_SWEEP_SECONDS)
+            limit = trio.current_time() - IDLE_SECONDS
+            for session in list(self.sessions):
+                started = session.frame_started
+                if session.last_activity < limit or (started is not None and started < limit):
+                    log.info("closing idle connection %s", session.remote_text)
+                    session.close()
+
+
+def _remote(address: tuple[str, int]) -> tuple[str, int]:
+    """Host and port of the other end; an IPv4 peer of an IPv6 socket is shown as IPv4."""
+    host, port = address[0], address[1]
+    return host.removeprefix("::ffff:").partition("%")[0], port

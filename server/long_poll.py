@@ -1,0 +1,115 @@
+"""Pull requests that wait for a message.
+
+A held pull is tried again when its queue gets a message, and answered for good at its deadline. One task waits for
+the earliest deadline; arrivals are collected while a group of sends is stored and handed out after the senders'
+answers are on their way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Any, Final
+
+import trio
+
+from rocketwire.server.request import Peer, Reply, Request
+
+_SLACK: Final = 1024
+
+Queue = tuple[str, int]
+"""Topic and queue id."""
+
+
+class HeldPull:
+    """One waiting request; `attempt(final)` returns its reply, or None to wait on (never when final)."""
+
+    __slots__ = ("attempt", "peer", "queue", "request")
+
+    def __init__(self, queue: Queue, request: Request[Any], attempt: Callable[[bool], Reply | None]) -> None:
+        self.queue = queue
+        self.peer: Peer = request.peer
+        self.request = request
+        self.attempt = attempt
+
+
+class LongPoll:
+    """All held pulls of a broker."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Queue, set[HeldPull]] = {}
+        self._deadlines: list[tuple[float, int, HeldPull]] = []
+        self._numbers = count()
+        self._touched: set[Queue] = set()
+        self._held = 0
+        self._sooner = trio.Event()
+
+    @property
+    def held(self) -> int:
+        """How many pulls wait."""
+        return self._held
+
+    def hold(self, pull: HeldPull, seconds: float) -> None:
+        """Keep `pull` until a message arrives in its queue or `seconds` have passed."""
+        self._waiting.setdefault(pull.queue, set()).add(pull)
+        self._held += 1
+        deadline = trio.current_time() + seconds
+        if not self._deadlines or deadline < self._deadlines[0][0]:
+            self._sooner.set()
+        heappush(self._deadlines, (deadline, next(self._numbers), pull))
+        if len(self._deadlines) > 2 * self._held + _SLACK:  # mostly pulls that were answered long before
+            self._deadlines = [entry for entry in self._deadlines if self._waits(entry[2])]
+            heapify(self._deadlines)
+
+    def arrived(self, queues: Iterable[Queue]) -> None:
+        """Note that messages were stored in these queues; `wake` looks at them."""
+        self._touched.update(queues)
+
+    def wake(self) -> None:
+        """Try the pulls that wait for the queues touched since the last call."""
+        if not self._touched:
+            return
+        touched = self._touched
+        self._touched = set()
+        for queue in touched & self._waiting.keys():
+            for pull in list(self._waiting[queue]):
+                # A peer that does not read its answers gets this one at the deadline, if it reads by then.
+                if not pull.peer.congested:
+                    self._try(pull, final=False)
+
+    def _try(self, pull: HeldPull, *, final: bool) -> None:
+        reply = pull.attempt(final)
+        if reply is not None:
+            self._forget(pull)
+            pull.peer.reply(pull.request, reply)
+            pull.peer.flush()
+
+    def _forget(self, pull: HeldPull) -> None:
+        waiting = self._waiting.get(pull.queue)
+        if waiting is not None and pull in waiting:
+            waiting.remove(pull)
+            self._held -= 1
+            if not waiting:
+                del self._waiting[pull.queue]
+
+    def _waits(self, pull: HeldPull) -> bool:
+        return pull in self._waiting.get(pull.queue, ())
+
+    def peer_closed(self, peer: Peer) -> None:
+        """Drop the pulls of a closed connection."""
+        for pull in [pull for pulls in self._waiting.values() for pull in pulls if pull.peer is peer]:
+            self._forget(pull)
+
+    async def run(self) -> None:
+        """Answer pulls whose time is up, for ever."""
+        while True:
+            now = trio.current_time()
+            while self._deadlines and self._deadlines[0][0] <= now:
+                pull = heappop(self._deadlines)[2]
+                if self._waits(pull):
+                    self._try(pull, final=True)
+            self._sooner = trio.Event()
+            with trio.move_on_at(self._deadlines[0][0] if self._deadlines else math.inf):
+                await self._sooner.wait()

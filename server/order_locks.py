@@ -1,0 +1,47 @@
+"""Queue locks of orderly consumers: who may consume a queue now.
+
+A lock belongs to one client id of one group and lives 60 s after its last renewal; clients renew every 20 s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+import trio
+
+from rocketwire.wire.bodies.client import MessageQueue
+
+LOCK_SECONDS: Final = 60.0
+
+
+class _Lock(NamedTuple):
+    client_id: str
+    until: float
+
+
+class OrderLocks:
+    """The locks of all groups."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, dict[MessageQueue, _Lock]] = {}
+
+    def lock(self, group: str, client_id: str, queues: Iterable[MessageQueue]) -> list[MessageQueue]:
+        """Take or renew locks; return the queues this client holds now."""
+        now = trio.current_time()
+        locks = self._groups.setdefault(group, {})
+        held = []
+        for queue in queues:
+            lock = locks.get(queue)
+            if lock is None or lock.client_id == client_id or lock.until < now:
+                locks[queue] = _Lock(client_id, now + LOCK_SECONDS)
+                held.append(queue)
+        return held
+
+    def unlock(self, group: str, client_id: str, queues: Iterable[MessageQueue]) -> None:
+        """Give up the locks this client holds; others' locks stay."""
+        locks = self._groups.get(group, {})
+        for queue in queues:
+            lock = locks.get(queue)
+            if lock is not None and lock.client_id == client_id:
+                del locks[queue]

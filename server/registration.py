@@ -1,0 +1,49 @@
+"""The broker's own entry in the name server of the same process."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import trio
+
+from rocketwire.server.live_config import LiveConfig
+from rocketwire.server.routes import BrokerIdentity, RouteTable
+from rocketwire.server.topics import BrokerTopics
+from rocketwire.wire.codes import Permission
+
+_PERIOD_SECONDS: Final = 30.0
+_READ_WRITE: Final = Permission.READ | Permission.WRITE
+
+
+class Registration:
+    """Keeps one broker registered: at the start, every 30 s, and whenever its topics change."""
+
+    def __init__(
+        self, identity: BrokerIdentity, *, ha_address: str, routes: RouteTable, topics: BrokerTopics, config: LiveConfig
+    ) -> None:
+        self._identity = identity
+        self._ha_address = ha_address
+        self._routes = routes
+        self._topics = topics
+        self._config = config
+
+    def register(self) -> None:
+        """Tell the name server which topics there are now, with what the broker's permission leaves of theirs."""
+        allowed = self._config.current.broker_permission
+        table = self._topics.table
+        topics = table.all()
+        if allowed & _READ_WRITE != _READ_WRITE:
+            topics = {name: topic.with_perm(topic.perm & allowed) for name, topic in topics.items()}
+        self._routes.register(
+            self._identity, topics=topics, data_version=table.data_version, ha_address=self._ha_address
+        )
+
+    def unregister(self) -> None:
+        """Take the entry back."""
+        self._routes.unregister(self._identity)
+
+    async def run(self) -> None:
+        """Register again and again."""
+        while True:
+            self.register()
+            await trio.sleep(_PERIOD_SECONDS)

@@ -1,0 +1,67 @@
+"""What a handler gets and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.frame import Buffer
+from rocketwire.wire.header import Header
+from rocketwire.wire.headers import WireHeader
+
+FieldsT = TypeVar("FieldsT")
+
+
+class Peer(Protocol):
+    """The connection a request came on, as far as services may know it."""
+
+    @property
+    def remote_text(self) -> str:
+        """``host:port`` of the other end."""
+
+    @property
+    def born_host(self) -> bytes:
+        """Address and port of the other end as records hold them: 8 bytes, or 20 for IPv6."""
+
+    def push(self, code: int, ext: dict[str, str]) -> None:
+        """Send a one-way request of the server's own."""
+
+    def reply(self, request: Request[Any], reply: Reply) -> None:
+        """Answer a request that was held; nothing is sent for a one-way one or on a closed connection."""
+
+    def flush(self) -> None:
+        """Send what was written."""
+
+    @property
+    def congested(self) -> bool:
+        """Whether answers pile up because the other end does not read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request(Generic[FieldsT]):
+    """One request with its extension fields decoded.
+
+    `body` is a view into the read buffer: valid until the handler returns.
+    """
+
+    peer: Peer
+    header: Header
+    serialize_type: int
+    body: memoryview
+    fields: FieldsT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """A handler's answer: `fields` is a response header object, `ext` further extension fields."""
+
+    code: int = ResponseCode.SUCCESS
+    remark: str | None = None
+    fields: WireHeader | None = None
+    ext: dict[str, str] | None = None
+    body: Sequence[Buffer] = ()
+
+
+OK = Reply()

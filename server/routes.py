@@ -1,0 +1,232 @@
+"""The name server's state: which brokers there are and which topics they serve.
+
+A broker is known by its registration (every 30 s) and forgotten 120 s after the last one, or at once when the
+connection it registered on closes. Brokers of the same process register through the same service, without a socket.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import trio
+
+from rocketwire.server.errors import RouteNotFound
+from rocketwire.server.request import Peer
+from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
+from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
+
+log = logging.getLogger(__name__)
+
+BROKER_EXPIRY_SECONDS: Final = 120.0
+_SCAN_SECONDS: Final = 10.0
+_MASTER_ID: Final = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerIdentity:
+    """Who a broker is: cluster, name, id (0 = master) and the address clients reach it at."""
+
+    cluster: str
+    name: str
+    broker_id: int
+    address: str
+
+
+@dataclass(slots=True)
+class _LiveBroker:
+    """What the name server remembers of one registered address."""
+
+    identity: BrokerIdentity
+    data_version: DataVersion
+    ha_address: str
+    filter_servers: tuple[str, ...]
+    peer: Peer | None
+    last_seen: float
+
+
+@dataclass(slots=True)
+class _BrokerSet:
+    """The addresses that share a broker name, by broker id."""
+
+    cluster: str
+    addresses: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registered:
+    """What a registering broker is told: the master's addresses, when it is a slave."""
+
+    ha_server_address: str | None = None
+    master_address: str | None = None
+
+
+class RouteTable:
+    """Brokers and the queues of their topics."""
+
+    def __init__(self) -> None:
+        self._live: dict[str, _LiveBroker] = {}
+        self._sets: dict[str, _BrokerSet] = {}
+        self._queues: dict[str, dict[str, QueueData]] = {}  # topic -> broker name -> queues
+
+    def register(
+        self,
+        identity: BrokerIdentity,
+        *,
+        topics: Mapping[str, TopicConfig] | None,
+        data_version: DataVersion,
+        ha_address: str,
+        filter_servers: tuple[str, ...] = (),
+        peer: Peer | None = None,
+    ) -> Registered:
+        """Enter or refresh a broker. `topics` None leaves its topics as they are."""
+        brokers = self._sets.setdefault(identity.name, _BrokerSet(identity.cluster))
+        brokers.cluster = identity.cluster
+        for broker_id, address in list(brokers.addresses.items()):
+            if address == identity.address and broker_id != identity.broker_id:
+                del brokers.addresses[broker_id]  # a slave that became master, or the reverse
+        brokers.addresses[identity.broker_id] = identity.address
+        known = self._live.get(identity.address)
+        if topics is not None and identity.broker_id == _MASTER_ID:
+            changed = known is None or known.data_version != data_version
+            self._enter_topics(identity.name, topics, replace_all=changed)
+        self._live[identity.address] = _LiveBroker(
+            identity, data_version, ha_address, filter_servers, peer, trio.current_time()
+        )
+        if known is None:
+            log.info("new broker %s at %s", identity.name, identity.address)
+        return self._master_for(identity, brokers)
+
+    def _enter_topics(self, broker: str, topics: Mapping[str, TopicConfig], *, replace_all: bool) -> None:
+        for topic, config in topics.items():
+            data = QueueData(
+                broker_name=broker,
+                read_queue_nums=config.read_queue_nums,
+                write_queue_nums=config.write_queue_nums,
+                perm=config.perm,
+                topic_sys_flag=config.topic_sys_flag,
+            )
+            by_broker = self._queues.setdefault(topic, {})
+            if replace_all or broker not in by_broker:
+                by_broker[broker] = data
+
+    def _master_for(self, identity: BrokerIdentity, brokers: _BrokerSet) -> Registered:
+        if identity.broker_id == _MASTER_ID:
+            return Registered()
+        master = brokers.addresses.get(_MASTER_ID)
+        live = self._live.get(master) if master else None
+        if live is None:
+            return Registered()
+        return Registered(ha_server_address=live.ha_address, master_address=master)
+
+    def unregister(self, identity: BrokerIdentity) -> None:
+        """Forget a broker's address and, when it was the last of its name, the queues it served."""
+        self._live.pop(identity.address, None)
+        brokers = self._sets.get(identity.name)
+        if brokers is None:
+            return
+        if brokers.addresses.get(identity.broker_id) == identity.address:
+            del brokers.addresses[identity.broker_id]
+        if brokers.addresses:
+            return
+        del self._sets[identity.name]
+        for topic in list(self._queues):
+            by_broker = self._queues[topic]
+            by_broker.pop(identity.name, None)
+            if not by_broker:
+                del self._queues[topic]
+
+    def changed(self, identity: BrokerIdentity, data_version: DataVersion) -> bool:
+        """Whether a broker's topics differ from those known; a refresh of its registration if not."""
+        live = self._live.get(identity.address)
+        if live is None or live.data_version != data_version:
+            return True
+        live.last_seen = trio.current_time()
+        return False
+
+    def data_version(self, address: str) -> DataVersion | None:
+        """The topics' version that the broker at `address` registered last."""
+        live = self._live.get(address)
+        return live.data_version if live else None
+
+    def route(self, topic: str) -> TopicRouteData:
+        """The brokers and queues of a topic.
+
+        Raises:
+            RouteNotFound: no registered broker serves it.
+        """
+        queues = [data for broker, data in self._queues.get(topic, {}).items() if broker in self._sets]
+        if not queues:
+            raise RouteNotFound(topic)
+        brokers = [self._broker_data(data.broker_name) for data in queues]
+        addresses = [address for broker in brokers for address in broker.broker_addrs.values()]
+        filters = {a: self._live[a].filter_servers for a in addresses if self._live[a].filter_servers}
+        return TopicRouteData(broker_datas=tuple(brokers), queue_datas=tuple(queues), filter_server_table=filters)
+
+    def _broker_data(self, name: str) -> BrokerData:
+        brokers = self._sets[name]
+        return BrokerData(cluster=brokers.cluster, broker_name=name, broker_addrs=dict(brokers.addresses))
+
+    def clusters(self) -> ClusterInfo:
+        """All brokers by name, and their names by cluster."""
+        by_cluster: dict[str, list[str]] = {}
+        for name, brokers in self._sets.items():
+            by_cluster.setdefault(brokers.cluster, []).append(name)
+        return ClusterInfo(
+            broker_addr_table={name: self._broker_data(name) for name in self._sets},
+            cluster_addr_table={cluster: tuple(names) for cluster, names in by_cluster.items()},
+        )
+
+    def topics(self) -> list[str]:
+        """The names of all topics that some broker serves."""
+        return list(self._queues)
+
+    def peer_closed(self, peer: Peer) -> None:
+        """Forget the brokers that registered on a connection that is gone."""
+        for live in [live for live in self._live.values() if live.peer is peer]:
+            log.info("broker %s at %s: connection closed", live.identity.name, live.identity.address)
+            self.unregister(live.identity)
+
+    def expire(self) -> None:
+        """Forget brokers that have not registered for 120 s."""
+        limit = trio.current_time() - BROKER_EXPIRY_SECONDS
+        for live in [live for live in self._live.values() if live.last_seen < limit]:
+            log.info("broker %s at %s: no registration", live.identity.name, live.identity.address)
+            self.unregister(live.identity)
+
+    async def run(self) -> None:
+        """Expire brokers for ever."""
+        while True:
+            await trio.sleep(_SCAN_SECONDS)
+            self.expire()
+
+
+class KeyValueConfig:
+    """The name server's key-value configuration, by namespace; kept by whatever `save` does."""
+
+    def __init__(
+        self, tables: dict[str, dict[str, str]], save: Callable[[Mapping[str, Mapping[str, str]]], None]
+    ) -> None:
+        self._tables = tables
+        self._save = save
+
+    def put(self, namespace: str, key: str, value: str) -> None:
+        """Set a value."""
+        self._tables.setdefault(namespace, {})[key] = value
+        self._save(self._tables)
+
+    def get(self, namespace: str, key: str) -> str | None:
+        """A value, or None."""
+        return self._tables.get(namespace, {}).get(key)
+
+    def delete(self, namespace: str, key: str) -> None:
+        """Remove a value; a missing one is no error."""
+        if self._tables.get(namespace, {}).pop(key, None) is not None:
+            self._save(self._tables)
+
+    def namespace(self, namespace: str) -> dict[str, str] | None:
+        """All values of a namespace, or None when there is no such namespace."""
+        table = self._tables.get(namespace)
+        return dict(table) if table is not None else None

@@ -1,0 +1,254 @@
+"""What the broker decides about a message before it is stored, and storing it.
+
+`Sending.message` and `Sending.batch` check a send as a 4.9.7 broker does and turn it into store drafts;
+`Sending.commit` appends a group of them and says, when the answer may be given, what became of each. Both the general
+handlers and the hot path end here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from rocketwire.server.errors import (
+    MessageIllegal,
+    NameInvalid,
+    NotPermitted,
+    QueueIllegal,
+    ServiceUnavailable,
+    TopicNotFound,
+)
+from rocketwire.server.live_config import LiveConfig
+from rocketwire.server.metrics import Metrics
+from rocketwire.server.topics import BrokerTopics
+from rocketwire.store.flush import GroupCommit
+from rocketwire.store.store import Appended, Draft, MessageStore
+from rocketwire.wire import names
+from rocketwire.wire import properties as property_names
+from rocketwire.wire.batch import decode_batch
+from rocketwire.wire.bodies.topic import TopicConfig
+from rocketwire.wire.codes import Permission, ResponseCode, SysFlag, permission_text
+from rocketwire.wire.compression import compression_type
+from rocketwire.wire.fast import SendFields, StoredProperties, stored_properties, tags_code
+from rocketwire.wire.frame import Buffer
+from rocketwire.wire.headers.send import SendMessageRequestHeader
+from rocketwire.wire.properties import decode_properties
+
+MAX_TOPIC_LENGTH: Final = 127
+MAX_PROPERTIES_BYTES: Final = 32767
+MULTI_TAG: Final = "MULTI_TAG"
+_NO_PROPERTIES: Final = ""
+_HOST_BITS: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
+
+
+SendRequestFields = SendMessageRequestHeader | SendFields
+"""A send's header fields: from the general decoder or from the hot path's."""
+
+
+class Prepared(NamedTuple):
+    """A send that passed its checks: the queue chosen, one draft a message, whether it waits for the disk."""
+
+    queue_id: int
+    drafts: list[Draft]
+    wait: bool
+
+
+Outcome = Callable[[Sequence[Appended], ResponseCode], None]
+"""Called with what was stored (the first so many of the drafts) and SUCCESS or FLUSH_DISK_TIMEOUT for it."""
+
+
+class Sending:
+    """Turns sends into stored messages."""
+
+    def __init__(
+        self,
+        *,
+        config: LiveConfig,
+        topics: BrokerTopics,
+        store: MessageStore,
+        flush: GroupCommit | None,
+        metrics: Metrics,
+        choose: Callable[[int], int],
+    ) -> None:
+        self._config = config
+        self._topics = topics
+        self._store = store
+        self._flush = flush
+        self._metrics = metrics
+        self._choose = choose
+        self._cluster_item = f"{property_names.CLUSTER}\x01{config.current.broker_cluster_name}"
+
+    @property
+    def refusal(self) -> ServiceUnavailable:
+        """Why the store took no more of the last group."""
+        return ServiceUnavailable(str(self._store.append_error))
+
+    def message(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> Prepared:
+        """Check a send of one message.
+
+        Raises:
+            ServerError: the send is refused; nothing was stored.
+            CompressionUnknown: the sysFlag names no known compression.
+        """
+        config, queue_id = self._queue(fields, remote)
+        properties = stored_properties(fields.properties or _NO_PROPERTIES, self._cluster_item)
+        if properties.steering:
+            self._check_steering(fields.properties or _NO_PROPERTIES)
+        self._check_size(fields.topic, len(body), len(properties.data))
+        draft = self._draft(config, fields, queue_id, body, properties, born_host)
+        return Prepared(queue_id, [draft], properties.wait)
+
+    def batch(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> Prepared:
+        """Check a send of several messages for one queue.
+
+        Every message is stored with its own properties, followed by CLUSTER and the batch's own, as Apache stores it.
+
+        Raises:
+            ServerError: the send is refused; nothing was stored.
+            BatchInvalid: the body is not a row of messages.
+        """
+        if fields.topic.startswith(names.RETRY_PREFIX):
+            raise MessageIllegal("batch request does not support retry group " + fields.topic)
+        config, queue_id = self._queue(fields, remote)
+        common = fields.properties or _NO_PROPERTIES
+        wait = stored_properties(common, self._cluster_item).wait
+        tail = f"{self._cluster_item}\x02{common}" if common else self._cluster_item
+        drafts = []
+        for item in decode_batch(body):
+            text = str(item.properties, "utf-8")
+            own = stored_properties(text, self._cluster_item)
+            if own.steering:
+                raise MessageIllegal("a batch takes no delayed or transactional messages")
+            separator = "" if not text or text.endswith("\x02") else "\x02"
+            stored = own._replace(data=f"{text}{separator}{tail}".encode())
+            self._check_size(fields.topic, len(item.body), len(stored.data))
+            draft = self._draft(config, fields, queue_id, item.body, stored, born_host)
+            draft.flag = item.flag
+            drafts.append(draft)
+        if not drafts:
+            raise MessageIllegal("the batch holds no message")
+        return Prepared(queue_id, drafts, wait)
+
+    def _queue(self, fields: SendRequestFields, remote: str) -> tuple[TopicConfig, int]:
+        """The topic's configuration, made if allowed, and the queue to store in."""
+        topic = fields.topic
+        config = self._topics.get(topic)
+        if config is None:
+            config = self._new_topic(fields)
+        elif topic in names.NOT_SENDABLE_TOPICS:
+            raise NotPermitted(names.not_sendable_problem(topic))
+        broker = self._config.current
+        if not broker.broker_permission & Permission.WRITE and config.order:
+            raise NotPermitted(f"the broker[{broker.advertised_host}] sending message is forbidden")
+        queue_id = fields.queue_id
+        if queue_id < 0:
+            return config, self._choose(max(1, config.write_queue_nums))
+        if queue_id >= config.write_queue_nums and queue_id >= config.read_queue_nums:
+            raise QueueIllegal(
+                f"request queueId[{queue_id}] is illegal, {topic_text(config)} Producer: {remote}"
+            )
+        return config, queue_id
+
+    def _new_topic(self, fields: SendRequestFields) -> TopicConfig:
+        topic = fields.topic
+        problem = names.broker_topic_problem(topic)
+        if problem is not None:
+            raise NameInvalid(problem)
+        problem = names.not_sendable_problem(topic)
+        if problem is not None:
+            raise NotPermitted(problem)
+        made = self._topics.create_on_send(topic, fields.default_topic, fields.default_topic_queue_nums, 0)
+        if made is None and topic.startswith(names.RETRY_PREFIX):
+            made = self._topics.create_retry(topic, 1)
+        if made is None:
+            raise TopicNotFound(topic)
+        return made
+
+    def _check_size(self, topic: str, body: int, properties: int) -> None:
+        limit = self._config.current.max_message_size
+        if body > limit or properties > MAX_PROPERTIES_BYTES or len(topic) > MAX_TOPIC_LENGTH:
+            raise MessageIllegal(
+                "the message is illegal, maybe msg body or properties length not matched. "
+                f"msg body length limit {limit}B, msg properties length limit 32KB."
+            )
+
+    def _check_steering(self, text: str) -> None:
+        """Refuse what this version would deliver at the wrong time or before its transaction is decided."""
+        properties = decode_properties(text)
+        if properties.get(property_names.TRANSACTION_PREPARED, "").lower() == "true":
+            host = self._config.current.advertised_host
+            raise NotPermitted(f"the broker[{host}] sending transaction message is forbidden")
+        if properties.get(property_names.DELAY, "0") != "0":
+            raise MessageIllegal(f"property {property_names.DELAY}: this broker does not delay messages yet")
+        for name in _TIMERS & properties.keys():
+            raise MessageIllegal(f"property {name}: this broker does not deliver at a set time yet")
+
+    def _draft(
+        self,
+        config: TopicConfig,
+        fields: SendRequestFields,
+        queue_id: int,
+        body: Buffer,
+        properties: StoredProperties,
+        born_host: bytes,
+    ) -> Draft:
+        sys_flag = fields.sys_flag & ~_HOST_BITS  # the store says how long the addresses are
+        if sys_flag & SysFlag.COMPRESSION_MASK:
+            compression_type(sys_flag)
+        if config.topic_filter_type == MULTI_TAG:
+            sys_flag |= SysFlag.MULTI_TAGS
+        return Draft(
+            fields.topic,
+            queue_id,
+            body,
+            properties.data,
+            fields.flag,
+            sys_flag,
+            fields.born_timestamp,
+            born_host,
+            fields.reconsume_times or 0,
+            0,
+            tags_code(properties.tags),
+            properties.unique_key,
+            properties.keys,
+        )
+
+    def commit(self, drafts: list[Draft], outcome: Outcome, *, wait: bool) -> None:
+        """Append the drafts as one group and report; under SYNC_FLUSH with `wait` not before the disk has them."""
+        appended = self._store.append(drafts)
+        if not appended:
+            outcome(appended, ResponseCode.SUCCESS)
+            return
+        last = appended[-1]
+        end = last.physical_offset + last.size
+        self._metrics.stored(len(appended), end - appended[0].physical_offset)
+        if self._flush is None or not wait:
+            outcome(appended, ResponseCode.SUCCESS)
+        else:
+            self._flush.wait_durable(
+                end,
+                lambda durable: outcome(
+                    appended, ResponseCode.SUCCESS if durable else ResponseCode.FLUSH_DISK_TIMEOUT
+                ),
+            )
+
+
+_TIMERS: Final = frozenset(
+    {
+        property_names.TIMER_DELAY_SEC,
+        property_names.TIMER_DELAY_MS,
+        property_names.TIMER_DELIVER_MS,
+        property_names.START_DELIVER_TIME,
+        property_names.TIMER_DEL_UNIQ_KEY,
+    }
+)
+
+
+def topic_text(config: TopicConfig) -> str:
+    """A topic's configuration as Apache writes it into remarks."""
+    return (
+        f"TopicConfig [topicName={config.topic_name}, readQueueNums={config.read_queue_nums}, "
+        f"writeQueueNums={config.write_queue_nums}, perm={permission_text(config.perm)}, "
+        f"topicFilterType={config.topic_filter_type}, topicSysFlag={config.topic_sys_flag}, "
+        f"order={'true' if config.order else 'false'}]"
+    )

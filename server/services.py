@@ -1,0 +1,45 @@
+"""What handlers work with: the broker's and the name server's services, each the owner of its state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rocketwire.server.clock import Clock
+from rocketwire.server.groups import ClientGroups
+from rocketwire.server.live_config import LiveConfig
+from rocketwire.server.long_poll import LongPoll
+from rocketwire.server.metrics import Metrics
+from rocketwire.server.order_locks import OrderLocks
+from rocketwire.server.routes import KeyValueConfig, RouteTable
+from rocketwire.server.sending import Sending
+from rocketwire.server.subscription_groups import SubscriptionGroups
+from rocketwire.server.topics import BrokerTopics
+from rocketwire.store.offsets import OffsetTable
+from rocketwire.store.store import MessageStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerServices:
+    """The broker's services. `store_host` is the advertised address as records hold it."""
+
+    config: LiveConfig
+    clock: Clock
+    store: MessageStore
+    store_host: bytes
+    memory_bytes: int
+    topics: BrokerTopics
+    groups: SubscriptionGroups
+    clients: ClientGroups
+    offsets: OffsetTable
+    long_poll: LongPoll
+    order_locks: OrderLocks
+    sending: Sending
+    metrics: Metrics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameServerServices:
+    """The name server's services."""
+
+    routes: RouteTable
+    key_values: KeyValueConfig

@@ -1,0 +1,240 @@
+"""One connection: reads, hands whole frames to the dispatcher, writes answers.
+
+One task reads. Answers gather in an outbox during a read and leave in one system call at its end; what the socket does
+not take at once is written by a second task that lives only while something is left. While more than `_HIGH_WATER`
+bytes of answers wait, no further request of this connection is read or handled, so a client that never reads its
+answers costs a bounded amount of memory and nobody else's time.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections import deque
+from collections.abc import Callable
+from itertools import count
+from typing import Any, Final, Protocol
+
+import trio
+
+from rocketwire.server.request import Reply, Request
+from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, VERSION_4_9_7
+from rocketwire.wire.connection import FrameReader, RawFrame
+from rocketwire.wire.frame import Buffer, encode_frame, encode_frame_head
+from rocketwire.wire.header import Header
+from rocketwire.wire.headers import encode_ext
+from rocketwire.wire.message import encode_host
+
+log = logging.getLogger(__name__)
+
+READ_BUFFER_BYTES: Final = 256 * 1024
+_HIGH_WATER: Final = 4 * 1024 * 1024
+_MAX_IOVECS: Final = 512
+_JSON: Final = 0
+
+_read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))  # one for all: a read is handled before the next begins
+_opaques = count(1)
+
+
+class Dispatcher(Protocol):
+    """Takes the frames of one read."""
+
+    def serve(self, session: Session, frames: list[RawFrame]) -> int:
+        """Handle frames in order; return how many were handled before the session became congested."""
+
+    def settle(self) -> None:
+        """Do what may wait until the answers are on their way."""
+
+
+class Session:
+    """A client's connection to one listener."""
+
+    __slots__ = (
+        "_closed",
+        "_dispatcher",
+        "_nursery",
+        "_on_close",
+        "_outbox",
+        "_outbox_bytes",
+        "_reader",
+        "_relieved",
+        "_sock",
+        "_writing",
+        "born_host",
+        "frame_started",
+        "last_activity",
+        "remote_text",
+    )
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        remote: tuple[str, int],
+        *,
+        dispatcher: Dispatcher,
+        nursery: trio.Nursery,
+        on_close: Callable[[Session], None],
+    ) -> None:
+        self._sock = sock
+        self._dispatcher = dispatcher
+        self._nursery = nursery
+        self._on_close = on_close
+        self._reader = FrameReader()
+        self._outbox: deque[Buffer] = deque()
+        self._outbox_bytes = 0
+        self._writing = False
+        self._closed = False
+        self._relieved: trio.Event | None = None
+        host, port = remote
+        self.remote_text = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self.born_host = encode_host(host, port)
+        self.last_activity = trio.current_time()
+        self.frame_started: float | None = None
+
+    @property
+    def congested(self) -> bool:
+        """Whether more answers wait than a client that reads would let wait."""
+        return self._outbox_bytes > _HIGH_WATER
+
+    async def run(self) -> None:
+        """Serve the connection until either end closes it."""
+        try:
+            while await self._read_once():
+                pass
+        except (OSError, trio.ClosedResourceError):
+            pass  # reset by the peer, or closed from this side
+        finally:
+            self.close()
+
+    async def _read_once(self) -> bool:
+        """Wait for bytes and handle the frames they complete. False: the connection is over."""
+        sock = self._sock
+        await trio.lowlevel.wait_readable(sock)
+        try:
+            size = sock.recv_into(_read_buffer)
+        except (BlockingIOError, InterruptedError):
+            return True
+        if not size:
+            return False
+        self.last_activity = trio.current_time()
+        frames, error = self._reader.receive(_read_buffer[:size])
+        if self._reader.pending:
+            if frames or self.frame_started is None:
+                self.frame_started = self.last_activity
+        else:
+            self.frame_started = None
+        while frames:
+            handled = self._dispatcher.serve(self, frames)
+            self.flush()
+            self._dispatcher.settle()
+            frames = [RawFrame(kind, memoryview(bytes(h)), memoryview(bytes(b))) for kind, h, b in frames[handled:]]
+            if self.congested:
+                await self._drained()
+        if error is not None:
+            log.warning("closing %s: %s", self.remote_text, error)
+            return False
+        return not self._closed
+
+    async def _drained(self) -> None:
+        """Wait until the writing task has got rid of the pile."""
+        self._relieved = trio.Event()
+        await self._relieved.wait()
+        if self._closed:
+            raise trio.ClosedResourceError
+
+    def write(self, *chunks: Buffer) -> None:
+        """Put bytes in the outbox; `flush` sends them. Nothing happens once the connection is closed."""
+        if self._closed:
+            return
+        for chunk in chunks:
+            self._outbox.append(chunk)
+            self._outbox_bytes += len(chunk)
+
+    def flush(self) -> None:
+        """Send what waits; the rest follows as the socket takes it."""
+        if self._writing or not self._outbox:
+            return
+        try:
+            self._send_some()
+        except OSError:
+            self.close()
+            return
+        if self._outbox and not self._closed:
+            self._writing = True
+            self._nursery.start_soon(self._write_rest)
+
+    def _send_some(self) -> None:
+        outbox = self._outbox
+        while outbox:
+            try:
+                if len(outbox) == 1:
+                    sent = self._sock.send(outbox[0])
+                else:
+                    sent = self._sock.sendmsg([outbox[i] for i in range(min(len(outbox), _MAX_IOVECS))])
+            except (BlockingIOError, InterruptedError):
+                return
+            self._outbox_bytes -= sent
+            while outbox and sent >= len(outbox[0]):
+                sent -= len(outbox.popleft())
+            if sent:
+                outbox[0] = memoryview(outbox[0])[sent:]
+
+    async def _write_rest(self) -> None:
+        try:
+            while self._outbox and not self._closed:
+                await trio.lowlevel.wait_writable(self._sock)
+                self._send_some()
+                self.last_activity = trio.current_time()
+                if not self.congested:
+                    self._relieve()
+        except (OSError, trio.ClosedResourceError):
+            self.close()
+        finally:
+            self._writing = False
+
+    def _relieve(self) -> None:
+        if self._relieved is not None:
+            self._relieved.set()
+            self._relieved = None
+
+    def close(self) -> None:
+        """Close the connection and tell the owner; further calls do nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        trio.lowlevel.notify_closing(self._sock)
+        self._sock.close()
+        self._outbox.clear()
+        self._outbox_bytes = 0
+        self._relieve()
+        self._on_close(self)
+
+    def reply(self, request: Request[Any], reply: Reply) -> None:
+        """Answer `request` in its own serialisation; nothing is written for a one-way request."""
+        if request.header.flag & FLAG_ONEWAY or self._closed:
+            return
+        ext = encode_ext(reply.fields) if reply.fields is not None else None
+        if reply.ext:
+            ext = {**ext, **reply.ext} if ext else reply.ext
+        header = Header(
+            code=reply.code,
+            opaque=request.header.opaque,
+            flag=FLAG_RESPONSE,
+            language="JAVA",
+            version=VERSION_4_9_7,
+            remark=reply.remark,
+            ext=ext,
+        )
+        if reply.body:
+            body_length = sum(map(len, reply.body))
+            self.write(encode_frame_head(header, body_length, request.serialize_type), *reply.body)
+        else:
+            self.write(encode_frame(header, b"", request.serialize_type))
+
+    def push(self, code: int, ext: dict[str, str]) -> None:
+        """Send a one-way request of the server's own, with an opaque of its own."""
+        header = Header(
+            code=code, opaque=next(_opaques), flag=FLAG_ONEWAY, language="JAVA", version=VERSION_4_9_7, ext=ext
+        )
+        self.write(encode_frame(header, b"", _JSON))
+        self.flush()

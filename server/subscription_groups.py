@@ -1,0 +1,46 @@
+"""Subscription groups: their configuration, made on first use when that is allowed."""
+
+from __future__ import annotations
+
+import logging
+
+from rocketwire.server.live_config import LiveConfig
+from rocketwire.store.groups import GroupTable
+from rocketwire.wire import names
+from rocketwire.wire.bodies.group import SubscriptionGroupConfig
+
+log = logging.getLogger(__name__)
+
+class SubscriptionGroups:
+    """Group configurations of one broker."""
+
+    def __init__(self, table: GroupTable, config: LiveConfig) -> None:
+        self._table = table
+        self._config = config
+
+    def make_built_in(self) -> None:
+        """Enter the groups every broker has."""
+        missing = [group for group in names.PREDEFINED_GROUPS if self._table.get(group) is None]
+        for group in missing:
+            self._table.put(SubscriptionGroupConfig(group_name=group))
+        if missing:
+            self._table.persist()
+
+    def find(self, group: str) -> SubscriptionGroupConfig | None:
+        """A group's configuration; made with defaults when unknown and `autoCreateSubscriptionGroup` allows it."""
+        known = self._table.get(group)
+        if known is not None:
+            return known
+        if not self._config.current.auto_create_subscription_group and not names.is_system_group(group):
+            return None
+        made = SubscriptionGroupConfig(group_name=group)
+        self._table.put(made)
+        self._table.persist()
+        log.info("group %s: created", group)
+        return made
+
+    def notifies(self, group: str) -> bool:
+        """Whether members of the group are told when it changes."""
+        known = self._table.get(group)
+        enabled = self._config.current.notify_consumer_ids_changed_enable
+        return enabled and (known is None or known.notify_consumer_ids_changed_enable)

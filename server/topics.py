@@ -1,0 +1,119 @@
+"""The broker's topics: those it makes itself, those a send or a consumer makes, those an administrator makes.
+
+Every change is written to config/topics.json at once and told to `changed`, so that the name server knows the route
+before the client asks for it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from rocketwire.server.config import ServerConfig
+from rocketwire.server.live_config import LiveConfig
+from rocketwire.store.topics import TopicTable
+from rocketwire.wire import names
+from rocketwire.wire.bodies.topic import TopicConfig
+from rocketwire.wire.codes import Permission
+
+log = logging.getLogger(__name__)
+
+READ_WRITE: Final = Permission.READ | Permission.WRITE
+_ALL: Final = READ_WRITE | Permission.INHERIT
+_BENCHMARK_QUEUES: Final = 1024
+_CLUSTER_TOPIC_QUEUES: Final = 16
+
+
+def system_topics(config: ServerConfig, delay_levels: int) -> list[TopicConfig]:
+    """The topics a 4.9.7 broker makes at its start."""
+
+    def topic(name: str, queues: int, perm: int = READ_WRITE) -> TopicConfig:
+        return TopicConfig(topic_name=name, read_queue_nums=queues, write_queue_nums=queues, perm=perm)
+
+    cluster_perm = _ALL if config.cluster_topic_enable else Permission.INHERIT
+    broker_perm = _ALL if config.broker_topic_enable else Permission.INHERIT
+    made = [
+        topic(names.SELF_TEST_TOPIC, 1),
+        topic(names.BENCHMARK_TOPIC, _BENCHMARK_QUEUES),
+        topic(config.broker_cluster_name, _CLUSTER_TOPIC_QUEUES, cluster_perm),
+        topic(config.broker_name, 1, broker_perm),
+        topic(names.OFFSET_MOVED_EVENT, 1),
+        topic(names.SCHEDULE_TOPIC, delay_levels),
+        topic(f"{config.broker_cluster_name}_{names.REPLY_TOPIC_POSTFIX}", 1),
+    ]
+    if config.auto_create_topic_enable:
+        made.append(topic(names.AUTO_CREATE_TOPIC, config.default_topic_queue_nums, _ALL))
+    if config.trace_topic_enable:
+        made.append(topic(config.msg_trace_topic_name, 1))
+    return made
+
+
+class BrokerTopics:
+    """Topic configurations of one broker."""
+
+    def __init__(self, table: TopicTable, config: LiveConfig) -> None:
+        self._table = table
+        self._config = config
+        self.changed: Callable[[], None] = lambda: None
+
+    def get(self, topic: str) -> TopicConfig | None:
+        """A topic's configuration, or None."""
+        return self._table.get(topic)
+
+    @property
+    def table(self) -> TopicTable:
+        """The table itself: all topics and their data version."""
+        return self._table
+
+    def make_system_topics(self, delay_levels: int) -> None:
+        """Enter the broker's own topics; those that exist stay as they are."""
+        missing = [t for t in system_topics(self._config.current, delay_levels) if self.get(t.topic_name) is None]
+        for topic in missing:
+            self._table.put(topic)
+        if missing:
+            self._table.persist()
+
+    def put(self, topic: TopicConfig) -> None:
+        """Enter or change a topic."""
+        self._table.put(topic)
+        self._table.persist()
+        log.info("topic %s: %d queues", topic.topic_name, topic.write_queue_nums)
+        self.changed()
+
+    def create_on_send(self, topic: str, default_topic: str, queues: int, sys_flag: int) -> TopicConfig | None:
+        """Make a topic after the model of `default_topic`, as a send to a new topic does.
+
+        None when automatic creation is off or the model does not hand its permissions on.
+        """
+        model = self.get(default_topic)
+        if model is None or not model.perm & Permission.INHERIT:
+            return None
+        if default_topic == names.AUTO_CREATE_TOPIC and not self._config.current.auto_create_topic_enable:
+            return None
+        count = max(0, min(queues, model.write_queue_nums))
+        made = TopicConfig(
+            topic_name=topic,
+            read_queue_nums=count,
+            write_queue_nums=count,
+            perm=model.perm & ~Permission.INHERIT,
+            topic_filter_type=model.topic_filter_type,
+            topic_sys_flag=sys_flag,
+        )
+        self.put(made)
+        return made
+
+    def create_retry(self, topic: str, queues: int, sys_flag: int = 0) -> TopicConfig:
+        """The retry topic of a group, made if it is not there."""
+        known = self.get(topic)
+        if known is not None:
+            return known
+        made = TopicConfig(
+            topic_name=topic,
+            read_queue_nums=queues,
+            write_queue_nums=queues,
+            perm=READ_WRITE,
+            topic_sys_flag=sys_flag,
+        )
+        self.put(made)
+        return made

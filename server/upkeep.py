@@ -1,0 +1,65 @@
+"""The broker's recurring work: flushing, the index, writing consumer offsets.
+
+A job that fails is logged and done again next time: a full disk must not stop the broker from answering.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Protocol
+
+import trio
+
+from rocketwire.server.clock import Clock
+from rocketwire.server.live_config import LiveConfig
+from rocketwire.store.errors import StoreError
+from rocketwire.store.offsets import OffsetTable
+from rocketwire.store.store import MessageStore
+
+log = logging.getLogger(__name__)
+
+_INDEX_SECONDS: Final = 0.05
+
+
+class RunSync(Protocol):
+    """Runs a blocking call without blocking the event loop: a thread in production, inline in tests."""
+
+    def __call__(self, sync_fn: Callable[..., Any], *args: Any) -> Awaitable[Any]:  # noqa: ANN401
+        """Await the call's result."""
+
+
+async def run_inline(sync_fn: Callable[..., Any], *args: Any) -> Any:  # noqa: ANN401
+    """A `RunSync` for tests on a mock clock: the call runs where it stands."""
+    await trio.lowlevel.checkpoint()
+    return sync_fn(*args)
+
+
+async def flush(store: MessageStore, config: LiveConfig, clock: Clock, run_sync: RunSync) -> None:
+    """Write dirty pages to the disk by the ASYNC_FLUSH rules, for ever."""
+    while True:
+        await trio.sleep(config.current.flush_interval_commit_log / 1000)
+        try:
+            await run_sync(store.flush_due, clock())
+        except StoreError as error:
+            log.error("flush: %s", error)  # noqa: TRY400 - the text says it all
+
+
+async def index(store: MessageStore) -> None:
+    """Enter appended messages into the index, for ever."""
+    while True:
+        await trio.sleep(_INDEX_SECONDS)
+        try:
+            store.dispatch_index()
+        except StoreError as error:
+            log.error("index: %s", error)  # noqa: TRY400 - the text says it all
+
+
+async def persist_offsets(offsets: OffsetTable, config: LiveConfig) -> None:
+    """Write the consumer offsets when they have changed, for ever."""
+    while True:
+        await trio.sleep(config.current.flush_consumer_offset_interval / 1000)
+        try:
+            offsets.persist()
+        except StoreError as error:
+            log.error("consumer offsets: %s", error)  # noqa: TRY400 - the text says it all

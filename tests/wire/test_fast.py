@@ -1,0 +1,162 @@
+"""The hot path's codec against the declared one."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rocketwire.wire import fast
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.frame import decode_frame
+from rocketwire.wire.header import Header, decode_header, encode_header
+from rocketwire.wire.headers import decode_ext, encode_ext
+from rocketwire.wire.headers.send import SendMessageRequestHeader, SendMessageResponseHeader
+from rocketwire.wire.java import string_hash
+from rocketwire.wire.properties import decode_properties, encode_properties
+from tests.wire import golden
+
+int32 = st.integers(-(2**31), 2**31 - 1)
+int64 = st.integers(-(2**63), 2**63 - 1)
+text = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+sends = st.builds(
+    SendMessageRequestHeader,
+    producer_group=text,
+    topic=text,
+    default_topic=text,
+    default_topic_queue_nums=int32,
+    queue_id=int32,
+    sys_flag=int32,
+    born_timestamp=int64,
+    flag=int32,
+    properties=st.none() | text,
+    reconsume_times=st.none() | int32,
+    unit_mode=st.none() | st.booleans(),
+    batch=st.booleans(),
+    max_reconsume_times=st.none() | int32,
+)
+FIELDS = [name for name in SendMessageRequestHeader.__struct_fields__ if name != "bname"]
+
+
+def check_equal(data: bytes) -> None:
+    found = fast.decode_send(memoryview(data))
+    assert found is not None
+    header = decode_header(data, 0)
+    fields = decode_ext(SendMessageRequestHeader, header.ext, short=True)
+    assert (found.code, found.opaque, found.flag, found.version) == (
+        header.code,
+        header.opaque,
+        header.flag,
+        header.version,
+    )
+    assert [getattr(found.fields, name) for name in FIELDS] == [getattr(fields, name) for name in FIELDS]
+
+
+@given(sends, st.sampled_from([RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE]), int32)
+def test_a_send_header_reads_as_the_general_decoder_reads_it(
+    fields: SendMessageRequestHeader, code: int, opaque: int
+) -> None:
+    check_equal(encode_header(Header(code=code, opaque=opaque, version=407, ext=encode_ext(fields, short=True)), 0))
+
+
+def test_golden_send_headers_read_as_the_general_decoder_reads_them() -> None:
+    seen = 0
+    for capture in golden.captures():
+        for _, frame, row in golden.frames(capture):
+            if row["kind"] != "response" and row["code"] in {310, 320} and row["serializer"] == "JSON":
+                check_equal(frame[8 : 8 + row["headerLength"]])
+                seen += 1
+    assert seen > 300
+
+
+@given(st.binary(max_size=80))
+def test_other_bytes_are_left_to_the_general_decoder(junk: bytes) -> None:
+    assert fast.decode_send(memoryview(junk)) is None
+    fast.decode_send(memoryview(b'{"code":310,' + junk))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b'{"code":310,"opaque":1}',
+        b'{"code":310,"opaque":1,"extFields":{"a":"g"}}',
+        b'{"code":310,"opaque":1,"extFields":{"a":"\xff"}}',
+        b'{"code":10,"opaque":1,"extFields":{}}',
+    ],
+)
+def test_incomplete_headers_are_left_to_the_general_decoder(header: bytes) -> None:
+    assert fast.decode_send(memoryview(header)) is None
+
+
+property_name = st.sampled_from(["UNIQ_KEY", "WAIT", "TAGS", "KEYS", "CLUSTER", "DELAY", "TRAN_MSG", "a", "名"]) | st.text(
+    st.characters(exclude_characters="\x01\x02", exclude_categories=["Cs"]), min_size=1, max_size=8
+)
+property_value = st.sampled_from(["true", "false", "TagA", "k1 k2"]) | st.text(
+    st.characters(exclude_characters="\x01\x02", exclude_categories=["Cs"]), min_size=1, max_size=12
+)
+
+
+@given(st.dictionaries(property_name, property_value, max_size=8), st.booleans())
+def test_stored_properties_are_the_clients_less_wait_plus_cluster(client: dict[str, str], trailing: bool) -> None:
+    sent = encode_properties(client) + ("\x02" if trailing and client else "")
+    stored = fast.stored_properties(sent, "CLUSTER\x01c1")
+    expected = {name: value for name, value in decode_properties(sent).items() if name != "WAIT"} | {"CLUSTER": "c1"}
+    assert decode_properties(stored.data.decode()) == expected
+    assert stored.unique_key == client.get("UNIQ_KEY")
+    assert stored.keys == client.get("KEYS")
+    assert stored.tags == client.get("TAGS")
+    assert stored.wait is (client.get("WAIT", "true").lower() == "true")
+    assert stored.steering is bool(fast.STEERING_NAMES & client.keys())
+
+
+def test_items_without_name_or_value_are_dropped() -> None:
+    stored = fast.stored_properties("empty\x01\x02\x01value\x02nothing\x02a\x01b", "CLUSTER\x01c")
+    assert stored.data == b"a\x01b\x02CLUSTER\x01c"
+    assert fast.stored_properties("", "CLUSTER\x01c").data == b"CLUSTER\x01c"
+
+
+def test_tag_codes_are_java_hashes_and_the_table_of_them_is_bounded() -> None:
+    assert fast.tags_code(None) == fast.tags_code("") == 0
+    for number in range(5000):
+        tag = f"tag-{number}"
+        assert fast.tags_code(tag) == string_hash(tag)
+        assert fast.tags_code(tag) == string_hash(tag)
+
+
+@given(st.integers(0, 12), int32, st.text("0123456789ABCDEF,", min_size=1), st.integers(0, 1024), st.integers(0, 2**63 - 1), text)
+def test_answers_decode_to_what_they_say(
+    code: int, opaque: int, message_id: str, queue_id: int, offset: int, region: str
+) -> None:
+    answers = fast.SendAnswers(region=region, trace_on=True, version=407)
+    frame = decode_frame(answers.encode(code, opaque, message_id.encode(), queue_id, offset))
+    header = frame.header
+    assert (header.code, header.opaque, header.flag, header.version, header.remark) == (code, opaque, 1, 407, None)
+    assert header.ext is not None
+    assert decode_ext(SendMessageResponseHeader, header.ext) == SendMessageResponseHeader(
+        msg_id=message_id, queue_id=queue_id, queue_offset=offset
+    )
+    assert (header.ext["MSG_REGION"], header.ext["TRACE_ON"]) == (region, "true")
+
+
+@given(int32, text, st.booleans())
+def test_refusals_decode_to_what_they_say(opaque: int, remark: str, trace: bool) -> None:
+    answers = fast.SendAnswers(region="r", trace_on=trace, version=407)
+    header = decode_frame(answers.refuse(14, opaque, remark)).header
+    assert (header.code, header.opaque, header.flag, header.remark) == (14, opaque, 1, remark)
+    assert header.ext == {"TRACE_ON": json.dumps(trace), "MSG_REGION": "r"}
+
+
+def test_an_answer_has_the_bytes_of_apaches() -> None:
+    answers = fast.SendAnswers(region="DefaultRegion", trace_on=True, version=407)
+    for _, frame, row in golden.frames(golden.ROOT / "wire" / "4.9.7" / "send_sync.frames"):
+        header = row["header"]
+        if row["kind"] == "response" and row.get("requestCode") == 310 and row["code"] == 0:
+            ext = header["extFields"]
+            ours = answers.encode(
+                0, header["opaque"], ext["msgId"].encode(), int(ext["queueId"]), int(ext["queueOffset"])
+            )
+            assert ours == frame
+            return
+    raise AssertionError("no answer to a send in the capture")
+
+
