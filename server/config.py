@@ -56,9 +56,7 @@ class ServerConfig:
     broker_id: int = key("0 is the master, the only one clients write to", default=0)
     bind_address: str = key("the host the broker listens on", default="127.0.0.1", apache=False)
     listen_port: int = key("the port the broker listens on; 0 is any free one", default=10911, high=MAX_PORT)
-    broker_ip1: str = key(
-        "the host clients are told; empty: the one listened on", name="brokerIP1", default=""
-    )
+    broker_ip1: str = key("the host clients are told; empty: the one listened on", name="brokerIP1", default="")
     fast_remoting: bool = key(
         "listen on listenPort - 2 too, where clients with the VIP channel connect", default=True, apache=False
     )
@@ -79,9 +77,7 @@ class ServerConfig:
     notify_consumer_ids_changed_enable: bool = key(
         "tell a group's consumers when one joins or leaves", default=True, online=True
     )
-    flush_consumer_offset_interval: int = key(
-        "ms between two writes of the consumer offsets", default=5000, low=1
-    )
+    flush_consumer_offset_interval: int = key("ms between two writes of the consumer offsets", default=5000, low=1)
 
     # Messages.
     max_message_size: int = key(
@@ -101,12 +97,8 @@ class ServerConfig:
         "percent of memory; messages further back in the commit log count as on disk", default=40, high=100
     )
     default_query_max_num: int = key("most messages in one answer to a query", default=32, low=1, online=True)
-    long_polling_enable: bool = key(
-        "a pull without messages waits as long as it asks", default=True, online=True
-    )
-    short_polling_time_mills: int = key(
-        "ms it waits when longPollingEnable is false", default=1000, online=True
-    )
+    long_polling_enable: bool = key("a pull without messages waits as long as it asks", default=True, online=True)
+    short_polling_time_mills: int = key("ms it waits when longPollingEnable is false", default=1000, online=True)
 
     # The store.
     store_path_root_dir: str = key("the store's folder", default="data")
@@ -123,9 +115,7 @@ class ServerConfig:
     message_index_enable: bool = key("write the index that queries by key need", default=True)
     max_hash_slot_num: int = key("hash slots of an index file", default=5_000_000, low=1)
     max_index_num: int = key("entries of an index file", default=20_000_000, low=2)
-    check_crc_on_recover: bool = key(
-        "check each record after a crash", name="checkCRCOnRecover", default=True
-    )
+    check_crc_on_recover: bool = key("check each record after a crash", name="checkCRCOnRecover", default=True)
     message_delay_level: str = key(
         "the delays of level 1, 2 and so on",
         default="1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h",
@@ -142,14 +132,10 @@ class ServerConfig:
     sync_flush_timeout: int = key("ms a send waits for the disk under SYNC_FLUSH", default=5000, low=1)
     flush_interval_commit_log: int = key("ms between two looks at the commit log's flush", default=500, low=1)
     flush_commit_log_least_pages: int = key("flush it at so many dirty pages of 4 KiB", default=4)
-    flush_commit_log_thorough_interval: int = key(
-        "ms after which fewer pages are flushed too", default=10_000
-    )
+    flush_commit_log_thorough_interval: int = key("ms after which fewer pages are flushed too", default=10_000)
     flush_interval_consume_queue: int = key("ms between two looks at the queues' flush", default=1000, low=1)
     flush_consume_queue_least_pages: int = key("flush them at so many dirty pages of 4 KiB", default=2)
-    flush_consume_queue_thorough_interval: int = key(
-        "ms after which fewer pages are flushed too", default=60_000
-    )
+    flush_consume_queue_thorough_interval: int = key("ms after which fewer pages are flushed too", default=60_000)
 
     @property
     def broker_address(self) -> Address:
@@ -174,9 +160,7 @@ class ServerConfig:
     @property
     def commit_log_dir(self) -> Path:
         """The commit log's folder."""
-        return (
-            Path(self.store_path_commit_log) if self.store_path_commit_log else self.store_dir / "commitlog"
-        )
+        return Path(self.store_path_commit_log) if self.store_path_commit_log else self.store_dir / "commitlog"
 
     @property
     def consume_queue_file_size(self) -> int:

@@ -47,9 +47,7 @@ def parse_java_properties(text: str) -> dict[str, str]:
 
 def format_java_properties(properties: Mapping[str, str]) -> str:
     """Write one `key=value` line each, escaped so that `parse_java_properties` reads it back."""
-    return "".join(
-        f"{_escape(key, key=True)}={_escape(value, key=False)}\n" for key, value in properties.items()
-    )
+    return "".join(f"{_escape(key, key=True)}={_escape(value, key=False)}\n" for key, value in properties.items())
 
 
 def _logical_lines(text: str) -> Iterator[str]:

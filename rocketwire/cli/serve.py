@@ -35,12 +35,8 @@ def add_parser(commands: Commands) -> None:
         description="Run a name server and a broker in this process.",
         epilog=_EPILOG,
     )
-    parser.add_argument(
-        "--namesrv", metavar="HOST:PORT", help="where the name server listens (default 127.0.0.1:9876)"
-    )
-    parser.add_argument(
-        "--broker", metavar="HOST:PORT", help="where the broker listens (default 127.0.0.1:10911)"
-    )
+    parser.add_argument("--namesrv", metavar="HOST:PORT", help="where the name server listens (default 127.0.0.1:9876)")
+    parser.add_argument("--broker", metavar="HOST:PORT", help="where the broker listens (default 127.0.0.1:10911)")
     parser.add_argument(
         "--advertise",
         metavar="HOST:PORT",

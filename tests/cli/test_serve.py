@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.cli import serve
+from rocketwire.cli import main, serve
 from rocketwire.cli.mistake import Mistake
 from rocketwire.server import addresses
 from rocketwire.server.config import ServerConfig
@@ -24,9 +24,7 @@ def test_without_options_everything_is_the_default() -> None:
 
 
 def test_the_addresses() -> None:
-    config = configured(
-        "--namesrv", "[::1]:19876", "--broker", "127.0.0.2:20911", "--advertise", "broker.example:443"
-    )
+    config = configured("--namesrv", "[::1]:19876", "--broker", "127.0.0.2:20911", "--advertise", "broker.example:443")
     assert str(config.name_server) == "[::1]:19876"
     assert str(config.broker_address) == "127.0.0.2:20911"
     assert (config.advertised_host, config.advertised_port) == ("broker.example", 443)
@@ -119,3 +117,19 @@ def test_a_file_that_java_would_refuse_is_named(tmp_path: Path) -> None:
     file.write_text("a=\\u12\n")
     with pytest.raises(Mistake, match=r"broker\.conf: .*four hexadecimal digits"):
         configured("-c", str(file))
+
+
+def test_the_server_runs_with_the_configuration_and_its_exit_code_is_the_programs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran: list[ServerConfig] = []
+
+    def run(config: ServerConfig) -> int:
+        ran.append(config)
+        return 7
+
+    monkeypatch.setattr("rocketwire.server.__main__.run", run)
+    assert main(["serve", "--set", "brokerName=b", "--set", "aclEnable=true"]) == 7
+    assert [config.broker_name for config in ran] == ["b"]
+    warning = "rocketwire: warning: aclEnable: known to Apache, has no effect here\n"
+    assert capsys.readouterr().err == warning

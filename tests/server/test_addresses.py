@@ -90,8 +90,6 @@ def test_the_machine_is_known_by_the_address_it_sends_from(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(("ipv6", "expected"), [(False, "127.0.0.1"), (True, "::1")])
-def test_a_machine_without_a_route_is_loopback(
-    monkeypatch: pytest.MonkeyPatch, ipv6: bool, expected: str
-) -> None:
+def test_a_machine_without_a_route_is_loopback(monkeypatch: pytest.MonkeyPatch, ipv6: bool, expected: str) -> None:
     monkeypatch.setattr(socket, "socket", _Probe(None))
     assert machine_address(ipv6=ipv6) == expected

@@ -88,9 +88,7 @@ def test_a_key_nobody_knows_is_warned_of_by_name() -> None:
 def test_a_name_server_to_register_with_is_answered_with_what_happens_instead() -> None:
     _, warnings = read_settings({"namesrvAddr": "10.0.0.1:9876"})
     assert len(warnings) == 1
-    assert warnings[0].startswith(
-        "namesrvAddr: known to Apache, has no effect here: the broker registers with"
-    )
+    assert warnings[0].startswith("namesrvAddr: known to Apache, has no effect here: the broker registers with")
 
 
 @pytest.mark.parametrize(
