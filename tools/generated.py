@@ -9,7 +9,7 @@ from pathlib import Path
 from tools import configuration_page, readme_table
 
 PAGES = {
-    Path("README.md"): {"request codes": readme_table.table},
+    Path("README.md"): {"request codes": readme_table.table, "codes not served": readme_table.unsupported},
     Path("docs/configuration.md"): {
         "keys": configuration_page.keys,
         "keys without effect": configuration_page.without_effect,

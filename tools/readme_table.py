@@ -1,6 +1,6 @@
-"""The README's table of request codes, made from the handlers' tables."""
+"""The README's lists of request codes, made from the handlers' tables."""
 
-from rocketwire.server.registry import FAMILIES
+from rocketwire.server.registry import FAMILIES, UNSUPPORTED
 from tools.markdown import table as markdown_table
 
 
@@ -12,3 +12,8 @@ def table() -> str:
         for route in sorted(routes, key=lambda route: route.code)
     ]
     return markdown_table(("family", "code", "name", "what it does"), rows)
+
+
+def unsupported() -> str:
+    """The codes that have a name and no handler, as one paragraph."""
+    return ", ".join(f"{int(code)} `{code.name}`" for code in sorted(UNSUPPORTED)) + "\n"
