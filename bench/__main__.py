@@ -36,16 +36,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="short runs, for a first look")
     parser.add_argument("--only", metavar="NAME,...", help="only the workloads whose names begin so")
     parser.add_argument("--rounds", type=int, metavar="N", help="turns of each side (default 3)")
-    parser.add_argument(
-        "--seconds", type=float, metavar="S", help="measured seconds a turn (default 4, quick 1.5)"
-    )
-    parser.add_argument(
-        "--flush", choices=("async", "sync"), default="async", help="flush mode of both sides"
-    )
+    parser.add_argument("--seconds", type=float, metavar="S", help="measured seconds a turn (default 4, quick 1.5)")
+    parser.add_argument("--flush", choices=("async", "sync"), default="async", help="flush mode of both sides")
     parser.add_argument("--side", choices=(*SIDES, "both"), default="both", help="one side alone")
-    parser.add_argument(
-        "--markdown", type=Path, metavar="FILE", help="write the results between FILE's markers"
-    )
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the results between FILE's markers")
     parser.add_argument(
         "--long", action="store_true", help=f"then send {LONG_MESSAGES:,} messages and look at the memory"
     )
@@ -114,9 +108,7 @@ def _run(options: argparse.Namespace) -> int:
     root = Path(tempfile.mkdtemp(prefix="bench-run-", dir=parent))
     try:
         setup = Setup(flush=options.flush, load=built.load, ports=Ports())
-        runner = Runner(
-            plan=plan, tools=built, setup=setup, root=root, say=lambda line: print(line, flush=True)
-        )
+        runner = Runner(plan=plan, tools=built, setup=setup, root=root, say=lambda line: print(line, flush=True))
         text = section(runner.run(), flush=options.flush, root=root)
     finally:
         if options.keep:

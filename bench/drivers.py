@@ -54,9 +54,7 @@ class RawLoad:
             "--broker-name", BROKER_NAME, *options,
         ]  # fmt: skip
         try:
-            done = subprocess.run(
-                [str(word) for word in command], capture_output=True, check=False, timeout=timeout
-            )
+            done = subprocess.run([str(word) for word in command], capture_output=True, check=False, timeout=timeout)
         except subprocess.TimeoutExpired:
             return Failure(reason=f"load {mode}: not done after {timeout:.0f} s")
         return _parse(done.stdout)
@@ -67,9 +65,7 @@ class RawLoad:
 
     def fill(self, side: Side, topic: str, messages: int) -> None:
         """Send `messages` of 100 B, spread over all queues. Raises LoadFailedError."""
-        outcome = self._run(
-            side, "send", topic, "--count", messages, "--connections", 8, "--window", 32, timeout=3600
-        )
+        outcome = self._run(side, "send", topic, "--count", messages, "--connections", 8, "--window", 32, timeout=3600)
         self._must(outcome, f"{side.name}: filling {topic}")
 
     @staticmethod

@@ -25,9 +25,7 @@ class MarkersMissingError(Exception):
 
 
 def _first(text: str, start: str) -> str:
-    return next(
-        (line.split(":", 1)[1].strip() for line in text.splitlines() if line.startswith(start)), "unknown"
-    )
+    return next((line.split(":", 1)[1].strip() for line in text.splitlines() if line.startswith(start)), "unknown")
 
 
 def _output(command: list[str]) -> str:

@@ -2,7 +2,8 @@
 
 Theory: the sides take turns within each workload (A B, A B, ...), so that whatever else the machine does
 falls on both. Each workload's first turn is thrown away: it warms the JIT compilers of Apache's broker and of
-the Java client. Before each turn the disk is told to write what is dirty, so that no side pays for the other's pages.
+the Java client. Before each turn the disk is told to write what is dirty, so that no side pays for the
+other's pages.
 """
 
 from __future__ import annotations
@@ -64,9 +65,7 @@ class Results:
 class Runner:
     """Runs a plan in an empty directory `root`; `say` gets a line of progress now and then."""
 
-    def __init__(
-        self, *, plan: Plan, tools: Tools, setup: Setup, root: Path, say: Callable[[str], None]
-    ) -> None:
+    def __init__(self, *, plan: Plan, tools: Tools, setup: Setup, root: Path, say: Callable[[str], None]) -> None:
         self._plan, self._setup, self._root, self._say = plan, setup, root, say
         self._raw = RawLoad(tools)
         self._java = JavaClient(tools, root / "client")
@@ -105,9 +104,7 @@ class Runner:
     def _start(self) -> None:
         for name in self._plan.sides:
             side = self._running[name] = SIDES[name](self._setup, self._root / name)
-            for topic in sorted(
-                {workload.topic for workload in self._plan.workloads} | {FILLED_TOPIC, "BenchWarm"}
-            ):
+            for topic in sorted({workload.topic for workload in self._plan.workloads} | {FILLED_TOPIC, "BenchWarm"}):
                 self._raw.create_topic(side, topic)
             time.sleep(_SETTLE_SECONDS)
             self.results.facts[name].idle = side.memory()

@@ -93,9 +93,7 @@ def side_table(results: Results) -> str:
         ("of the name server's process", [fact.name_server for fact in facts]),
     ]
     if results.plan.long_messages:
-        states.append(
-            (f"after {results.plan.long_messages:,} messages more", [fact.after_long for fact in facts])
-        )
+        states.append((f"after {results.plan.long_messages:,} messages more", [fact.after_long for fact in facts]))
     for text, memories in states:
         rows.append([f"RSS {text}", *(_mebibytes(memory, "rss") for memory in memories)])
         rows.append([f"private memory {text}", *(_mebibytes(memory, "private") for memory in memories)])

@@ -32,17 +32,13 @@ class Workload:
     drain: bool = False
 
 
-def _raw(
-    name: str, text: str, mode: str, *, topic: str = "BenchRaw", paced: bool = False, **options: int
-) -> Workload:
+def _raw(name: str, text: str, mode: str, *, topic: str = "BenchRaw", paced: bool = False, **options: int) -> Workload:
     return Workload(name=name, text=text, program="raw", mode=mode, options=options, topic=topic, paced=paced)
 
 
 def _java(name: str, text: str, mode: str, *, drain: bool = False, **options: int) -> Workload:
     topic = FILLED_TOPIC if drain else "BenchJava"
-    return Workload(
-        name=name, text=text, program="java", mode=mode, options=options, topic=topic, drain=drain
-    )
+    return Workload(name=name, text=text, program="java", mode=mode, options=options, topic=topic, drain=drain)
 
 
 WORKLOADS: Final[Sequence[Workload]] = (
@@ -79,9 +75,7 @@ def chosen(only: str | None) -> tuple[list[Workload], bool]:
     names = [START, *(workload.name for workload in WORKLOADS)]
     wanted: set[str] = set()
     for word in filter(None, only.split(",")):
-        fitting = [name for name in names if name == word] or [
-            name for name in names if name.startswith(word)
-        ]
+        fitting = [name for name in names if name == word] or [name for name in names if name.startswith(word)]
         if not fitting:
             raise ValueError(f"no workload begins with {word!r}; there are {', '.join(names)}")
         wanted.update(fitting)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Pull sysFlag of a push consumer: commit offset is valid, may be suspended. */
 enum { PULL_COMMIT_OFFSET = 1, PULL_SUSPEND = 2 };
@@ -49,9 +50,17 @@ void make_unique_prefix(char prefix[21], int process_id, uint64_t start)
     snprintf(prefix, 21, "7F000001%04X%08X", (unsigned)process_id & 0xFFFF, (unsigned)start);
 }
 
+void write_born(char born[BORN_DIGITS + 1])
+{
+    struct timespec wall;
+    clock_gettime(CLOCK_REALTIME, &wall);
+    snprintf(born, BORN_DIGITS + 1, "%013lld", (long long)wall.tv_sec * 1000 + wall.tv_nsec / 1000000);
+}
+
 /* Message properties in the order of the client's map; `sep` is the pair of separators as text of the place
  * (escaped in a JSON header, raw in a batch's body). Returns the length. */
-static int properties(char *out, size_t room, const struct message_shape *shape, const char *name_sep, const char *item_sep)
+static int properties(char *out, size_t room, const struct message_shape *shape, const char *name_sep,
+                      const char *item_sep)
 {
     char keys[64] = "", tags[160] = "";
     if (shape->with_keys)

@@ -39,6 +39,9 @@ struct request_template {
 /* Unique keys of this process: 7F000001, process id, start time; 20 digits before the counter. */
 void make_unique_prefix(char prefix[21], int process_id, uint64_t start);
 
+/* Now, in milliseconds since 1970. */
+void write_born(char born[BORN_DIGITS + 1]);
+
 void make_send_template(struct request_template *out, const struct message_shape *shape, int queue);
 void free_template(struct request_template *request);
 

@@ -39,14 +39,10 @@ static void pause_ms(int milliseconds)
 
 static size_t one_send(unsigned char *out, const struct options *o, uint32_t opaque, int queue, uint64_t counter)
 {
-    struct message_shape shape = {.topic = o->topic, .broker_name = o->broker_name, .group = o->group, .tags = o->tags,
-                                  .with_keys = o->with_keys, .queues = o->queues, .body_size = (size_t)o->size};
+    struct message_shape shape = shape_of(o);
     struct request_template request;
-    struct timespec wall;
     char born[BORN_DIGITS + 1];
-    clock_gettime(CLOCK_REALTIME, &wall);
-    snprintf(born, sizeof born, "%013lld", (long long)wall.tv_sec * 1000 + wall.tv_nsec / 1000000);
-    make_unique_prefix(shape.unique_prefix, getpid(), (uint64_t)now_ns() >> 10);
+    write_born(born);
     make_send_template(&request, &shape, queue);
     size_t size = write_send(out, &request, opaque, born, counter);
     free_template(&request);
@@ -175,10 +171,39 @@ static void run_wake(const struct options *o, struct result *result)
     free(frame);
 }
 
+/* Writes request frames to standard output, for the tests of this program. */
+static void dump(const struct options *o)
+{
+    size_t room = FRAME_ROOM + (size_t)o->batch * ((size_t)o->size + FRAME_ROOM);
+    unsigned char *frame = malloc(room);
+    if (frame == NULL)
+        abort();
+    for (int i = 0; i < o->dump; i++) {
+        uint32_t opaque = FIRST_OPAQUE + (uint32_t)i;
+        size_t size;
+        if (o->mode == MODE_PULL)
+            size = write_pull(frame, opaque, o->topic, o->group, o->broker_name, i % o->queues, i, o->batch);
+        else if (o->mode != MODE_WAKE)
+            size = one_send(frame, o, opaque, i % o->queues, (uint64_t)(i * (o->mode == MODE_BATCH ? o->batch : 1)));
+        else if (i % 3 == 0)
+            size = write_heartbeat(frame, opaque, o->topic, o->group, "127.0.0.1@dump");
+        else if (i % 3 == 1)
+            size = write_max_offset(frame, opaque, o->topic, o->broker_name, i % o->queues);
+        else
+            size = write_create_topic(frame, opaque, o->topic, o->queues);
+        fwrite(frame, 1, size, stdout);
+    }
+    free(frame);
+}
+
 int main(int argc, char **argv)
 {
     struct options options = read_options(argc, argv);
     static struct result result;
+    if (options.dump > 0) {
+        dump(&options);
+        return 0;
+    }
     switch (options.mode) {
     case MODE_TOPIC:
         create_topic(&options);
@@ -191,8 +216,6 @@ int main(int argc, char **argv)
         break;
     default:
         run_pipeline(&options, &result);
-        if (options.dump > 0)
-            return 0;
     }
     print_result(&options, &result);
     return 0;

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "connection.h"
 
 static const char USAGE[] =
     "usage: load MODE [options]\n"
@@ -17,7 +20,8 @@ static const char USAGE[] =
     "  --tags TAG --keys                  properties TAGS and KEYS (default: none)\n"
     "  --warmup S --seconds S             not counted, counted (0.5, 3)\n"
     "  --count N         stop after N messages, no warm-up      --server-pid PID  CPU time of that process\n"
-    "  --dump N          write N request frames to stdout and stop; no connection\n";
+    "  --dump N          write N of the request frames to stdout and stop; no connection (wake: what is sent besides\n"
+    "                    sends and pulls: heartbeat, max offset, create topic)\n";
 
 static void usage(const char *problem)
 {
@@ -89,4 +93,14 @@ struct options read_options(int argc, char **argv)
     if (o.mode == MODE_SYNC)
         o.connections = o.window = 1;
     return o;
+}
+
+struct message_shape shape_of(const struct options *options)
+{
+    struct message_shape shape = {.topic = options->topic, .broker_name = options->broker_name, .group = options->group,
+                                  .tags = options->tags, .with_keys = options->with_keys, .queues = options->queues,
+                                  .body_size = (size_t)options->size,
+                                  .batch = options->mode == MODE_BATCH ? options->batch : 0};
+    make_unique_prefix(shape.unique_prefix, getpid(), (uint64_t)now_ns() >> 10);
+    return shape;
 }

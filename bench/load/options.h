@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "frames.h"
+
 enum mode { MODE_SEND, MODE_BATCH, MODE_PULL, MODE_SYNC, MODE_WAKE, MODE_FIRST, MODE_TOPIC };
 
 struct options {
@@ -17,5 +19,8 @@ struct options {
 
 /* Ends the program with a usage line on wrong input. */
 struct options read_options(int argc, char **argv);
+
+/* What the messages of such a run have in common. */
+struct message_shape shape_of(const struct options *options);
 
 #endif

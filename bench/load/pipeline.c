@@ -70,11 +70,9 @@ static double own_cpu_seconds(void)
 
 static void refresh_born(struct run *run, int64_t now)
 {
-    struct timespec wall;
     if (now < run->born_until)
         return;
-    clock_gettime(CLOCK_REALTIME, &wall);
-    snprintf(run->born, sizeof run->born, "%013lld", (long long)wall.tv_sec * 1000 + wall.tv_nsec / 1000000);
+    write_born(run->born);
     run->born_until = now + 1000000;
 }
 
@@ -94,7 +92,8 @@ static void issue(struct run *run, struct lane *lane, int number, int64_t now)
         return;
     }
     refresh_born(run, now);
-    const struct request_template *request = &run->templates[run->counter / (uint64_t)run->templates->items % (uint64_t)o->queues];
+    uint64_t requests = run->counter / (uint64_t)run->templates->items;
+    const struct request_template *request = &run->templates[requests % (uint64_t)o->queues];
     unsigned char *room = connection_room(&lane->connection, request->length);
     lane->connection.out_end += write_send(room, request, slot->opaque, run->born, run->counter);
     run->counter += (uint64_t)request->items;
@@ -178,31 +177,10 @@ static void prepare_pull(struct run *run)
 static void prepare_send(struct run *run)
 {
     const struct options *o = run->options;
-    struct message_shape shape = {.topic = o->topic, .broker_name = o->broker_name, .group = o->group, .tags = o->tags,
-                                  .with_keys = o->with_keys, .queues = o->queues, .body_size = (size_t)o->size,
-                                  .batch = o->mode == MODE_BATCH ? o->batch : 0};
-    make_unique_prefix(shape.unique_prefix, getpid(), (uint64_t)now_ns() >> 10);
+    struct message_shape shape = shape_of(o);
     run->templates = calloc((size_t)o->queues, sizeof *run->templates);
     for (int queue = 0; queue < o->queues; queue++)
         make_send_template(&run->templates[queue], &shape, queue);
-}
-
-static void dump(struct run *run)
-{
-    const struct options *o = run->options;
-    unsigned char frame[FRAME_ROOM];
-    refresh_born(run, 0);
-    for (int i = 0; i < o->dump; i++) {
-        uint32_t opaque = FIRST_OPAQUE + (uint32_t)i;
-        if (o->mode == MODE_PULL) {
-            fwrite(frame, 1, write_pull(frame, opaque, o->topic, o->group, o->broker_name, i % o->queues, 0, o->batch), stdout);
-            continue;
-        }
-        const struct request_template *request = &run->templates[i % o->queues];
-        unsigned char *bytes = malloc(request->length);
-        fwrite(bytes, 1, write_send(bytes, request, opaque, run->born, (uint64_t)(i * request->items)), stdout);
-        free(bytes);
-    }
 }
 
 static void drive(struct run *run)
@@ -211,7 +189,7 @@ static void drive(struct run *run)
     struct epoll_event events[MAX_EVENTS];
     double server_cpu = 0, own_cpu = 0;
     int64_t started = now_ns(), measure_from = started + (int64_t)((o->count > 0 ? 0 : o->warmup) * 1e9);
-    int64_t measure_to = measure_from + (int64_t)(o->seconds * 1e9), now = started, last_answer = started, measured_at = 0;
+    int64_t now = started, last_answer = started, measured_at = 0;
     for (int i = 0; i < o->connections; i++) {
         for (int number = 0; number < o->window; number++)
             issue(run, &run->lanes[i], number, now);
@@ -240,7 +218,8 @@ static void drive(struct run *run)
         now = now_ns();
         if (now - last_answer > (int64_t)STALL_SECONDS * 1000000000)
             fail("no answer for %d s", STALL_SECONDS);
-        bool over = o->count > 0 ? run->stopping && run->in_flight == 0 : now >= measure_to;
+        bool over = o->count > 0 ? run->stopping && run->in_flight == 0
+                                 : now - measured_at >= (int64_t)(o->seconds * 1e9);
         if (run->measuring && over) {
             /* What is still in flight is waited for and checked, but not counted. */
             run->result->seconds = (double)(now - measured_at) / 1e9;
@@ -257,10 +236,6 @@ void run_pipeline(const struct options *options, struct result *out)
     struct run run = {.options = options, .result = out, .counter = 0};
     if (options->mode != MODE_PULL)
         prepare_send(&run);
-    if (options->dump > 0) {
-        dump(&run);
-        return;
-    }
     run.epoll = epoll_create1(0);
     run.lanes = calloc((size_t)options->connections, sizeof *run.lanes);
     for (int i = 0; i < options->connections; i++) {

@@ -1,0 +1,160 @@
+"""The raw load generator counts right answers and stops at the first wrong one."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rocketwire.wire.frame import Frame
+from rocketwire.wire.message import Message, encode_record
+from tests.bench.fake_broker import Answer, FakeBroker
+
+SENT: Answer = (0, {"msgId": "7F00000100002A9F0000000000000000", "queueId": "0", "queueOffset": "41"}, b"")
+FILLED = 64
+
+
+def run(load: Path, broker: FakeBroker, mode: str, *options: str) -> tuple[int, dict[str, Any]]:
+    command = [str(load), mode, "--port", str(broker.port), "--warmup", "0", "--seconds", "0.2", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return done.returncode, json.loads(done.stdout)
+
+
+def record(offset: int) -> bytes:
+    return encode_record(
+        Message(
+            topic="T",
+            queue_id=0,
+            flag=0,
+            queue_offset=offset,
+            physical_offset=0,
+            sys_flag=0,
+            born_timestamp=1,
+            born_host=("127.0.0.1", 1),
+            store_timestamp=1,
+            store_host=("127.0.0.1", 2),
+            reconsume_times=0,
+            prepared_transaction_offset=0,
+            body=b"x" * 100,
+            properties=b"",
+        )
+    )
+
+
+def filled(frame: Frame, *, skip: int = 0, short: int = 0) -> Answer:
+    """Answers of a broker whose queues hold FILLED messages each."""
+    if frame.header.code == 34:
+        return 0, {}, b""
+    if frame.header.code == 30:
+        return 0, {"offset": str(FILLED)}, b""
+    ext = frame.header.ext or {}
+    first = int(ext["queueOffset"])
+    until = min(first + int(ext["maxMsgNums"]), FILLED)
+    body = b"".join(record(offset + skip) for offset in range(first, until))
+    return 0, {"nextBeginOffset": str(until), "minOffset": "0", "maxOffset": str(FILLED)}, body[: len(body) - short]
+
+
+def test_sends_are_counted_and_timed(load: Path) -> None:
+    with FakeBroker(lambda _frame: SENT) as broker:
+        code, result = run(
+            load, broker, "send", "--connections", "2", "--window", "4", "--server-pid", str(os.getpid())
+        )
+    assert code == 0
+    assert result["errors"] == 0
+    assert 0 < result["messages"] <= len(broker.requests)
+    assert 0.2 <= result["seconds"] < 5
+    assert 0 < result["p50_us"] <= result["p99_us"]
+    assert result["server_cpu_seconds"] >= 0
+    opaques = [frame.header.opaque for frame in broker.requests]
+    assert len(opaques) - len(set(opaques)) <= len(opaques) // 2  # two connections, each with its own
+
+
+def test_a_count_is_sent_exactly_and_evenly(load: Path) -> None:
+    with FakeBroker(lambda _frame: SENT) as broker:
+        code, result = run(load, broker, "send", "--count", "200", "--window", "8", "--queues", "4")
+    assert (code, result["errors"]) == (0, 0)
+    queues = [(frame.header.ext or {})["e"] for frame in broker.requests]
+    assert result["messages"] == len(queues)
+    assert 200 <= len(queues) < 208
+    assert max(map(queues.count, "0123")) - min(map(queues.count, "0123")) <= 1
+
+
+def test_a_batch_counts_its_messages(load: Path) -> None:
+    with FakeBroker(lambda _frame: SENT) as broker:
+        code, result = run(load, broker, "batch", "--batch", "8", "--window", "1")
+    assert code == 0
+    assert result["messages"] == result["requests"] * 8
+
+
+def test_sync_has_one_request_in_flight(load: Path) -> None:
+    with FakeBroker(lambda _frame: SENT) as broker:
+        code, result = run(load, broker, "sync")
+    assert code == 0
+    assert result["messages"] == result["requests"]
+    assert len(broker.requests) - result["requests"] <= 1
+
+
+def test_a_refused_send_is_fatal_and_says_why(load: Path) -> None:
+    with FakeBroker(lambda _frame: (14, {}, b"")) as broker:
+        code, result = run(load, broker, "send")
+    assert code == 1
+    assert result == {"errors": 1, "error": "send: code 14, remark none"}
+
+
+def test_a_closed_connection_is_fatal(load: Path) -> None:
+    with FakeBroker(lambda _frame: None) as broker:
+        code, result = run(load, broker, "send")
+    assert code == 1
+    assert result["error"].startswith("the server closed a connection")
+
+
+def test_pulls_walk_their_queues_round_and_round(load: Path) -> None:
+    with FakeBroker(filled) as broker:
+        code, result = run(load, broker, "pull", "--window", "2", "--queues", "2", "--batch", "10")
+    assert (code, result["errors"]) == (0, 0)
+    pulls = [frame.header.ext or {} for frame in broker.requests if frame.header.code == 11]
+    assert {(int(ext["queueId"]), int(ext["queueOffset"])) for ext in pulls} == {
+        (queue, offset) for queue in (0, 1) for offset in range(0, FILLED, 10)
+    }
+    assert result["messages"] > result["requests"] * 4
+
+
+@pytest.mark.parametrize(("skip", "short"), [(1, 0), (0, 1), (0, 100_000)])
+def test_a_pull_with_wrong_records_is_fatal(load: Path, skip: int, short: int) -> None:
+    with FakeBroker(lambda frame: filled(frame, skip=skip, short=short)) as broker:
+        code, result = run(load, broker, "pull", "--queues", "1")
+    assert code == 1
+    assert "no whole records" in result["error"]
+
+
+def test_an_empty_topic_cannot_be_pulled(load: Path) -> None:
+    with FakeBroker(lambda frame: (0, {"offset": "0"}, b"")) as broker:
+        code, result = run(load, broker, "pull")
+    assert (code, result["error"]) == (1, "queue 0 of BenchRaw holds 0 messages: fill it first")
+
+
+def test_a_woken_pull_is_timed(load: Path) -> None:
+    # The answer to the pull comes at once: that it is held is the real broker's business.
+    def answer(frame: Frame) -> Answer:
+        if frame.header.code == 11:
+            offset = int((frame.header.ext or {})["queueOffset"])
+            return 0, {"nextBeginOffset": str(offset + 1)}, record(offset)
+        return SENT
+
+    with FakeBroker(answer) as broker:
+        code, result = run(load, broker, "wake")
+    assert (code, result["errors"]) == (0, 0)
+    assert result["messages"] > 0
+    first = next(frame for frame in broker.requests if frame.header.code == 11)
+    assert (first.header.ext or {})["queueOffset"] == "42"
+
+
+def test_the_first_accepted_send_is_waited_for(load: Path) -> None:
+    answers: list[Answer | None] = [None, (1, {}, b""), SENT]
+    with FakeBroker(lambda _frame: answers.pop(0)) as broker:
+        code, result = run(load, broker, "first")
+    assert (code, result["errors"]) == (0, 0)
+    assert result["accepted_at"] > 0
+    assert len(broker.requests) == 3

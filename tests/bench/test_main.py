@@ -1,0 +1,35 @@
+from pathlib import Path
+
+import pytest
+
+from bench.__main__ import _parser, _plan, main
+
+
+def test_a_wrong_workload_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--only", "nothing"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_page_without_markers_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("hand-written", "utf-8")
+    assert main(["--markdown", str(page)]) == 2
+    assert capsys.readouterr().err.startswith("bench: page.md lacks")
+    assert page.read_text("utf-8") == "hand-written"
+
+
+@pytest.mark.parametrize("wrong", [["--rounds", "0"], ["--seconds", "0"], ["--long", "--long-messages", "0"]])
+def test_runs_of_nothing_are_refused(wrong: list[str]) -> None:
+    assert main(wrong) == 2
+
+
+def test_the_plan_of_the_options() -> None:
+    plan = _plan(_parser().parse_args(["--quick", "--rounds", "5", "--side", "apache", "--only", "sync,start"]))
+    assert (plan.rounds, plan.timing.seconds, list(plan.sides), plan.start_up) == (5, 1.5, ["apache"], True)
+    assert [workload.name for workload in plan.workloads] == ["sync"]
+    assert plan.long_messages == 0
+
+
+def test_both_sides_and_the_long_run() -> None:
+    plan = _plan(_parser().parse_args(["--long"]))
+    assert (list(plan.sides), plan.rounds, plan.long_messages) == (["apache", "rocketwire"], 3, 10_000_000)

@@ -1,0 +1,46 @@
+from pathlib import Path
+
+import pytest
+
+from bench.drivers import Timing
+from bench.report import BEGIN, END, MarkersMissingError, check_page, machine_facts, section, write_page
+from bench.runner import Plan, Results
+
+
+def test_the_text_between_the_markers_is_replaced(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"# Title\n\n{BEGIN}\nold\n{END}\n\nmore\n", "utf-8")
+    write_page(page, "first")
+    write_page(page, "second")
+    assert page.read_text("utf-8") == f"# Title\n\n{BEGIN}\n\nsecond\n\n{END}\n\nmore\n"
+
+
+def test_a_new_page_has_nothing_else(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    check_page(page)
+    write_page(page, "text")
+    assert page.read_text("utf-8") == f"{BEGIN}\n\ntext\n\n{END}\n"
+
+
+def test_a_page_without_markers_is_refused_before_the_run(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# Title\n", "utf-8")
+    with pytest.raises(MarkersMissingError, match=r"page\.md lacks"):
+        check_page(page)
+
+
+def test_the_projects_page_has_its_markers() -> None:
+    check_page(Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md")
+
+
+def test_machine_facts_are_known(tmp_path: Path) -> None:
+    facts = dict(machine_facts(tmp_path))
+    assert "unknown" not in (facts["memory"], facts["Python"], facts["file system of the stores"])
+    assert facts["system"].startswith("Linux ")
+
+
+def test_the_section_names_flush_mode_and_turns(tmp_path: Path) -> None:
+    plan = Plan(sides=[], workloads=[], start_up=False, rounds=5, warm_seconds=1,
+                timing=Timing(warmup=0, seconds=2.5, filled=1000))  # fmt: skip
+    text = section(Results(plan=plan), flush="sync", root=tmp_path)
+    assert "SYNC_FLUSH on both sides, 5 turns of 2.5 s each, interleaved; drains of 1,000 messages." in text

@@ -1,0 +1,91 @@
+from bench.drivers import Timing
+from bench.processes import Memory
+from bench.runner import Plan, Results, SideFacts
+from bench.statistics import Failure, Sample
+from bench.table import render, side_table, workload_table
+from bench.workloads import Workload
+
+SEND = Workload(name="send", text="send", program="raw", mode="send")
+WAKE = Workload(name="wake", text="wake", program="raw", mode="wake", paced=True)
+
+
+def results(*workloads: Workload, sides: tuple[str, ...] = ("apache", "rocketwire"), long_messages: int = 0) -> Results:
+    timing = Timing(warmup=0, seconds=1, filled=1)
+    plan = Plan(sides=sides, workloads=workloads, start_up=True, rounds=3, warm_seconds=1, timing=timing,
+                long_messages=long_messages)  # fmt: skip
+    return Results(plan=plan, facts={side: SideFacts() for side in sides})
+
+
+def sample(rate: int, *, p50: float = 0) -> Sample:
+    return Sample(messages=rate, seconds=1, server_cpu_seconds=0.5, p50_us=p50, p99_us=p50 * 10)
+
+
+def cells(table: str) -> list[list[str]]:
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if line.startswith("|")
+    ]
+
+
+def test_cells_are_padded_and_numbers_stand_to_the_right() -> None:
+    assert render(["name", "n"], [["a", "1,000"], ["bc", "-"]]).splitlines() == [
+        "| name |     n |",
+        "| ---- | ----: |",
+        "| a    | 1,000 |",
+        "| bc   |     - |",
+    ]
+
+
+def test_a_workload_is_one_row_with_the_ratio_of_the_medians() -> None:
+    found = results(SEND)
+    found.outcomes["send"] = {
+        "apache": [sample(1000, p50=100), sample(3000, p50=300), sample(2000, p50=200)],
+        "rocketwire": [sample(5000, p50=50)] * 3,
+    }
+    header, _, row = cells(workload_table(found))
+    assert header == [
+        "workload", "Apache msgs/s min / median / max", "rocketwire msgs/s min / median / max", "ratio",
+        "Apache CPU µs/msg", "rocketwire CPU µs/msg", "Apache p50 / p99 µs", "rocketwire p50 / p99 µs",
+    ]  # fmt: skip
+    assert row == [
+        "send", "1,000 / 2,000 / 3,000", "5,000 / 5,000 / 5,000", "2.50", "250.0", "100.0", "200 / 2,000", "50 / 500",
+    ]  # fmt: skip
+
+
+def test_one_side_alone_has_no_ratio() -> None:
+    found = results(SEND, sides=("apache",))
+    found.outcomes["send"] = {"apache": [sample(1000)]}
+    assert cells(workload_table(found))[2] == ["send", "1,000 / 1,000 / 1,000", "-", "500.0", "-"]
+
+
+def test_a_paced_workload_shows_latency_only() -> None:
+    found = results(WAKE)
+    found.outcomes["wake"] = {"apache": [sample(200, p50=900)], "rocketwire": [sample(200, p50=90)]}
+    assert cells(workload_table(found))[2] == ["wake", "-", "-", "-", "-", "-", "900 / 9,000", "90 / 900"]
+
+
+def test_failures_stand_below_the_table() -> None:
+    found = results(SEND)
+    found.outcomes["send"] = {"apache": [Failure(reason="code 2")], "rocketwire": [sample(10)]}
+    table = workload_table(found)
+    assert cells(table)[2][:4] == ["send", "-", "10 / 10 / 10", "-"]
+    assert table.splitlines()[-1] == "* send, Apache, a run failed: code 2"
+
+
+def test_a_workload_that_never_ran_is_an_empty_row() -> None:
+    assert cells(workload_table(results(SEND)))[2] == ["send", *["-"] * 7]
+
+
+def test_start_up_and_memory() -> None:
+    found = results(SEND, long_messages=10_000_000)
+    found.facts["apache"] = SideFacts(
+        start_seconds=[3.0, 2.0, 4.0],
+        idle=Memory(rss=300 << 20, private=200 << 20),
+        name_server=Memory(rss=1 << 20, private=0),
+    )
+    found.facts["rocketwire"].after_long = Memory(rss=2 << 30, private=20 << 20)
+    rows = {row[0]: row[1:] for row in cells(side_table(found))}
+    assert rows["broker start to first accepted send, min / median / max"] == ["2.00 / 3.00 / 4.00 s", "-"]
+    assert rows["RSS idle"] == ["300 MiB", "-"]
+    assert rows["private memory idle"] == ["200 MiB", "-"]
+    assert rows["RSS of the name server's process"] == ["1 MiB", "-"]
+    assert rows["private memory after 10,000,000 messages more"] == ["-", "20 MiB"]
