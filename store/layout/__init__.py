@@ -1,1 +1,4 @@
-"""construct declarations of every store file."""
+"""Byte layouts of the store's files, one declaration each (the record is declared in wire.message).
+
+Declarations are the authority; `fixed_struct` derives the fast codec of a run of plain fields from them.
+"""

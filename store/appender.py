@@ -1,0 +1,197 @@
+"""Appending: a group of drafts becomes records in the log, entries in consume queues, and columns for the index.
+
+The hot path of the server, so it is one loop without calls into this package: records are packed and joined, and go to the
+log in one copy; consume queue entries are packed straight into their mapping. Everything slow (room on the disk, the next
+file, a new queue) is behind a comparison that rarely holds. The layout is wire.message.RECORD's.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+from zlib import crc32
+
+import msgspec
+
+from rocketwire.store.commit_log import CommitLog
+from rocketwire.store.consume_queue import ConsumeQueue
+from rocketwire.store.errors import StoreError, StoreNotWritable
+from rocketwire.store.index import Index
+from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
+from rocketwire.store.queues import QueueTable
+from rocketwire.store.records import record_head
+from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.message import HOST_V4_SIZE, HOST_V6_SIZE, MAGIC_V1
+
+_CRC_MASK: Final = 0x7FFFFFFF
+_PROPERTIES_LENGTH: Final = struct.Struct(">h")
+
+
+class Draft(msgspec.Struct, gc=False):
+    """A message to append. `properties` are stored as they are; the store fills in offsets, times and its own host.
+
+    `tags_code` is the Java hash of the tag (ignored for the schedule topic, where the store computes the time of
+    delivery); `unique_key` and `keys` are what the index gets: the values of UNIQ_KEY and KEYS in the properties.
+    """
+
+    topic: str
+    queue_id: int
+    body: bytes | memoryview
+    properties: bytes
+    flag: int
+    sys_flag: int
+    born_timestamp: int
+    born_host: bytes
+    reconsume_times: int = 0
+    prepared_offset: int = 0
+    tags_code: int = 0
+    unique_key: str | None = None
+    keys: str | None = None
+
+
+class Appended(NamedTuple):
+    """Where a draft went: the record's place and size in the log, and its offset in its queue."""
+
+    physical_offset: int
+    size: int
+    queue_offset: int
+
+
+_new_appended = tuple.__new__
+
+
+class Appender:
+    """Appends to one store.
+
+    Attributes:
+        error: Why the last `append` did not take all of its drafts.
+        last_timestamp: Store timestamp in ms of the last group.
+    """
+
+    def __init__(
+        self,
+        log: CommitLog,
+        queues: QueueTable,
+        index: Index | None,
+        *,
+        clock: Callable[[], int],
+        store_host: bytes,
+    ) -> None:
+        self.error: StoreError | None = None
+        self.last_timestamp = 0
+        self._log = log
+        self._queues = queues
+        self._index = index
+        self._clock = clock
+        self._store_host = store_host
+        self._host_bit = SysFlag.STORE_HOST_V6 if len(store_host) == HOST_V6_SIZE else 0
+        self._head_v4 = record_head(HOST_V4_SIZE, len(store_host))
+        self._head_v6 = record_head(HOST_V6_SIZE, len(store_host))
+
+    def append(  # noqa: C901, PLR0915 - one loop, see above
+        self, drafts: Sequence[Draft], touched: set[ConsumeQueue]
+    ) -> list[Appended]:
+        """Append drafts in their order; those after the first that did not fit are not appended.
+
+        The queues that got messages are added to `touched`.
+        """
+        log = self._log
+        now = self._clock()
+        get_queue = self._queues.by_key.get
+        store_host = self._store_host
+        host_bit = self._host_bit
+        pack_v4, overhead_v4 = self._head_v4.pack, self._head_v4.size + _PROPERTIES_LENGTH.size
+        pack_entry = ENTRY_STRUCT.pack_into
+        pack_length = _PROPERTIES_LENGTH.pack
+        touch = touched.add
+        results: list[Appended] = []
+        parts: list[bytes | memoryview] = []
+        columns: list[object] = []
+        indexed = self._index is not None
+        start = at = log.position
+        limit = log.limit
+        self.error = None
+        try:
+            for draft in drafts:
+                topic = draft.topic
+                queue_id = draft.queue_id
+                queue = get_queue((topic, queue_id))
+                if queue is None:
+                    queue = self._queues.create(topic, queue_id)
+                body = draft.body
+                properties = draft.properties
+                sys_flag = draft.sys_flag | host_bit
+                born_host = draft.born_host
+                topic_field = queue.topic_field
+                if len(born_host) == 8:
+                    pack = pack_v4
+                    size = overhead_v4 + len(body) + len(topic_field) + len(properties)
+                else:
+                    pack = self._head_v6.pack
+                    size = overhead_v4 + 12 + len(body) + len(topic_field) + len(properties)
+                    sys_flag |= SysFlag.BORN_HOST_V6
+                end = at + size
+                if end > limit:
+                    if parts:
+                        log.write(b"".join(parts))
+                        parts.clear()
+                    log.make_room(size)
+                    at = log.position
+                    limit = log.limit
+                    end = at + size
+                if sys_flag & 4:  # prepared and rolled back messages are not for consumers
+                    offset = 0
+                    position = -1
+                else:
+                    offset = queue.end
+                    position = queue.position
+                    if position >= queue.limit:
+                        queue.extend()
+                        position = queue.position
+                head = pack(
+                    size,
+                    MAGIC_V1,
+                    crc32(body) & _CRC_MASK,
+                    queue_id,
+                    draft.flag,
+                    offset,
+                    at,
+                    sys_flag,
+                    draft.born_timestamp,
+                    born_host,
+                    now,
+                    store_host,
+                    draft.reconsume_times,
+                    draft.prepared_offset,
+                    len(body),
+                )
+                length = pack_length(len(properties))
+                if position >= 0:
+                    delay = queue.delay
+                    pack_entry(
+                        queue.buffer, position, at, size, draft.tags_code if delay is None else now + delay
+                    )
+                    queue.position = position + ENTRY_SIZE
+                    queue.end = offset + 1
+                    touch(queue)
+                parts += (head, body, topic_field, length, properties)
+                if indexed:
+                    if sys_flag & 12 == 12:
+                        columns += (0, None, None, at, now)
+                    else:
+                        columns += (queue.index_prefix_hash, draft.unique_key, draft.keys, at, now)
+                results.append(_new_appended(Appended, (at, size, offset)))
+                at = end
+        except StoreError as error:
+            self.error = error
+        except OSError as error:
+            self.error = StoreNotWritable(log.segments.directory, error.strerror or str(error))
+        finally:
+            if parts:
+                log.write(b"".join(parts))
+            if results:
+                self.last_timestamp = now
+                if self._index is not None:
+                    self._index.add(start, log.position, columns)
+        return results

@@ -1,0 +1,43 @@
+"""The checkpoint file: how far log, consume queues and index are known to be on the disk (layout.checkpoint)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketwire.store.files import FileSystem
+from rocketwire.store.layout.checkpoint import CHECKPOINT_STRUCT, FILE_SIZE
+
+#: Recovery starts this much before the checkpoint, as Apache does.
+_MARGIN: Final = 3000
+
+
+class Checkpoint:
+    """The three times in ms; 0 when nothing is known. `save` writes them."""
+
+    def __init__(self, path: str, files: FileSystem) -> None:
+        self._path = path
+        self._files = files
+        data = files.read(path) or b""
+        times = CHECKPOINT_STRUCT.unpack_from(data) if len(data) >= CHECKPOINT_STRUCT.size else (0, 0, 0)
+        self.commit_log: int
+        self.consume_queue: int
+        self.index: int
+        self.commit_log, self.consume_queue, self.index = times
+
+    @property
+    def recover_from(self) -> int:
+        """Messages stored before this are on the disk, and so are their consume queue entries."""
+        return max(0, min(self.commit_log, self.consume_queue) - _MARGIN)
+
+    def save(self) -> None:
+        """Put the times on the disk."""
+        if self._files.size(self._path) != FILE_SIZE:
+            self._files.write(self._path, bytes(FILE_SIZE))
+        fd = self._files.open(self._path)
+        try:
+            self._files.write_at(
+                fd, CHECKPOINT_STRUCT.pack(self.commit_log, self.consume_queue, self.index), 0
+            )
+            self._files.sync(fd)
+        finally:
+            self._files.close(fd)

@@ -1,0 +1,203 @@
+"""The commit log: all messages of all topics, one after the other, in a row of mapped files.
+
+A record never stands across two files and leaves 8 bytes behind it: the end-of-file blank, which says how much of the file
+is unused, goes where the next record does not fit. The file after the current one is created ahead, as Apache does, and
+removed again by a clean stop.
+
+A group of records becomes visible at once: everything but the first record's size word is written first, so that a process
+killed in the middle leaves a size of zero there, which reads as "never written".
+
+The appender writes through `write`; `position` is where the next record goes and `limit` where it must end at the latest
+without asking `make_room`. Everything before `flushed` is on the disk.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+from rocketwire.store.errors import DiskFull, RecordTooLarge, StoreForeign
+from rocketwire.store.files import FileSystem
+from rocketwire.store.segment import Segment
+from rocketwire.store.segments import Segments
+from rocketwire.wire.message import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_AT, MAGIC_V1, MAGIC_V2
+
+SIZE_SETTING: Final = "mappedFileSizeCommitLog"
+BLANK_SIZE: Final[int] = END_OF_FILE_BLANK.sizeof()
+#: Room on the disk is reserved by this many bytes ahead of the writer ...
+_WINDOW: Final = 4 << 20
+#: ... and its pages are faulted in by this many: less under SYNC_FLUSH, where each flush writes the faulted pages.
+_PREFAULT: Final = 1 << 20
+_PREFAULT_SYNC: Final = 128 << 10
+#: Old files that stay mapped for readers.
+_MOST_MAPPED: Final = 8
+_KNOWN_MAGIC: Final = frozenset({MAGIC_V1, MAGIC_V2, BLANK_MAGIC})
+
+
+class CommitLog:
+    """The log in one directory.
+
+    Attributes:
+        position: Physical offset of the next record.
+        limit: A record that ends after this needs `make_room` first.
+        flushed: Everything before this offset is on the disk.
+    """
+
+    def __init__(self, directory: str, file_size: int, files: FileSystem, *, sync_flush: bool) -> None:
+        self.segments = Segments(directory, file_size, files, most_mapped=_MOST_MAPPED)
+        self.position = 0
+        self.limit = 0
+        self.flushed = 0
+        self._prefault = _PREFAULT_SYNC if sync_flush else _PREFAULT
+        self._current: Segment | None = None
+        self._ahead: Segment | None = None
+        self._flushing = threading.Lock()
+
+    def load(self) -> None:
+        """Find the files. Where the log ends is for recovery to find out (`resume`).
+
+        Raises:
+            StoreForeign: a file has another size, a wrong name, or does not begin as a commit log does.
+        """
+        segments = self.segments
+        segments.load(SIZE_SETTING)
+        first = segments.first
+        if first is not None:
+            found = segments.find(first.start)
+            assert found is not None  # noqa: S101 - it is the first file
+            head = bytes(found.view[: MAGIC_AT + 4])
+            magic = int.from_bytes(head[MAGIC_AT:], signed=True)
+            if any(head) and magic not in _KNOWN_MAGIC:
+                raise StoreForeign(
+                    segments.directory, f"file {first.path} begins with the unknown magic {magic & 0xFFFFFFFF:08X}"
+                )
+
+    @property
+    def start(self) -> int:
+        """Physical offset of the oldest file; 0 for an empty log."""
+        first = self.segments.first
+        return first.start if first is not None else 0
+
+    def resume(self, end: int, *, flushed: int, clear: bool) -> None:
+        """Continue at `end`: files after it are removed, and with `clear` what follows it in its file is zeroed."""
+        self.segments.truncate(end, clear=clear)
+        self.position = self.limit = end
+        self.flushed = min(flushed, end)
+        self._current = self._ahead = None
+        last = self.segments.last
+        if last is not None and end < last.end:
+            self._enter(last)
+
+    def _enter(self, segment: Segment) -> None:
+        """Make a file the one being written; room is reserved by the next `make_room`."""
+        self.segments.pin(segment)
+        self._current = segment
+        if not segment.reserved:
+            segment.reserved = self.position - segment.start
+        self.limit = self.position
+
+    def make_room(self, size: int) -> None:
+        """Have room for a record of `size` bytes at `position`, which may move to the next file.
+
+        Raises:
+            RecordTooLarge: no file takes such a record.
+            DiskFull: there is no room. The same call may succeed later.
+        """
+        most = self.segments.file_size - BLANK_SIZE
+        if size > most:
+            raise RecordTooLarge(size, most)
+        current = self._current
+        if current is not None and self.position + size + BLANK_SIZE > current.end:
+            self._close_current(current)
+            current = None
+        if current is None:
+            current = self._next_segment()
+        at = self.position - current.start
+        current.reserve(at + size + BLANK_SIZE, _WINDOW)
+        # The limit moves with what is faulted in, so that this is called again for the next part of the window.
+        ready = min(current.reserved, max(at + size + BLANK_SIZE, at + self._prefault))
+        current.populate(at, ready - at)
+        self.limit = current.start + ready - BLANK_SIZE
+
+    def _close_current(self, current: Segment) -> None:
+        """End the file with the blank; its 8 bytes were reserved with the record before it, or are now."""
+        at = self.position - current.start
+        current.reserve(at + BLANK_SIZE, 0)
+        current.mapping[at : at + BLANK_SIZE] = END_OF_FILE_BLANK.build(
+            {"size": current.size - at, "magic": BLANK_MAGIC}
+        )
+        self.position = self.limit = current.end
+        self._current = None
+        # Readers may still want it, but the writer does not.
+        self.segments.unpin(current)
+
+    def _next_segment(self) -> Segment:
+        segment = self._ahead
+        if segment is None:
+            segment = self.segments.append(self.position)
+        self._ahead = None
+        self._enter(segment)
+        self._create_ahead(segment)
+        return segment
+
+    def _create_ahead(self, segment: Segment) -> None:
+        try:
+            self._ahead = self.segments.append(segment.end)
+        except DiskFull:
+            # Tried again when it is needed.
+            self._ahead = None
+
+    def write(self, data: bytes) -> None:
+        """Put whole records at `position`; `make_room` was asked for them."""
+        current = self._current
+        assert current is not None  # noqa: S101 - make_room entered a file
+        at = self.position - current.start
+        mapping = current.mapping
+        mapping[at + 4 : at + len(data)] = memoryview(data)[4:]
+        mapping[at : at + 4] = data[:4]
+        self.position += len(data)
+
+    def read(self, offset: int, size: int) -> memoryview | None:
+        """Bytes of the log; None when they are not all there, in one file."""
+        if size <= 0 or offset < 0 or offset + size > self.position:
+            return None
+        segment = self.segments.find(offset)
+        if segment is None or offset + size > segment.end:
+            return None
+        at = offset - segment.start
+        return segment.view[at : at + size]
+
+    def next_file(self, offset: int) -> int:
+        """Start of the file after the one that holds an offset."""
+        size = self.segments.file_size
+        return offset + size - offset % size
+
+    def flush_to(self, offset: int) -> None:
+        """Return once everything before `offset` (or more) is on the disk. Safe in a thread."""
+        with self._flushing:
+            if self.flushed >= offset:
+                return
+            target = self.position
+            self.segments.sync_directory()
+            at = self.flushed
+            while at < target:
+                segment = self.segments.find_unmapped(at)
+                if segment is None:
+                    at = self.next_file(at)
+                    continue
+                segment.sync()
+                at = segment.end
+            self.flushed = target
+
+    def remove_before(self, offset: int) -> int:
+        """Remove the files that end at or before an offset, but not the newest; give how many."""
+        return self.segments.remove_before(offset)
+
+    def close(self) -> None:
+        """Remove the file created ahead and forget the mappings. Everything was flushed before."""
+        if self._ahead is not None:
+            self.segments.remove_last()
+            self._ahead = None
+        self._current = None
+        self.limit = self.position
+        self.segments.unmap_all()

@@ -1,0 +1,53 @@
+"""Files of `config/`: texts that are replaced as a whole, with the former one kept as .bak.
+
+A file that is missing, empty or unreadable is read from its .bak, as Apache does. If neither is readable but one of them
+holds something, that is an error: starting with an empty table would overwrite it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from rocketwire.store.errors import ConfigInvalid, StoreNotWritable
+from rocketwire.store.files import FileSystem
+from rocketwire.wire.errors import WireError
+
+T = TypeVar("T")
+
+
+def load(path: str, files: FileSystem, decode: Callable[[bytes], T]) -> T | None:
+    """What a config file says, None when there is none.
+
+    Raises:
+        ConfigInvalid: it and its .bak are unreadable.
+        StoreNotWritable: it may not be read at all.
+    """
+    reason = ""
+    for candidate in (path, path + ".bak"):
+        try:
+            data = files.read(candidate)
+        except OSError as error:
+            raise StoreNotWritable(candidate, error.strerror or str(error)) from error
+        if data is None or not data.strip():
+            continue
+        try:
+            return decode(data)
+        except WireError as error:
+            reason = reason or str(error)
+    if reason:
+        raise ConfigInvalid(path, reason)
+    return None
+
+
+def save(path: str, files: FileSystem, data: bytes) -> None:
+    """Replace a config file in one step.
+
+    Raises:
+        StoreNotWritable: the directory cannot be written, or the disk is full.
+    """
+    try:
+        files.make_directory(path.rpartition("/")[0])
+        files.replace(path, data)
+    except OSError as error:
+        raise StoreNotWritable(path, error.strerror or str(error)) from error

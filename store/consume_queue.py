@@ -1,0 +1,281 @@
+"""One consume queue: entry n says where message n of a topic's queue lies in the commit log (layout.consume_queue).
+
+The queue can always be made anew from the log, so nothing here waits for the disk. An entry that was never written is
+zero; the end of a queue is found by that. What a truncation cuts off is zeroed too, so that no stale entry can look like a
+new one after the next start (Apache leaves them).
+
+The appender writes entries itself, for speed: it packs at `position` of `buffer` while `position < limit`, then moves
+`position` and `end`; `extend` gives it more room.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable
+from typing import Final
+
+from rocketwire.store.files import FileSystem
+from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT, PRE_BLANK
+from rocketwire.store.segments import Segments
+from rocketwire.wire.java import string_hash
+
+SIZE_SETTING: Final = "mappedFileSizeConsumeQueue"
+SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
+#: Room is reserved by this many bytes (the last entry may stand across two pages, so a multiple of the entry).
+_WINDOW: Final = ENTRY_SIZE * 3264
+#: The file being written and the one being read.
+_MOST_MAPPED: Final = 2
+_unpack = ENTRY_STRUCT.unpack_from
+
+
+class ConsumeQueue:
+    """Queue `queue_id` of a topic. Offsets count entries.
+
+    Attributes:
+        min: Offset of the oldest entry whose message is still in the log.
+        end: Offset of the next entry.
+        delay: Delay in ms of the level this queue holds, for queues of the schedule topic, else None.
+        topic_field: The topic as records hold it: length, then UTF-8.
+        index_prefix_hash: Java hash of `topic#`, with which index keys begin.
+    """
+
+    __slots__ = (
+        "_flushed",
+        "_segments",
+        "buffer",
+        "delay",
+        "end",
+        "index_prefix_hash",
+        "key",
+        "limit",
+        "min",
+        "position",
+        "topic_field",
+    )
+
+    def __init__(
+        self,
+        key: tuple[str, int],
+        directory: str,
+        file_size: int,
+        files: FileSystem,
+        *,
+        delay: int | None,
+        on_map: Callable[[ConsumeQueue], None],
+    ) -> None:
+        topic = key[0].encode()
+        self.key = key
+        self.topic_field = bytes([len(topic)]) + topic
+        self.index_prefix_hash = string_hash(key[0] + "#")
+        self.delay = delay
+        self.min = 0
+        self.end = 0
+        self.buffer: mmap.mmap | bytearray = bytearray()
+        self.position = 0
+        self.limit = 0
+        self._flushed = 0
+        self._segments = Segments(
+            directory, file_size, files, most_mapped=_MOST_MAPPED, on_map=lambda: on_map(self)
+        )
+
+    @property
+    def directory(self) -> str:
+        """Where its files are."""
+        return self._segments.directory
+
+    @property
+    def first_offset(self) -> int:
+        """Offset of the first entry that has a place in the files."""
+        first = self._segments.first
+        return first.start // ENTRY_SIZE if first is not None else self.end
+
+    def load(self) -> None:
+        """Find the files and the end.
+
+        Raises:
+            StoreForeign: a file does not belong there.
+        """
+        self._segments.load(SIZE_SETTING)
+        self.min = self.first_offset
+        last = self._segments.last
+        if last is None:
+            return
+        low, high = self.first_offset, last.end // ENTRY_SIZE
+        while low < high:
+            middle = (low + high) // 2
+            offset, size, _ = self.entry(middle)
+            if offset >= 0 and size > 0:
+                low = middle + 1
+            else:
+                high = middle
+        self.end = self._flushed = low
+
+    def entry(self, offset: int) -> tuple[int, int, int]:
+        """Physical offset, size and tags code of an entry that has a place in the files (zeros: never written)."""
+        segment = self._segments.find(offset * ENTRY_SIZE)
+        if segment is None:
+            return 0, 0, 0
+        physical_offset, size, tags_code = _unpack(segment.view, offset * ENTRY_SIZE - segment.start)
+        return physical_offset, size, tags_code
+
+    def entries(self, offset: int, most: int) -> memoryview | None:
+        """The entries from `offset` on in its file, `most` at most; None when that file is gone."""
+        at = offset * ENTRY_SIZE
+        segment = self._segments.find(at)
+        if segment is None:
+            return None
+        start = at - segment.start
+        stop = min(start + most * ENTRY_SIZE, self.end * ENTRY_SIZE - segment.start, segment.size)
+        return segment.view[start:stop]
+
+    def file_range(self, offset: int) -> tuple[int, int]:
+        """First and last + 1 offset of the entries that stand in one file with `offset`."""
+        per_file = self._segments.file_size // ENTRY_SIZE
+        start = offset - offset % per_file
+        return start, start + per_file
+
+    def file_starts(self) -> list[int]:
+        """Offset of the first entry of every file."""
+        return [self._segments[i].start // ENTRY_SIZE for i in range(len(self._segments))]
+
+    def physical_end(self) -> int:
+        """Where the log's record of the last entry ends, -1 when there is none."""
+        if self.end <= self.first_offset:
+            return -1
+        offset, size, _ = self.entry(self.end - 1)
+        return offset + size
+
+    def last_record_before(self, physical_offset: int) -> int:
+        """Physical offset of the newest message at or before a place in the log, -1 when there is none."""
+        low, high = self.first_offset, self.end
+        while low < high:
+            middle = (low + high) // 2
+            if self.entry(middle)[0] <= physical_offset:
+                low = middle + 1
+            else:
+                high = middle
+        return self.entry(low - 1)[0] if low > self.first_offset else -1
+
+    def extend(self) -> None:
+        """Give the appender room for at least one entry: map, reserve, create the next file.
+
+        Raises:
+            DiskFull: there is no room.
+        """
+        segments = self._segments
+        at = self.end * ENTRY_SIZE
+        segment = segments.last
+        if segment is None:
+            segment = segments.append(at - at % segments.file_size)
+        elif at == segment.end:
+            segments.unmap_all()
+            segment = segments.append(at)
+        start = at - segment.start
+        if not segment.reserved:
+            segment.reserved = start
+        segment.reserve(start + ENTRY_SIZE, _WINDOW)
+        segments.pin(segment)
+        self.buffer = segment.mapping
+        self.position = start
+        self.limit = segment.reserved - segment.reserved % ENTRY_SIZE
+
+    def put(self, physical_offset: int, size: int, tags_code: int) -> None:
+        """Append an entry.
+
+        Raises:
+            DiskFull: there is no room.
+        """
+        if self.position >= self.limit:
+            self.extend()
+        ENTRY_STRUCT.pack_into(self.buffer, self.position, physical_offset, size, tags_code)
+        self.position += ENTRY_SIZE
+        self.end += 1
+
+    def put_at(self, offset: int, physical_offset: int, size: int, tags_code: int) -> None:
+        """Make an entry the newest one at `offset`, as recovery reads it from the log.
+
+        An empty queue starts there, with PRE_BLANK entries before it in the file. Entries from `offset` on are of a
+        former life of the topic and are cut off; missing ones before it are filled with PRE_BLANK: their messages are
+        not in the log.
+
+        Raises:
+            DiskFull: there is no room.
+        """
+        if offset < self.end:
+            self._cut(max(offset, self.first_offset))
+        if self._segments.first is None:
+            self.end, _ = self.file_range(offset)
+            self.min = offset
+        blank = ENTRY_STRUCT.unpack(PRE_BLANK)
+        while self.end < offset:
+            self.put(*blank)
+        self.put(physical_offset, size, tags_code)
+
+    def truncate(self, physical_offset: int) -> None:
+        """Cut off the entries of messages at or after a physical offset."""
+        low, high = self.first_offset, self.end
+        while low < high:
+            middle = (low + high) // 2
+            offset, size, _ = self.entry(middle)
+            if size > 0 and offset < physical_offset:
+                low = middle + 1
+            else:
+                high = middle
+        if low < self.end:
+            self._cut(low)
+
+    def _cut(self, end: int) -> None:
+        self.park()
+        at = end * ENTRY_SIZE
+        self._segments.truncate(at, clear=True)
+        first = self._segments.first
+        if first is not None and at <= first.start:
+            self._segments.remove_last()
+        self.end = end
+        self._flushed = min(self._flushed, end)
+        self.min = min(self.min, end)
+
+    def correct_min(self, log_start: int) -> None:
+        """Set `min` to the first entry whose message is at or after the start of the log."""
+        low, high = self.first_offset, self.end
+        while low < high:
+            middle = (low + high) // 2
+            if self.entry(middle)[0] < log_start:
+                low = middle + 1
+            else:
+                high = middle
+        self.min = low
+        # Pre-blank entries point to 0, which is a place in a log that starts there.
+        blank = ENTRY_STRUCT.unpack(PRE_BLANK)
+        while self.min < self.end and self.entry(self.min) == blank:
+            self.min += 1
+
+    @property
+    def dirty_bytes(self) -> int:
+        """Bytes written since the last flush."""
+        return (self.end - self._flushed) * ENTRY_SIZE
+
+    def flush(self) -> None:
+        """Put what was written on the disk. Safe in a thread."""
+        end = self.end
+        if end == self._flushed:
+            return
+        self._segments.sync_directory()
+        at = self._flushed * ENTRY_SIZE
+        for index in range(len(self._segments)):
+            segment = self._segments[index]
+            if segment.end > at and segment.start < end * ENTRY_SIZE:
+                segment.sync()
+        self._flushed = max(self._flushed, end)
+
+    def park(self) -> None:
+        """Forget the mappings; the next append or read takes them up again."""
+        self.buffer = bytearray()
+        self.position = self.limit = 0
+        self._segments.unmap_all()
+
+    def remove(self) -> None:
+        """Remove all its files."""
+        self.park()
+        self._segments.remove_all()
+        self.end = self.min = self._flushed = 0

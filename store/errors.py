@@ -1,0 +1,85 @@
+"""What can go wrong in the store, one class a cause.
+
+Every text is one line that a user who knows only the directory's name understands; the server maps classes to response
+codes in one table of its own.
+"""
+
+from __future__ import annotations
+
+
+class StoreError(Exception):
+    """Base of all errors of the store."""
+
+
+class StoreLocked(StoreError):
+    """Another process holds the store's `lock` file."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"store {path} is in use by another process (its lock file is held)")
+        self.path = path
+
+
+class StoreNotWritable(StoreError):
+    """The directory cannot be created or written."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"store {path} cannot be written: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class StoreForeign(StoreError):
+    """The directory is not a RocketMQ store, or one made with other settings."""
+
+    def __init__(self, path: str, what: str) -> None:
+        super().__init__(f"{path} cannot be used as a RocketMQ store: {what}")
+        self.path = path
+        self.what = what
+
+
+class StoreClosed(StoreError):
+    """The store was closed; nothing can be appended."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"store {path} is closed")
+        self.path = path
+
+
+class DiskFull(StoreError):
+    """No room for the next bytes of a file. Nothing was written; the same call works again once there is room."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"no room on the disk for {path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class RecordTooLarge(StoreError):
+    """A record does not fit into one commit log file."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(f"a record of {size} bytes does not fit into a commit log file that takes {limit}")
+        self.size = size
+        self.limit = limit
+
+
+class FlushFailed(StoreError):
+    """The disk refused a flush.
+
+    After that the kernel may have dropped the dirty pages and marked them clean, so a later flush that succeeds proves
+    nothing: the store takes no more messages until it is opened anew and recovered.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} could not be flushed to the disk: {reason}; restart to recover")
+        self.path = path
+        self.reason = reason
+
+
+class ConfigInvalid(StoreError):
+    """A file of `config/` and its .bak cannot be read as what they should be."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} is not readable: {reason}")
+        self.path = path
+        self.reason = reason

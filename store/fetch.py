@@ -1,0 +1,163 @@
+"""Reading messages of a queue: which ones, and where the reader goes on, by the rules of Apache 4.9.7's getMessage.
+
+Answers are views of the log's mapping, records that lie side by side in one view. The usual case (no filter, the wanted
+entries point to records side by side in one file) is decided from the entries alone; everything else goes entry by entry.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from rocketwire.store.commit_log import CommitLog
+from rocketwire.store.consume_queue import ConsumeQueue
+from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
+
+#: Entries that one call looks at, whatever the filter makes of them: Apache's 16,000 bytes.
+_MOST_SCANNED: Final = 16_000 // ENTRY_SIZE
+_ENTRY_FORMAT: Final = ENTRY_STRUCT.format.lstrip(">")
+
+
+class FetchStatus(enum.Enum):
+    """What became of a fetch; names are Apache's GetMessageStatus."""
+
+    FOUND = "FOUND"
+    NO_MATCHED_MESSAGE = "NO_MATCHED_MESSAGE"
+    MESSAGE_WAS_REMOVING = "MESSAGE_WAS_REMOVING"
+    OFFSET_FOUND_NULL = "OFFSET_FOUND_NULL"
+    OFFSET_OVERFLOW_BADLY = "OFFSET_OVERFLOW_BADLY"
+    OFFSET_OVERFLOW_ONE = "OFFSET_OVERFLOW_ONE"
+    OFFSET_TOO_SMALL = "OFFSET_TOO_SMALL"
+    NO_MATCHED_LOGIC_QUEUE = "NO_MATCHED_LOGIC_QUEUE"  # 4.9.7 never gives it: it makes the queue it looks for
+    NO_MESSAGE_IN_QUEUE = "NO_MESSAGE_IN_QUEUE"
+
+
+class Fetched(msgspec.Struct, gc=False):
+    """The answer: `count` records of `size` bytes in `chunks`; the reader goes on at `next_offset`.
+
+    `far_behind` says that the last entry looked at is further behind the log's end than memory is expected to hold.
+    """
+
+    status: FetchStatus
+    next_offset: int
+    min_offset: int
+    max_offset: int
+    chunks: list[memoryview] = []
+    count: int = 0
+    size: int = 0
+    far_behind: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchLimits:
+    """Bounds of one answer; `memory` is how many bytes behind the log's end still count as in memory."""
+
+    memory: int
+    count_in_memory: int
+    bytes_in_memory: int
+    count_on_disk: int
+    bytes_on_disk: int
+
+
+@lru_cache(maxsize=64)
+def _unpacker(count: int) -> Callable[[memoryview], tuple[int, ...]]:
+    return struct.Struct(">" + _ENTRY_FORMAT * count).unpack_from
+
+
+def fetch(
+    log: CommitLog,
+    queue: ConsumeQueue | None,
+    offset: int,
+    most: int,
+    limits: FetchLimits,
+    accept: Callable[[int], bool] | None,
+) -> Fetched:
+    """Messages of a queue from `offset` on, at most `most`; `accept` is asked with the tags code of each."""
+    if queue is None or not queue.end:
+        return Fetched(FetchStatus.NO_MESSAGE_IN_QUEUE, 0, 0, 0)
+    low, high = queue.min, queue.end
+    if offset < low:
+        return Fetched(FetchStatus.OFFSET_TOO_SMALL, low, low, high)
+    if offset >= high:
+        status = FetchStatus.OFFSET_OVERFLOW_ONE if offset == high else FetchStatus.OFFSET_OVERFLOW_BADLY
+        return Fetched(status, high, low, high)
+    wanted = max(1, most) if accept is None else max(_MOST_SCANNED, most)
+    entries = queue.entries(offset, min(wanted, limits.count_in_memory) if accept is None else wanted)
+    if entries is None:
+        return Fetched(FetchStatus.OFFSET_FOUND_NULL, queue.file_range(offset)[1], low, high)
+    if accept is None:
+        count = len(entries) // ENTRY_SIZE
+        flat = _unpacker(count)(entries)
+        first = flat[0]
+        size = flat[-3] + flat[-2] - first
+        if (
+            size == sum(flat[1::3])
+            and size <= limits.bytes_in_memory
+            and log.position - first <= limits.memory
+            and (chunk := log.read(first, size)) is not None
+        ):
+            return Fetched(FetchStatus.FOUND, offset + count, low, high, [chunk], count, size)
+        entries = queue.entries(offset, max(_MOST_SCANNED, most)) or entries
+    return _fetch_each(log, queue, offset, most, limits, accept, entries)
+
+
+def _fetch_each(  # noqa: PLR0917 - the arguments of fetch, and the entries
+    log: CommitLog,
+    queue: ConsumeQueue,
+    offset: int,
+    most: int,
+    limits: FetchLimits,
+    accept: Callable[[int], bool] | None,
+    entries: memoryview,
+) -> Fetched:
+    log_end = log.position
+    status = FetchStatus.NO_MATCHED_MESSAGE
+    chunks: list[memoryview] = []
+    run_start = run_size = count = size = scanned = physical_offset = 0
+    skip_until = -1
+    for physical_offset, record_size, tags_code in ENTRY_STRUCT.iter_unpack(entries):
+        if skip_until >= 0 and physical_offset < skip_until:
+            scanned += 1
+            continue
+        if count:
+            on_disk = log_end - physical_offset > limits.memory
+            most_count = limits.count_on_disk if on_disk else limits.count_in_memory
+            most_bytes = limits.bytes_on_disk if on_disk else limits.bytes_in_memory
+            if count >= most or count >= most_count or size + record_size > most_bytes:
+                break
+        scanned += 1
+        if accept is not None and not accept(tags_code):
+            continue
+        record = log.read(physical_offset, record_size)
+        if record is None:
+            if not count:
+                status = FetchStatus.MESSAGE_WAS_REMOVING
+            skip_until = log.next_file(physical_offset)
+            continue
+        if count and physical_offset == run_start + run_size and physical_offset % log.segments.file_size:
+            run_size += record_size
+            merged = log.read(run_start, run_size)
+            chunks[-1:] = [chunks[-1], record] if merged is None else [merged]
+        else:
+            chunks.append(record)
+            run_start, run_size = physical_offset, record_size
+        status = FetchStatus.FOUND
+        skip_until = -1
+        count += 1
+        size += record_size
+    return Fetched(
+        status,
+        offset + scanned,
+        queue.min,
+        queue.end,
+        chunks,
+        count,
+        size,
+        log_end - physical_offset > limits.memory,
+    )

@@ -1,0 +1,298 @@
+"""The file system as the store uses it: the only place that opens, maps, syncs and removes files.
+
+Every call names what the store needs, so a fake can refuse space, fail a flush or forget what was not synced. Two rules
+stand behind it:
+
+* Files are created sparse in their full size, so a write through a mapping can meet a full disk, which kills the process
+  (SIGBUS). Therefore room is reserved (`reserve`) ahead of the writer, where a full disk is an ordinary error.
+* A new file is durable only when its directory was synced too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import mmap
+import os
+import resource
+import struct
+from pathlib import Path
+from typing import Protocol
+
+from rocketwire.store.errors import StoreLocked
+
+#: madvise: fault the pages in for writing (Linux 5.14). Not among Python 3.11's constants.
+_MADV_POPULATE_WRITE = 23
+_COPY_BLOCK = 1 << 20
+_LOCK_CONTENT = b"lock"
+#: struct flock of 64-bit Linux: type, whence, start, length, pid (0 for a lock that belongs to the open file).
+_FLOCK = struct.Struct("@hhqqi4x")
+_ADVISE_UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS})
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class FileSystem(Protocol):
+    """What the store asks of a file system. All errors are OSError."""
+
+    def make_directory(self, path: str) -> None:
+        """Create a directory and its parents; durable when this returns."""
+        ...
+
+    def names(self, path: str) -> list[str]:
+        """Sorted names in a directory; empty when there is none."""
+        ...
+
+    def size(self, path: str) -> int | None:
+        """Size of a file in bytes, None when there is none."""
+        ...
+
+    def create(self, path: str, size: int) -> int:
+        """Create a sparse file of that size and give its descriptor. The directory is not synced yet."""
+        ...
+
+    def open(self, path: str) -> int:
+        """Open an existing file for reading and writing."""
+        ...
+
+    def close(self, fd: int) -> None:
+        """Close a descriptor."""
+        ...
+
+    def map(self, fd: int, size: int) -> mmap.mmap:
+        """Map the first bytes of a file, shared and writable."""
+        ...
+
+    def reserve(self, fd: int, offset: int, length: int) -> None:
+        """Make the disk give room to a range, so that writing it through a mapping cannot fail."""
+        ...
+
+    def populate(self, mapping: mmap.mmap, offset: int, length: int) -> None:
+        """Fault reserved pages in before they are written; does nothing where the kernel cannot.
+
+        An error says that writing there would kill the process.
+        """
+        ...
+
+    def clear(self, fd: int, offset: int, length: int) -> None:
+        """Zero what is not zero in a range, without filling its holes."""
+        ...
+
+    def write_at(self, fd: int, data: bytes, offset: int) -> None:
+        """Write into an existing range of a file."""
+        ...
+
+    def sync(self, fd: int) -> None:
+        """Return once the file's data is on the disk."""
+        ...
+
+    def sync_directory(self, path: str) -> None:
+        """Return once the directory's entries are on the disk."""
+        ...
+
+    def read(self, path: str) -> bytes | None:
+        """All bytes of a small file, None when there is none."""
+        ...
+
+    def write(self, path: str, data: bytes) -> None:
+        """Create or overwrite a small file; durable when this returns."""
+        ...
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Put a new text in a file's place in one step; the former text goes to its .bak."""
+        ...
+
+    def remove(self, path: str) -> None:
+        """Remove a file if it is there."""
+        ...
+
+    def remove_directory(self, path: str) -> None:
+        """Remove an empty directory if it is there."""
+        ...
+
+    def lock(self, path: str) -> int:
+        """Lock the first byte of a file, as Apache does; raises StoreLocked(its directory) when another has it."""
+        ...
+
+    def used_ratio(self, path: str) -> float:
+        """Used part of the disk that holds a path, 0 to 1."""
+        ...
+
+    def memory(self) -> int:
+        """Bytes of physical memory."""
+        ...
+
+    def descriptors(self) -> int:
+        """How many descriptors the process may have."""
+        ...
+
+
+class RealFileSystem:
+    """The operating system's."""
+
+    def make_directory(self, path: str) -> None:
+        """See FileSystem."""
+        missing = []
+        at = Path(path)
+        while not at.is_dir():
+            missing.append(at)
+            at = at.parent
+        for directory in reversed(missing):
+            directory.mkdir(exist_ok=True)
+            self.sync_directory(str(directory.parent))
+
+    def names(self, path: str) -> list[str]:
+        """See FileSystem."""
+        try:
+            return sorted(os.listdir(path))
+        except FileNotFoundError:
+            return []
+
+    def size(self, path: str) -> int | None:
+        """See FileSystem."""
+        try:
+            return Path(path).stat().st_size
+        except FileNotFoundError:
+            return None
+
+    def create(self, path: str, size: int) -> int:
+        """See FileSystem."""
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            os.ftruncate(fd, size)
+        except OSError:
+            os.close(fd)
+            raise
+        return fd
+
+    def open(self, path: str) -> int:
+        """See FileSystem."""
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+
+    def close(self, fd: int) -> None:
+        """See FileSystem."""
+        os.close(fd)
+
+    def map(self, fd: int, size: int) -> mmap.mmap:
+        """See FileSystem."""
+        return mmap.mmap(fd, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+
+    def reserve(self, fd: int, offset: int, length: int) -> None:
+        """See FileSystem."""
+        os.posix_fallocate(fd, offset, length)
+
+    def populate(self, mapping: mmap.mmap, offset: int, length: int) -> None:
+        """See FileSystem."""
+        start = offset - offset % mmap.PAGESIZE
+        try:
+            mapping.madvise(_MADV_POPULATE_WRITE, start, length + offset - start)
+        except OSError as error:
+            # The pages are reserved, so without this they are faulted in one by one as they are written.
+            if error.errno not in _ADVISE_UNSUPPORTED:
+                raise
+
+    def clear(self, fd: int, offset: int, length: int) -> None:
+        """See FileSystem."""
+        end = offset + length
+        at = offset
+        while at < end:
+            try:
+                at = os.lseek(fd, at, os.SEEK_DATA)
+            except OSError as error:
+                if error.errno == errno.ENXIO:  # nothing but a hole up to the end of the file
+                    return
+                raise
+            stop = min(os.lseek(fd, at, os.SEEK_HOLE), end)
+            while at < stop:
+                block = os.pread(fd, min(_COPY_BLOCK, stop - at), at)
+                if block.count(0) != len(block):
+                    os.pwrite(fd, bytes(len(block)), at)
+                at += len(block)
+
+    def write_at(self, fd: int, data: bytes, offset: int) -> None:
+        """See FileSystem."""
+        written = os.pwrite(fd, data, offset)
+        if written != len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def sync(self, fd: int) -> None:
+        """See FileSystem."""
+        os.fdatasync(fd)
+
+    def sync_directory(self, path: str) -> None:
+        """See FileSystem."""
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def read(self, path: str) -> bytes | None:
+        """See FileSystem."""
+        try:
+            return Path(path).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def write(self, path: str, data: bytes) -> None:
+        """See FileSystem."""
+        with Path(path).open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        self.sync_directory(str(Path(path).parent))
+
+    def replace(self, path: str, data: bytes) -> None:
+        """See FileSystem."""
+        former = self.read(path)
+        if former is not None:
+            self._replace_plainly(path + ".bak", former)
+        self._replace_plainly(path, data)
+
+    def _replace_plainly(self, path: str, data: bytes) -> None:
+        temporary = path + ".tmp"
+        self.write(temporary, data)
+        Path(temporary).replace(path)
+        self.sync_directory(str(Path(path).parent))
+
+    def remove(self, path: str) -> None:
+        """See FileSystem."""
+        Path(path).unlink(missing_ok=True)
+
+    def remove_directory(self, path: str) -> None:
+        """See FileSystem."""
+        with contextlib.suppress(FileNotFoundError):
+            Path(path).rmdir()
+
+    def lock(self, path: str) -> int:
+        """See FileSystem.
+
+        The lock belongs to the open file, so that a second store of the same process is refused as well; it conflicts with
+        the process-owned lock that the JVM takes.
+        """
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0))
+        except OSError as error:
+            os.close(fd)
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                raise StoreLocked(str(Path(path).parent)) from None
+            raise
+        os.pwrite(fd, _LOCK_CONTENT, 0)
+        return fd
+
+    def used_ratio(self, path: str) -> float:
+        """See FileSystem."""
+        status = os.statvfs(path)
+        if status.f_blocks == 0:
+            return 0.0
+        return 1 - status.f_bavail / status.f_blocks
+
+    def memory(self) -> int:
+        """See FileSystem."""
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+    def descriptors(self) -> int:
+        """See FileSystem."""
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return soft if soft != resource.RLIM_INFINITY else 1 << 20

@@ -1,0 +1,97 @@
+"""Group commit: whoever waits for the disk is answered after the next flush that covers him.
+
+One flush runs at a time, in a thread; those who come meanwhile wait for the one after it, together. Time-outs are looked
+after beside it, so that a disk that hangs delays no answer longer than `timeout`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import trio
+
+from rocketwire.store.errors import StoreError
+
+
+class Flushable(Protocol):
+    """What group commit needs of a store."""
+
+    @property
+    def flushed_offset(self) -> int:
+        """Everything before this place in the log is on the disk."""
+        ...
+
+    def flush_to(self, offset: int) -> None:
+        """Return once the log up to `offset` is on the disk; blocking."""
+        ...
+
+
+#: Runs a blocking function somewhere and returns when it is done: trio.to_thread.run_sync, or inline in tests.
+RunBlocking = Callable[[Callable[[], None]], Awaitable[None]]
+Callback = Callable[[bool], None]
+
+
+class GroupCommit:
+    """Callers of one store that wait for the disk.
+
+    Args:
+        timeout: Seconds after which a caller is told that the flush was not done in time.
+    """
+
+    def __init__(self, *, timeout: float = 5.0) -> None:
+        self._timeout = timeout
+        #: Waiting callers by number, oldest first: deadline, offset, callback.
+        self._waiting: dict[int, tuple[float, int, Callback]] = {}
+        self._count = 0
+        self._work = trio.Event()
+        self._flushing = False
+
+    def wait_durable(self, offset: int, callback: Callback) -> None:
+        """Have a callback called with True once the log up to `offset` is on the disk, False when it was not in time."""
+        self._waiting[self._count] = (trio.current_time() + self._timeout, offset, callback)
+        self._count += 1
+        self._work.set()
+
+    async def run(self, store: Flushable, run_sync: RunBlocking) -> None:
+        """Serve until cancelled; callers who still wait then are told False."""
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._expire)
+                while True:
+                    if not self._waiting:
+                        self._work = trio.Event()
+                        await self._work.wait()
+                    await self._flush_once(store, run_sync)
+        finally:
+            self._answer(list(self._waiting), durable=False)
+
+    async def _flush_once(self, store: Flushable, run_sync: RunBlocking) -> None:
+        target = max(offset for _, offset, _ in self._waiting.values())
+        try:
+            await run_sync(lambda: store.flush_to(target))
+        except StoreError:
+            # The store refuses further messages and says why; those that wait for this flush cannot be acknowledged.
+            self._answer(
+                [number for number, (_, offset, _) in self._waiting.items() if offset <= target], durable=False
+            )
+            return
+        flushed = store.flushed_offset
+        self._answer(
+            [number for number, (_, offset, _) in self._waiting.items() if offset <= flushed], durable=True
+        )
+
+    def _answer(self, numbers: list[int], *, durable: bool) -> None:
+        for number in numbers:
+            _, _, callback = self._waiting.pop(number)
+            callback(durable)
+
+    async def _expire(self) -> None:
+        while True:
+            now = trio.current_time()
+            self._answer(
+                [number for number, (deadline, _, _) in self._waiting.items() if deadline <= now], durable=False
+            )
+            # Whoever comes later has a later deadline, so nobody is due before this.
+            oldest = next(iter(self._waiting.values()), None)
+            await trio.sleep_until(oldest[0] if oldest else now + self._timeout)

@@ -1,0 +1,278 @@
+"""One index file: where the records of a key are in the log (layout.index).
+
+Entries are put in batches with numpy: the chains of a whole batch are computed by sorting its slots, so that an entry
+whose slot occurs earlier in the batch points to that one and the first of a slot points to what the file had. The bytes
+are the same as those of one put after the other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from rocketwire.store.layout.index import (
+    ENTRY_DTYPE,
+    ENTRY_SIZE,
+    ENTRY_STRUCT,
+    HEADER_SIZE,
+    HEADER_STRUCT,
+    SLOT_DTYPE,
+    SLOT_SIZE,
+    file_size,
+)
+from rocketwire.store.segment import Segment
+from rocketwire.wire.java import string_hash
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rocketwire.store.files import FileSystem
+
+_WINDOW: Final = 1 << 20
+_INT32_MAX: Final = 0x7FFFFFFF
+_UINT32: Final = 0xFFFFFFFF
+_FACTOR: Final = 31
+_ENTRY: Final = np.dtype(ENTRY_DTYPE)
+_SLOT: Final = np.dtype(SLOT_DTYPE)
+
+
+def positive_hash(key: str) -> int:
+    """The hash an index keeps of a key text: Java's, made positive; the one value without a positive twin gives 0."""
+    value = abs(string_hash(key))
+    return value if value <= _INT32_MAX else 0
+
+
+def positive_hashes(prefixes: list[int], keys: list[str]) -> NDArray[np.int64]:
+    """`positive_hash` of many keys, each behind a prefix that is given by its Java hash."""
+    result = np.zeros(len(keys), np.uint32)
+    starts = np.array(prefixes, np.int64).astype(np.uint32)
+    lengths = np.fromiter(map(len, keys), np.int64, len(keys))
+    for length in set(lengths.tolist()):
+        chosen = np.flatnonzero(lengths == length)
+        texts = keys if len(chosen) == len(keys) else [keys[i] for i in chosen.tolist()]
+        joined = "".join(texts)
+        if joined.isascii():
+            units = np.frombuffer(joined.encode(), np.uint8).reshape(len(texts), length)
+            hashes = (units * _powers(length)).sum(axis=1, dtype=np.uint32)
+            result[chosen] = starts[chosen] * np.uint32(pow(_FACTOR, length, 1 << 32)) + hashes
+        else:
+            result[chosen] = [
+                (prefix * pow(_FACTOR, len(text.encode("utf-16-le", "surrogatepass")) // 2, 1 << 32) + string_hash(text))
+                & _UINT32
+                for prefix, text in zip(starts[chosen].tolist(), texts, strict=True)
+            ]
+    signed = np.abs(result.astype(np.int32).astype(np.int64))
+    signed[signed > _INT32_MAX] = 0
+    return signed
+
+
+def _powers(length: int) -> NDArray[np.uint32]:
+    powers = np.empty(length, np.uint32)
+    value = 1
+    for i in range(length - 1, -1, -1):
+        powers[i] = value
+        value = value * _FACTOR & _UINT32
+    return powers
+
+
+class IndexFile:
+    """A file with room for `slots` slots and `entries` entries; its header is kept as attributes.
+
+    Attributes:
+        begin_timestamp, end_timestamp: Store times in ms of the first and last message.
+        begin_offset, end_offset: Their physical offsets.
+        slot_count: Slots in use.
+        entry_count: Number of the next entry.
+    """
+
+    def __init__(self, path: str, slots: int, entries: int, files: FileSystem) -> None:
+        self.path = path
+        self._slots = slots
+        self._entries = entries
+        self._segment = Segment(path, 0, file_size(slots, entries), files)
+        self._arrays: tuple[NDArray[Any], NDArray[Any]] | None = None
+        self.begin_timestamp = self.end_timestamp = 0
+        self.begin_offset = self.end_offset = 0
+        self.slot_count = 0
+        self.entry_count = 1
+
+    @classmethod
+    def create(cls, path: str, slots: int, entries: int, files: FileSystem, former: IndexFile | None) -> IndexFile:
+        """Make a new file. Until its first entry, its header repeats the end of the full file before it.
+
+        Raises:
+            DiskFull: there is no room for its slots.
+        """
+        self = cls(path, slots, entries, files)
+        self._segment.create()
+        try:
+            self._segment.reserve(HEADER_SIZE + slots * SLOT_SIZE + ENTRY_SIZE, _WINDOW)
+        except BaseException:
+            self._segment.remove()
+            raise
+        if former is not None:
+            self.begin_offset = self.end_offset = former.end_offset
+            self.begin_timestamp = self.end_timestamp = former.end_timestamp
+        self._write_header()
+        return self
+
+    @classmethod
+    def load(cls, path: str, slots: int, entries: int, files: FileSystem) -> IndexFile:
+        """Read the header of an existing file."""
+        self = cls(path, slots, entries, files)
+        (
+            self.begin_timestamp,
+            self.end_timestamp,
+            self.begin_offset,
+            self.end_offset,
+            self.slot_count,
+            count,
+        ) = HEADER_STRUCT.unpack_from(self._segment.view)
+        self.entry_count = min(max(1, count), entries)
+        self._segment.reserved = HEADER_SIZE
+        self.unmap()
+        return self
+
+    def _write_header(self) -> None:
+        HEADER_STRUCT.pack_into(
+            self._segment.mapping,
+            0,
+            self.begin_timestamp,
+            self.end_timestamp,
+            self.begin_offset,
+            self.end_offset,
+            self.slot_count,
+            self.entry_count,
+        )
+
+    @property
+    def full(self) -> bool:
+        """Whether no entry fits any more."""
+        return self.entry_count >= self._entries
+
+    def put(
+        self, hashes: NDArray[np.int64], offsets: NDArray[np.int64], timestamps: NDArray[np.int64]
+    ) -> int:
+        """Put entries in their order; give how many fitted.
+
+        Raises:
+            DiskFull: there is no room; nothing was put.
+        """
+        count = min(len(hashes), self._entries - self.entry_count)
+        if count <= 0:
+            return 0
+        hashes, offsets, timestamps = hashes[:count], offsets[:count], timestamps[:count]
+        first = self.entry_count
+        entries_at = HEADER_SIZE + self._slots * SLOT_SIZE
+        self._segment.reserve(entries_at + (first + count) * ENTRY_SIZE, _WINDOW)
+        slot_table, entry_table = self._tables()
+
+        differences = self._time_differences(timestamps)
+        slots = hashes % self._slots
+        order = np.argsort(slots, kind="stable")
+        in_order = slots[order]
+        again = np.empty(count, bool)
+        again[0] = False
+        np.equal(in_order[1:], in_order[:-1], out=again[1:])
+        numbers = order + first
+        previous = np.empty(count, np.int64)
+        previous[1:] = numbers[:-1]
+        newcomers = ~again
+        known = slot_table[in_order[newcomers]].astype(np.int64)
+        known[(known < 0) | (known > first)] = 0
+        previous[newcomers] = known
+
+        new = entry_table[first : first + count]
+        new["key_hash"] = hashes
+        new["physical_offset"] = offsets
+        new["time_diff"] = differences
+        new["previous"][order] = previous
+        newest = np.empty(count, bool)
+        newest[-1] = True
+        newest[:-1] = newcomers[1:]
+        slot_table[in_order[newest]] = numbers[newest]
+
+        if first == 1:
+            self.begin_offset = int(offsets[0])
+            self.begin_timestamp = int(timestamps[0])
+        self.slot_count += int(np.count_nonzero(known == 0))
+        self.entry_count = first + count
+        self.end_offset = int(offsets[-1])
+        self.end_timestamp = int(timestamps[-1])
+        self._write_header()
+        return count
+
+    def count_at_end(self, offset: int) -> int:
+        """How many of the newest entries are of the record at a physical offset."""
+        _, entries = self._tables()
+        number = self.entry_count - 1
+        while number > 0 and int(entries[number]["physical_offset"]) == offset:
+            number -= 1
+        return self.entry_count - 1 - number
+
+    def _time_differences(self, timestamps: NDArray[np.int64]) -> NDArray[np.int64]:
+        begin = np.full(len(timestamps), self.begin_timestamp, np.int64)
+        if self.entry_count == 1:
+            # The first entry counts from the end of the file before; those after it from the first entry.
+            begin[1:] = timestamps[0]
+        differences: NDArray[np.int64] = np.clip((timestamps - begin) // 1000, 0, _INT32_MAX)
+        differences[begin <= 0] = 0
+        return differences
+
+    def _tables(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        if self._arrays is None:
+            mapping = self._segment.mapping
+            self._arrays = (
+                np.frombuffer(mapping, _SLOT, self._slots, HEADER_SIZE),
+                np.frombuffer(mapping, _ENTRY, self._entries, HEADER_SIZE + self._slots * SLOT_SIZE),
+            )
+        return self._arrays
+
+    def time_matches(self, begin: int, end: int) -> bool:
+        """Whether the file may hold messages stored between two times (ms)."""
+        return (
+            (begin < self.begin_timestamp and end > self.end_timestamp)
+            or self.begin_timestamp <= begin <= self.end_timestamp
+            or self.begin_timestamp <= end <= self.end_timestamp
+        )
+
+    def select(self, key_hash: int, most: int, begin: int, end: int) -> list[int]:
+        """Physical offsets of entries with a hash, newest first: at most `most`, stored between two times (ms).
+
+        Times are compared as the file keeps them, in whole seconds from its begin.
+        """
+        view = self._segment.view
+        slot_at = HEADER_SIZE + key_hash % self._slots * SLOT_SIZE
+        number = int.from_bytes(view[slot_at : slot_at + SLOT_SIZE], signed=True)
+        found: list[int] = []
+        if not 0 < number <= self.entry_count or self.entry_count <= 1:
+            return found
+        entries_at = HEADER_SIZE + self._slots * SLOT_SIZE
+        while len(found) < most:
+            entry_hash, offset, difference, previous = ENTRY_STRUCT.unpack_from(
+                view, entries_at + number * ENTRY_SIZE
+            )
+            if difference < 0:
+                break
+            time = self.begin_timestamp + difference * 1000
+            if entry_hash == key_hash and begin <= time <= end:
+                found.append(offset)
+            if not 0 < previous <= self.entry_count or previous == number or time < begin:
+                break
+            number = previous
+        return found
+
+    def sync(self) -> None:
+        """Put the file on the disk. Safe in a thread."""
+        self._segment.sync()
+
+    def unmap(self) -> None:
+        """Forget the mapping until the next use."""
+        self._arrays = None
+        self._segment.unmap()
+
+    def remove(self) -> None:
+        """Remove the file."""
+        self._arrays = None
+        self._segment.remove()

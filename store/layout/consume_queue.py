@@ -1,0 +1,21 @@
+"""A consume queue file: entries of 20 bytes, entry n of the queue at byte n * 20 of the row of files.
+
+An entry that was never written is all zeros. When a queue starts above 0 (its older messages are gone), the entries
+before the first one in its first file are PRE_BLANK.
+"""
+
+from __future__ import annotations
+
+from construct import Int32sb, Int64sb, Struct
+
+from rocketwire.store.layout.derive import fixed_struct
+
+#: `tags_code` is Java's String.hashCode of the tag, 0 without a tag; in SCHEDULE_TOPIC_XXXX the time of delivery in ms.
+ENTRY = Struct(
+    "physical_offset" / Int64sb,
+    "size" / Int32sb,
+    "tags_code" / Int64sb,
+)
+ENTRY_STRUCT = fixed_struct(ENTRY)
+ENTRY_SIZE = ENTRY_STRUCT.size
+PRE_BLANK = ENTRY.build({"physical_offset": 0, "size": 0x7FFFFFFF, "tags_code": 0})

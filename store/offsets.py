@@ -1,0 +1,118 @@
+"""config/consumerOffset.json: how far each group has consumed each queue.
+
+The file maps `topic@group` to {queue id: next offset}. What 5.x adds beside it is kept as it was read.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from rocketwire.store import config
+from rocketwire.store.files import FileSystem, RealFileSystem
+from rocketwire.wire.bodies.fastjson import dumps_pretty, loads
+from rocketwire.wire.errors import BodyInvalid
+
+_TABLE: Final = "offsetTable"
+_SEPARATOR: Final = "@"
+
+
+class OffsetTable:
+    """Offsets by (group, topic, queue id); `persist` writes changes to the disk."""
+
+    def __init__(
+        self, path: str, files: FileSystem, table: dict[str, dict[int, int]], others: dict[str, Any]
+    ) -> None:
+        self._path = path
+        self._files = files
+        self._table = table
+        self._others = others
+        self._dirty = False
+
+    @classmethod
+    def open(cls, path: str | Path, files: FileSystem | None = None) -> OffsetTable:
+        """Load the table from its file; an empty one when there is none.
+
+        Raises:
+            ConfigInvalid: the file and its .bak are unreadable.
+        """
+        files = files or RealFileSystem()
+        table, others = config.load(str(path), files, _decode) or ({}, {})
+        return cls(str(path), files, table, others)
+
+    def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """Note the offset of the next message the group consumes."""
+        key = topic + _SEPARATOR + group
+        queues = self._table.get(key)
+        if queues is None:
+            queues = self._table[key] = {}
+        queues[queue_id] = offset
+        self._dirty = True
+
+    def query(self, group: str, topic: str, queue_id: int) -> int | None:
+        """The offset a group committed, None when it never did."""
+        queues = self._table.get(topic + _SEPARATOR + group)
+        return None if queues is None else queues.get(queue_id)
+
+    def queues_of(self, group: str, topic: str) -> dict[int, int]:
+        """All offsets of a group in a topic by queue id."""
+        return dict(self._table.get(topic + _SEPARATOR + group, {}))
+
+    def topics_of(self, group: str) -> set[str]:
+        """Topics in which a group committed offsets."""
+        return {topic for topic, name in self._keys() if name == group}
+
+    def groups_of(self, topic: str) -> set[str]:
+        """Groups that committed offsets in a topic."""
+        return {group for name, group in self._keys() if name == topic}
+
+    def _keys(self) -> list[tuple[str, str]]:
+        return [(topic, group) for topic, _, group in (key.partition(_SEPARATOR) for key in self._table)]
+
+    def remove(self, group: str, topic: str) -> bool:
+        """Forget the offsets of a group in a topic; false when there were none."""
+        found = self._table.pop(topic + _SEPARATOR + group, None) is not None
+        self._dirty |= found
+        return found
+
+    def persist(self) -> None:
+        """Write the file if the table changed since. Blocking; `encode` and `write` are its two halves.
+
+        Raises:
+            StoreNotWritable: it could not be written; the change is written by the next call.
+        """
+        data = self.encode()
+        if data is not None:
+            self.write(data)
+
+    def encode(self) -> bytes | None:
+        """The file's next text, None when nothing changed. To be called where `commit` is, not in a thread."""
+        if not self._dirty:
+            return None
+        self._dirty = False
+        return dumps_pretty({**self._others, _TABLE: self._table})
+
+    def write(self, data: bytes) -> None:
+        """Put a text that `encode` gave on the disk. Blocking; safe in a thread.
+
+        Raises:
+            StoreNotWritable: it could not be written; the change is written by the next `persist`.
+        """
+        try:
+            config.save(self._path, self._files, data)
+        except BaseException:
+            self._dirty = True
+            raise
+
+
+def _decode(data: bytes) -> tuple[dict[str, dict[int, int]], dict[str, Any]]:
+    document = loads(data)
+    if not isinstance(document, dict) or not isinstance(document.get(_TABLE, {}), dict):
+        raise BodyInvalid("it holds no offset table")
+    table: dict[str, dict[int, int]] = {}
+    for key, queues in document.pop(_TABLE, {}).items():
+        try:
+            table[str(key)] = {int(queue_id): int(offset) for queue_id, offset in queues.items()}
+        except (AttributeError, TypeError, ValueError) as error:
+            raise BodyInvalid(f"the offsets of {key} are not numbers: {error}") from error
+    return table, document

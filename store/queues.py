@@ -1,0 +1,125 @@
+"""All consume queues of a store: found at start, made at the first message of a queue, few of them mapped at a time."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+
+from rocketwire.store.consume_queue import SCHEDULE_TOPIC, ConsumeQueue
+from rocketwire.store.files import FileSystem
+from rocketwire.store.settings import StoreSettings
+
+
+class QueueTable:
+    """The queues by (topic, queue id).
+
+    A mapped queue costs one or two descriptors, so at most half of those that the process may have are used; the queue
+    mapped longest ago is parked.
+    """
+
+    def __init__(self, settings: StoreSettings, files: FileSystem) -> None:
+        self.by_key: dict[tuple[str, int], ConsumeQueue] = {}
+        self.dirty: set[ConsumeQueue] = set()
+        self._settings = settings
+        self._files = files
+        self._mapped: OrderedDict[ConsumeQueue, None] = OrderedDict()
+        self._most_mapped = max(1, files.descriptors() // 4)
+
+    def load(self) -> None:
+        """Find all queues. Directories that are no queue's (no number) are left alone, as Apache does.
+
+        Raises:
+            StoreForeign: a queue holds a file that does not belong there.
+        """
+        root = self._settings.consume_queues
+        for topic in self._files.names(root):
+            for name in self._files.names(f"{root}/{topic}"):
+                if name.isascii() and name.isdigit():
+                    queue = self._new((topic, int(name)))
+                    queue.load()
+                    self.by_key[queue.key] = queue
+
+    def _new(self, key: tuple[str, int]) -> ConsumeQueue:
+        topic, queue_id = key
+        delay = None
+        if topic == SCHEDULE_TOPIC:
+            levels = self._settings.delay_levels
+            delay = levels[queue_id] if 0 <= queue_id < len(levels) else 1000
+        return ConsumeQueue(
+            key,
+            f"{self._settings.consume_queues}/{topic}/{queue_id}",
+            self._settings.consume_queue_file_size,
+            self._files,
+            delay=delay,
+            on_map=self._note_mapped,
+        )
+
+    def _note_mapped(self, queue: ConsumeQueue) -> None:
+        self._mapped[queue] = None
+        self._mapped.move_to_end(queue)
+        if len(self._mapped) > self._most_mapped:
+            oldest, _ = self._mapped.popitem(last=False)
+            oldest.park()
+
+    def get(self, topic: str, queue_id: int) -> ConsumeQueue | None:
+        """The queue, None when no message was ever stored in it."""
+        return self.by_key.get((topic, queue_id))
+
+    def create(self, topic: str, queue_id: int) -> ConsumeQueue:
+        """A new, empty queue; its files are made by its first entry."""
+        queue = self._new((topic, queue_id))
+        self.by_key[topic, queue_id] = queue
+        return queue
+
+    def __iter__(self) -> Iterator[ConsumeQueue]:
+        return iter(self.by_key.values())
+
+    def __len__(self) -> int:
+        return len(self.by_key)
+
+    def physical_end(self) -> int:
+        """The end of the newest record that any queue knows, -1 when all are empty."""
+        return max((queue.physical_end() for queue in self), default=-1)
+
+    def truncate(self, physical_offset: int) -> None:
+        """Cut every queue back to the messages before a physical offset."""
+        for queue in self:
+            queue.truncate(physical_offset)
+
+    def correct_min(self, log_start: int) -> None:
+        """Tell every queue where the log starts now."""
+        for queue in self:
+            queue.correct_min(log_start)
+
+    def flush(self, least_bytes: int) -> None:
+        """Flush the queues with at least so many unflushed bytes. Safe in a thread."""
+        dirty, self.dirty = self.dirty, set()
+        left: set[ConsumeQueue] = set()
+        while dirty:
+            queue = dirty.pop()
+            if queue.dirty_bytes < least_bytes:
+                left.add(queue)
+                continue
+            try:
+                queue.flush()
+            except OSError:
+                self.dirty |= dirty | left | {queue}
+                raise
+        self.dirty |= left
+
+    def remove_all(self) -> None:
+        """Remove every queue: the log is empty."""
+        root = self._settings.consume_queues
+        for queue in self:
+            queue.remove()
+            self._files.remove_directory(queue.directory)
+            self._files.remove_directory(f"{root}/{queue.key[0]}")
+        self.by_key.clear()
+        self.dirty.clear()
+        self._mapped.clear()
+
+    def close(self) -> None:
+        """Forget all mappings and descriptors."""
+        self._mapped.clear()
+        for queue in self:
+            queue.park()

@@ -1,0 +1,146 @@
+"""One pre-allocated file of a row: named by the offset of its first byte, mapped only while it is used.
+
+A mapping is dropped by forgetting it: views that were handed out (a pull's answer on its way to a socket) keep it alive
+until they are gone, so a file can be unmapped or removed under a reader at any time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+from collections.abc import Iterator
+from typing import Final
+
+from rocketwire.store.errors import DiskFull
+from rocketwire.store.files import NO_ROOM, FileSystem
+
+#: Digits of a file's name.
+NAME_DIGITS: Final = 20
+
+
+def file_name(offset: int) -> str:
+    """Name of the file that starts at an offset."""
+    return f"{offset:0{NAME_DIGITS}d}"
+
+
+class Segment:
+    """A file of fixed size at `path`, holding the bytes from `start` of its row.
+
+    `reserved` is the length of the prefix that is known to have room on the disk.
+    """
+
+    __slots__ = ("_files", "_mapping", "_view", "path", "reserved", "size", "start")
+
+    def __init__(self, path: str, start: int, size: int, files: FileSystem) -> None:
+        self.path = path
+        self.start = start
+        self.size = size
+        self.reserved = 0
+        self._files = files
+        self._mapping: mmap.mmap | None = None
+        self._view: memoryview | None = None
+
+    @property
+    def end(self) -> int:
+        """Offset of the first byte after the file."""
+        return self.start + self.size
+
+    @property
+    def mapped(self) -> bool:
+        """Whether this object holds the mapping."""
+        return self._mapping is not None
+
+    @property
+    def mapping(self) -> mmap.mmap:
+        """The mapping, made at first use. It holds the file's only descriptor."""
+        if self._mapping is None:
+            with self._opened() as fd:
+                self._mapping = self._files.map(fd, self.size)
+        return self._mapping
+
+    @property
+    def view(self) -> memoryview:
+        """The mapping as a view; slices of it are what readers get."""
+        if self._view is None:
+            self._view = memoryview(self.mapping)
+        return self._view
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[int]:
+        # Opened by name for each use: no descriptor is shared with the thread that flushes, none is kept.
+        fd = self._files.open(self.path)
+        try:
+            yield fd
+        finally:
+            self._files.close(fd)
+
+    def create(self) -> None:
+        """Make the file, sparse and in full size.
+
+        Raises:
+            DiskFull: there is no room for another file.
+        """
+        try:
+            self._files.close(self._files.create(self.path, self.size))
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+            self._files.remove(self.path)
+            raise DiskFull(self.path, error.strerror or str(error)) from error
+
+    def reserve(self, upto: int, window: int) -> None:
+        """Have room for the first `upto` bytes, if possible a whole `window` at a time.
+
+        Raises:
+            DiskFull: there is no room for `upto` bytes; nothing changed.
+        """
+        if upto <= self.reserved:
+            return
+        wanted = min(max(upto, self.reserved + window), self.size)
+        with self._opened() as fd:
+            try:
+                self._reserve(fd, wanted)
+            except DiskFull:
+                if wanted == upto:
+                    raise
+                self._reserve(fd, upto)
+
+    def _reserve(self, fd: int, length: int) -> None:
+        try:
+            self._files.reserve(fd, self.reserved, length - self.reserved)
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+            raise DiskFull(self.path, error.strerror or str(error)) from error
+        self.reserved = length
+
+    def populate(self, start: int, length: int) -> None:
+        """Fault reserved pages in, to write them without a stop at each.
+
+        Raises:
+            DiskFull: the file system gave no page in spite of the reservation.
+        """
+        try:
+            self._files.populate(self.mapping, start, length)
+        except OSError as error:
+            raise DiskFull(self.path, error.strerror or str(error)) from error
+
+    def clear_from(self, position: int) -> None:
+        """Zero everything from a position of the file on."""
+        with self._opened() as fd:
+            self._files.clear(fd, position, self.size - position)
+
+    def sync(self) -> None:
+        """Return once everything written to the file is on the disk. Safe in a thread; a removed file is nothing to do."""
+        with contextlib.suppress(FileNotFoundError), self._opened() as fd:
+            self._files.sync(fd)
+
+    def unmap(self) -> None:
+        """Forget the mapping; views handed out stay valid."""
+        self._view = None
+        self._mapping = None
+
+    def remove(self) -> None:
+        """Remove the file; views handed out stay valid."""
+        self.unmap()
+        self._files.remove(self.path)

@@ -1,0 +1,178 @@
+"""A row of files without gaps, each named by its start: the commit log and every consume queue are one.
+
+Few files of a row are mapped: whoever reads an old one maps it, and the one mapped longest ago is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+from rocketwire.store.errors import StoreForeign
+from rocketwire.store.files import FileSystem
+from rocketwire.store.segment import NAME_DIGITS, Segment, file_name
+
+
+class Segments:
+    """The files of one directory, all of `file_size` bytes, in the order of their offsets.
+
+    `on_map` is called after a file was mapped, for an owner that counts mappings over many rows.
+    """
+
+    __slots__ = ("_files", "_mapped", "_most_mapped", "_on_map", "_row", "directory", "file_size", "unsynced")
+
+    def __init__(
+        self,
+        directory: str,
+        file_size: int,
+        files: FileSystem,
+        *,
+        most_mapped: int,
+        on_map: Callable[[], None] | None = None,
+    ) -> None:
+        self.directory = directory
+        self.file_size = file_size
+        #: Whether a file was created whose directory entry is not on the disk yet.
+        self.unsynced = False
+        self._files = files
+        self._row: list[Segment] = []
+        self._mapped: OrderedDict[int, Segment] = OrderedDict()
+        self._most_mapped = most_mapped
+        self._on_map = on_map
+
+    def load(self, size_setting: str) -> None:
+        """Find the files.
+
+        Args:
+            size_setting: Name of the setting that gives the file size, for the error text.
+
+        Raises:
+            StoreForeign: a file has another size, another kind of name, or the row has a gap.
+        """
+        for name in self._files.names(self.directory):
+            path = f"{self.directory}/{name}"
+            if len(name) != NAME_DIGITS or not name.isascii() or not name.isdigit():
+                raise StoreForeign(self.directory, f"it holds {name}, whose name is not an offset of 20 digits")
+            size = self._files.size(path)
+            if size != self.file_size:
+                raise StoreForeign(
+                    self.directory, f"file {name} has {size} bytes but {size_setting} is {self.file_size}"
+                )
+            start = int(name)
+            if start % self.file_size or (self._row and start != self._row[-1].end):
+                expected = self._row[-1].end if self._row else start - start % self.file_size
+                raise StoreForeign(self.directory, f"file {name} is not where {file_name(expected)} should be")
+            self._row.append(Segment(path, start, self.file_size, self._files))
+
+    def __len__(self) -> int:
+        return len(self._row)
+
+    def __getitem__(self, index: int) -> Segment:
+        return self._row[index]
+
+    @property
+    def first(self) -> Segment | None:
+        """The oldest file."""
+        return self._row[0] if self._row else None
+
+    @property
+    def last(self) -> Segment | None:
+        """The newest file."""
+        return self._row[-1] if self._row else None
+
+    def find_unmapped(self, offset: int) -> Segment | None:
+        """The file that holds an offset, None when there is none; not to be mapped. Safe in a thread."""
+        for segment in reversed(self._row):
+            if segment.start <= offset < segment.end:
+                return segment
+        return None
+
+    def find(self, offset: int) -> Segment | None:
+        """The file that holds an offset, None when there is none. Its mapping is kept among the few."""
+        row = self._row
+        if not row:
+            return None
+        index = (offset - row[0].start) // self.file_size
+        if not 0 <= index < len(row):
+            return None
+        segment = row[index]
+        if not segment.mapped:
+            self._note_mapped(segment)
+        return segment
+
+    def _note_mapped(self, segment: Segment) -> None:
+        self._mapped[segment.start] = segment
+        self._mapped.move_to_end(segment.start)
+        while len(self._mapped) > self._most_mapped:
+            _, oldest = self._mapped.popitem(last=False)
+            oldest.unmap()
+        if self._on_map is not None:
+            self._on_map()
+
+    def pin(self, segment: Segment) -> None:
+        """Map a file and keep it so until `unmap_all`: the one being written."""
+        fresh = not segment.mapped
+        segment.mapping  # noqa: B018 - maps at first use
+        self._mapped.pop(segment.start, None)
+        if fresh and self._on_map is not None:
+            self._on_map()
+
+    def unpin(self, segment: Segment) -> None:
+        """Count a pinned file among those that are forgotten when too many are mapped."""
+        self._note_mapped(segment)
+
+    def append(self, start: int) -> Segment:
+        """Create the next file, or the first one at `start`. Its directory is synced by `sync_directory`."""
+        if not self._row:
+            self._files.make_directory(self.directory)
+        segment = Segment(f"{self.directory}/{file_name(start)}", start, self.file_size, self._files)
+        segment.create()
+        self._row.append(segment)
+        self.unsynced = True
+        return segment
+
+    def sync_directory(self) -> None:
+        """Make the existence of new files durable. Safe in a thread."""
+        if self.unsynced:
+            # Cleared first: a file created meanwhile sets it again.
+            self.unsynced = False
+            try:
+                self._files.sync_directory(self.directory)
+            except OSError:
+                self.unsynced = True
+                raise
+
+    def truncate(self, offset: int, *, clear: bool) -> None:
+        """Remove the files that start at or after `offset` (but not the one that starts there if it is the first)."""
+        while self._row and self._row[-1].start >= offset and len(self._row) > 1:
+            self._forget(self._row.pop())
+        if clear and self._row and self._row[-1].start <= offset < self._row[-1].end:
+            last = self._row[-1]
+            last.clear_from(offset - last.start)
+
+    def remove_before(self, offset: int) -> int:
+        """Remove the files that end at or before `offset`, never the last; give how many."""
+        count = 0
+        while len(self._row) > 1 and self._row[0].end <= offset:
+            self._forget(self._row.pop(0))
+            count += 1
+        return count
+
+    def remove_last(self) -> None:
+        """Remove the newest file."""
+        self._forget(self._row.pop())
+
+    def remove_all(self) -> None:
+        """Remove every file."""
+        while self._row:
+            self.remove_last()
+
+    def _forget(self, segment: Segment) -> None:
+        self._mapped.pop(segment.start, None)
+        segment.remove()
+
+    def unmap_all(self) -> None:
+        """Forget every mapping; views handed out stay valid."""
+        self._mapped.clear()
+        for segment in self._row:
+            segment.unmap()
