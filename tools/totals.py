@@ -65,9 +65,9 @@ def read_run(work_dir: Path) -> Totals:
     if result.exists():
         report = json.loads(result.read_text(encoding="utf-8"))
         environments = {
-            name: bool(env.get("result", {}).get("success", False))
-            for name, env in report.get("testenvs", {}).items()
-            if not name.startswith(".")
+            name: bool(env["result"]["success"])
+            for name, env in report["testenvs"].items()
+            if "result" in env  # the others were not asked for
         }
     return of_run(environments, tests)
 

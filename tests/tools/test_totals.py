@@ -34,7 +34,7 @@ def test_a_whole_run_is_read(tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "unit.xml").write_text(JUNIT)
     envs = {name: {"result": {"success": name != "unit"}} for name in ("lint", "unit")}
-    report = {"testenvs": {**envs, ".pkg": {}}}
+    report = {"testenvs": {**envs, ".pkg": {}, "fast": {}}}
     (tmp_path / "result.json").write_text(json.dumps(report))
     totals = read_run(tmp_path)
     assert totals.line() == "2 passed, 2 failed"
