@@ -1,8 +1,8 @@
 """Appending: a group of drafts becomes records in the log, entries in consume queues, and columns for the index.
 
-The hot path of the server, so it is one loop without calls into this package: records are packed and joined, and go to the
-log in one copy; consume queue entries are packed straight into their mapping. Everything slow (room on the disk, the next
-file, a new queue) is behind a comparison that rarely holds. The layout is wire.message.RECORD's.
+The hot path of the server, so it is one loop without calls into this package: records are packed and joined, and go
+to the log in one copy; consume queue entries are packed straight into their mapping. Everything slow (room on the
+disk, the next file, a new queue) is behind a comparison that rarely holds. The layout is wire.message.RECORD's.
 """
 
 from __future__ import annotations
@@ -169,9 +169,7 @@ class Appender:
                 length = pack_length(len(properties))
                 if position >= 0:
                     delay = queue.delay
-                    pack_entry(
-                        queue.buffer, position, at, size, draft.tags_code if delay is None else now + delay
-                    )
+                    pack_entry(queue.buffer, position, at, size, draft.tags_code if delay is None else now + delay)
                     queue.position = position + ENTRY_SIZE
                     queue.end = offset + 1
                     touch(queue)

@@ -35,9 +35,7 @@ class Checkpoint:
             self._files.write(self._path, bytes(FILE_SIZE))
         fd = self._files.open(self._path)
         try:
-            self._files.write_at(
-                fd, CHECKPOINT_STRUCT.pack(self.commit_log, self.consume_queue, self.index), 0
-            )
+            self._files.write_at(fd, CHECKPOINT_STRUCT.pack(self.commit_log, self.consume_queue, self.index), 0)
             self._files.sync(fd)
         finally:
             self._files.close(fd)

@@ -1,14 +1,14 @@
 """The commit log: all messages of all topics, one after the other, in a row of mapped files.
 
-A record never stands across two files and leaves 8 bytes behind it: the end-of-file blank, which says how much of the file
-is unused, goes where the next record does not fit. The file after the current one is created ahead, as Apache does, and
-removed again by a clean stop.
+A record never stands across two files and leaves 8 bytes behind it: the end-of-file blank, which says how much of
+the file is unused, goes where the next record does not fit. The file after the current one is created ahead, as
+Apache does, and removed again by a clean stop.
 
-A group of records becomes visible at once: everything but the first record's size word is written first, so that a process
-killed in the middle leaves a size of zero there, which reads as "never written".
+A group of records becomes visible at once: everything but the first record's size word is written first, so that a
+process killed in the middle leaves a size of zero there, which reads as "never written".
 
-The appender writes through `write`; `position` is where the next record goes and `limit` where it must end at the latest
-without asking `make_room`. Everything before `flushed` is on the disk.
+The appender writes through `write`; `position` is where the next record goes and `limit` where it must end at the
+latest without asking `make_room`. Everything before `flushed` is on the disk.
 """
 
 from __future__ import annotations

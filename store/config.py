@@ -1,7 +1,7 @@
 """Files of `config/`: texts that are replaced as a whole, with the former one kept as .bak.
 
-A file that is missing, empty or unreadable is read from its .bak, as Apache does. If neither is readable but one of them
-holds something, that is an error: starting with an empty table would overwrite it.
+A file that is missing, empty or unreadable is read from its .bak, as Apache does. If neither is readable but one of
+them holds something, that is an error: starting with an empty table would overwrite it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One consume queue: entry n says where message n of a topic's queue lies in the commit log (layout.consume_queue).
 
-The queue can always be made anew from the log, so nothing here waits for the disk. An entry that was never written is
-zero; the end of a queue is found by that. What a truncation cuts off is zeroed too, so that no stale entry can look like a
-new one after the next start (Apache leaves them).
+The queue can always be made anew from the log, so nothing here waits for the disk. An entry that was never written
+is zero; the end of a queue is found by that. What a truncation cuts off is zeroed too, so that no stale entry can
+look like a new one after the next start (Apache leaves them).
 
 The appender writes entries itself, for speed: it packs at `position` of `buffer` while `position < limit`, then moves
 `position` and `end`; `extend` gives it more room.
@@ -74,9 +74,7 @@ class ConsumeQueue:
         self.position = 0
         self.limit = 0
         self._flushed = 0
-        self._segments = Segments(
-            directory, file_size, files, most_mapped=_MOST_MAPPED, on_map=lambda: on_map(self)
-        )
+        self._segments = Segments(directory, file_size, files, most_mapped=_MOST_MAPPED, on_map=lambda: on_map(self))
 
     @property
     def directory(self) -> str:

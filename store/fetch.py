@@ -1,7 +1,8 @@
 """Reading messages of a queue: which ones, and where the reader goes on, by the rules of Apache 4.9.7's getMessage.
 
-Answers are views of the log's mapping, records that lie side by side in one view. The usual case (no filter, the wanted
-entries point to records side by side in one file) is decided from the entries alone; everything else goes entry by entry.
+Answers are views of the log's mapping, records that lie side by side in one view. The usual case (no filter, the
+wanted entries point to records side by side in one file) is decided from the entries alone; everything else goes
+entry by entry.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def fetch(
     return _fetch_each(log, queue, offset, most, limits, accept, entries)
 
 
-def _fetch_each(  # noqa: PLR0917 - the arguments of fetch, and the entries
+def _fetch_each(
     log: CommitLog,
     queue: ConsumeQueue,
     offset: int,

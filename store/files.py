@@ -1,10 +1,10 @@
 """The file system as the store uses it: the only place that opens, maps, syncs and removes files.
 
-Every call names what the store needs, so a fake can refuse space, fail a flush or forget what was not synced. Two rules
-stand behind it:
+Every call names what the store needs, so a fake can refuse space, fail a flush or forget what was not synced. Two
+rules stand behind it:
 
-* Files are created sparse in their full size, so a write through a mapping can meet a full disk, which kills the process
-  (SIGBUS). Therefore room is reserved (`reserve`) ahead of the writer, where a full disk is an ordinary error.
+* Files are created sparse in their full size, so a write through a mapping can meet a full disk, which kills the
+  process (SIGBUS). Therefore room is reserved (`reserve`) ahead of the writer, where a full disk is an ordinary error.
 * A new file is durable only when its directory was synced too.
 """
 
@@ -144,7 +144,7 @@ class RealFileSystem:
     def names(self, path: str) -> list[str]:
         """See FileSystem."""
         try:
-            return sorted(os.listdir(path))
+            return sorted(entry.name for entry in Path(path).iterdir())
         except FileNotFoundError:
             return []
 
@@ -267,8 +267,8 @@ class RealFileSystem:
     def lock(self, path: str) -> int:
         """See FileSystem.
 
-        The lock belongs to the open file, so that a second store of the same process is refused as well; it conflicts with
-        the process-owned lock that the JVM takes.
+        The lock belongs to the open file, so that a second store of the same process is refused as well; it
+        conflicts with the process-owned lock that the JVM takes.
         """
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:

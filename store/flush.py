@@ -1,11 +1,12 @@
 """Group commit: whoever waits for the disk is answered after the next flush that covers him.
 
-One flush runs at a time, in a thread; those who come meanwhile wait for the one after it, together. Time-outs are looked
-after beside it, so that a disk that hangs delays no answer longer than `timeout`.
+One flush runs at a time, in a thread; those who come meanwhile wait for the one after it, together. Time-outs are
+looked after beside it, so that a disk that hangs delays no answer longer than `timeout`.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
@@ -45,10 +46,9 @@ class GroupCommit:
         self._waiting: dict[int, tuple[float, int, Callback]] = {}
         self._count = 0
         self._work = trio.Event()
-        self._flushing = False
 
     def wait_durable(self, offset: int, callback: Callback) -> None:
-        """Have a callback called with True once the log up to `offset` is on the disk, False when it was not in time."""
+        """Have a callback called: True once the log up to `offset` is on the disk, False if that takes too long."""
         self._waiting[self._count] = (trio.current_time() + self._timeout, offset, callback)
         self._count += 1
         self._work.set()
@@ -68,18 +68,15 @@ class GroupCommit:
 
     async def _flush_once(self, store: Flushable, run_sync: RunBlocking) -> None:
         target = max(offset for _, offset, _ in self._waiting.values())
-        try:
+        # If the disk refuses, the store says why and takes no more messages; nobody is told that his are safe.
+        with contextlib.suppress(StoreError):
             await run_sync(lambda: store.flush_to(target))
-        except StoreError:
-            # The store refuses further messages and says why; those that wait for this flush cannot be acknowledged.
-            self._answer(
-                [number for number, (_, offset, _) in self._waiting.items() if offset <= target], durable=False
-            )
-            return
         flushed = store.flushed_offset
-        self._answer(
-            [number for number, (_, offset, _) in self._waiting.items() if offset <= flushed], durable=True
-        )
+        self._answer(self._up_to(flushed), durable=True)
+        self._answer(self._up_to(target), durable=False)
+
+    def _up_to(self, limit: int) -> list[int]:
+        return [number for number, (_, offset, _) in self._waiting.items() if offset <= limit]
 
     def _answer(self, numbers: list[int], *, durable: bool) -> None:
         for number in numbers:

@@ -18,9 +18,7 @@ from rocketwire.wire.bodies.topic import DataVersion
 class GroupTable:
     """The groups by name. Every change raises the data version; `persist` writes changes to the disk."""
 
-    def __init__(
-        self, path: str, files: FileSystem, clock: Callable[[], int], saved: SubscriptionGroupWrapper
-    ) -> None:
+    def __init__(self, path: str, files: FileSystem, clock: Callable[[], int], saved: SubscriptionGroupWrapper) -> None:
         self._path = path
         self._files = files
         self._clock = clock
@@ -30,9 +28,7 @@ class GroupTable:
         self._dirty = False
 
     @classmethod
-    def open(
-        cls, path: str | Path, files: FileSystem | None = None, *, clock: Callable[[], int]
-    ) -> GroupTable:
+    def open(cls, path: str | Path, files: FileSystem | None = None, *, clock: Callable[[], int]) -> GroupTable:
         """Load the table from its file; an empty one when there is none.
 
         Raises:

@@ -1,9 +1,9 @@
 """The index: key -> records, over a row of index files, each named by the local time of its creation.
 
-Messages are indexed after they were appended, in batches: the appender leaves what is needed in a queue, `dispatch` takes
-it. `next_offset` is the place in the log up to which everything is indexed; when the queue does not begin there (after a
-start, or because it was dropped to bound its memory), the missing part is read from the log. So nothing has to be saved
-at a stop, and a deleted index is made again.
+Messages are indexed after they were appended, in batches: the appender leaves what is needed in a queue, `dispatch`
+takes it. `next_offset` is the place in the log up to which everything is indexed; when the queue does not begin
+there (after a start, or because it was dropped to bound its memory), the missing part is read from the log. So
+nothing has to be saved at a stop, and a deleted index is made again.
 """
 
 from __future__ import annotations
@@ -54,9 +54,7 @@ class Found:
 class Index:
     """All index files of a store. `dispatch` and `find` may run in a thread."""
 
-    def __init__(
-        self, settings: StoreSettings, files: FileSystem, log: CommitLog, clock: Callable[[], int]
-    ) -> None:
+    def __init__(self, settings: StoreSettings, files: FileSystem, log: CommitLog, clock: Callable[[], int]) -> None:
         self.next_offset = 0
         self._directory = settings.index
         self._slots = settings.index_slots
@@ -204,7 +202,7 @@ class Index:
             self._roll()
 
     def _already_put(self, offsets: NDArray[np.int64]) -> int:
-        """How many of the keys are in the files: after a start, or when the disk was full in the middle of a batch."""
+        """How many of the keys are in the files: some are after a start, or when the disk was full in a batch."""
         last = self._row[-1].end_offset
         if not len(offsets) or offsets[0] > last:
             return 0
@@ -254,9 +252,7 @@ class Index:
                         file.unmap()
                 if file.begin_timestamp < begin or len(offsets) >= most:
                     break
-            return Found(
-                offsets=offsets, last_timestamp=newest.end_timestamp, last_offset=newest.end_offset
-            )
+            return Found(offsets=offsets, last_timestamp=newest.end_timestamp, last_offset=newest.end_offset)
 
     def flush_full(self, checkpoint: Checkpoint) -> None:
         """Put files that became full on the disk and note their time in the checkpoint. Safe in a thread."""
@@ -292,9 +288,7 @@ def _flatten(columns: list[Any]) -> tuple[list[int], list[str], list[int], list[
     if None not in unique and not any(words):
         return prefixes, unique, offsets, timestamps
     out: tuple[list[int], list[str], list[int], list[int]] = ([], [], [], [])
-    for prefix, single, several, offset, timestamp in zip(
-        prefixes, unique, words, offsets, timestamps, strict=True
-    ):
+    for prefix, single, several, offset, timestamp in zip(prefixes, unique, words, offsets, timestamps, strict=True):
         keys = [] if single is None else [single]
         if several:
             keys += [word for word in several.split(KEY_SEP) if word]

@@ -58,7 +58,10 @@ def positive_hashes(prefixes: list[int], keys: list[str]) -> NDArray[np.int64]:
             result[chosen] = starts[chosen] * np.uint32(pow(_FACTOR, length, 1 << 32)) + hashes
         else:
             result[chosen] = [
-                (prefix * pow(_FACTOR, len(text.encode("utf-16-le", "surrogatepass")) // 2, 1 << 32) + string_hash(text))
+                (
+                    prefix * pow(_FACTOR, len(text.encode("utf-16-le", "surrogatepass")) // 2, 1 << 32)
+                    + string_hash(text)
+                )
                 & _UINT32
                 for prefix, text in zip(starts[chosen].tolist(), texts, strict=True)
             ]
@@ -151,9 +154,7 @@ class IndexFile:
         """Whether no entry fits any more."""
         return self.entry_count >= self._entries
 
-    def put(
-        self, hashes: NDArray[np.int64], offsets: NDArray[np.int64], timestamps: NDArray[np.int64]
-    ) -> int:
+    def put(self, hashes: NDArray[np.int64], offsets: NDArray[np.int64], timestamps: NDArray[np.int64]) -> int:
         """Put entries in their order; give how many fitted.
 
         Raises:
@@ -250,9 +251,7 @@ class IndexFile:
             return found
         entries_at = HEADER_SIZE + self._slots * SLOT_SIZE
         while len(found) < most:
-            entry_hash, offset, difference, previous = ENTRY_STRUCT.unpack_from(
-                view, entries_at + number * ENTRY_SIZE
-            )
+            entry_hash, offset, difference, previous = ENTRY_STRUCT.unpack_from(view, entries_at + number * ENTRY_SIZE)
             if difference < 0:
                 break
             time = self.begin_timestamp + difference * 1000

@@ -20,9 +20,7 @@ _SEPARATOR: Final = "@"
 class OffsetTable:
     """Offsets by (group, topic, queue id); `persist` writes changes to the disk."""
 
-    def __init__(
-        self, path: str, files: FileSystem, table: dict[str, dict[int, int]], others: dict[str, Any]
-    ) -> None:
+    def __init__(self, path: str, files: FileSystem, table: dict[str, dict[int, int]], others: dict[str, Any]) -> None:
         self._path = path
         self._files = files
         self._table = table

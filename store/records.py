@@ -1,8 +1,8 @@
 """Reading the commit log record by record, as recovery and the late index do.
 
-Only the body has a checksum, so a record is believed when everything else fits together as well: its magic, its lengths,
-its own physical offset, and no part of its topic and properties on one page that is all zero. The last is how a page looks
-that the disk never got while its neighbours were written; the body would fail its CRC, the properties would pass.
+Only the body has a checksum, so a record is believed when everything else fits together as well: its magic, its
+lengths, its own physical offset, and no part of its properties on one page that is all zero. The last is how a page looks that the disk never got while its neighbours were written; the body would fail its CRC, the
+properties would pass.
 """
 
 from __future__ import annotations
@@ -104,9 +104,7 @@ class Scanner:
             self.stop = "unwritten" if size == 0 else "damaged"
         return record
 
-    def _read(
-        self, segment: Segment, view: memoryview, position: int, size: int, magic: int
-    ) -> ScannedRecord | None:
+    def _read(self, segment: Segment, view: memoryview, position: int, size: int, magic: int) -> ScannedRecord | None:
         if size < SMALLEST or position + size > segment.size:
             return None
         end = position + size
@@ -135,15 +133,16 @@ class Scanner:
             return None
         if self._check_crc and length and zlib.crc32(view[body : body + length]) & _CRC_MASK != crc:
             return None
-        if 0 in tail and _has_lost_page(tail, at):
+        text = tail[topic_length + 2 :]
+        if 0 in text and _has_lost_page(text, at + topic_length + 2):
             return None
         topic = self._topics.get(tail[:topic_length])
         if topic is None:
             topic = self._new_topic(tail[:topic_length])
             if topic is None:
                 return None
-        self.properties_length = len(tail) - topic_length - 2
-        tags_code, unique_key, keys = self._properties(tail[topic_length + 2 :], topic, stored)
+        self.properties_length = len(text)
+        tags_code, unique_key, keys = self._properties(text, topic, stored)
         return ScannedRecord(
             physical_offset,
             size,
@@ -186,13 +185,12 @@ class Scanner:
         return tags_code, properties.get(names.UNIQ_KEY), properties.get(names.KEYS)
 
 
-def _has_lost_page(tail: bytes, at: int) -> bool:
-    """Whether a part of the bytes at file position `at` that stands on one page is nothing but zeros."""
+def _has_lost_page(text: bytes, at: int) -> bool:
+    """Whether a part of the text at file position `at` that stands on one page is nothing but zeros."""
     start = 0
-    while start < len(tail):
-        stop = min(len(tail), start + _PAGE - (at + start) % _PAGE)
-        # Short parts are a property's last characters at most; a topic or properties of zeros are caught by their text.
-        if tail.count(0, start, stop) == stop - start:
+    while start < len(text):
+        stop = min(len(text), start + _PAGE - (at + start) % _PAGE)
+        if text.count(0, start, stop) == stop - start:
             return True
         start = stop
     return False

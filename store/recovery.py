@@ -1,9 +1,9 @@
 """Recovery: find where the log really ends, cut what is torn, and bring the consume queues up to it.
 
-After a clean stop the last three files are read, or only the last megabytes of them when the queues tell where a record
-begins. After any other stop the log is read from the newest file whose first message is older than the checkpoint: what
-lies before it is on the disk, in log and queues; from there on all queue entries are made again. If a queue turns out to
-miss older entries, everything is made again from the start of the log.
+After a clean stop the last three files are read, or only the last megabytes of them when the queues tell where a
+record begins. After any other stop the log is read from the newest file whose first message is older than the
+checkpoint: what lies before it is on the disk, in log and queues; from there on all queue entries are made again.
+If a queue turns out to miss older entries, everything is made again from the start of the log.
 
 The log is cut at the first record that is not whole. The file it was cut in is zeroed behind the cut: a leftover that
 happens to begin where a later record ends must not come back to life.
@@ -31,13 +31,13 @@ _CLEAN_QUEUES: Final = 64
 _MOST_MISSING: Final = 1 << 20
 
 
-class _QueueIncomplete(Exception):  # noqa: N818 - a signal inside this module
+class _QueueIncomplete(Exception):
     """A queue lacks entries of messages before the part of the log that is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovered:
-    """What recovery did: read from one place of the log to its end, with so many records; the last one's store time."""
+    """What recovery did: it read so many records from `start` to `end`, the last stored at `last_timestamp` (ms)."""
 
     start: int
     end: int

@@ -131,7 +131,7 @@ class Segment:
             self._files.clear(fd, position, self.size - position)
 
     def sync(self) -> None:
-        """Return once everything written to the file is on the disk. Safe in a thread; a removed file is nothing to do."""
+        """Return once everything written to the file is on the disk; a removed file needs nothing. Safe in a thread."""
         with contextlib.suppress(FileNotFoundError), self._opened() as fd:
             self._files.sync(fd)
 

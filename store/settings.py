@@ -28,9 +28,9 @@ class StoreSettings:
     """Where the store is and how large its files are.
 
     The file sizes must be those the store was written with: a commit log file of another size is refused.
-    `sync_flush` says that the caller waits for `flush_to` before it acknowledges; the store itself flushes only when told.
-    `max_transfer_*` bound one answer of `get`: the first pair holds for messages near the end of the log, the second for
-    those further behind than `access_message_in_memory_max_ratio` percent of the machine's memory.
+    `sync_flush` says that the caller waits for `flush_to` before it acknowledges; the store flushes only when told.
+    `max_transfer_*` bound one answer of `get`: the first pair holds for messages near the end of the log, the second
+    for those further behind than `access_message_in_memory_max_ratio` percent of the machine's memory.
     """
 
     root: Path

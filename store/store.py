@@ -38,15 +38,17 @@ __all__ = ["Appended", "Draft", "FetchStatus", "Fetched", "MessageStore", "Query
 _PAGE: Final = 4096
 _BLANK_SIZE: Final[int] = END_OF_FILE_BLANK.sizeof()
 #: What a store's directory may hold; one of them makes a directory a store. 5.x's included.
-_KNOWN_NAMES: Final = frozenset({
-    "abort",
-    "checkpoint",
-    "commitlog",
-    "config",
-    "consumequeue",
-    "index",
-    "lock",
-})
+_KNOWN_NAMES: Final = frozenset(
+    {
+        "abort",
+        "checkpoint",
+        "commitlog",
+        "config",
+        "consumequeue",
+        "index",
+        "lock",
+    }
+)
 _HARMLESS_NAMES: Final = frozenset({"lost+found"})
 _QUERY_ROUNDS: Final = 3
 
@@ -85,14 +87,10 @@ class MessageStore:
         self._flush_error: FlushFailed | None = None
         self._append_error: StoreError | None = None
         self._checkpoint = Checkpoint(settings.checkpoint, files)
-        self._log = CommitLog(
-            settings.commit_log, settings.commit_log_file_size, files, sync_flush=settings.sync_flush
-        )
+        self._log = CommitLog(settings.commit_log, settings.commit_log_file_size, files, sync_flush=settings.sync_flush)
         self._queues = QueueTable(settings, files)
         self._index = Index(settings, files, self._log, clock) if settings.message_index_enable else None
-        self._appender = Appender(
-            self._log, self._queues, self._index, clock=clock, store_host=store_host
-        )
+        self._appender = Appender(self._log, self._queues, self._index, clock=clock, store_host=store_host)
         now = clock()
         self._log_flush_at = self._log_thorough_at = now
         self._queue_flush_at = self._queue_thorough_at = now
@@ -217,8 +215,8 @@ class MessageStore:
     def append(self, drafts: Sequence[Draft]) -> list[Appended]:
         """Append a group in order; it can be read when this returns, and is durable after `flush_to`.
 
-        A result shorter than the drafts means that the rest was refused: `append_error` says why. The same drafts may be
-        tried again.
+        A result shorter than the drafts means that the rest was refused: `append_error` says why. The same drafts may
+        be tried again.
         """
         if self._closed or self._flush_error is not None:
             self._append_error = self._flush_error or StoreClosed(str(self.settings.root))
@@ -299,8 +297,8 @@ class MessageStore:
     def record_at(self, physical_offset: int, size: int | None = None) -> memoryview | None:
         """The record at a place in the log; None when none can begin there.
 
-        Without `size` the record's own is taken. Only its first fields are looked at: a caller who did not get the place
-        from the store decodes it with its checks.
+        Without `size` the record's own is taken. Only its first fields are looked at: a caller who did not get the
+        place from the store decodes it with its checks.
         """
         head = self._log.read(physical_offset, _BLANK_SIZE)
         if head is None or int.from_bytes(head[MAGIC_AT:], signed=True) not in (MAGIC_V1, MAGIC_V2):
@@ -367,9 +365,14 @@ class MessageStore:
         """
         if self._flush_error is not None:
             raise self._flush_error
+        self._sync(lambda: self._flush_log(offset))
+
+    def _flush_log(self, offset: int) -> None:
+        # In this order: whatever has this time lies before this place.
         timestamp = self.last_append_timestamp
-        self._sync(lambda: self._log.flush_to(offset))
-        if timestamp:
+        position = self._log.position
+        self._log.flush_to(offset)
+        if timestamp and self._log.flushed >= position:
             self._checkpoint.commit_log = timestamp
 
     def flush_due(self, now_ms: int) -> None:
@@ -387,13 +390,10 @@ class MessageStore:
         if now - self._log_flush_at >= settings.flush_interval_commit_log:
             self._log_flush_at = now
             thorough = now - self._log_thorough_at >= settings.flush_commit_log_thorough_interval
-            timestamp = self.last_append_timestamp
             dirty_pages = self._log.position // _PAGE - self._log.flushed // _PAGE
             if thorough or dirty_pages >= settings.flush_commit_log_least_pages:
-                self._log.flush_to(self._log.position)
+                self._flush_log(self._log.position)
                 self._log_thorough_at = now
-                if timestamp:
-                    self._checkpoint.commit_log = timestamp
         if now - self._queue_flush_at >= settings.flush_interval_consume_queue:
             self._queue_flush_at = now
             thorough = now - self._queue_thorough_at >= settings.flush_consume_queue_thorough_interval

@@ -28,9 +28,7 @@ class TopicTable:
         self._dirty = False
 
     @classmethod
-    def open(
-        cls, path: str | Path, files: FileSystem | None = None, *, clock: Callable[[], int]
-    ) -> TopicTable:
+    def open(cls, path: str | Path, files: FileSystem | None = None, *, clock: Callable[[], int]) -> TopicTable:
         """Load the table from its file; an empty one when there is none.
 
         Raises:
@@ -86,9 +84,7 @@ class TopicTable:
 
     def wrapper(self) -> TopicConfigSerializeWrapper:
         """The whole table as a body."""
-        return TopicConfigSerializeWrapper(
-            topic_config_table=dict(self._topics), data_version=self._version
-        )
+        return TopicConfigSerializeWrapper(topic_config_table=dict(self._topics), data_version=self._version)
 
     def persist(self) -> None:
         """Write the file if the table changed since. Blocking.
