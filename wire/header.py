@@ -8,7 +8,7 @@ reads the same bytes faster.
 
 from struct import Struct
 from struct import error as struct_error
-from typing import Any, Final
+from typing import Final
 
 import construct as cs
 import msgspec
@@ -144,16 +144,23 @@ def _decode_lenient(data: bytes | memoryview) -> Header:
         code=_lenient_int(found, "code"),
         opaque=_lenient_int(found, "opaque"),
         flag=_lenient_int(found, "flag"),
-        language="JAVA" if language is None else fastjson.to_text(language),
+        language="JAVA" if language is None else _lenient_text(language),
         version=_lenient_int(found, "version"),
-        remark=None if remark is None else fastjson.to_text(remark),
+        remark=None if remark is None else _lenient_text(remark),
         ext=None
         if ext is None
-        else {fastjson.to_text(k): fastjson.to_text(v) for k, v in ext.items() if v is not None},
+        else {_lenient_text(key): _lenient_text(value) for key, value in ext.items() if value is not None},
     )
 
 
-def _lenient_int(found: dict[Any, Any], key: str) -> int:
+def _lenient_text(value: fastjson.Json) -> str:
+    try:
+        return fastjson.to_text(value)
+    except ValueError as error:
+        raise HeaderInvalid(f"header has a text that is none: {str(value)[:100]!r}") from error
+
+
+def _lenient_int(found: dict[fastjson.Json, fastjson.Json], key: str) -> int:
     value = found.get(key, 0)
     try:
         number = fastjson.to_int(0 if value is None else value)

@@ -66,7 +66,7 @@ def test_golden_send_headers_read_as_the_general_decoder_reads_them() -> None:
             if row["kind"] != "response" and row["code"] in {310, 320} and row["serializer"] == "JSON":
                 check_equal(frame[8 : 8 + row["headerLength"]])
                 seen += 1
-    assert seen > 300
+    assert seen > 200
 
 
 @given(st.binary(max_size=80))

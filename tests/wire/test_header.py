@@ -1,0 +1,204 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from rocketwire.wire.codes import LANGUAGES, SerializeType
+from rocketwire.wire.errors import FrameError, HeaderInvalid, SerializeTypeUnknown
+from rocketwire.wire.header import BINARY_HEADER, Header, decode_header, encode_header
+
+INT16 = st.integers(-(2**15), 2**15 - 1)
+INT32 = st.integers(-(2**31), 2**31 - 1)
+TEXT = st.text(max_size=20)
+
+json_headers = st.builds(
+    Header,
+    code=INT32,
+    opaque=INT32,
+    flag=INT32,
+    language=TEXT,
+    version=INT32,
+    remark=st.none() | TEXT,
+    ext=st.none() | st.dictionaries(TEXT, TEXT, max_size=5),
+)
+binary_headers = st.builds(
+    Header,
+    code=INT16,
+    opaque=INT32,
+    flag=INT32,
+    language=st.sampled_from(sorted(LANGUAGES.values())),
+    version=INT16,
+    remark=st.none() | st.text(min_size=1, max_size=20),
+    ext=st.none() | st.dictionaries(TEXT, TEXT, min_size=1, max_size=5),
+)
+
+
+def read(text: str) -> Header:
+    return decode_header(text.encode(), SerializeType.JSON)
+
+
+def build(header: Header) -> bytes:
+    """Write a ROCKETMQ header by its declaration."""
+    data: bytes = BINARY_HEADER.build(
+        {
+            "code": header.code,
+            "language": next(key for key, name in LANGUAGES.items() if name == header.language),
+            "version": header.version,
+            "opaque": header.opaque,
+            "flag": header.flag,
+            "remark": (header.remark or "").encode(),
+            "ext": [{"key": key.encode(), "value": value.encode()} for key, value in (header.ext or {}).items()],
+        }
+    )
+    return data
+
+
+@given(json_headers)
+def test_json_round_trip(header: Header) -> None:
+    assert decode_header(memoryview(encode_header(header, 0)), 0) == header
+
+
+@given(json_headers)
+def test_json_is_plain_json_in_apache_s_order(header: Header) -> None:
+    found = json.loads(encode_header(header, 0))
+    assert list(found) == sorted(found)
+    assert found["serializeTypeCurrentRPC"] == "JSON"
+    assert found.get("extFields") == header.ext
+    assert ("remark" in found) is (header.remark is not None)
+
+
+@given(binary_headers)
+def test_binary_round_trip_and_equal_to_the_declaration(header: Header) -> None:
+    data = encode_header(header, 1)
+    assert decode_header(data, 1) == header
+    assert build(header) == data
+    assert BINARY_HEADER.parse(data).opaque == header.opaque
+
+
+@given(st.binary(max_size=200), st.integers(-1, 3))
+@example(b"[1]", 0)
+@example(b'{"code":1e999}', 0)
+@example(b'{"code":[1]}', 0)
+@example(b"\xff", 0)
+def test_any_bytes_give_a_header_or_a_frame_error(data: bytes, serialize_type: int) -> None:
+    try:
+        decode_header(data, serialize_type)
+    except FrameError as error:
+        assert "\n" not in str(error)
+
+
+@given(binary_headers, st.data())
+def test_a_damaged_binary_header_gives_a_header_or_a_frame_error(header: Header, data: st.DataObject) -> None:
+    raw = bytearray(encode_header(header, 1))
+    raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(raw)))
+    try:
+        decode_header(bytes(raw[:cut]), 1)
+    except FrameError as error:
+        assert "ROCKETMQ header" in str(error)
+
+
+@given(st.text(max_size=100))
+def test_any_text_gives_a_header_or_a_frame_error(text: str) -> None:
+    try:
+        read('{"code":' + text + "}")
+    except FrameError as error:
+        assert str(error)
+
+
+def test_absent_keys_take_the_defaults() -> None:
+    assert read("{}") == Header(code=0, opaque=0)
+    assert read('{"code":34,"opaque":5}') == Header(
+        code=34, opaque=5, flag=0, language="JAVA", version=0, remark=None, ext=None
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"code":"105","opaque":1}', {"code": 105}),
+        ('{"code":105.0,"opaque":1}', {"code": 105}),
+        ("{code:105,opaque:1}", {"code": 105}),
+        ("{'code':105,'opaque':1,'remark':'it''s'}".replace("''", "\\'"), {"code": 105, "remark": "it's"}),
+        ('{"code":1,"opaque":1,"extFields":{"n":5,"t":true,"f":1.5,"x":null,"s":"y"}}',
+         {"code": 1, "ext": {"n": "5", "t": "true", "f": "1.5", "s": "y"}}),
+        ('{"code":1,"opaque":1,"extFields":{7:"y"}}', {"code": 1, "ext": {"7": "y"}}),
+        ('{"code":1,"opaque":1,"language":null,"flag":null,"remark":7}', {"code": 1, "remark": "7"}),
+        ('{"code":1,"opaque":1,"language":12}', {"code": 1, "language": "12"}),
+        ('{"code":1,"opaque":1,"remark":"\\ud83d"}', {"code": 1, "remark": "\ufffd"}),
+    ],
+)  # fmt: skip
+def test_what_fastjson_takes_is_taken(text: str, expected: dict[str, Any]) -> None:
+    assert read(text) == Header(opaque=1, **expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "GET / HTTP/1.1",
+        "[]",
+        "null",
+        '{"code":1',
+        '{"code":"x"}',
+        '{"code":2147483648}',
+        '{"code":-2147483649}',
+        '{"code":{}}',
+        '{"code":1,"opaque":1,"extFields":[]}',
+        '{"code":1,"opaque":1,"extFields":{"a":{}}}',
+        '{"code":1,"opaque":1,"extFields":{{"a":1}:"x"}}',
+        '{"code":1,"opaque":1,"remark":[]}',
+        '{"code":1,"opaque":1,"language":{}}',
+    ],
+)
+def test_what_is_no_header_is_refused(text: str) -> None:
+    with pytest.raises(HeaderInvalid, match="^header (is|has) "):
+        read(text)
+
+
+def test_unknown_types_are_refused() -> None:
+    with pytest.raises(SerializeTypeUnknown, match="serialize type 2 is unknown") as caught:
+        decode_header(b"{}", 2)
+    assert caught.value.serialize_type == 2
+    with pytest.raises(SerializeTypeUnknown):
+        encode_header(Header(code=0, opaque=0), 2)
+
+
+@pytest.mark.parametrize("serialize_type", list(SerializeType))
+@pytest.mark.parametrize(
+    "fields", [{"remark": "\ud83d"}, {"ext": {"\ud83d": "a"}}, {"ext": {"a": "\ud83d"}}]
+)
+def test_half_a_character_cannot_be_written(serialize_type: int, fields: dict[str, Any]) -> None:
+    with pytest.raises(HeaderInvalid, match="header cannot be written"):
+        encode_header(Header(code=0, opaque=0, **fields), serialize_type)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"code": 200050}, {"version": 40000}, {"ext": {"k" * 40000: ""}}, {"opaque": 1 << 40}]
+)
+def test_what_does_not_fit_the_binary_type_is_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(HeaderInvalid, match="does not fit the ROCKETMQ type"):
+        encode_header(Header(**({"code": 0, "opaque": 0} | fields)), 1)
+
+
+def test_an_unknown_language_is_other() -> None:
+    data = encode_header(Header(code=0, opaque=0, language="COBOL"), 1)
+    assert decode_header(data, 1).language == "OTHER"
+    assert decode_header(data[:2] + b"\x7f" + data[3:], 1).language == "OTHER"
+
+
+def test_an_empty_binary_remark_is_none() -> None:
+    assert decode_header(encode_header(Header(code=0, opaque=0, remark="", ext={}), 1), 1).remark is None
+
+
+def test_bad_utf_8_in_a_binary_header_is_replaced() -> None:
+    data = encode_header(Header(code=0, opaque=0, remark="x"), 1).replace(b"x", b"\xff")
+    assert decode_header(data, 1).remark == "\ufffd"
+
+
+@pytest.mark.parametrize(("flag", "response", "oneway"), [(0, False, False), (1, True, False), (2, False, True)])
+def test_flags(flag: int, response: bool, oneway: bool) -> None:
+    header = Header(code=0, opaque=0, flag=flag)
+    assert (header.is_response, header.is_oneway) == (response, oneway)

@@ -1,0 +1,42 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rocketwire.wire.java import INT32_MAX, INT32_MIN, string_hash, to_int32
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("", 0),
+        ("A", 65),
+        ("TagA", 2598919),
+        ("d", 100),
+        ("TestTopic#KEY1", 1688031992),
+        ("消息", 893927),
+        ("😀", 1772899),
+        ("polygenelubricants", INT32_MIN),
+    ],
+)
+def test_string_hash_is_java_s(text: str, value: int) -> None:
+    assert string_hash(text) == value
+
+
+@given(st.text())
+def test_string_hash_is_that_of_the_utf_16_units(text: str) -> None:
+    expected = 0
+    data = text.encode("utf-16-be")
+    for at in range(0, len(data), 2):
+        expected = to_int32(31 * expected + int.from_bytes(data[at : at + 2]))
+    assert string_hash(text) == expected
+
+
+def test_string_hash_takes_half_a_character() -> None:
+    assert string_hash("\ud83d") == 0xD83D
+
+
+@given(st.integers())
+def test_to_int32_is_the_low_32_bits(value: int) -> None:
+    result = to_int32(value)
+    assert INT32_MIN <= result <= INT32_MAX
+    assert (result - value) % 2**32 == 0

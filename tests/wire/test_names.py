@@ -1,0 +1,79 @@
+import pytest
+
+from rocketwire.wire import names
+
+ALLOWED = "^[%|a-zA-Z0-9_-]+$"
+
+
+@pytest.mark.parametrize(
+    ("topic", "client", "broker"),
+    [
+        ("TopicTest", None, None),
+        ("%RETRY%a-b_c|9", None, None),
+        ("t" * 127, None, None),
+        ("t" * 128, "The specified topic is longer than topic max length 127.",
+         "The specified topic is longer than topic max length."),
+        ("", "The specified topic is blank", "The specified topic is blank."),
+        (" \t", "The specified topic is blank", "The specified topic is blank."),
+        ("a b", f"The specified topic[a b] contains illegal characters, allowing only {ALLOWED}",
+         f"The specified topic contains illegal characters, allowing only {ALLOWED}"),
+        ("主题", f"The specified topic[主题] contains illegal characters, allowing only {ALLOWED}",
+         f"The specified topic contains illegal characters, allowing only {ALLOWED}"),
+        ("." * 128, "The specified topic is longer than topic max length 127.",
+         f"The specified topic contains illegal characters, allowing only {ALLOWED}"),
+    ],
+)  # fmt: skip
+def test_topics(topic: str, client: str | None, broker: str | None) -> None:
+    assert names.topic_problem(topic) == client
+    assert names.broker_topic_problem(topic) == broker
+
+
+@pytest.mark.parametrize(
+    ("group", "problem"),
+    [
+        ("group_a", None),
+        ("g" * 255, None),
+        ("g" * 256, "the specified group is longer than group max length 255."),
+        (" ", "the specified group is blank"),
+        ("a/b", f"the specified group[a/b] contains illegal characters, allowing only {ALLOWED}"),
+    ],
+)
+def test_groups(group: str, problem: str | None) -> None:
+    assert names.group_problem(group) == problem
+
+
+@pytest.mark.parametrize(
+    ("topic", "system", "sendable"),
+    [
+        ("TopicTest", False, True),
+        ("TBW102", True, True),
+        ("RMQ_SYS_TRACE_TOPIC", True, True),
+        ("rmq_sys_anything", True, True),
+        ("SCHEDULE_TOPIC_XXXX", True, False),
+        ("RMQ_SYS_TRANS_HALF_TOPIC", True, False),
+        ("OFFSET_MOVED_EVENT", True, False),
+    ],
+)
+def test_system_topics(topic: str, system: bool, sendable: bool) -> None:
+    assert names.is_system_topic(topic) is system
+    assert names.system_topic_problem(topic) == (
+        f"The topic[{topic}] is conflict with system topic." if system else None
+    )
+    assert names.not_sendable_problem(topic) == (
+        None if sendable else f"Sending message to topic[{topic}] is forbidden."
+    )
+
+
+def test_topics_that_may_not_be_sent_to_are_system_topics() -> None:
+    assert names.NOT_SENDABLE_TOPICS < names.SYSTEM_TOPICS
+
+
+def test_names_made_of_others() -> None:
+    assert names.retry_topic("g") == "%RETRY%g"
+    assert names.dlq_topic("g") == "%DLQ%g"
+    assert names.reply_topic("DefaultCluster") == "DefaultCluster_REPLY_TOPIC"
+
+
+def test_system_groups() -> None:
+    assert names.is_system_group(names.TRANS_GROUP)
+    assert not names.is_system_group("CID_RMQ")
