@@ -73,9 +73,7 @@ async def _serve_and_announce(config: ServerConfig) -> None:
     def announce(name_server: Address, broker: Address) -> None:
         print(_READY.format(name_server=name_server, broker=broker, store=config.store_dir), flush=True)
 
-    await serve(
-        config, clock=system_clock, choose=secrets.randbelow, run_sync=trio.to_thread.run_sync, ready=announce
-    )
+    await serve(config, clock=system_clock, choose=secrets.randbelow, run_sync=trio.to_thread.run_sync, ready=announce)
 
 
 _READY: Final = """\
@@ -108,10 +106,8 @@ async def serve(
         config, advertised=advertised, routes=routes, metrics=metrics, clock=clock, choose=choose, run_sync=run_sync
     )
     try:
-        values = KeyValueFile(config.store_dir)
-        name_server = NameServerServices(
-            routes=routes, key_values=KeyValueConfig(values.load(), values.save)
-        )
+        values = KeyValueFile(config.store_dir / "config" / "kvConfig.json")
+        name_server = NameServerServices(routes=routes, key_values=KeyValueConfig(values.load(), values.save))
         name_server_listener = Listener(
             name_server_socket,
             FrameDispatcher(name_server, NAME_SERVER_FAMILIES, metrics=metrics),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Callable
 
@@ -61,14 +60,13 @@ class Broker:
         store_host = encode_host(_ip_address(advertised.host), advertised.port)
         store = MessageStore.open(settings, clock=clock, store_host=store_host)
         self._store = store
-        self._flush = GroupCommit() if config.sync_flush else None
-        topics = BrokerTopics(TopicTable.open(settings.root, clock=clock), live)
+        self._flush = GroupCommit(timeout=config.sync_flush_timeout / 1000) if config.sync_flush else None
+        config_dir = settings.root / "config"
+        topics = BrokerTopics(TopicTable.open(config_dir / "topics.json", clock=clock), live)
         topics.make_system_topics(len(settings.delay_levels))
-        groups = SubscriptionGroups(GroupTable.open(settings.root, clock=clock), live)
+        groups = SubscriptionGroups(GroupTable.open(config_dir / "subscriptionGroup.json", clock=clock), live)
         groups.make_built_in()
-        sending = Sending(
-            config=live, topics=topics, store=store, flush=self._flush, metrics=metrics, choose=choose
-        )
+        sending = Sending(config=live, topics=topics, store=store, flush=self._flush, metrics=metrics, choose=choose)
         long_poll = LongPoll()
         store.arrivals = long_poll.arrived
         answers = SendAnswers(region=config.region_id, trace_on=config.trace_on, version=VERSION_4_9_7)
@@ -78,11 +76,10 @@ class Broker:
             clock=clock,
             store=store,
             store_host=store_host,
-            memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
             topics=topics,
             groups=groups,
             clients=ClientGroups(groups.notifies),
-            offsets=OffsetTable.open(settings.root),
+            offsets=OffsetTable.open(config_dir / "consumerOffset.json"),
             long_poll=long_poll,
             order_locks=OrderLocks(),
             sending=sending,
@@ -111,7 +108,7 @@ class Broker:
         nursery.start_soon(services.long_poll.run)
         nursery.start_soon(upkeep.flush, self._store, services.config, self._clock, self._run_sync)
         nursery.start_soon(upkeep.index, self._store)
-        nursery.start_soon(upkeep.persist_offsets, services.offsets, services.config)
+        nursery.start_soon(upkeep.persist_offsets, services.offsets, services.config, self._run_sync)
         if self._flush is not None:
             nursery.start_soon(self._flush.run, self._store, self._run_sync)
 

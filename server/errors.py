@@ -37,8 +37,8 @@ class NameInvalid(ServerError):
 class TopicNotFound(ServerError):
     """The topic does not exist on the broker and may not be created."""
 
-    def __init__(self, topic: str) -> None:
-        super().__init__(f"topic[{topic}] not exist, apply first please!{FAQ}")
+    def __init__(self, topic: str, *, gap: str = "") -> None:
+        super().__init__(f"topic[{topic}] not exist, apply first please!{gap}{FAQ}")
 
 
 class RouteNotFound(ServerError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import trio
@@ -31,9 +32,9 @@ class Registration:
         """Tell the name server which topics there are now, with what the broker's permission leaves of theirs."""
         allowed = self._config.current.broker_permission
         table = self._topics.table
-        topics = table.all()
+        topics = dict(table.configs)
         if allowed & _READ_WRITE != _READ_WRITE:
-            topics = {name: topic.with_perm(topic.perm & allowed) for name, topic in topics.items()}
+            topics = {name: replace(topic, perm=topic.perm & allowed) for name, topic in topics.items()}
         self._routes.register(
             self._identity, topics=topics, data_version=table.data_version, ha_address=self._ha_address
         )

@@ -144,9 +144,7 @@ class Sending:
         if queue_id < 0:
             return config, self._choose(max(1, config.write_queue_nums))
         if queue_id >= config.write_queue_nums and queue_id >= config.read_queue_nums:
-            raise QueueIllegal(
-                f"request queueId[{queue_id}] is illegal, {topic_text(config)} Producer: {remote}"
-            )
+            raise QueueIllegal(f"request queueId[{queue_id}] is illegal, {topic_text(config)} Producer: {remote}")
         return config, queue_id
 
     def _new_topic(self, fields: SendRequestFields) -> TopicConfig:
@@ -227,9 +225,7 @@ class Sending:
         else:
             self._flush.wait_durable(
                 end,
-                lambda durable: outcome(
-                    appended, ResponseCode.SUCCESS if durable else ResponseCode.FLUSH_DISK_TIMEOUT
-                ),
+                lambda durable: outcome(appended, ResponseCode.SUCCESS if durable else ResponseCode.FLUSH_DISK_TIMEOUT),
             )
 
 

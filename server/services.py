@@ -26,7 +26,6 @@ class BrokerServices:
     clock: Clock
     store: MessageStore
     store_host: bytes
-    memory_bytes: int
     topics: BrokerTopics
     groups: SubscriptionGroups
     clients: ClientGroups

@@ -11,6 +11,7 @@ from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 
 log = logging.getLogger(__name__)
 
+
 class SubscriptionGroups:
     """Group configurations of one broker."""
 

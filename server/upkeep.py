@@ -55,11 +55,13 @@ async def index(store: MessageStore) -> None:
             log.error("index: %s", error)  # noqa: TRY400 - the text says it all
 
 
-async def persist_offsets(offsets: OffsetTable, config: LiveConfig) -> None:
+async def persist_offsets(offsets: OffsetTable, config: LiveConfig, run_sync: RunSync) -> None:
     """Write the consumer offsets when they have changed, for ever."""
     while True:
         await trio.sleep(config.current.flush_consumer_offset_interval / 1000)
         try:
-            offsets.persist()
+            text = offsets.encode()
+            if text is not None:
+                await run_sync(offsets.write, text)
         except StoreError as error:
             log.error("consumer offsets: %s", error)  # noqa: TRY400 - the text says it all

@@ -38,7 +38,9 @@ class KeyValueFile:
         Raises:
             StoreNotWritable: it could not be written.
         """
-        config.save(self._path, self._files, dumps_pretty({_TABLE: {name: dict(table) for name, table in tables.items()}}))
+        config.save(
+            self._path, self._files, dumps_pretty({_TABLE: {name: dict(table) for name, table in tables.items()}})
+        )
 
 
 def _decode(data: bytes) -> dict[str, dict[str, str]]:

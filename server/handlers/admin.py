@@ -12,7 +12,7 @@ from rocketwire.server.request import Reply, Request
 from rocketwire.server.services import BrokerServices
 from rocketwire.wire import names
 from rocketwire.wire.bodies import encode_body
-from rocketwire.wire.bodies.topic import TopicConfig, TopicConfigSerializeWrapper, TopicFilterType
+from rocketwire.wire.bodies.topic import TopicConfig, TopicFilterType
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers.admin import CreateTopicRequestHeader, GetBrokerConfigResponseHeader
 
@@ -41,9 +41,7 @@ def _create_topic(services: BrokerServices, request: Request[CreateTopicRequestH
 
 
 def _all_topics(services: BrokerServices, _request: Request[None]) -> Reply:
-    table = services.topics.table
-    body = TopicConfigSerializeWrapper(topic_config_table=table.all(), data_version=table.data_version)
-    return Reply(ext={}, body=(encode_body(body),))
+    return Reply(ext={}, body=(encode_body(services.topics.table.wrapper()),))
 
 
 def _update_config(services: BrokerServices, request: Request[None]) -> Reply:

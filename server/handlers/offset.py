@@ -11,8 +11,6 @@ from rocketwire.server.services import BrokerServices
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers import offset as headers
 
-_IN_MEMORY_RATIO: Final = 0.4  # accessMessageInMemoryMaxRatio
-
 
 def _query(services: BrokerServices, request: Request[headers.QueryConsumerOffsetRequestHeader]) -> Reply:
     """The committed offset; 0 for a new group while the whole queue is young, else "not found".
@@ -34,10 +32,7 @@ def _query(services: BrokerServices, request: Request[headers.QueryConsumerOffse
 
 def _starts_in_memory(services: BrokerServices, topic: str, queue_id: int) -> bool:
     store = services.store
-    if store.min_offset(topic, queue_id) > 0:
-        return False
-    first = store.physical_offset(topic, queue_id, 0)
-    return first is None or store.end_offset - first <= services.memory_bytes * _IN_MEMORY_RATIO
+    return store.min_offset(topic, queue_id) <= 0 and not store.get(topic, queue_id, 0, 1).far_behind
 
 
 def _update(services: BrokerServices, request: Request[headers.UpdateConsumerOffsetRequestHeader]) -> Reply:

@@ -75,7 +75,7 @@ def _check(services: BrokerServices, fields: PullMessageRequestHeader, remote: s
         raise NotPermitted("subscription group no permission, " + fields.consumer_group)
     topic = services.topics.get(fields.topic)
     if topic is None:
-        raise TopicNotFound(fields.topic)
+        raise TopicNotFound(fields.topic, gap=" ")
     if not topic.perm & Permission.READ:
         raise NotPermitted(f"the topic[{fields.topic}] pulling message is forbidden")
     if not 0 <= fields.queue_id < topic.read_queue_nums:

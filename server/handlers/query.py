@@ -31,7 +31,9 @@ def _query(services: BrokerServices, request: Request[QueryMessageRequestHeader]
     )
     if not found.records:
         return Reply(
-            code=ResponseCode.QUERY_NOT_FOUND, remark="can not find message, maybe time range not correct", fields=header
+            code=ResponseCode.QUERY_NOT_FOUND,
+            remark="can not find message, maybe time range not correct",
+            fields=header,
         )
     return Reply(fields=header, body=found.records)
 

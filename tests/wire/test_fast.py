@@ -88,9 +88,9 @@ def test_incomplete_headers_are_left_to_the_general_decoder(header: bytes) -> No
     assert fast.decode_send(memoryview(header)) is None
 
 
-property_name = st.sampled_from(["UNIQ_KEY", "WAIT", "TAGS", "KEYS", "CLUSTER", "DELAY", "TRAN_MSG", "a", "名"]) | st.text(
-    st.characters(exclude_characters="\x01\x02", exclude_categories=["Cs"]), min_size=1, max_size=8
-)
+property_name = st.sampled_from(
+    ["UNIQ_KEY", "WAIT", "TAGS", "KEYS", "CLUSTER", "DELAY", "TRAN_MSG", "a", "名"]
+) | st.text(st.characters(exclude_characters="\x01\x02", exclude_categories=["Cs"]), min_size=1, max_size=8)
 property_value = st.sampled_from(["true", "false", "TagA", "k1 k2"]) | st.text(
     st.characters(exclude_characters="\x01\x02", exclude_categories=["Cs"]), min_size=1, max_size=12
 )
@@ -123,7 +123,14 @@ def test_tag_codes_are_java_hashes_and_the_table_of_them_is_bounded() -> None:
         assert fast.tags_code(tag) == string_hash(tag)
 
 
-@given(st.integers(0, 12), int32, st.text("0123456789ABCDEF,", min_size=1), st.integers(0, 1024), st.integers(0, 2**63 - 1), text)
+@given(
+    st.integers(0, 12),
+    int32,
+    st.text("0123456789ABCDEF,", min_size=1),
+    st.integers(0, 1024),
+    st.integers(0, 2**63 - 1),
+    text,
+)
 def test_answers_decode_to_what_they_say(
     code: int, opaque: int, message_id: str, queue_id: int, offset: int, region: str
 ) -> None:
@@ -158,5 +165,3 @@ def test_an_answer_has_the_bytes_of_apaches() -> None:
             assert ours == frame
             return
     raise AssertionError("no answer to a send in the capture")
-
-
