@@ -146,6 +146,10 @@ def store_settings(config: ServerConfig) -> StoreSettings:
         flush_consume_queue_thorough_interval=config.flush_consume_queue_thorough_interval,
         max_transfer_count_in_memory=config.max_transfer_count_on_message_in_memory,
         max_transfer_bytes_in_memory=config.max_transfer_bytes_on_message_in_memory,
+        max_transfer_count_on_disk=config.max_transfer_count_on_message_in_disk,
+        max_transfer_bytes_on_disk=config.max_transfer_bytes_on_message_in_disk,
+        access_message_in_memory_max_ratio=config.access_message_in_memory_max_ratio,
+        delay_levels=config.delay_levels,
     )
 
 
