@@ -107,7 +107,7 @@ class Broker:
         nursery.start_soon(services.clients.run)
         nursery.start_soon(services.long_poll.run)
         nursery.start_soon(upkeep.flush, self._store, services.config, self._clock, self._run_sync)
-        nursery.start_soon(upkeep.index, self._store)
+        nursery.start_soon(upkeep.index, self._store, self._run_sync)
         nursery.start_soon(upkeep.persist_offsets, services.offsets, services.config, self._run_sync)
         if self._flush is not None:
             nursery.start_soon(self._flush.run, self._store, self._run_sync)

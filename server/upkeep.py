@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from importlib import import_module
 from typing import Any, Final, Protocol
 
 import trio
@@ -20,6 +21,7 @@ from rocketwire.store.store import MessageStore
 log = logging.getLogger(__name__)
 
 _INDEX_SECONDS: Final = 0.05
+_SLOW_IMPORT: Final = "rocketwire.store.index_file"  # takes numpy with it: after the start, before the first message
 
 
 class RunSync(Protocol):
@@ -45,12 +47,18 @@ async def flush(store: MessageStore, config: LiveConfig, clock: Clock, run_sync:
             log.error("flush: %s", error)  # noqa: TRY400 - the text says it all
 
 
-async def index(store: MessageStore) -> None:
-    """Enter appended messages into the index, for ever."""
+async def index(store: MessageStore, run_sync: RunSync) -> None:
+    """Enter appended messages into the index, for ever.
+
+    Done on the event loop in small steps: in a thread it would hold up the loop for whole switch intervals.
+    """
+    await trio.sleep(_INDEX_SECONDS)
+    await run_sync(import_module, _SLOW_IMPORT)
     while True:
         await trio.sleep(_INDEX_SECONDS)
         try:
-            store.dispatch_index()
+            while store.dispatch_index():
+                await trio.lowlevel.checkpoint()
         except StoreError as error:
             log.error("index: %s", error)  # noqa: TRY400 - the text says it all
 

@@ -1,6 +1,6 @@
 """config/kvConfig.json: the name server's key-value configuration, in the format of Apache's name server.
 
-Apache keeps the file in the home directory of whoever runs its name server; here it stands with the store it belongs to.
+Apache keeps the file in the home directory of whoever runs its name server; here it stands with the store.
 """
 
 from __future__ import annotations
