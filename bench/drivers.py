@@ -7,8 +7,10 @@ import os
 import selectors
 import subprocess
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from bench.sides import BROKER_NAME, Side
 from bench.statistics import Failure, Sample, read_result
@@ -16,6 +18,8 @@ from bench.tools import Tools
 from bench.workloads import QUEUES, Workload
 from compat_tests import artifacts
 
+# Workload options that are switches of the load generator, not numbers.
+_SWITCHES: Final[Mapping[str, list[object]]] = {"keys": ["--keys", "--tags", "TagA"], "patient": ["--patient"]}
 _PATIENCE_SECONDS = 120.0  # beyond the asked-for time
 
 
@@ -65,7 +69,8 @@ class RawLoad:
 
     def fill(self, side: Side, topic: str, messages: int) -> None:
         """Send `messages` of 100 B, spread over all queues. Raises LoadFailedError."""
-        outcome = self._run(side, "send", topic, "--count", messages, "--connections", 8, "--window", 32, timeout=3600)
+        options = ["--count", messages, "--connections", 8, "--window", 32, "--patient"]
+        outcome = self._run(side, "send", topic, *options, timeout=3600)
         self._must(outcome, f"{side.name}: filling {topic}")
 
     @staticmethod
@@ -84,7 +89,7 @@ class RawLoad:
             side.pid,
         ]
         for name, value in workload.options.items():
-            options += ["--keys", "--tags", "TagA"] if name == "keys" else [f"--{name}", value]
+            options += _SWITCHES.get(name, [f"--{name}", value])
         timeout = _PATIENCE_SECONDS + timing.warmup + timing.seconds
         return self._run(side, workload.mode, workload.topic, *options, timeout=timeout)
 

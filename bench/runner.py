@@ -115,7 +115,7 @@ class Runner:
 
     def _warm_up(self, name: str, side: Side) -> None:
         self._say(f"warming up {name}")
-        options = {"connections": 8, "window": 32}
+        options = {"connections": 8, "window": 32, "patient": 1}
         send = Workload(name="warm", text="", program="raw", mode="send", topic="BenchWarm", options=options)
         timing = Timing(warmup=0, seconds=self._plan.warm_seconds, filled=0)
         outcome = self._raw.run(side, send, timing)

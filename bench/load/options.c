@@ -20,6 +20,7 @@ static const char USAGE[] =
     "  --tags TAG --keys                  properties TAGS and KEYS (default: none)\n"
     "  --warmup S --seconds S             not counted, counted (0.5, 3)\n"
     "  --count N         stop after N messages, no warm-up      --server-pid PID  CPU time of that process\n"
+    "  --patient         send again what is refused with code 2, system busy (for filling, not for measuring)\n"
     "  --dump N          write N of the request frames to stdout and stop; no connection (wake: what is sent besides\n"
     "                    sends and pulls: heartbeat, max offset, create topic)\n";
 
@@ -52,7 +53,7 @@ struct options read_options(int argc, char **argv)
 {
     static const struct option known[] = {
         {"host", 1, 0, 'h'},       {"port", 1, 0, 'p'},    {"topic", 1, 0, 't'},   {"queues", 1, 0, 'q'},
-        {"group", 1, 0, 'g'},      {"tags", 1, 0, 'T'},    {"keys", 0, 0, 'K'},    {"connections", 1, 0, 'c'},
+        {"group", 1, 0, 'g'},      {"tags", 1, 0, 'T'},    {"keys", 0, 0, 'K'},    {"patient", 0, 0, 'R'},    {"connections", 1, 0, 'c'},
         {"window", 1, 0, 'w'},     {"size", 1, 0, 's'},    {"batch", 1, 0, 'b'},   {"warmup", 1, 0, 'W'},
         {"seconds", 1, 0, 'S'},    {"count", 1, 0, 'n'},   {"dump", 1, 0, 'd'},    {"server-pid", 1, 0, 'P'},
         {"broker-name", 1, 0, 'B'}, {0, 0, 0, 0}};
@@ -72,6 +73,7 @@ struct options read_options(int argc, char **argv)
         case 'T': o.tags = optarg; break;
         case 'B': o.broker_name = optarg; break;
         case 'K': o.with_keys = 1; break;
+        case 'R': o.patient = 1; break;
         case 'p': o.port = (int)positive(optarg); break;
         case 'q': o.queues = (int)positive(optarg); break;
         case 'c': o.connections = (int)positive(optarg); break;

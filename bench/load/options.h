@@ -12,7 +12,7 @@ struct options {
     enum mode mode;
     const char *mode_name;
     const char *host, *topic, *group, *broker_name, *tags;
-    int port, queues, connections, window, size, batch, server_pid, dump, with_keys;
+    int port, queues, connections, window, size, batch, server_pid, dump, with_keys, patient;
     double warmup, seconds;
     int64_t count; /* stop after so many messages instead of after a time; 0 = by time */
 };

@@ -11,7 +11,7 @@
 #include "connection.h"
 #include "frames.h"
 
-enum { STALL_SECONDS = 15, MAX_EVENTS = 64 };
+enum { STALL_SECONDS = 15, MAX_EVENTS = 64, SYSTEM_BUSY = 2 };
 
 /* One request in flight. Its opaque tells its slot: (opaque - FIRST_OPAQUE) % window. */
 struct slot {
@@ -121,6 +121,13 @@ static void complete(struct run *run, struct lane *lane, const struct answer *an
         return; /* a request of the server, as "consumer ids changed" */
     if (!slot->busy || (int64_t)slot->opaque != answer->opaque)
         fail("an answer to a request that is not open (opaque %lld)", (long long)answer->opaque);
+    if (o->patient && answer->code == SYSTEM_BUSY) {
+        slot->busy = false;
+        run->in_flight--;
+        run->issued -= run->templates->items;
+        issue(run, lane, number, now);
+        return;
+    }
     require_success(answer, o->mode_name);
     int messages = o->mode == MODE_PULL ? check_pull(run, slot, answer) : run->templates->items;
     slot->busy = false;

@@ -103,6 +103,14 @@ def test_a_refused_send_is_fatal_and_says_why(load: Path) -> None:
     assert result == {"errors": 1, "error": "send: code 14, remark none"}
 
 
+def test_a_patient_run_sends_again_what_a_busy_server_refused(load: Path) -> None:
+    turns = iter(range(1_000_000))
+    with FakeBroker(lambda _frame: (2, {}, b"") if next(turns) % 3 == 0 else SENT) as broker:
+        code, result = run(load, broker, "send", "--patient", "--count", "60", "--window", "1")
+    assert (code, result["errors"], result["messages"]) == (0, 0, 60)
+    assert len(broker.requests) == 90
+
+
 def test_a_closed_connection_is_fatal(load: Path) -> None:
     with FakeBroker(lambda _frame: None) as broker:
         code, result = run(load, broker, "send")
