@@ -73,16 +73,10 @@ def decode_batch(body: bytes | memoryview) -> list[BatchItem]:
         properties_at = body_at + body_length + _INT16.size
         item_end = at + total
         if body_length < 0 or not properties_at <= item_end <= end:
-            raise BatchInvalid(
-                f"message {len(result)} of a batch has lengths that do not fit: {total}, {body_length}"
-            )
+            raise BatchInvalid(f"message {len(result)} of a batch has lengths that do not fit: {total}, {body_length}")
         (properties_length,) = short(body, properties_at - _INT16.size)
         if properties_at + properties_length != item_end:
-            raise BatchInvalid(
-                f"message {len(result)} of a batch has properties of {properties_length} bytes: no fit"
-            )
-        result.append(
-            BatchItem(flag, body[body_at : body_at + body_length], bytes(body[properties_at:item_end]))
-        )
+            raise BatchInvalid(f"message {len(result)} of a batch has properties of {properties_length} bytes: no fit")
+        result.append(BatchItem(flag, body[body_at : body_at + body_length], bytes(body[properties_at:item_end])))
         at = item_end
     return result

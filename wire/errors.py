@@ -135,9 +135,7 @@ class CompressionUnknown(WireError):
 
     def __init__(self, kind: int) -> None:
         """Take the number in the sysFlag's three compression bits."""
-        super().__init__(
-            f"compression type {kind} is unknown, only LZ4 (1), ZSTD (2) and ZLIB (3 or 0) exist"
-        )
+        super().__init__(f"compression type {kind} is unknown, only LZ4 (1), ZSTD (2) and ZLIB (3 or 0) exist")
         self.kind = kind
 
 

@@ -111,18 +111,14 @@ def encode_header(header: Header, serialize_type: int) -> bytes:
 
 def _encode_json(header: Header) -> bytes:
     try:
-        return (
-            b'{"code":%d,%b"flag":%d,"language":%b,"opaque":%d,%b'
-            b'"serializeTypeCurrentRPC":"JSON","version":%d}'
-            % (
-                header.code,
-                b"" if header.ext is None else b'"extFields":%b,' % _encode_text(header.ext),
-                header.flag,
-                b'"JAVA"' if header.language == "JAVA" else _encode_text(header.language),
-                header.opaque,
-                b"" if header.remark is None else b'"remark":%b,' % _encode_text(header.remark),
-                header.version,
-            )
+        return b'{"code":%d,%b"flag":%d,"language":%b,"opaque":%d,%b"serializeTypeCurrentRPC":"JSON","version":%d}' % (
+            header.code,
+            b"" if header.ext is None else b'"extFields":%b,' % _encode_text(header.ext),
+            header.flag,
+            b'"JAVA"' if header.language == "JAVA" else _encode_text(header.language),
+            header.opaque,
+            b"" if header.remark is None else b'"remark":%b,' % _encode_text(header.remark),
+            header.version,
         )
     except UnicodeEncodeError as error:
         raise HeaderInvalid(f"header cannot be written: {error}") from error

@@ -52,11 +52,9 @@ _HEAD: Final = (
 
 RECORD: Final = cs.Struct(
     *_HEAD,
-    "born_host"
-    / cs.Bytes(lambda this: HOST_V6_SIZE if this.sys_flag & SysFlag.BORN_HOST_V6 else HOST_V4_SIZE),
+    "born_host" / cs.Bytes(lambda this: HOST_V6_SIZE if this.sys_flag & SysFlag.BORN_HOST_V6 else HOST_V4_SIZE),
     "store_timestamp" / cs.Int64sb,
-    "store_host"
-    / cs.Bytes(lambda this: HOST_V6_SIZE if this.sys_flag & SysFlag.STORE_HOST_V6 else HOST_V4_SIZE),
+    "store_host" / cs.Bytes(lambda this: HOST_V6_SIZE if this.sys_flag & SysFlag.STORE_HOST_V6 else HOST_V4_SIZE),
     "reconsume_times" / cs.Int32sb,
     "prepared_transaction_offset" / cs.Int64sb,
     "body" / cs.Prefixed(cs.Int32sb, cs.GreedyBytes),
@@ -216,7 +214,7 @@ def encode_record(message: Message) -> bytes:
         raise RecordInvalid(f"message cannot be written as a record: {error}") from error
 
 
-def decode_record(buf: bytes | memoryview, offset: int = 0, *, check_crc: bool = True) -> Message:
+def decode_record(buf: bytes | bytearray | memoryview, offset: int = 0, *, check_crc: bool = True) -> Message:
     """Read the record at an offset of a buffer; what follows it in the buffer is not looked at.
 
     Raises:

@@ -87,7 +87,5 @@ def encode_properties(properties: Mapping[str, str]) -> str:
     """
     text = ITEM_SEP.join(f"{name}{NAME_SEP}{value}" for name, value in properties.items())
     if text.count(ITEM_SEP) != max(0, len(properties) - 1) or any(NAME_SEP in name for name in properties):
-        raise PropertiesInvalid(
-            "properties must not have the separators 0x01 or 0x02 in a name, nor 0x02 in a value"
-        )
+        raise PropertiesInvalid("properties must not have the separators 0x01 or 0x02 in a name, nor 0x02 in a value")
     return text

@@ -32,7 +32,7 @@ def test_bodies_are_slices_of_the_data() -> None:
 def test_magic_number_and_crc_are_not_looked_at() -> None:
     data = bytearray(ONE)
     data[4:12] = b"whatever"
-    assert decode_batch(data) == decode_batch(ONE)
+    assert decode_batch(bytes(data)) == decode_batch(ONE)
 
 
 @given(st.binary(max_size=100))
@@ -74,7 +74,7 @@ def test_lengths_that_do_not_fit(at: int, form: str, value: int) -> None:
     data = bytearray(ONE)
     struct.pack_into(form, data, at, value)
     with pytest.raises(BatchInvalid, match="message 0 of a batch"):
-        decode_batch(data)
+        decode_batch(bytes(data))
 
 
 @pytest.mark.parametrize("item", [BatchItem(1 << 31, b"", b""), BatchItem(0, b"", bytes(32768))])

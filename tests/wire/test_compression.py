@@ -81,9 +81,7 @@ def test_any_bytes_are_a_body_or_an_error(sys_flag: int, body: bytes) -> None:
 @pytest.mark.parametrize(
     ("sys_flag", "module", "package"), [(0x101, "lz4.frame", "lz4"), (0x201, "zstandard", "zstandard")]
 )
-def test_missing_packages(
-    monkeypatch: pytest.MonkeyPatch, sys_flag: int, module: str, package: str
-) -> None:
+def test_missing_packages(monkeypatch: pytest.MonkeyPatch, sys_flag: int, module: str, package: str) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(CompressionUnavailable, match=f"install the package {package}") as caught:
         decompress(b"", sys_flag, max_size=1)

@@ -140,7 +140,10 @@ def test_frames_are_as_declared(capture: Path) -> None:
             continue
         frame = decode_frame(data)
         declared = FRAME.parse(data)
-        assert FRAME.build({"serialize_type": frame.serialize_type, "header": declared.header, "body": declared.body}) == data
+        assert (
+            FRAME.build({"serialize_type": frame.serialize_type, "header": declared.header, "body": declared.body})
+            == data
+        )
         if frame.serialize_type:
             header = BINARY_HEADER.parse(declared.header)
             assert (header.code, header.opaque, header.flag) == (
@@ -205,7 +208,7 @@ def check_batch(body: bytes) -> None:
 
 
 def check_body(cls: type, frame: Frame, *, strict: bool, exact: bool) -> None:
-    body = decode_body(cls, frame.body)
+    body: object = decode_body(cls, frame.body)
     written = encode_body(body, strict=strict)
     assert decode_body(cls, written) == body
     if exact:
@@ -217,9 +220,7 @@ def check_body(cls: type, frame: Frame, *, strict: bool, exact: bool) -> None:
 def ordered(value: object) -> object:
     """Give the value with the sets of tags, whose order is Java's hash order, in a fixed one."""
     if isinstance(value, dict):
-        return {
-            key: sorted(each) if key in {"tagsSet", "codeSet"} else ordered(each) for key, each in value.items()
-        }
+        return {key: sorted(each) if key in {"tagsSet", "codeSet"} else ordered(each) for key, each in value.items()}
     if isinstance(value, list):
         return [ordered(each) for each in value]
     return value

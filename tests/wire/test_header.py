@@ -154,7 +154,7 @@ def test_what_fastjson_takes_is_taken(text: str, expected: dict[str, Any]) -> No
     ],
 )
 def test_what_is_no_header_is_refused(text: str) -> None:
-    with pytest.raises(HeaderInvalid, match="^header (is|has) "):
+    with pytest.raises(HeaderInvalid, match=r"^header (is|has) "):
         read(text)
 
 
@@ -167,9 +167,7 @@ def test_unknown_types_are_refused() -> None:
 
 
 @pytest.mark.parametrize("serialize_type", list(SerializeType))
-@pytest.mark.parametrize(
-    "fields", [{"remark": "\ud83d"}, {"ext": {"\ud83d": "a"}}, {"ext": {"a": "\ud83d"}}]
-)
+@pytest.mark.parametrize("fields", [{"remark": "\ud83d"}, {"ext": {"\ud83d": "a"}}, {"ext": {"a": "\ud83d"}}])
 def test_half_a_character_cannot_be_written(serialize_type: int, fields: dict[str, Any]) -> None:
     with pytest.raises(HeaderInvalid, match="header cannot be written"):
         encode_header(Header(code=0, opaque=0, **fields), serialize_type)

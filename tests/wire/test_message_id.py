@@ -72,6 +72,6 @@ def test_what_cannot_be_an_offset_message_id() -> None:
 
 @pytest.mark.parametrize("parts", [{"ip": bytes(5)}, {"process_id": 1 << 16}, {"counter": -1}])
 def test_what_cannot_be_a_unique_key(parts: dict[str, Any]) -> None:
-    fields = {"ip": bytes(4), "process_id": 0, "loader_hash": 0, "elapsed": 0, "counter": 0}
+    fields: dict[str, Any] = {"ip": bytes(4), "process_id": 0, "loader_hash": 0, "elapsed": 0, "counter": 0}
     with pytest.raises(MessageIdInvalid):
         str(UniqueKey(**(fields | parts)))

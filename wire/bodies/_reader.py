@@ -104,9 +104,7 @@ class _Reader:
     def key(self) -> str | int | float | ObjectKey:
         match self.peek():
             case "{":
-                return ObjectKey(
-                    (str(name), _frozen(value)) for name, value in sorted(self.object().items(), key=str)
-                )
+                return ObjectKey((str(name), _frozen(value)) for name, value in sorted(self.object().items(), key=str))
             case '"' | "'":
                 return self.string()
         return self.take(_NAME) or self.number()

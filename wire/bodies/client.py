@@ -23,9 +23,7 @@ class ConsumeFromWhere(StrEnum):
     """Where a group without a committed offset begins."""
 
     CONSUME_FROM_LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
-    CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST = (
-        "CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST"
-    )
+    CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST = "CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST"
     CONSUME_FROM_MIN_OFFSET = "CONSUME_FROM_MIN_OFFSET"
     CONSUME_FROM_MAX_OFFSET = "CONSUME_FROM_MAX_OFFSET"
     CONSUME_FROM_FIRST_OFFSET = "CONSUME_FROM_FIRST_OFFSET"
@@ -54,7 +52,7 @@ class SubscriptionData:
     code_set: frozenset[int] = frozenset()
     sub_version: int = 0
     """Milliseconds of the client's clock; grows with each change."""
-    expression_type: str | None = "TAG"
+    expression_type: str = "TAG"
     class_filter_mode: bool = False
 
 

@@ -81,9 +81,7 @@ class KVTable:
 class RegisterBrokerBody:
     """The topics and filter servers of a broker that registers (103)."""
 
-    topic_config_serialize_wrapper: TopicConfigSerializeWrapper = field(
-        default_factory=TopicConfigSerializeWrapper
-    )
+    topic_config_serialize_wrapper: TopicConfigSerializeWrapper = field(default_factory=TopicConfigSerializeWrapper)
     filter_server_list: tuple[str, ...] = ()
 
 
@@ -193,9 +191,7 @@ class _Counted:
     def item(self) -> bytes:
         length = self.number()
         if not 0 <= length <= len(self.data) - self.at:
-            raise BodyInvalid(
-                f"registration has an item of {length} bytes where {len(self.data) - self.at} are left"
-            )
+            raise BodyInvalid(f"registration has an item of {length} bytes where {len(self.data) - self.at} are left")
         self.at += length
         return self.data[self.at - length : self.at]
 

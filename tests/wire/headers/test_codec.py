@@ -1,0 +1,151 @@
+import inspect
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rocketwire.wire.errors import HeaderFieldInvalid, HeaderFieldMissing, WireError
+from rocketwire.wire.headers import admin, client, offset, pull, query, route, send
+from rocketwire.wire.headers._codec import WireHeader, decode_ext, encode_ext
+from rocketwire.wire.headers.client import UnregisterClientRequestHeader, UnregisterClientResponseHeader
+from rocketwire.wire.headers.offset import GetMaxOffsetResponseHeader
+from rocketwire.wire.headers.route import GetRouteInfoRequestHeader, QueryDataVersionResponseHeader
+from rocketwire.wire.headers.send import SendMessageRequestHeader, SendMessageResponseHeader
+from rocketwire.wire.java import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, Int32, Int64
+from tests.wire.test_codes import rows
+
+CLASSES = [
+    cls
+    for module in (admin, client, offset, pull, query, route, send)
+    for _, cls in inspect.getmembers(module, inspect.isclass)
+    if issubclass(cls, WireHeader) and cls is not WireHeader
+]
+VALUES = {
+    Int32: st.integers(INT32_MIN, INT32_MAX),
+    Int64: st.integers(INT64_MIN, INT64_MAX),
+    str: st.text(max_size=10),
+    bool: st.booleans(),
+}
+
+
+def headers(cls: type[WireHeader]) -> st.SearchStrategy[WireHeader]:
+    fields = {}
+    for name, hint in get_type_hints(cls, include_extras=True).items():
+        if name in cls.__struct_fields__:
+            options = get_args(hint) if get_origin(hint) in {UnionType, Union} else (hint,)
+            kinds = [st.none() if each is NoneType else VALUES[each] for each in options]
+            fields[name] = st.one_of(kinds)
+    return st.builds(cls, **fields)
+
+
+any_header = st.sampled_from(CLASSES).flatmap(headers)
+ABSENT_FROM_THE_TABLE = {"_UNIQUE_KEY_QUERY"}
+
+
+@given(any_header, st.booleans())
+def test_round_trip(header: WireHeader, short: bool) -> None:
+    ext = encode_ext(header, short=short)
+    assert all(isinstance(value, str) for value in ext.values())
+    assert decode_ext(type(header), ext, short=short) == header
+    assert decode_ext(type(header), ext | {"unknownField": "x"}, short=short) == header
+
+
+@given(st.sampled_from(CLASSES), st.data(), st.booleans())
+def test_any_texts_are_a_header_or_an_error(cls: type[WireHeader], data: st.DataObject, short: bool) -> None:
+    fields = zip(cls.__struct_fields__, cls.__struct_encode_fields__, strict=True)
+    names = [cls.SHORT.get(name, wire) if short else wire for name, wire in fields]
+    numbers = st.integers().map(str) | st.sampled_from(
+        ["", "true", "TRUE", "1.5", "+5", "007", " 1", "1e3", "null", "\u0661"]
+    )
+    ext = data.draw(st.dictionaries(st.sampled_from([*names, "x"]), st.text(max_size=3) | numbers))
+    try:
+        decode_ext(cls, ext, short=short)
+    except (HeaderFieldMissing, HeaderFieldInvalid) as error:
+        assert error.header == cls.__name__
+        assert error.field in cls.__struct_encode_fields__
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_fields_are_those_of_4_9(cls: type[WireHeader]) -> None:
+    known = {row["field"]: row for row in rows("headers.csv") if row["header"] == cls.__name__ and row["java_type"]}
+    ours = {field.encode_name: field for field in msgspec.structs.fields(cls)}
+    assert set(ours) - ABSENT_FROM_THE_TABLE <= set(known)
+    assert {name for name, row in known.items() if "4.9" in row["versions"]} <= set(ours)
+    required = {name for name, row in known.items() if row["required"] == "y" and "4.9" in row["versions"]}
+    assert {name for name, field in ours.items() if field.required} == required
+    for name in set(ours) & set(known):
+        text = str(ours[name].type)
+        kind = "bool" if "bool" in text else "int" if "int" in text else "str"
+        java = known[name]["java_type"].lower()
+        assert kind == {"string": "str", "boolean": "bool"}.get(java, "int"), name
+
+
+def test_short_names_are_those_of_4_9() -> None:
+    known = {
+        row["v2_short_name"]: row["field"]
+        for row in rows("headers.csv")
+        if row["header"] == "SendMessageRequestHeaderV2" and "4.9" in row["versions"] and row["v2_short_name"]
+    }
+    cls = SendMessageRequestHeader
+    names = dict(zip(cls.__struct_fields__, cls.__struct_encode_fields__, strict=True))
+    ours = {names[field]: short for field, short in SendMessageRequestHeader.SHORT.items()}
+    ours["brokerName"] = ours.pop("bname")
+    assert ours == known
+
+
+def test_a_missing_field() -> None:
+    with pytest.raises(HeaderFieldMissing, match="the field topic of GetRouteInfoRequestHeader is missing") as caught:
+        decode_ext(GetRouteInfoRequestHeader, None)
+    assert (caught.value.header, caught.value.field) == ("GetRouteInfoRequestHeader", "topic")
+
+
+@pytest.mark.parametrize("text", ["", "x", "9223372036854775808", "-9223372036854775809", "1.5", "0x1", "1_0", "٣"])
+def test_an_invalid_number(text: str) -> None:
+    with pytest.raises(HeaderFieldInvalid, match="the field offset of GetMaxOffsetResponseHeader") as caught:
+        decode_ext(GetMaxOffsetResponseHeader, {"offset": text})
+    assert (caught.value.field, caught.value.value) == ("offset", text)
+
+
+@pytest.mark.parametrize(("text", "value"), [("+5", 5), ("007", 7), ("-0", 0), ("9223372036854775807", 2**63 - 1)])
+def test_numbers_as_java_reads_them(text: str, value: int) -> None:
+    assert decode_ext(GetMaxOffsetResponseHeader, {"offset": text}).offset == value
+
+
+def test_a_number_that_is_an_int_in_java() -> None:
+    fields = {"msgId": "A", "queueId": "2147483648", "queueOffset": "0"}
+    with pytest.raises(HeaderFieldInvalid, match="field queueId"):
+        decode_ext(SendMessageResponseHeader, fields)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("true", True), ("True", True), ("1", True), ("false", False), ("0", False), ("yes", False), ("", False)],
+)
+def test_booleans_as_java_reads_them(text: str, value: bool) -> None:
+    assert decode_ext(QueryDataVersionResponseHeader, {"changed": text}).changed is value
+
+
+def test_booleans_are_written_in_lower_case() -> None:
+    assert encode_ext(QueryDataVersionResponseHeader(changed=True)) == {"changed": "true"}
+    assert encode_ext(QueryDataVersionResponseHeader(changed=False)) == {"changed": "false"}
+
+
+def test_none_is_left_out_and_a_text_null_is_kept() -> None:
+    header = UnregisterClientRequestHeader(client_id="c", producer_group="null")
+    assert encode_ext(header) == {"clientID": "c", "producerGroup": "null"}
+    assert decode_ext(UnregisterClientRequestHeader, encode_ext(header)) == header
+
+
+def test_a_header_without_fields() -> None:
+    assert encode_ext(UnregisterClientResponseHeader()) == {}
+    assert decode_ext(UnregisterClientResponseHeader, {"a": "b"}) == UnregisterClientResponseHeader()
+
+
+def test_headers_are_frozen() -> None:
+    header: Any = GetMaxOffsetResponseHeader(offset=1)
+    with pytest.raises(AttributeError):
+        header.offset = 2
+    assert issubclass(HeaderFieldMissing, WireError)
