@@ -199,6 +199,7 @@ class ApacheBroker:
             "mappedFileSizeCommitLog": str(COMMIT_LOG_FILE_SIZE),
             "autoCreateTopicEnable": "true",
             "diskMaxUsedSpaceRatio": "95",
+            "brokerFastFailureEnable": "false",  # a busy machine is no reason to refuse
             **settings,
         }
         self._process: Process | None = None

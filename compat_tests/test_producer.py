@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from compat_tests.clients import Client, events
@@ -11,9 +13,9 @@ from compat_tests.messages import Event, Outgoing, assert_each_once, assert_same
 UNCOMPRESSED = 100 << 20
 
 
-def read_back(client: Client, topic: str, group: str) -> list[Event]:
-    """All messages of the topic as the old pull consumer reads them."""
-    return client.only("received", "PullAll", topic=topic, group=group)
+def read_back(client: Client, topic: str, group: str, count: int) -> list[Event]:
+    """All messages of the topic, of which there should be `count`, as the old pull consumer reads them."""
+    return client.only("received", "PullAll", topic=topic, group=group, count=count)
 
 
 def assert_acknowledged(sent: list[Event], received: list[Event]) -> None:
@@ -32,7 +34,7 @@ def test_sync(client: Client, topic: str, group: str) -> None:
         Outgoing(body="no wait", wait=False),
     ]
     sent = client.only("sent", "SendSync", topic=topic, message=messages)
-    received = read_back(client, topic, group)
+    received = read_back(client, topic, group, len(messages))
     assert len(sent) == len(messages)
     assert_each_once(received, messages)
     assert_acknowledged(sent, received)
@@ -49,7 +51,7 @@ def test_sync(client: Client, topic: str, group: str) -> None:
 def test_async(client: Client, topic: str, group: str) -> None:
     messages = [Outgoing(body=f"async {i}", tags="Async", keys=f"k{i}") for i in range(50)]
     got = client.run("SendAsync", topic=topic, message=messages)
-    received = read_back(client, topic, group)
+    received = read_back(client, topic, group, len(messages))
     assert len(events(got, "sent")) == 50
     assert events(got, "refused") == []
     assert_each_once(received, messages)
@@ -59,13 +61,13 @@ def test_async(client: Client, topic: str, group: str) -> None:
 def test_one_way(client: Client, topic: str, group: str) -> None:
     messages = [Outgoing(body=f"one way {i}", tags="OneWay") for i in range(20)]
     client.run("SendOneway", topic=topic, message=messages)
-    assert_each_once(read_back(client, topic, group), messages)
+    assert_each_once(read_back(client, topic, group, len(messages)), messages)
 
 
 def test_batch(client: Client, topic: str, group: str) -> None:
     messages = [Outgoing(body=f"batch {i}", tags="B", keys=f"b{i}", properties={"i": str(i)}) for i in range(40)]
     (sent,) = client.only("sent", "SendBatch", topic=topic, message=messages)
-    received = read_back(client, topic, group)
+    received = read_back(client, topic, group, len(messages))
     assert_each_once(received, messages)
     # A batch goes to one queue, in its order; the answer lists every message's ids.
     assert [digest(event) for event in received] == [digest(event) for event in by_queue(received)[sent["queueId"]]]
@@ -81,7 +83,7 @@ def test_by_queue(client: Client, topic: str, group: str) -> None:
     sent = client.only("sent", "SendToQueue", topic=topic, message=messages)
     assert [event["queueId"] for event in sent] == [message.queue for message in messages]
     assert [event["queueOffset"] for event in sent] == [i // 4 for i in range(12)]
-    for queue, received in by_queue(read_back(client, topic, group)).items():
+    for queue, received in by_queue(read_back(client, topic, group, len(messages))).items():
         assert [event["text"] for event in received] == [m.body for m in messages if m.queue == queue]
 
 
@@ -95,7 +97,7 @@ def test_by_selector(client: Client, topic: str, group: str) -> None:
     messages = [Outgoing(body=f"order {i % 3} step {i // 3}", queue=i % 3) for i in range(12)]
     sent = client.only("sent", "SendBySelector", topic=topic, message=messages)
     assert [event["queueId"] for event in sent] == [i % 3 for i in range(12)]
-    for queue, received in by_queue(read_back(client, topic, group)).items():
+    for queue, received in by_queue(read_back(client, topic, group, len(messages))).items():
         assert [event["text"] for event in received] == [f"order {queue} step {i}" for i in range(4)]
 
 
@@ -104,7 +106,7 @@ def test_body_sizes(client: Client, topic: str, group: str) -> None:
     sizes = [1, 100, 4095, 4096, 4097, 1 << 20, 4 << 20]
     messages = [Outgoing(body="noise", size=size, tags="Size") for size in sizes]
     sent = client.only("sent", "SendSync", topic=topic, message=messages, compressOver=UNCOMPRESSED)
-    received = read_back(client, topic, group)
+    received = read_back(client, topic, group, len(messages))
     assert len(sent) == len(sizes)
     assert_each_once(received, messages)
     assert_acknowledged(sent, received)
@@ -114,7 +116,7 @@ def test_body_sizes(client: Client, topic: str, group: str) -> None:
 def test_body_over_the_limit_is_refused_by_the_client(client: Client, topic: str, group: str) -> None:
     (refused,) = client.only("refused", "SendSync", topic=topic, message=[Outgoing(size=(4 << 20) + 1)])
     assert refused["code"] == 13
-    assert read_back(client, topic, group) == []
+    assert read_back(client, topic, group, 0) == []
 
 
 def test_body_over_the_limit_is_refused_by_the_broker(client: Client, topic: str, group: str) -> None:
@@ -124,7 +126,7 @@ def test_body_over_the_limit_is_refused_by_the_broker(client: Client, topic: str
     (refused,) = events(got, "refused")
     assert refused["code"] == 13
     assert "4194304" in refused["message"]
-    (received,) = read_back(client, topic, group)
+    (received,) = read_back(client, topic, group, 1)
     assert_same(received, next_one)
 
 
@@ -132,22 +134,20 @@ def test_compressed_body(client: Client, topic: str, group: str) -> None:
     """A client compresses bodies above 4 KiB; the flag that says so stays, and the reader gets the text back."""
     messages = [Outgoing(body="压缩我 compress me ", repeat=times) for times in (300, 20_000)]
     client.run("SendSync", topic=topic, message=messages)
-    received = read_back(client, topic, group)
+    received = read_back(client, topic, group, len(messages))
     assert_each_once(received, messages)
     assert all(event["storeSize"] < event["length"] for event in received)
 
 
-def test_topic_made_by_the_first_send(client: Client, unique: object, group: str) -> None:
-    assert callable(unique)
+def test_topic_made_by_the_first_send(client: Client, unique: Callable[[str], str], group: str) -> None:
     topic = unique("AutoMade")
     messages = [Outgoing(body=f"first {i}") for i in range(8)]
     sent = client.only("sent", "SendSync", topic=topic, message=messages)
     assert {event["queueId"] for event in sent} == {0, 1, 2, 3}
-    assert_each_once(read_back(client, topic, group), messages)
+    assert_each_once(read_back(client, topic, group, len(messages)), messages)
 
 
-def test_create_topic(client: Client, unique: object) -> None:
-    assert callable(unique)
+def test_create_topic(client: Client, unique: Callable[[str], str]) -> None:
     topic = unique("Made")
     (created,) = client.only("created", "CreateTopic", topic=topic, queues=6)
     assert [int(queue.rpartition(":")[2]) for queue in created["queues"]] == list(range(6))

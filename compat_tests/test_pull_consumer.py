@@ -10,33 +10,41 @@ from compat_tests.messages import Outgoing, assert_each_once, assert_same
 WITH_LITE = ("4.9.7", "5.5.0")
 
 
+@pytest.fixture
+def lite(request: pytest.FixtureRequest, client: Client, target: str) -> Client:
+    """A client with a lite pull consumer. That of 5.x pulls with request code 361, which Apache's 4.9.7 doesn't know."""
+    if client.version == "5.5.0" and target == "apache-4.9.7":
+        request.applymarker(pytest.mark.xfail(reason="Apache 4.9.7 answers 361 with code 3", strict=True))
+    return client
+
+
 @pytest.mark.parametrize("version", WITH_LITE)
-def test_lite_subscribe(client: Client, topic: str, group: str) -> None:
+def test_lite_subscribe(lite: Client, topic: str, group: str) -> None:
     messages = [Outgoing(body=f"lite {i}", tags="A" if i % 2 else "B", keys=f"键{i}") for i in range(40)]
-    client.run("SendSync", topic=topic, message=messages)
-    received = client.only("received", "LiteSubscribe", topic=topic, group=group, count=40)
+    lite.run("SendSync", topic=topic, message=messages)
+    received = lite.only("received", "LiteSubscribe", topic=topic, group=group, count=40)
     assert_each_once(received, messages)
 
 
 @pytest.mark.parametrize("version", WITH_LITE)
-def test_lite_subscribe_goes_on_where_it_committed(client: Client, topic: str, group: str) -> None:
+def test_lite_subscribe_goes_on_where_it_committed(lite: Client, topic: str, group: str) -> None:
     first = [Outgoing(body=f"first {i}", tags="A" if i % 2 else "B") for i in range(20)]
-    client.run("SendSync", topic=topic, message=first)
+    lite.run("SendSync", topic=topic, message=first)
     wanted = {"topic": topic, "group": group, "expression": "A"}
-    assert len(client.only("received", "LiteSubscribe", **wanted, count=10)) == 10
+    assert len(lite.only("received", "LiteSubscribe", **wanted, count=10)) == 10
     second = [Outgoing(body=f"second {i}", tags="A" if i % 2 else "B") for i in range(20)]
-    client.run("SendSync", topic=topic, message=second)
-    received = client.only("received", "LiteSubscribe", **wanted, count=10)
+    lite.run("SendSync", topic=topic, message=second)
+    received = lite.only("received", "LiteSubscribe", **wanted, count=10)
     assert_each_once(received, [message for message in second if message.tags == "A"])
 
 
 @pytest.mark.parametrize("version", WITH_LITE)
-def test_lite_assign(client: Client, topic: str, group: str) -> None:
+def test_lite_assign(lite: Client, topic: str, group: str) -> None:
     messages = [Outgoing(body=f"assigned {i}", queue=2) for i in range(12)]
-    client.run("SendToQueue", topic=topic, message=[*messages, Outgoing(body="elsewhere", queue=1)])
+    lite.run("SendToQueue", topic=topic, message=[*messages, Outgoing(body="elsewhere", queue=1)])
     # "from" is no Python name for an argument
     arguments = {"topic": topic, "group": group, "queue": 2, "from": 5, "count": 7, "all": 12}
-    got = client.run("LiteAssign", **arguments)
+    got = lite.run("LiteAssign", **arguments)
     after_seek = [event for event in events(got, "received") if event["by"] == "after seek"]
     assert [event["text"] for event in after_seek] == [f"assigned {i}" for i in range(5, 12)]
     again = [event for event in events(got, "received") if event["by"] == "from the beginning"]
@@ -48,7 +56,7 @@ def test_lite_assign(client: Client, topic: str, group: str) -> None:
 def test_old_pull_reads_in_order(client: Client, topic: str, group: str) -> None:
     messages = [Outgoing(body=f"{i}", queue=0, tags="A") for i in range(100)]
     client.run("SendToQueue", topic=topic, message=messages)
-    got = client.run("PullAll", topic=topic, group=group)
+    got = client.run("PullAll", topic=topic, group=group, count=100)
     assert [event["text"] for event in events(got, "received")] == [message.body for message in messages]
     (filled,) = [event for event in events(got, "queue") if event["max"]]
     assert (filled["min"], filled["max"]) == (0, 100)
@@ -64,7 +72,7 @@ def test_old_pull_by_tag(client: Client, topic: str, group: str) -> None:
     """The broker leaves other tags out and moves the next offset past them."""
     messages = [Outgoing(body=f"{i}", queue=1, tags="A" if i % 10 == 3 else "B") for i in range(40)]
     client.run("SendToQueue", topic=topic, message=messages)
-    got = client.run("PullAll", topic=topic, group=group, expression="A")
+    got = client.run("PullAll", topic=topic, group=group, expression="A", count=4)
     assert [event["text"] for event in events(got, "received")] == ["3", "13", "23", "33"]
     last = events(got, "pulled")[-1]
     assert last["next"] == 40
@@ -74,6 +82,7 @@ def test_old_pull_by_tag(client: Client, topic: str, group: str) -> None:
 
 def test_old_pull_past_either_end(client: Client, topic: str, group: str) -> None:
     client.run("SendToQueue", topic=topic, message=[Outgoing(body=f"{i}", queue=0) for i in range(5)])
+    client.run("PullAll", topic=topic, group=group, count=5)  # Apache fills its queues behind the log
     # One past the end (nothing new, the client may wait), far past it, and inside.
     got = client.run("PullAt", topic=topic, group=group, queue=0, offset=[6, 100, 4, 0], atOnce=2)
     told = [(event["from"], event["status"], event["next"], event["count"]) for event in events(got, "pulled")]
@@ -104,7 +113,7 @@ def test_offsets_and_times(client: Client, topic: str, group: str) -> None:
     messages = [Outgoing(body=f"{i}", queue=0) for i in range(10)]
     client.run("SendToQueue", topic=topic, message=messages[:5])
     client.run("SendToQueue", topic=topic, message=messages[5:])  # a new client, so some ms later
-    read = client.only("received", "PullAll", topic=topic, group=group)
+    read = client.only("received", "PullAll", topic=topic, group=group, count=10)
     times = [event["storeTimestamp"] for event in read]
     got = client.run("PullOffsets", topic=topic, group=group, store=7, time=times[5])
     (offsets,) = events(got, "offsets")
@@ -113,6 +122,6 @@ def test_offsets_and_times(client: Client, topic: str, group: str) -> None:
     assert offsets["atZero"] == 0
     assert offsets["later"] in {9, 10}
     assert times[offsets["atTime"]] == times[5]
-    assert offsets["stored"] == -1
+    assert offsets["stored"] == 0  # a group that stored nothing yet begins at the first offset
     (stored,) = events(got, "stored")
     assert stored["offset"] == 7

@@ -41,6 +41,10 @@ public final class GroupChanges implements Scenario {
                     }
                 }
                 inbox.await(sent, 30, 200);
+                for (DefaultMQPushConsumer consumer : members.values()) {
+                    consumer.getDefaultMQPushConsumerImpl().persistConsumerOffset(); // else the next taker may start behind
+                }
+                Thread.sleep(100);
             }
             out.event("total").put("sent", sent).put("received", inbox.count()).print();
         } finally {

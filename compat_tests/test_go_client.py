@@ -1,0 +1,82 @@
+"""The official Go client v2.1.0 sends in each of its ways; its push and its pull consumer read; Java reads it too."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from compat_tests import artifacts
+from compat_tests.clients import Client, Clients, events
+from compat_tests.endpoints import Endpoint
+from compat_tests.messages import Event, Outgoing, assert_each_once
+
+COUNT = 12
+WAYS = ("sync", "async", "oneway", "batch")
+SENT = [
+    Outgoing(body=f"{how} 消息 {i}", tags="Go", keys=f"{how}-{i}", properties={"属性": str(i)})
+    for how in WAYS
+    for i in range(COUNT)
+]
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    """The Go scenarios, built with the client's exact version."""
+    return artifacts.go_program(Path(__file__).parent / "go" / "client.go")
+
+
+def run_go(program: Path, *arguments: str) -> list[Event]:
+    """What the program printed; its exit code must be 0."""
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=90, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def test_go_sends_and_everyone_reads(
+    program: Path, endpoint: Endpoint, clients: Clients, unique: Callable[[str], str]
+) -> None:
+    topic = unique("Go")
+    java = Client(clients=clients, version="4.9.7", namesrv=endpoint.namesrv)
+    java.run("CreateTopic", topic=topic, queues=4)
+
+    sent = events(run_go(program, "send", endpoint.namesrv, topic, str(COUNT)), "sent")
+    assert [event["status"] for event in sent] == [0] * (2 * COUNT + 1)
+
+    read = java.run("PullAll", topic=topic, group="java_reads_go", count=len(SENT))
+    by_java = events(read, "received")
+    assert_each_once(by_java, SENT)
+    places = {(event["queueId"], event["queueOffset"]): event for event in by_java}
+    for event in sent[:-1]:
+        assert places[event["queueId"], event["queueOffset"]]["msgId"] == event["msgId"]
+
+    pushed = events(run_go(program, "push", endpoint.namesrv, topic, unique("go"), str(len(SENT))), "received")
+    assert_each_once(pushed, SENT)
+
+    broker = sent[0]["broker"]
+    pulled = []
+    for queue in range(4):
+        in_queue = events(run_go(program, "pull", endpoint.namesrv, topic, broker, str(queue)), "received")
+        assert [event["queueOffset"] for event in in_queue] == list(range(len(in_queue)))
+        pulled += in_queue
+    assert_each_once(pulled, SENT)
+
+
+def test_go_reads_what_java_sent(
+    program: Path, endpoint: Endpoint, clients: Clients, unique: Callable[[str], str]
+) -> None:
+    topic, group = unique("ToGo"), unique("go")
+    java = Client(clients=clients, version="4.9.7", namesrv=endpoint.namesrv)
+    java.run("CreateTopic", topic=topic, queues=2)
+    messages = [Outgoing(body=f"给 Go {i}", tags="Go" if i % 2 else "Java", keys=f"k{i}") for i in range(20)]
+    messages.append(Outgoing(body="compressed ", repeat=2_000, tags="Go", keys="z"))
+    java.run("SendSync", topic=topic, message=messages)
+    wanted = [message for message in messages if message.tags == "Go"]
+    received = events(run_go(program, "push", endpoint.namesrv, topic, group, str(len(wanted))), "received")
+    assert_each_once(received, wanted)
+    more = Outgoing(body="only this one is new", tags="Go", keys="k")
+    java.run("SendSync", topic=topic, message=[more])
+    assert_each_once(events(run_go(program, "push", endpoint.namesrv, topic, group, "1"), "received"), [more])
