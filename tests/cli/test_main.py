@@ -1,3 +1,4 @@
+import runpy
 import subprocess
 import sys
 
@@ -28,15 +29,12 @@ def test_a_mistake_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str
     assert caught.err == "rocketwire: flushDiskType=SYNC: allowed is ASYNC_FLUSH or SYNC_FLUSH\n"
 
 
-def test_the_package_runs_as_a_module() -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "rocketwire", "--version"],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=30,
-    )
-    assert ran.stdout == f"rocketwire {rocketwire.__version__}\n"
+def test_the_package_runs_as_a_module(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["rocketwire", "--version"])
+    with pytest.raises(SystemExit) as stopped:
+        runpy.run_module("rocketwire", run_name="__main__")
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out == f"rocketwire {rocketwire.__version__}\n"
 
 
 def test_the_command_line_imports_nothing_heavy() -> None:
