@@ -95,9 +95,27 @@ def test_what_fastjson_reads(text: str, value: Any) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[", "{1:1", "[1,'a'", "{1}", "{1:1 2:2}", "{1:1}x", "{1:tru}", "{1:}", "'a", "'\\", r"'\x'", r"'\u12g4'", "-", "{1:1,}",
-     "{" * 65, "{1:" + "9" * 41 + "}"],
-)  # fmt: skip
+    [
+        "",
+        "{",
+        "[",
+        "{1:1",
+        "[1,'a'",
+        "{1}",
+        "{1:1 2:2}",
+        "{1:1}x",
+        "{1:tru}",
+        "{1:}",
+        "'a",
+        "'\\",
+        r"'\x'",
+        r"'\u12g4'",
+        "-",
+        "{1:1,}",
+        "{" * 65,
+        "{1:" + "9" * 41 + "}",
+    ],
+)
 def test_what_is_no_json(text: str) -> None:
     with pytest.raises(BodyInvalid, match="JSON is invalid at character"):
         loads(text)
@@ -113,8 +131,11 @@ def test_bad_utf_8_is_replaced() -> None:
         ({"b": 1, "a": None}, '{"b":1}', '{"b":1}'),
         ({"b": 1, "a": 2}, '{"b":1,"a":2}', '{"a":2,"b":1}'),
         ({10: 1, 9: 2}, "{10:1,9:2}", '{"10":1,"9":2}'),
-        ({QUEUE: 5}, '{{"brokerName":"b","queueId":1,"topic":"t"}:5}',
-         '{"{\\"brokerName\\":\\"b\\",\\"queueId\\":1,\\"topic\\":\\"t\\"}":5}'),
+        (
+            {QUEUE: 5},
+            '{{"brokerName":"b","queueId":1,"topic":"t"}:5}',
+            '{"{\\"brokerName\\":\\"b\\",\\"queueId\\":1,\\"topic\\":\\"t\\"}":5}',
+        ),
         (
             {MessageQueue(topic="t", broker_name="b", queue_id=1): 5},
             '{{"brokerName":"b","queueId":1,"topic":"t"}:5}',
@@ -125,7 +146,7 @@ def test_bad_utf_8_is_replaced() -> None:
         (frozenset({1}), "[1]", "[1]"),
         (None, "null", "null"),
     ],
-)  # fmt: skip
+)
 def test_what_is_written(value: Any, text: str, strict: str) -> None:
     assert dumps(value).decode() == text
     assert dumps(value, strict=True).decode() == strict
@@ -162,13 +183,26 @@ def test_pretty_text(value: Any, text: str) -> None:
 @pytest.mark.parametrize(
     ("convert", "value", "expected"),
     [
-        (to_text, "a", "a"), (to_text, 5, "5"), (to_text, 1.5, "1.5"), (to_text, True, "true"), (to_text, False, "false"),
-        (to_int, 5, 5), (to_int, "5", 5), (to_int, " -5 ", -5), (to_int, 5.9, 5), (to_int, True, 1),
-        (to_float, 5, 5.0), (to_float, "0.5", 0.5),
-        (to_bool, True, True), (to_bool, 0, False), (to_bool, "TRUE", True), (to_bool, "1", True), (to_bool, "false", False),
+        (to_text, "a", "a"),
+        (to_text, 5, "5"),
+        (to_text, 1.5, "1.5"),
+        (to_text, True, "true"),
+        (to_text, False, "false"),
+        (to_int, 5, 5),
+        (to_int, "5", 5),
+        (to_int, " -5 ", -5),
+        (to_int, 5.9, 5),
+        (to_int, True, 1),
+        (to_float, 5, 5.0),
+        (to_float, "0.5", 0.5),
+        (to_bool, True, True),
+        (to_bool, 0, False),
+        (to_bool, "TRUE", True),
+        (to_bool, "1", True),
+        (to_bool, "false", False),
         (to_bool, "0", False),
     ],
-)  # fmt: skip
+)
 def test_conversions(convert: Any, value: Any, expected: Any) -> None:
     result = convert(value)
     assert result == expected
@@ -178,10 +212,19 @@ def test_conversions(convert: Any, value: Any, expected: Any) -> None:
 @pytest.mark.parametrize(
     ("convert", "value"),
     [
-        (to_text, []), (to_text, None), (to_int, "x"), (to_int, []), (to_int, float("inf")), (to_int, ""), (to_float, "x"),
-        (to_float, 10**400), (to_float, []), (to_bool, "x"), (to_bool, None),
+        (to_text, []),
+        (to_text, None),
+        (to_int, "x"),
+        (to_int, []),
+        (to_int, float("inf")),
+        (to_int, ""),
+        (to_float, "x"),
+        (to_float, 10**400),
+        (to_float, []),
+        (to_bool, "x"),
+        (to_bool, None),
     ],
-)  # fmt: skip
+)
 def test_values_that_are_of_another_kind(convert: Any, value: Any) -> None:
     with pytest.raises(ValueError, match=r"is no|too large|could not convert"):
         convert(value)
