@@ -24,7 +24,7 @@ clean:
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
-	.venv/bin/python -m pip install --quiet --editable '.[compression]'
+	.venv/bin/python -m pip install --quiet --editable .
 	@touch $@
 
 .venv-dev/installed: tox.ini
