@@ -200,3 +200,26 @@ def test_bad_utf_8_in_a_binary_header_is_replaced() -> None:
 def test_flags(flag: int, response: bool, oneway: bool) -> None:
     header = Header(code=0, opaque=0, flag=flag)
     assert (header.is_response, header.is_oneway) == (response, oneway)
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "message"),
+    [
+        (13, b"\xff\xff\xff\xff", "a text of -1 bytes"),
+        (13, b"\x00\x00\x01\x00", "a text of 256 bytes where"),
+        (17, b"\x00\x00\x00\x08", "extFields of 8 bytes in 9"),
+        (21, b"\x00\x09", "a text of 9 bytes where 7 are left"),
+        (21, b"\x00\x06", "cut short"),
+    ],
+)
+def test_lengths_in_a_binary_header_that_do_not_fit(at: int, value: bytes, message: str) -> None:
+    data = bytearray(encode_header(Header(code=0, opaque=0, ext={"key": ""}), 1))
+    data[at : at + len(value)] = value
+    with pytest.raises(HeaderInvalid, match=message):
+        decode_header(bytes(data), 1)
+
+
+@pytest.mark.parametrize("size", [0, 16, 17, 20])
+def test_a_binary_header_that_is_cut_short(size: int) -> None:
+    with pytest.raises(HeaderInvalid, match=f"ROCKETMQ header of {size} bytes is cut short"):
+        decode_header(encode_header(Header(code=0, opaque=0), 1)[:size], 1)

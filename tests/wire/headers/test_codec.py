@@ -149,3 +149,17 @@ def test_headers_are_frozen() -> None:
     with pytest.raises(AttributeError):
         header.offset = 2
     assert issubclass(HeaderFieldMissing, WireError)
+
+
+def test_what_is_wrong_with_a_short_field_is_told_with_its_long_name() -> None:
+    header = SendMessageRequestHeader(
+        producer_group="g", topic="t", default_topic="d", default_topic_queue_nums=4, queue_id=0, sys_flag=0,
+        born_timestamp=1, flag=0,
+    )  # fmt: skip
+    ext = encode_ext(header, short=True)
+    with pytest.raises(HeaderFieldInvalid, match="field queueId"):
+        decode_ext(SendMessageRequestHeader, ext | {"e": "x"}, short=True)
+    del ext["b"]
+    with pytest.raises(HeaderFieldMissing, match="field topic"):
+        decode_ext(SendMessageRequestHeader, ext, short=True)
+    assert decode_ext(SendMessageRequestHeader, ext | {"b": "t", "e": "+0"}, short=True) == header
