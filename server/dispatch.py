@@ -99,12 +99,18 @@ class FrameDispatcher:
         try:
             reply = self._handle(session, request)
         except (ServerError, StoreError, WireError) as error:
-            reply = Reply(code=response_code(error), remark=str(error))
+            reply = Reply(code=response_code(error), remark=str(error), ext=self._empty_fields(header.code))
         except Exception as error:  # a handler's bug must not take the connection, nor the request's answer
             log.exception("request %d from %s", header.code, session.remote_text)
-            reply = Reply(code=response_code(error), remark=f"{type(error).__name__}: {error}")
+            remark = f"{type(error).__name__}: {error}"
+            reply = Reply(code=response_code(error), remark=remark, ext=self._empty_fields(header.code))
         if reply is not None:
             session.reply(request, reply)
+
+    def _empty_fields(self, code: int) -> dict[str, str] | None:
+        """What stands for the response header of a refused request: Apache writes it without fields."""
+        route = self._routes.get(code)
+        return None if route is None or route.response is None else {}
 
     def _handle(self, session: Session, request: Request[Any]) -> Reply | None:
         route = self._routes.get(request.header.code)

@@ -214,7 +214,7 @@ class Session:
         if request.header.flag & FLAG_ONEWAY or self._closed:
             return
         ext = encode_ext(reply.fields) if reply.fields is not None else None
-        if reply.ext:
+        if reply.ext is not None:
             ext = {**ext, **reply.ext} if ext else reply.ext
         header = Header(
             code=reply.code,

@@ -13,7 +13,6 @@ from rocketwire.wire.headers.query import (
     QueryMessageRequestHeader,
     QueryMessageResponseHeader,
     ViewMessageRequestHeader,
-    ViewMessageResponseHeader,
 )
 
 
@@ -56,7 +55,6 @@ ROUTES: Final = (
     Route(
         code=RequestCode.VIEW_MESSAGE_BY_ID,
         header=ViewMessageRequestHeader,
-        response=ViewMessageResponseHeader,
         handler=_view,
         heading="the message at a physical offset",
     ),

@@ -1,0 +1,493 @@
+"""What the server's tests share: a server in this process on ports of its own, and a client that speaks raw frames.
+
+Time stands still: the clock of records is `Clock`, that of waiting is trio's MockClock, moved with `Server.pass_time`.
+Sockets are real, so nothing may jump by itself; `settle` runs everything that is ready and then returns. A server that
+does not come to rest within `REAL_SECONDS` of real time is cancelled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import trio
+import trio.testing
+
+from rocketwire.server import upkeep
+from rocketwire.server.__main__ import serve
+from rocketwire.server.addresses import Address
+from rocketwire.server.config import ServerConfig
+from rocketwire.wire.batch import BatchItem, encode_batch
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.client import (
+    ConsumerData,
+    ConsumeType,
+    HeartbeatData,
+    MessageModel,
+    ProducerData,
+    SubscriptionData,
+)
+from rocketwire.wire.codes import FLAG_ONEWAY, PullSysFlag, RequestCode
+from rocketwire.wire.connection import FrameReader
+from rocketwire.wire.frame import Frame, encode_frame
+from rocketwire.wire.header import Header, decode_header
+from rocketwire.wire.headers import encode_ext
+from rocketwire.wire.headers.admin import CreateTopicRequestHeader
+from rocketwire.wire.headers.pull import PullMessageRequestHeader
+from rocketwire.wire.headers.send import SendMessageRequestHeader
+from rocketwire.wire.java import string_hash
+from rocketwire.wire.message import Message, decode_record
+
+NOW = 1_700_000_000_000
+REAL_SECONDS = 30.0
+JSON = 0
+BINARY = 1
+
+
+class Clock:
+    """A wall clock that is moved by hand."""
+
+    def __init__(self, now: int = NOW) -> None:
+        self.now = now
+
+    def __call__(self) -> int:
+        return self.now
+
+
+async def settle() -> None:
+    """Let every task run until all of them wait."""
+    await trio.testing.wait_all_tasks_blocked()
+
+
+def small_config(store: Path, **changes: Any) -> ServerConfig:
+    """A configuration for free ports and small files."""
+    config = ServerConfig(
+        name_server=Address(host="127.0.0.1", port=0),
+        listen_port=0,
+        fast_remoting=False,
+        store_path_root_dir=str(store),
+        mapped_file_size_commit_log=16 << 20,
+        mapped_file_size_consume_queue=20_000,
+        max_hash_slot_num=1000,
+        max_index_num=4000,
+        broker_cluster_name="C",
+    )
+    return replace(config, **changes)
+
+
+def free_port() -> int:
+    """A port nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Client:
+    """One connection, spoken to in frames."""
+
+    def __init__(self, address: Address, *, receive_buffer: int | None = None) -> None:
+        infos = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+        self.sock = socket.socket(infos[0][0], socket.SOCK_STREAM)
+        if receive_buffer is not None:
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.sock.connect(infos[0][4])
+        self.sock.setblocking(False)
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.pushes: list[Frame] = []
+        self._frames: deque[Frame] = deque()
+        self._reader = FrameReader()
+        self._opaques = count(1)
+        self._ended = False
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.sock.close()
+
+    @property
+    def local(self) -> str:
+        """``host:port`` of this end, as the server shows it."""
+        name = self.sock.getsockname()
+        return str(Address(host=name[0], port=name[1]))
+
+    async def write(self, data: bytes) -> None:
+        """Send bytes as they are."""
+        rest = memoryview(data)
+        while rest:
+            try:
+                rest = rest[self.sock.send(rest) :]
+            except BlockingIOError:
+                await trio.lowlevel.wait_writable(self.sock)
+
+    def frame(
+        self,
+        code: int,
+        ext: dict[str, str] | None = None,
+        body: bytes = b"",
+        *,
+        serialize_type: int = JSON,
+        flag: int = 0,
+        version: int = 407,
+        opaque: int | None = None,
+    ) -> bytes:
+        """A request with the next opaque."""
+        opaque = next(self._opaques) if opaque is None else opaque
+        header = Header(code=code, opaque=opaque, flag=flag, version=version, ext=ext)
+        return encode_frame(header, body, serialize_type)
+
+    async def ask(self, code: int, ext: dict[str, str] | None = None, body: bytes = b"", **options: Any) -> Frame:
+        """Send a request and wait for its answer; one-way requests of the server are put aside in `pushes`."""
+        opaque = next(self._opaques)
+        await self.write(self.frame(code, ext, body, opaque=opaque, **options))
+        answer = await self.receive()
+        assert answer.header.opaque == opaque
+        return answer
+
+    async def tell(self, code: int, ext: dict[str, str] | None = None, body: bytes = b"", **options: Any) -> None:
+        """Send a one-way request."""
+        await self.write(self.frame(code, ext, body, flag=FLAG_ONEWAY, **options))
+
+    async def receive(self) -> Frame:
+        """The next answer."""
+        while True:
+            self._sort_pushes()
+            if self._frames:
+                return self._frames.popleft()
+            await trio.lowlevel.wait_readable(self.sock)
+            assert self._read(), "the server closed the connection"
+
+    async def arrived(self) -> list[Frame]:
+        """All answers that are there once the server has come to rest."""
+        await settle()
+        while self._read():
+            await settle()
+        self._sort_pushes()
+        found = list(self._frames)
+        self._frames.clear()
+        return found
+
+    async def ended(self) -> bool:
+        """Whether the server has closed the connection by now."""
+        await settle()
+        while self._read():
+            await settle()
+        return self._ended
+
+    def _sort_pushes(self) -> None:
+        self.pushes += [frame for frame in self._frames if not frame.header.is_response]
+        self._frames = deque(frame for frame in self._frames if frame.header.is_response)
+
+    def _read(self) -> bool:
+        """Read once; false when nothing waits or the connection is over."""
+        try:
+            data = self.sock.recv(1 << 20)
+        except BlockingIOError:
+            return False
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            self._ended = True
+            return False
+        frames, error = self._reader.receive(memoryview(data))
+        assert error is None
+        self._frames += [Frame(decode_header(f.header, f.serialize_type), bytes(f.body), f.serialize_type) for f in frames]
+        return True
+
+    # --- requests that many tests make ---
+
+    async def create_topic(self, topic: str, queues: int = 1, *, perm: int = 6, **changes: Any) -> None:
+        """Create a topic."""
+        answer = await self.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext(topic, queues, perm=perm, **changes))
+        assert answer.header.code == 0, answer.header.remark
+
+    async def send(self, topic: str, body: bytes = b"body", **changes: Any) -> Frame:
+        """Send one message by SEND_MESSAGE_V2; `tags`, `keys` and the header's fields may be given."""
+        serialize_type = changes.pop("serialize_type", JSON)
+        return await self.ask(
+            RequestCode.SEND_MESSAGE_V2, send_ext(topic, **changes), body, serialize_type=serialize_type
+        )
+
+    async def pull(self, topic: str, offset: int = 0, **changes: Any) -> Frame:
+        """Pull without waiting, with a subscription in the request."""
+        return await self.ask(RequestCode.PULL_MESSAGE, pull_ext(topic, offset, **changes))
+
+    async def hold(self, topic: str, offset: int = 0, *, seconds: float = 15, **changes: Any) -> None:
+        """Send a pull that may be held, and do not wait for its answer."""
+        sys_flag = changes.pop("sys_flag", PullSysFlag.SUSPEND | PullSysFlag.SUBSCRIPTION)
+        serialize_type = changes.pop("serialize_type", JSON)
+        ext = pull_ext(topic, offset, sys_flag=sys_flag, suspend_timeout_millis=int(seconds * 1000), **changes)
+        await self.write(self.frame(RequestCode.PULL_MESSAGE, ext, serialize_type=serialize_type))
+        await settle()
+
+    async def heartbeat(self, client_id: str, *consumers: ConsumerData, producers: Sequence[str] = ()) -> Frame:
+        """Send a heartbeat."""
+        return await self.ask(RequestCode.HEART_BEAT, body=heartbeat(client_id, *consumers, producers=producers))
+
+    async def set_config(self, **values: object) -> Frame:
+        """Change the broker's configuration (25); names are Apache's."""
+        text = "".join(f"{name}={value}\n" for name, value in values.items())
+        return await self.ask(RequestCode.UPDATE_BROKER_CONFIG, body=text.encode())
+
+
+def topic_ext(topic: str, queues: int = 1, *, perm: int = 6, **changes: Any) -> dict[str, str]:
+    """The header of UPDATE_AND_CREATE_TOPIC."""
+    values: dict[str, Any] = {
+        "topic": topic,
+        "default_topic": "TBW102",
+        "read_queue_nums": queues,
+        "write_queue_nums": queues,
+        "perm": perm,
+        "topic_filter_type": "SINGLE_TAG",
+        "order": False,
+        "topic_sys_flag": 0,
+        **changes,
+    }
+    return encode_ext(CreateTopicRequestHeader(**values))
+
+
+def properties_text(**values: str) -> str:
+    """Message properties as a client writes them."""
+    return "\x02".join(f"{name}\x01{value}" for name, value in values.items())
+
+
+def send_ext(
+    topic: str,
+    *,
+    short: bool = True,
+    tags: str | None = None,
+    keys: str | None = None,
+    properties: str | None = None,
+    **changes: Any,
+) -> dict[str, str]:
+    """The header of a send as the official client writes it."""
+    if properties is None:
+        named = {"KEYS": keys, "UNIQ_KEY": changes.pop("unique_key", None), "WAIT": "true", "TAGS": tags}
+        properties = properties_text(**{name: value for name, value in named.items() if value is not None})
+    values: dict[str, Any] = {
+        "producer_group": "producers",
+        "topic": topic,
+        "default_topic": "TBW102",
+        "default_topic_queue_nums": 4,
+        "queue_id": 0,
+        "sys_flag": 0,
+        "born_timestamp": NOW - 1,
+        "flag": 0,
+        "properties": properties,
+        "reconsume_times": 0,
+        "unit_mode": False,
+        "batch": False,
+        **changes,
+    }
+    return encode_ext(SendMessageRequestHeader(**values), short=short)
+
+
+def batch_body(bodies: Iterable[bytes], properties: str = "") -> bytes:
+    """The body of a batch send."""
+    return encode_batch([BatchItem(flag=0, body=body, properties=properties.encode()) for body in bodies])
+
+
+def pull_ext(topic: str, offset: int = 0, **changes: Any) -> dict[str, str]:
+    """The header of a pull."""
+    values: dict[str, Any] = {
+        "consumer_group": "G",
+        "topic": topic,
+        "queue_id": 0,
+        "queue_offset": offset,
+        "max_msg_nums": 32,
+        "sys_flag": PullSysFlag.SUBSCRIPTION,
+        "commit_offset": 0,
+        "suspend_timeout_millis": 15_000,
+        "sub_version": 0,
+        "subscription": "*",
+        "expression_type": "TAG",
+        **changes,
+    }
+    return encode_ext(PullMessageRequestHeader(**values))
+
+
+def subscription(topic: str, expression: str = "*", version: int = 1, **changes: Any) -> SubscriptionData:
+    """A subscription as a client builds it."""
+    tags = frozenset() if expression == "*" else frozenset(tag.strip() for tag in expression.split("||"))
+    return SubscriptionData(
+        topic=topic,
+        sub_string=expression,
+        tags_set=tags,
+        code_set=frozenset(string_hash(tag) for tag in tags),
+        sub_version=version,
+        **changes,
+    )
+
+
+def consumer(group: str, *subscriptions: SubscriptionData, **changes: Any) -> ConsumerData:
+    """A push consumer's part of a heartbeat."""
+    values: dict[str, Any] = {
+        "group_name": group,
+        "consume_type": ConsumeType.CONSUME_PASSIVELY,
+        "message_model": MessageModel.CLUSTERING,
+        "subscription_data_set": subscriptions,
+        **changes,
+    }
+    return ConsumerData(**values)
+
+
+def heartbeat(client_id: str, *consumers: ConsumerData, producers: Sequence[str] = ()) -> bytes:
+    """A heartbeat's body."""
+    return encode_body(
+        HeartbeatData(
+            client_id=client_id,
+            consumer_data_set=consumers,
+            producer_data_set=tuple(ProducerData(group_name=name) for name in producers),
+        )
+    )
+
+
+def records(body: bytes | memoryview) -> list[Message]:
+    """The messages of a pull's answer."""
+    found = []
+    at = 0
+    while at < len(body):
+        found.append(decode_record(body, at))
+        at += int.from_bytes(body[at : at + 4], "big")
+    return found
+
+
+def code_and_remark(frame: Frame) -> tuple[int, str | None]:
+    """What most tests of errors look at."""
+    return frame.header.code, frame.header.remark
+
+
+def offsets_of(frame: Frame) -> tuple[int, int, int]:
+    """Next, min and max offset of a pull's answer."""
+    assert frame.header.ext is not None
+    ext = frame.header.ext
+    return int(ext["nextBeginOffset"]), int(ext["minOffset"]), int(ext["maxOffset"])
+
+
+class Server:
+    """A running server."""
+
+    def __init__(self, config: ServerConfig, clock: Clock, mock_clock: trio.testing.MockClock) -> None:
+        self.config = config
+        self.clock = clock
+        self.chosen: list[int] = []
+        self.name_server_address = config.name_server
+        self.broker_address = config.broker_address
+        self.advertised = config.broker_address
+        self._mock_clock = mock_clock
+        self._clients: list[Client] = []
+        self._scope = trio.CancelScope()
+        self._ready = trio.Event()
+
+    def choose(self, bound: int) -> int:
+        """The last of those there are, and a note of how many."""
+        self.chosen.append(bound)
+        return bound - 1
+
+    def broker(self, **options: Any) -> Client:
+        """A new connection to the broker."""
+        return self._connected(Client(self.broker_address, **options))
+
+    def name_server(self) -> Client:
+        """A new connection to the name server."""
+        return self._connected(Client(self.name_server_address))
+
+    def to(self, address: Address) -> Client:
+        """A new connection to another address."""
+        return self._connected(Client(address))
+
+    def _connected(self, client: Client) -> Client:
+        self._clients.append(client)
+        return client
+
+    async def pass_time(self, seconds: float, step: float = 10.0) -> None:
+        """Move both clocks on, in steps, so that recurring work recurs."""
+        await settle()
+        left = seconds
+        while left > 0:
+            now = min(step, left)
+            self.clock.now += round(now * 1000)
+            self._mock_clock.jump(now)
+            await settle()
+            left -= now
+
+    def _listens(self, name_server: Address, broker: Address) -> None:
+        self.name_server_address = name_server
+        self.advertised = broker
+        if not self.config.listen_port:
+            self.broker_address = replace(self.config.broker_address, port=broker.port)
+        self._ready.set()
+
+    async def _run(self) -> None:
+        with self._scope:
+            await serve(
+                self.config,
+                clock=self.clock,
+                choose=self.choose,
+                run_sync=upkeep.run_inline,
+                ready=self._listens,
+            )
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[Server]:
+        """Serve while the block runs; then stop as a signal would make it."""
+        late = threading.Event()
+        token = trio.lowlevel.current_trio_token()
+
+        def give_up() -> None:
+            late.set()
+            token.run_sync_soon(nursery.cancel_scope.cancel)
+
+        watchdog = threading.Timer(REAL_SECONDS, give_up)
+        try:
+            async with trio.open_nursery() as nursery:
+                watchdog.start()
+                nursery.start_soon(self._run)
+                await self._ready.wait()
+                try:
+                    yield self
+                finally:
+                    self._scope.cancel()
+        finally:
+            watchdog.cancel()
+            for client in self._clients:
+                client.close()
+        assert not late.is_set(), f"not done after {REAL_SECONDS} s"
+
+
+def serving(
+    store: Path, mock_clock: trio.testing.MockClock, *, clock: Clock | None = None, **changes: Any
+) -> contextlib.AbstractAsyncContextManager[Server]:
+    """A server with some configuration changed."""
+    return Server(small_config(store, **changes), clock or Clock(), mock_clock).running()
+
+
+class FakePeer:
+    """A connection for services that need no socket: keeps what it is told."""
+
+    def __init__(self, name: str = "127.0.0.1:1000") -> None:
+        self.name = name
+        self.born_host = b"\x7f\0\0\x01\0\0\x03\xe8"
+        self.congested = False
+        self.pushed: list[tuple[int, dict[str, str]]] = []
+        self.replies: list[tuple[Any, Any]] = []
+        self.flushed = 0
+
+    @property
+    def remote_text(self) -> str:
+        return self.name
+
+    def push(self, code: int, ext: dict[str, str]) -> None:
+        self.pushed.append((code, ext))
+
+    def reply(self, request: Any, reply: Any) -> None:
+        self.replies.append((request, reply))
+
+    def flush(self) -> None:
+        self.flushed += 1
