@@ -85,6 +85,8 @@ class Index:
         for name in names:
             path = f"{self._directory}/{name}"
             size = self._files.size(path)
+            if not (name.isascii() and name.isdigit()):
+                raise StoreForeign(self._directory, f"it holds {name}, whose name is not a time of 17 digits")
             if size != wanted and clean:
                 raise StoreForeign(
                     self._directory,
@@ -220,12 +222,11 @@ class Index:
 
         if not self._row:
             self._files.make_directory(self._directory)
-        now = self._clock()
+        name = _name(self._clock())
         former = self._row[-1] if self._row else None
-        name = _name(now)
-        while former is not None and name <= former.path.rpartition("/")[2]:
-            now += 1
-            name = _name(now)
+        if former is not None:
+            # Files are ordered by their names alone, also when two are made in a millisecond or the clock went back.
+            name = max(name, f"{int(former.path.rpartition('/')[2]) + 1:017d}")
         file = IndexFile.create(f"{self._directory}/{name}", self._slots, self._entries, self._files, former)
         self._files.sync_directory(self._directory)
         self._row.append(file)

@@ -1,8 +1,9 @@
 """Reading the commit log record by record, as recovery and the late index do.
 
 Only the body has a checksum, so a record is believed when everything else fits together as well: its magic, its
-lengths, its own physical offset, and no part of its properties on one page that is all zero. The last is how a page looks that the disk never got while its neighbours were written; the body would fail its CRC, the
-properties would pass.
+lengths, its own physical offset, and no part of its properties on one page that is all zero. The last is how a
+page looks that the disk never got while its neighbours were written; the body would fail its CRC, the properties
+would pass.
 """
 
 from __future__ import annotations

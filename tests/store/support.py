@@ -1,0 +1,129 @@
+"""What the store's tests share: small settings, drafts, a clock to turn, a stop like kill -9, and the golden stores."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rocketwire.store.files import FileSystem, RealFileSystem
+from rocketwire.store.settings import StoreSettings
+from rocketwire.store.store import Draft, MessageStore
+from rocketwire.wire.java import string_hash
+from rocketwire.wire.message import encode_host
+
+GOLDEN = Path(__file__).resolve().parents[2] / ".." / "shared" / "golden"
+HOST = encode_host("127.0.0.1", 10911)
+START = 1_700_000_000_000
+
+
+class Clock:
+    """A clock that stands still until it is told otherwise."""
+
+    def __init__(self, now: int = START) -> None:
+        self.now = now
+
+    def __call__(self) -> int:
+        return self.now
+
+
+def small(root: Path, **changes: Any) -> StoreSettings:
+    settings = StoreSettings(
+        root=root,
+        commit_log_file_size=4096,
+        consume_queue_file_size=20 * 16,
+        index_slots=20,
+        index_entries=50,
+    )
+    return replace(settings, **changes)
+
+
+def draft(number: int = 0, *, topic: str = "T", queue_id: int = 0, **changes: Any) -> Draft:
+    tag = f"Tag{number % 3}"
+    properties = f"UNIQ_KEY\x01U{number:07d}\x02KEYS\x01k{number}\x02TAGS\x01{tag}"
+    values: dict[str, Any] = {
+        "topic": topic,
+        "queue_id": queue_id,
+        "body": b"body-%d" % number,
+        "properties": properties.encode(),
+        "flag": 0,
+        "sys_flag": 0,
+        "born_timestamp": START - 5,
+        "born_host": encode_host("10.0.0.1", 1234),
+        "tags_code": string_hash(tag),
+        "unique_key": f"U{number:07d}",
+        "keys": f"k{number}",
+    }
+    values.update(changes)
+    return Draft(**values)
+
+
+def open_store(
+    settings: StoreSettings, clock: Clock | None = None, files: FileSystem | None = None
+) -> MessageStore:
+    return MessageStore.open(settings, clock=clock or Clock(), store_host=HOST, files=files)
+
+
+def kill(store: MessageStore) -> None:
+    """Leave the files as a killed process would: only the lock goes."""
+    store._closed = True
+    RealFileSystem().close(store._lock)
+
+
+def bodies(store: MessageStore, topic: str = "T", queue_id: int = 0) -> list[bytes]:
+    """Bodies of all messages of a queue, as a consumer reads them."""
+    from rocketwire.wire.message import decode_record
+
+    found: list[bytes] = []
+    offset = store.min_offset(topic, queue_id)
+    while offset < store.max_offset(topic, queue_id):
+        fetched = store.get(topic, queue_id, offset, 32)
+        for chunk in fetched.chunks:
+            at = 0
+            while at < len(chunk):
+                message = decode_record(chunk, at)
+                assert (message.topic, message.queue_id) == (topic, queue_id)
+                found.append(message.body)
+                at += int.from_bytes(chunk[at : at + 4])
+        assert fetched.next_offset > offset
+        offset = fetched.next_offset
+    return found
+
+
+class Golden:
+    """A golden store: its expectations, and copies of its directory to open."""
+
+    def __init__(self, version: str, work: Path) -> None:
+        self.directory = GOLDEN / f"store-{version}"
+        self._unpacked = work / version
+        with tarfile.open(self.directory / "store.tar.xz") as archive:
+            archive.extractall(self._unpacked, filter="data")
+
+    def copy(self, to: Path) -> Path:
+        shutil.copytree(self._unpacked / "store", to / "store")
+        for name in os.listdir(to / "store" / "commitlog"):
+            (to / "store" / "commitlog" / name).chmod(0o644)
+        return to / "store"
+
+    @property
+    def untouched(self) -> Path:
+        return self._unpacked / "store"
+
+    def settings(self, root: Path) -> StoreSettings:
+        lines = (self.directory / "broker.conf").read_text().splitlines()
+        conf = dict(line.split("=", 1) for line in lines if line)
+        return StoreSettings(
+            root=root,
+            commit_log_file_size=int(conf["mappedFileSizeCommitLog"]),
+            consume_queue_file_size=int(conf["mappedFileSizeConsumeQueue"]),
+            index_slots=int(conf["maxHashSlotNum"]),
+            index_entries=int(conf["maxIndexNum"]),
+        )
+
+    def lines(self, name: str) -> list[dict[str, Any]]:
+        text = (self.directory / name).read_text()
+        return [json.loads(line) for line in text.splitlines()]
