@@ -66,7 +66,8 @@ def section(results: Results, *, flush: str, root: Path) -> str:
     facts = "\n".join(f"* {name}: {value}" for name, value in machine_facts(root))
     how = (
         f"{flush.upper()}_FLUSH on both sides, {plan.rounds} turns of {plan.timing.seconds:g} s each, "
-        f"interleaved; drains of {plan.timing.filled:,} messages."
+        f"interleaved; drains of {plan.timing.filled:,} messages. "
+        f"Load average of the minute before: {results.load_before:.1f}."
     )
     return f"{facts}\n\n{how}\n\n{workload_table(results)}\n\n{side_table(results)}"
 

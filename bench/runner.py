@@ -55,9 +55,14 @@ class SideFacts:
 
 @dataclass(slots=True, kw_only=True)
 class Results:
-    """Everything measured: outcomes[workload name][side], facts[side]."""
+    """Everything measured: outcomes[workload name][side], facts[side].
+
+    `load_before` is the machine's load average of the minute before the run: more than a little means that
+    something else was busy, and rates are worth nothing then.
+    """
 
     plan: Plan
+    load_before: float = 0.0
     outcomes: dict[str, dict[str, list[Sample | Failure]]] = field(default_factory=dict)
     facts: dict[str, SideFacts] = field(default_factory=dict)
 
@@ -77,6 +82,7 @@ class Runner:
 
         Raises ServerFailedError, LoadFailedError, ArtifactError, PortsTakenError.
         """
+        self.results.load_before = os.getloadavg()[0]
         try:
             if self._plan.start_up:
                 self._measure_start_up()
