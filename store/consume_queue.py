@@ -107,6 +107,8 @@ class ConsumeQueue:
             else:
                 high = middle
         self.end = self._flushed = low
+        # Files behind the end hold nothing.
+        self._segments.truncate(low * ENTRY_SIZE, clear=False)
 
     def entry(self, offset: int) -> tuple[int, int, int]:
         """Physical offset, size and tags code of an entry that has a place in the files (zeros: never written)."""

@@ -10,7 +10,6 @@ rules stand behind it:
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
 import mmap
@@ -107,7 +106,7 @@ class FileSystem(Protocol):
         ...
 
     def remove_directory(self, path: str) -> None:
-        """Remove an empty directory if it is there."""
+        """Remove a directory if it is there and empty."""
         ...
 
     def lock(self, path: str) -> int:
@@ -261,8 +260,11 @@ class RealFileSystem:
 
     def remove_directory(self, path: str) -> None:
         """See FileSystem."""
-        with contextlib.suppress(FileNotFoundError):
+        try:
             Path(path).rmdir()
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTEMPTY):
+                raise
 
     def lock(self, path: str) -> int:
         """See FileSystem.

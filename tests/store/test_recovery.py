@@ -1,0 +1,295 @@
+"""What a start finds after every kind of stop."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rocketwire.store.settings import StoreSettings
+from rocketwire.store.store import Appended
+from rocketwire.wire.message import BODY_CRC_AT, MAGIC_AT, PHYSICAL_OFFSET_AT
+from tests.store.support import START, Clock, bodies, draft, kill, open_store, small
+
+
+def filled(root: Path, count: int = 60) -> tuple[StoreSettings, list[Appended]]:
+    """A store of several files, killed."""
+    settings = small(root)
+    store = open_store(settings)
+    results = [store.append([draft(n, queue_id=n % 2)])[0] for n in range(count)]
+    kill(store)
+    return settings, results
+
+
+def log_files(root: Path) -> list[Path]:
+    return sorted((root / "commitlog").iterdir())
+
+
+def damage(root: Path, offset: int, data: bytes) -> None:
+    with (root / "commitlog" / f"{offset - offset % 4096:020d}").open("r+b") as file:
+        file.seek(offset % 4096)
+        file.write(data)
+
+
+def expected(count: int, queue_id: int) -> list[bytes]:
+    return [b"body-%d" % n for n in range(count) if n % 2 == queue_id]
+
+
+def check(settings: StoreSettings, count: int) -> None:
+    store = open_store(settings)
+    for queue_id in (0, 1):
+        assert bodies(store, queue_id=queue_id) == expected(count, queue_id)
+    for n in range(0, count, 7):
+        assert len(store.query("T", f"k{n}", 32, 0, START + 1000).records) == 1
+    appended = store.append([draft(count, queue_id=count % 2)])[0]
+    assert appended.queue_offset == count // 2
+    assert bodies(store, queue_id=count % 2) == expected(count + 1, count % 2)
+    assert not store.query("T", f"k{count + 1}", 32, 0, START + 1000).records
+    store.close()
+
+
+def test_after_a_kill_everything_is_there(tmp_path: Path) -> None:
+    settings, _ = filled(tmp_path)
+    assert (tmp_path / "abort").exists()
+    check(settings, 60)
+    assert not (tmp_path / "abort").exists()
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("gone", [["consumequeue"], ["index"], ["consumequeue", "index", "checkpoint"]])
+def test_what_was_deleted_is_made_again(tmp_path: Path, clean: bool, gone: list[str]) -> None:
+    settings, _ = filled(tmp_path)
+    if clean:
+        open_store(settings).close()
+    for part in gone:
+        path = tmp_path / part
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    check(settings, 60)
+
+
+def test_one_deleted_queue_is_made_again_after_a_kill(tmp_path: Path) -> None:
+    settings, _ = filled(tmp_path)
+    shutil.rmtree(tmp_path / "consumequeue" / "T" / "1")
+    check(settings, 60)
+
+
+def test_a_queue_that_lost_old_entries_is_made_again(tmp_path: Path) -> None:
+    settings = small(tmp_path)
+    clock = Clock()
+    store = open_store(settings, clock)
+    for n in range(40):
+        store.append([draft(n)])
+    clock.now += 60_000
+    store.flush_to(store.max_physical_offset)
+    store.checkpoint()
+    for n in range(40, 60):
+        clock.now += 10_000
+        store.append([draft(n)])
+    store.flush_to(store.max_physical_offset)
+    store.checkpoint()
+    kill(store)
+    for path in (tmp_path / "consumequeue" / "T" / "0").iterdir():
+        path.write_bytes(bytes(path.stat().st_size))
+    store = open_store(settings)
+    assert bodies(store) == [b"body-%d" % n for n in range(60)]
+    assert store.recovered.start == 0
+    store.close()
+
+
+def test_recovery_starts_at_the_checkpoint(tmp_path: Path) -> None:
+    settings = small(tmp_path)
+    clock = Clock()
+    store = open_store(settings, clock)
+    for n in range(60):
+        clock.now += 1000
+        store.append([draft(n)])
+    store.flush_to(store.max_physical_offset)
+    store.checkpoint()
+    for n in range(60, 65):
+        store.append([draft(n)])
+    kill(store)
+    store = open_store(settings)
+    assert store.recovered.start == 4096
+    assert store.recovered.records == 35
+    assert bodies(store) == [b"body-%d" % n for n in range(65)]
+    store.close()
+
+
+def test_without_a_log_the_queues_go(tmp_path: Path) -> None:
+    settings, _ = filled(tmp_path)
+    shutil.rmtree(tmp_path / "commitlog")
+    store = open_store(settings)
+    assert store.topics() == set()
+    assert list((tmp_path / "consumequeue").iterdir()) == []
+    assert store.append([draft(0)])[0] == (0, store.max_physical_offset, 0)
+    store.close()
+
+
+def test_a_clean_start_cuts_queues_that_know_more_than_the_log(tmp_path: Path) -> None:
+    settings, results = filled(tmp_path)
+    open_store(settings).close()
+    damage(tmp_path, results[50].physical_offset, bytes(8))
+    check(settings, 50)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 8, 40, 100, -1])
+def test_a_log_file_cut_short_by_zeros(tmp_path: Path, cut: int) -> None:
+    settings, results = filled(tmp_path)
+    victim = results[-1]
+    at = cut % victim.size
+    damage(tmp_path, victim.physical_offset + at, bytes(victim.size - at))
+    check(settings, 59)
+
+
+def test_leftovers_behind_a_cut_do_not_come_back(tmp_path: Path) -> None:
+    settings = small(tmp_path)
+    store = open_store(settings)
+    results = [store.append([draft(100 + n)])[0] for n in range(10)]
+    kill(store)
+    # One record of the middle is damaged; those after it are whole, and of the same size as what comes in its place.
+    damage(tmp_path, results[5].physical_offset + BODY_CRC_AT, b"\0\0\0\0")
+    store = open_store(settings)
+    assert store.max_offset("T", 0) == 5
+    store.append([draft(200)])
+    kill(store)
+    store = open_store(settings)
+    assert bodies(store) == [b"body-%d" % n for n in (100, 101, 102, 103, 104, 200)]
+    store.close()
+
+
+def test_a_page_that_never_reached_the_disk_is_noticed(tmp_path: Path) -> None:
+    settings = small(tmp_path, commit_log_file_size=1 << 16)
+    store = open_store(settings)
+    store.append([draft(0)])
+    long = b"UNIQ_KEY\x01U0000001\x02TEXT\x01" + b"x" * 9000
+    victim = store.append([draft(1, properties=long)])[0]
+    store.append([draft(2)])
+    kill(store)
+    assert victim.physical_offset < 4096 < 8192 < victim.physical_offset + victim.size
+    with (tmp_path / "commitlog" / f"{0:020d}").open("r+b") as file:
+        file.seek(4096)
+        file.write(bytes(4096))
+    store = open_store(settings)
+    assert bodies(store) == [b"body-0"]
+    store.close()
+
+
+def test_properties_may_hold_zeros_and_be_absent(tmp_path: Path) -> None:
+    settings = small(tmp_path)
+    store = open_store(settings)
+    store.append([draft(0, properties=b"a\x01x\0y"), draft(1, properties=b""), draft(2, body=b"", properties=b"")])
+    kill(store)
+    store = open_store(settings)
+    assert bodies(store) == [b"body-0", b"body-1", b""]
+    store.close()
+
+
+def test_a_topic_made_anew_has_the_queue_of_its_last_life(tmp_path: Path) -> None:
+    settings = small(tmp_path)
+    store = open_store(settings)
+    for n in range(30):
+        store.append([draft(n)])
+    store.close()
+    shutil.rmtree(tmp_path / "consumequeue" / "T")
+    (tmp_path / "consumequeue" / "Other" / "0").mkdir(parents=True)
+    # As a broker that deleted the topic and started again: new messages count from 0.
+    store = open_store(settings)
+    store._queues.remove_all()
+    for n in range(30, 35):
+        store.append([draft(n)])
+    kill(store)
+    store = open_store(settings)
+    assert bodies(store) == [b"body-%d" % n for n in range(30, 35)]
+    store.close()
+
+
+def test_a_queue_whose_old_messages_are_gone_starts_above_zero(tmp_path: Path) -> None:
+    settings, results = filled(tmp_path)
+    open_store(settings).close()
+    log_files(tmp_path)[0].unlink()
+    shutil.rmtree(tmp_path / "consumequeue")
+    store = open_store(settings)
+    first = next(n for n, each in enumerate(results) if each.physical_offset >= 4096)
+    assert store.min_physical_offset == 4096
+    for queue_id in (0, 1):
+        oldest = (first + 1 - queue_id) // 2
+        assert store.min_offset("T", queue_id) == oldest
+        assert bodies(store, queue_id=queue_id) == expected(60, queue_id)[oldest:]
+    store.close()
+    store = open_store(settings)
+    assert store.min_offset("T", 0) == (first + 1) // 2
+    store.close()
+
+
+PREPARED: dict[str, tuple[Path, list[Appended]]] = {}
+
+
+def prepared() -> tuple[Path, list[Appended]]:
+    """One killed store for all examples; each works on a copy."""
+    if not PREPARED:
+        root = Path(tempfile.mkdtemp(prefix="rocketwire-test-"))
+        PREPARED["store"] = root, filled(root)[1]
+    return PREPARED["store"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _remove_prepared() -> object:
+    yield
+    for root, _ in PREPARED.values():
+        shutil.rmtree(root)
+    PREPARED.clear()
+
+
+#: Bytes of a record whose change is noticed: sizes, magic, CRC, own place, body.
+NOTICED = [*range(MAGIC_AT + 4), *range(BODY_CRC_AT, BODY_CRC_AT + 4), *range(PHYSICAL_OFFSET_AT, PHYSICAL_OFFSET_AT + 8)]
+
+
+@given(
+    victim=st.integers(1, 59),
+    kind=st.sampled_from(["zero", "truncate", "flip", "body", "noise"]),
+    where=st.integers(0, 1 << 16),
+    clean=st.booleans(),
+)
+def test_any_damage_cuts_at_the_last_whole_record(victim: int, kind: str, where: int, clean: bool) -> None:
+    source, results = prepared()
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory) / "store"
+        shutil.copytree(source, root)
+        settings = small(root)
+        if clean:
+            open_store(settings).close()
+        record = results[victim]
+        at = record.physical_offset
+        last_of_file = [path.name for path in log_files(root)][-1]
+        if kind == "flip":
+            position = at + NOTICED[where % len(NOTICED)]
+            data = (root / "commitlog" / f"{at - at % 4096:020d}").read_bytes()
+            damage(root, position, bytes([data[position % 4096] ^ (1 + where % 255)]))
+        elif kind == "body":
+            damage(root, at + 88 + where % 6, b"\xff")
+        elif kind == "noise":
+            rest = 4096 - at % 4096
+            damage(root, at, random.Random(where).randbytes(rest))
+        else:
+            start = 0 if kind == "truncate" else where % record.size
+            damage(root, at + start, bytes(4096 - (at + start) % 4096))
+            for path in log_files(root):
+                if int(path.name) > at and (kind == "truncate" or where % 2):
+                    path.unlink()
+        assert last_of_file
+        check(settings, victim)
+
+
+def test_golden_sizes_are_kept(tmp_path: Path) -> None:
+    settings, _ = filled(tmp_path)
+    open_store(settings).close()
+    assert {os.path.getsize(path) for path in log_files(tmp_path)} == {4096}
