@@ -115,7 +115,7 @@ class Sending:
         tail = f"{self._cluster_item}\x02{common}" if common else self._cluster_item
         drafts = []
         for item in decode_batch(body):
-            text = str(item.properties, "utf-8")
+            text = str(item.properties, "utf-8", "replace")
             own = stored_properties(text, self._cluster_item)
             if own.steering:
                 raise MessageIllegal("a batch takes no delayed or transactional messages")

@@ -103,6 +103,8 @@ class Session:
                 pass
         except (OSError, trio.ClosedResourceError):
             pass  # reset by the peer, or closed from this side
+        except Exception:  # a bug in serving one connection must not end the others
+            log.exception("closing %s", self.remote_text)
         finally:
             self.close()
 

@@ -15,7 +15,7 @@ import msgspec
 from rocketwire.wire import properties as names
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.frame import PREFIX
-from rocketwire.wire.java import string_hash
+from rocketwire.wire.java import Int32, Int64, string_hash
 
 _STARTS: Final = frozenset(
     b'{"code":%d,' % code for code in (RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
@@ -31,26 +31,26 @@ class SendFields(msgspec.Struct, gc=False, frozen=True):
     producer_group: str = msgspec.field(name="a")
     topic: str = msgspec.field(name="b")
     default_topic: str = msgspec.field(name="c")
-    default_topic_queue_nums: int = msgspec.field(name="d")
-    queue_id: int = msgspec.field(name="e")
-    sys_flag: int = msgspec.field(name="f")
-    born_timestamp: int = msgspec.field(name="g")
-    flag: int = msgspec.field(name="h")
+    default_topic_queue_nums: Int32 = msgspec.field(name="d")
+    queue_id: Int32 = msgspec.field(name="e")
+    sys_flag: Int32 = msgspec.field(name="f")
+    born_timestamp: Int64 = msgspec.field(name="g")
+    flag: Int32 = msgspec.field(name="h")
     properties: str | None = msgspec.field(name="i", default=None)
-    reconsume_times: int | None = msgspec.field(name="j", default=None)
+    reconsume_times: Int32 | None = msgspec.field(name="j", default=None)
     unit_mode: bool | None = msgspec.field(name="k", default=None)
-    max_reconsume_times: int | None = msgspec.field(name="l", default=None)
+    max_reconsume_times: Int32 | None = msgspec.field(name="l", default=None)
     batch: bool = msgspec.field(name="m", default=False)
 
 
 class SendHeader(msgspec.Struct, gc=False, frozen=True):
     """A send request's header, as far as the hot path needs it."""
 
-    code: int
-    opaque: int
+    code: Int32
+    opaque: Int32
     fields: SendFields = msgspec.field(name="extFields")
-    flag: int = 0
-    version: int = 0
+    flag: Int32 = 0
+    version: Int32 = 0
 
 
 _decode = msgspec.json.Decoder(SendHeader, strict=False).decode

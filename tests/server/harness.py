@@ -8,6 +8,8 @@ does not come to rest within `REAL_SECONDS` of real time is cancelled.
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import socket
 import threading
 from collections import deque
@@ -17,6 +19,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pytest
 import trio
 import trio.testing
 
@@ -24,6 +27,7 @@ from rocketwire.server import upkeep
 from rocketwire.server.__main__ import serve
 from rocketwire.server.addresses import Address
 from rocketwire.server.config import ServerConfig
+from rocketwire.store.files import RealFileSystem
 from rocketwire.wire.batch import BatchItem, encode_batch
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.client import (
@@ -373,7 +377,13 @@ def offsets_of(frame: Frame) -> tuple[int, int, int]:
 class Server:
     """A running server."""
 
-    def __init__(self, config: ServerConfig, clock: Clock, mock_clock: trio.testing.MockClock) -> None:
+    def __init__(
+        self,
+        config: ServerConfig,
+        clock: Clock,
+        mock_clock: trio.testing.MockClock,
+        run_sync: upkeep.RunSync = upkeep.run_inline,
+    ) -> None:
         self.config = config
         self.clock = clock
         self.chosen: list[int] = []
@@ -381,6 +391,7 @@ class Server:
         self.broker_address = config.broker_address
         self.advertised = config.broker_address
         self._mock_clock = mock_clock
+        self._run_sync = run_sync
         self._clients: list[Client] = []
         self._scope = trio.CancelScope()
         self._ready = trio.Event()
@@ -430,7 +441,7 @@ class Server:
                 self.config,
                 clock=self.clock,
                 choose=self.choose,
-                run_sync=upkeep.run_inline,
+                run_sync=self._run_sync,
                 ready=self._listens,
             )
 
@@ -462,10 +473,52 @@ class Server:
 
 
 def serving(
-    store: Path, mock_clock: trio.testing.MockClock, *, clock: Clock | None = None, **changes: Any
+    store: Path,
+    mock_clock: trio.testing.MockClock,
+    *,
+    clock: Clock | None = None,
+    run_sync: upkeep.RunSync = upkeep.run_inline,
+    **changes: Any,
 ) -> contextlib.AbstractAsyncContextManager[Server]:
     """A server with some configuration changed."""
-    return Server(small_config(store, **changes), clock or Clock(), mock_clock).running()
+    return Server(small_config(store, **changes), clock or Clock(), mock_clock, run_sync).running()
+
+
+class HangingDisk:
+    """Runs blocking calls inline, but none while `hangs`."""
+
+    def __init__(self) -> None:
+        self.hangs = False
+        self._moves = trio.Event()
+
+    async def __call__(self, sync_fn: Any, *args: Any) -> Any:
+        while self.hangs:
+            await self._moves.wait()
+        return await upkeep.run_inline(sync_fn, *args)
+
+    def move(self) -> None:
+        """Let the calls that wait go on."""
+        self.hangs = False
+        self._moves.set()
+        self._moves = trio.Event()
+
+
+class FullDisk:
+    """Makes the real file system refuse room for new bytes while `full`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.full = False
+        for name in ("create", "reserve"):
+            real = getattr(RealFileSystem, name)
+            monkeypatch.setattr(RealFileSystem, name, self._refusing(real))
+
+    def _refusing(self, real: Any) -> Any:
+        def refusing(*args: Any) -> Any:
+            if self.full:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return real(*args)
+
+        return refusing
 
 
 class FakePeer:
