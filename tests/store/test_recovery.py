@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from rocketwire.store.settings import StoreSettings
@@ -253,6 +254,7 @@ def _remove_prepared() -> object:
 NOTICED = [*range(MAGIC_AT + 4), *range(BODY_CRC_AT, BODY_CRC_AT + 4), *range(PHYSICAL_OFFSET_AT, PHYSICAL_OFFSET_AT + 8)]
 
 
+@hypothesis_settings(deadline=None, max_examples=150)
 @given(
     victim=st.integers(1, 59),
     kind=st.sampled_from(["zero", "truncate", "flip", "body", "noise"]),
