@@ -30,6 +30,9 @@ SERVER_VERSIONS: Final = ("4.9.7", "5.5.0")
 
 GO_MODULE: Final = "github.com/apache/rocketmq-client-go/v2"
 GO_VERSION: Final = "v2.1.0"
+# What the client reads JSON with: the versions it names itself reach into Go's runtime as it was before 1.18, and crash
+# in a later one.
+GO_JSON: Final = ("github.com/json-iterator/go v1.1.12", "github.com/modern-go/reflect2 v1.0.2")
 
 # Maven artifact ids of one set; `tools` holds the client too (rocketmq-tools depends on it).
 JAR_SETS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -235,7 +238,7 @@ def go_program(source: Path) -> Path:
 
     Built anew when the source is newer. Raises ArtifactError with the compiler's first complaint.
     """
-    module = cached(f"go/client-{GO_VERSION}", _go_module)
+    module = go_module()
     binary = module / source.stem
     with _locked("go-build"):
         if not binary.exists() or binary.stat().st_mtime < source.stat().st_mtime:
@@ -246,14 +249,18 @@ def go_program(source: Path) -> Path:
     return binary
 
 
+def go_module() -> Path:
+    """The Go module that requires the client, its dependencies fetched and built. Raises ArtifactError."""
+    return cached(f"go/client-{GO_VERSION}-json-{GO_JSON[0].rpartition(' ')[2]}", _go_module)
+
+
 def _go_module(target: Path) -> None:
     """A Go module in `target` that requires the client, with the sums of all it depends on."""
-    (target / "go.mod").write_text(
-        f"module rocketwire/compat\n\ngo 1.19\n\nrequire {GO_MODULE} {GO_VERSION}\n", "utf-8"
-    )
-    imports = "".join(
-        f'\t_ "{GO_MODULE}{package}"\n' for package in ("", "/consumer", "/producer", "/primitive", "/admin")
-    )
+    required = "".join(f"require {module}\n" for module in (f"{GO_MODULE} {GO_VERSION}", *GO_JSON))
+    (target / "go.mod").write_text(f"module rocketwire/compat\n\ngo 1.19\n\n{required}", "utf-8")
+    packages = (GO_MODULE, *(f"{GO_MODULE}/{name}" for name in ("consumer", "producer", "primitive", "admin")))
+    packages += tuple(module.split(" ")[0] for module in GO_JSON)
+    imports = "".join(f'\t_ "{package}"\n' for package in packages)
     (target / "deps").mkdir()
     (target / "deps" / "deps.go").write_text(f"package deps\n\nimport (\n{imports})\n", "utf-8")
     run([go(), "mod", "tidy"], cwd=target, env=_go_env())
@@ -272,7 +279,13 @@ def install() -> None:
         print(f"client {version}: {jars(version)}", flush=True)
     for version in SERVER_VERSIONS:
         print(f"server {version}: {jars(version, kind='server')}", flush=True)
-    print(f"Go client {GO_VERSION}: {cached(f'go/client-{GO_VERSION}', _go_module)}", flush=True)
+    print(f"Go client {GO_VERSION}: {go_module()}", flush=True)
+    from compat_tests import clients, image  # they build on this module
+
+    programs = clients.find_programs()
+    print(f"Java clients: {programs.description}", flush=True)
+    if programs.in_container:
+        print(f"fresh machine: {image.debian_image('fresh', image.FRESH_PACKAGES)}", flush=True)
 
 
 def main() -> int:

@@ -48,6 +48,7 @@ class Programs:
     """Where the Java programs are and how one is started."""
 
     description: str
+    in_container: bool
     command: Callable[[str, Mapping[str, str], str], list[str]]
 
     def java(
@@ -84,7 +85,7 @@ def _in_container() -> Programs:
 
     version = artifacts.CLIENT_VERSIONS[0]
     artifacts.run([*command(version, {}, f"rocketwire-{uuid.uuid4().hex[:12]}"), "-version"], timeout=60)
-    return Programs(description=f"in a container ({tag})", command=command)
+    return Programs(description=f"in a container ({tag})", in_container=True, command=command)
 
 
 def _on_host(reason: str) -> Programs:
@@ -106,7 +107,7 @@ def _on_host(reason: str) -> Programs:
             f"{classes / version}:{path}",
         ]
 
-    return Programs(description=f"on the host's JVM, no container: {reason}", command=command)
+    return Programs(description=f"on the host's JVM, no container: {reason}", in_container=False, command=command)
 
 
 def _compile(target: Path) -> None:
@@ -235,14 +236,31 @@ class Client:
     version: str
     namesrv: str
 
-    def run(self, scenario: str, *, within: float = 60.0, **arguments: Argument) -> list[Event]:
-        """What the scenario printed. Raises ScenarioFailed."""
-        jvm = self.clients.jvm(self.version)
-        return jvm.run(scenario, {"namesrv": self.namesrv, **arguments}, within=within)
+    def run(
+        self,
+        scenario: str,
+        named: Mapping[str, Argument] | None = None,
+        /,
+        *,
+        within: float = 60.0,
+        **arguments: Argument,
+    ) -> list[Event]:
+        """What the scenario printed, given arguments as a mapping, by keyword or both. Raises ScenarioFailed."""
+        every: dict[str, Argument] = {"namesrv": self.namesrv, **(named or {}), **arguments}
+        return self.clients.jvm(self.version).run(scenario, every, within=within)
 
-    def only(self, event: str, scenario: str, *, within: float = 60.0, **arguments: Argument) -> list[Event]:
+    def only(
+        self,
+        event: str,
+        scenario: str,
+        named: Mapping[str, Argument] | None = None,
+        /,
+        *,
+        within: float = 60.0,
+        **arguments: Argument,
+    ) -> list[Event]:
         """What the scenario printed of one kind of event."""
-        return events(self.run(scenario, within=within, **arguments), event)
+        return events(self.run(scenario, named, within=within, **arguments), event)
 
 
 def events(all_events: Iterable[Event], kind: str) -> list[Event]:

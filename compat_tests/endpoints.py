@@ -83,7 +83,7 @@ class Process:
         self._lines.put(None)
 
     def wait_for(self, text: str, *, within: float) -> str:
-        """The first line from now on that contains `text`; raises EndpointError when none comes within so many seconds."""
+        """The first line from now on that contains `text`; EndpointError when none comes within so many seconds."""
         end = time.monotonic() + within
         while (left := end - time.monotonic()) > 0:
             with contextlib.suppress(queue.Empty):
@@ -107,7 +107,7 @@ class Process:
         return self._process.pid
 
     def stop(self, number: int = signal.SIGTERM, *, within: float = STOP_WITHIN) -> int:
-        """Send it a signal and return its exit code; killed, with EndpointError, when it stays longer than `within` seconds."""
+        """Send it a signal and return its exit code; killed, with EndpointError, when it stays past `within` seconds."""
         if self.running:
             self._process.send_signal(number)
         try:
@@ -294,7 +294,7 @@ def _apache(folder: Path, version: str, main: str, configuration: Path, heap: st
 
 
 def free_ports() -> tuple[int, int]:
-    """A name server's port and a broker's port P such that P, P - 2 (VIP channel) and P + 1 (replication) are free too."""
+    """Free ports for a name server and a broker, the latter's P - 2 (VIP channel) and P + 1 (replication) free too."""
     start = 20000 + os.getpid() * 41 % 11000
     for offset in range(0, 1000, 5):
         namesrv = start + offset

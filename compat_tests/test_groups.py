@@ -1,4 +1,4 @@
-"""Three consumers of one group join and leave: the queues are always shared out among those present, nothing comes twice."""
+"""Three consumers of one group join and leave: those present share all queues, and nothing comes twice."""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ import pytest
 from compat_tests.clients import Client, events
 from compat_tests.messages import Event, Outgoing, assert_each_once, assert_same, by_queue, digest
 
-
 UNCOMPRESSED = 100 << 20
 
 
@@ -122,7 +121,7 @@ def test_body_over_the_limit_is_refused_by_the_client(client: Client, topic: str
 def test_body_over_the_limit_is_refused_by_the_broker(client: Client, topic: str, group: str) -> None:
     too_long, next_one = Outgoing(size=(4 << 20) + 1), Outgoing(body="still serving")
     limits = {"maxMessageSize": 8 << 20, "compressOver": UNCOMPRESSED, "retries": 0}
-    got = client.run("SendSync", topic=topic, message=[too_long, next_one], **limits)
+    got = client.run("SendSync", limits, topic=topic, message=[too_long, next_one])
     (refused,) = events(got, "refused")
     assert refused["code"] == 13
     assert "4194304" in refused["message"]

@@ -1,4 +1,4 @@
-"""The lite pull consumer (4.6 and later) by subscription and by assignment; the old pull consumer at every edge of a queue."""
+"""The lite pull consumer (4.6 and later), subscribing and assigned; the old pull consumer at every edge of a queue."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WITH_LITE = ("4.9.7", "5.5.0")
 
 @pytest.fixture
 def lite(request: pytest.FixtureRequest, client: Client, target: str) -> Client:
-    """A client with a lite pull consumer. That of 5.x pulls with request code 361, which Apache's 4.9.7 doesn't know."""
+    """A client with a lite pull consumer. That of 5.x pulls with code 361, which Apache's 4.9.7 doesn't know."""
     if client.version == "5.5.0" and target == "apache-4.9.7":
         request.applymarker(pytest.mark.xfail(reason="Apache 4.9.7 answers 361 with code 3", strict=True))
     return client
@@ -31,10 +31,10 @@ def test_lite_subscribe_goes_on_where_it_committed(lite: Client, topic: str, gro
     first = [Outgoing(body=f"first {i}", tags="A" if i % 2 else "B") for i in range(20)]
     lite.run("SendSync", topic=topic, message=first)
     wanted = {"topic": topic, "group": group, "expression": "A"}
-    assert len(lite.only("received", "LiteSubscribe", **wanted, count=10)) == 10
+    assert len(lite.only("received", "LiteSubscribe", wanted, count=10)) == 10
     second = [Outgoing(body=f"second {i}", tags="A" if i % 2 else "B") for i in range(20)]
     lite.run("SendSync", topic=topic, message=second)
-    received = lite.only("received", "LiteSubscribe", **wanted, count=10)
+    received = lite.only("received", "LiteSubscribe", wanted, count=10)
     assert_each_once(received, [message for message in second if message.tags == "A"])
 
 
@@ -43,8 +43,8 @@ def test_lite_assign(lite: Client, topic: str, group: str) -> None:
     messages = [Outgoing(body=f"assigned {i}", queue=2) for i in range(12)]
     lite.run("SendToQueue", topic=topic, message=[*messages, Outgoing(body="elsewhere", queue=1)])
     # "from" is no Python name for an argument
-    arguments = {"topic": topic, "group": group, "queue": 2, "from": 5, "count": 7, "all": 12}
-    got = lite.run("LiteAssign", **arguments)
+    arguments: dict[str, str | int] = {"topic": topic, "group": group, "queue": 2, "from": 5, "count": 7, "all": 12}
+    got = lite.run("LiteAssign", arguments)
     after_seek = [event for event in events(got, "received") if event["by"] == "after seek"]
     assert [event["text"] for event in after_seek] == [f"assigned {i}" for i in range(5, 12)]
     again = [event for event in events(got, "received") if event["by"] == "from the beginning"]
@@ -109,7 +109,7 @@ def test_pull_block_if_not_found(client: Client, topic: str, group: str) -> None
 
 
 def test_offsets_and_times(client: Client, topic: str, group: str) -> None:
-    """First and last offset, offset by time, earliest store time; a group's offset stored by one client, read by another."""
+    """First and last offset, offset by time, earliest store time; a group's offset, one client's put, another's get."""
     messages = [Outgoing(body=f"{i}", queue=0) for i in range(10)]
     client.run("SendToQueue", topic=topic, message=messages[:5])
     client.run("SendToQueue", topic=topic, message=messages[5:])  # a new client, so some ms later

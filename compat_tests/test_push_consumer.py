@@ -1,4 +1,4 @@
-"""An official push consumer: concurrent and orderly listeners, tags, broadcasting, messages that arrive while it waits."""
+"""An official push consumer: concurrent and orderly, by tags, broadcasting, woken by messages that arrive."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_tags(client: Client, topic: str, group: str) -> None:
 
 
 def test_orderly(client: Client, topic: str, group: str) -> None:
-    """Each queue's messages come in its order, one at a time, while the broker holds the queue's lock for the consumer."""
+    """Each queue's messages come in its order, one at a time: the broker holds the queue's lock for the consumer."""
     messages = [Outgoing(body=f"order {i % 4} step {i // 4}", queue=i % 4) for i in range(80)]
     client.run("SendBySelector", topic=topic, message=messages)
     got = client.run("PushOrderly", topic=topic, group=group, count=80)

@@ -25,7 +25,7 @@ def test_quick_start(own_endpoint: Endpoint, programs: Programs, version: str) -
     try:
         consumer.wait_for("Consumer Started.", within=30)
         for _ in range(COUNT):
-            consumer.wait_for("received: ", within=30)
+            consumer.wait_for("received: ", within=60)
     finally:
         consumer.stop()
     received = [line.removeprefix("received: ") for line in consumer.output if line.startswith("received: ")]

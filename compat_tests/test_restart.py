@@ -1,4 +1,4 @@
-"""What a group has consumed outlives its clients and a restart of the server; so do messages, topics and their offsets."""
+"""What a group has consumed outlives its clients and the server's restart; so do messages, topics and offsets."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def test_everything_outlives_a_restart_of_the_server(own_endpoint: Endpoint, cli
     for client, names in everyone:
         client.run("CreateTopic", topic=names["topic"], queues=3)
         client.run("SendSync", topic=names["topic"], message=first)
-        assert_each_once(client.only("received", "PushConcurrent", **names, count=12), first)
+        assert_each_once(client.only("received", "PushConcurrent", names, count=12), first)
     own_endpoint.restart()
     for client, names in everyone:
         sent = client.only("sent", "SendSync", topic=names["topic"], message=second)
         assert {event["queueId"] for event in sent} == {0, 1, 2}
-        assert_each_once(client.only("received", "PushConcurrent", **names, count=6), second)
+        assert_each_once(client.only("received", "PushConcurrent", names, count=6), second)
         got = client.run("PullAll", topic=names["topic"], group="reader", count=18)
         assert_each_once(events(got, "received"), [*first, *second])
         for key in ("k3", "k11"):

@@ -1,6 +1,7 @@
 // The official Go client does one thing and prints JSON lines with the names that the Java scenarios use.
 //
 //	client send NAMESRV TOPIC COUNT          sync, then async, then one-way: COUNT messages each
+//	client batch NAMESRV TOPIC COUNT         one batch of COUNT messages
 //	client push NAMESRV TOPIC GROUP COUNT    a push consumer takes COUNT messages
 //	client pull NAMESRV TOPIC BROKER QUEUE   a pull consumer reads one queue to its end
 package main
@@ -96,14 +97,24 @@ func send(namesrv, topic string, count int) {
 	for i := 0; i < count; i++ {
 		check(p.SendOneWay(context.Background(), message(topic, "oneway", i)))
 	}
-	batch := make([]*primitive.Message, count)
-	for i := range batch {
-		batch[i] = message(topic, "batch", i)
+	time.Sleep(300 * time.Millisecond) // for what was sent one-way
+	check(p.Shutdown())
+}
+
+func batch(namesrv, topic string, count int) {
+	p, err := rocketmq.NewProducer(
+		producer.WithNsResolver(primitive.NewPassthroughResolver([]string{namesrv})),
+		producer.WithGroupName("go_producer"), producer.WithRetry(0),
+	)
+	check(err)
+	check(p.Start())
+	messages := make([]*primitive.Message, count)
+	for i := range messages {
+		messages[i] = message(topic, "batch", i)
 	}
-	result, err := p.SendSync(context.Background(), batch...)
+	result, err := p.SendSync(context.Background(), messages...)
 	check(err)
 	sent(result)
-	time.Sleep(300 * time.Millisecond) // for what was sent one-way
 	check(p.Shutdown())
 }
 
@@ -164,6 +175,8 @@ func main() {
 	switch args := os.Args[2:]; os.Args[1] {
 	case "send":
 		send(args[0], args[1], number(args[2]))
+	case "batch":
+		batch(args[0], args[1], number(args[2]))
 	case "push":
 		push(args[0], args[1], args[2], number(args[3]))
 	case "pull":
