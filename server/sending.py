@@ -26,17 +26,15 @@ from rocketwire.store.store import Appended, Draft, MessageStore
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.batch import decode_batch
-from rocketwire.wire.bodies.topic import TopicConfig
+from rocketwire.wire.bodies.topic import TopicConfig, TopicFilterType
 from rocketwire.wire.codes import Permission, ResponseCode, SysFlag, permission_text
 from rocketwire.wire.compression import compression_type
-from rocketwire.wire.fast import SendFields, StoredProperties, stored_properties, tags_code
-from rocketwire.wire.frame import Buffer
+from rocketwire.wire.fast import SendFields, read_properties, stored_properties, tags_code
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.properties import decode_properties
 
-MAX_TOPIC_LENGTH: Final = 127
 MAX_PROPERTIES_BYTES: Final = 32767
-MULTI_TAG: Final = "MULTI_TAG"
+_ITEM_SEPARATOR: Final = 2  # the byte between two properties
 _NO_PROPERTIES: Final = ""
 _HOST_BITS: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
 
@@ -94,8 +92,23 @@ class Sending:
         properties = stored_properties(fields.properties or _NO_PROPERTIES, self._cluster_item)
         if properties.steering:
             self._check_steering(fields.properties or _NO_PROPERTIES)
-        self._check_size(fields.topic, len(body), len(properties.data))
-        draft = self._draft(config, fields, queue_id, body, properties, born_host)
+        if len(body) > self._config.current.max_message_size or len(properties.data) > MAX_PROPERTIES_BYTES:
+            raise self._too_large()
+        draft = Draft(
+            fields.topic,
+            queue_id,
+            body,
+            properties.data,
+            fields.flag,
+            self._sys_flag(config, fields),
+            fields.born_timestamp,
+            born_host,
+            fields.reconsume_times or 0,
+            0,
+            tags_code(properties.tags),
+            properties.unique_key,
+            properties.keys,
+        )
         return Prepared(queue_id, [draft], properties.wait)
 
     def batch(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> Prepared:
@@ -112,19 +125,36 @@ class Sending:
         config, queue_id = self._queue(fields, remote)
         common = fields.properties or _NO_PROPERTIES
         wait = stored_properties(common, self._cluster_item).wait
-        tail = f"{self._cluster_item}\x02{common}" if common else self._cluster_item
-        drafts = []
-        for item in decode_batch(body):
-            text = str(item.properties, "utf-8", "replace")
-            own = stored_properties(text, self._cluster_item)
-            if own.steering:
+        tail = (f"{self._cluster_item}\x02{common}" if common else self._cluster_item).encode()
+        sys_flag = self._sys_flag(config, fields)
+        reconsume_times = fields.reconsume_times or 0
+        topic, born_timestamp = fields.topic, fields.born_timestamp
+        body_limit = self._config.current.max_message_size
+        drafts: list[Draft] = []
+        for flag, item_body, properties in decode_batch(bytes(body)):
+            unique_key, keys, tags, steering = read_properties(str(properties, "utf-8", "replace"))
+            if steering:
                 raise MessageIllegal("a batch takes no delayed or transactional messages")
-            separator = "" if not text or text.endswith("\x02") else "\x02"
-            stored = own._replace(data=f"{text}{separator}{tail}".encode())
-            self._check_size(fields.topic, len(item.body), len(stored.data))
-            draft = self._draft(config, fields, queue_id, item.body, stored, born_host)
-            draft.flag = item.flag
-            drafts.append(draft)
+            stored = properties + (b"" if not properties or properties[-1] == _ITEM_SEPARATOR else b"\x02") + tail
+            if len(item_body) > body_limit or len(stored) > MAX_PROPERTIES_BYTES:
+                raise self._too_large()
+            drafts.append(
+                Draft(
+                    topic,
+                    queue_id,
+                    item_body,
+                    stored,
+                    flag,
+                    sys_flag,
+                    born_timestamp,
+                    born_host,
+                    reconsume_times,
+                    0,
+                    tags_code(tags),
+                    unique_key,
+                    keys,
+                )
+            )
         if not drafts:
             raise MessageIllegal("the batch holds no message")
         return Prepared(queue_id, drafts, wait)
@@ -162,13 +192,12 @@ class Sending:
             raise TopicNotFound(topic)
         return made
 
-    def _check_size(self, topic: str, body: int, properties: int) -> None:
+    def _too_large(self) -> MessageIllegal:
         limit = self._config.current.max_message_size
-        if body > limit or properties > MAX_PROPERTIES_BYTES or len(topic) > MAX_TOPIC_LENGTH:
-            raise MessageIllegal(
-                "the message is illegal, maybe msg body or properties length not matched. "
-                f"msg body length limit {limit}B, msg properties length limit 32KB."
-            )
+        return MessageIllegal(
+            "the message is illegal, maybe msg body or properties length not matched. "
+            f"msg body length limit {limit}B, msg properties length limit 32KB."
+        )
 
     def _check_steering(self, text: str) -> None:
         """Refuse what this version would deliver at the wrong time or before its transaction is decided."""
@@ -181,35 +210,14 @@ class Sending:
         for name in _TIMERS & properties.keys():
             raise MessageIllegal(f"property {name}: this broker does not deliver at a set time yet")
 
-    def _draft(
-        self,
-        config: TopicConfig,
-        fields: SendRequestFields,
-        queue_id: int,
-        body: Buffer,
-        properties: StoredProperties,
-        born_host: bytes,
-    ) -> Draft:
-        sys_flag = fields.sys_flag & ~_HOST_BITS  # the store says how long the addresses are
+    def _sys_flag(self, config: TopicConfig, fields: SendRequestFields) -> int:
+        """The flag to store, less what only the store can say: how long the addresses are."""
+        sys_flag = fields.sys_flag & ~_HOST_BITS
         if sys_flag & SysFlag.COMPRESSION_MASK:
             compression_type(sys_flag)
-        if config.topic_filter_type == MULTI_TAG:
+        if config.topic_filter_type is TopicFilterType.MULTI_TAG:
             sys_flag |= SysFlag.MULTI_TAGS
-        return Draft(
-            fields.topic,
-            queue_id,
-            body,
-            properties.data,
-            fields.flag,
-            sys_flag,
-            fields.born_timestamp,
-            born_host,
-            fields.reconsume_times or 0,
-            0,
-            tags_code(properties.tags),
-            properties.unique_key,
-            properties.keys,
-        )
+        return sys_flag
 
     def commit(self, drafts: list[Draft], outcome: Outcome, *, wait: bool) -> None:
         """Append the drafts as one group and report; under SYNC_FLUSH with `wait` not before the disk has them."""

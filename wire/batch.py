@@ -65,6 +65,7 @@ def decode_batch(body: bytes | memoryview) -> list[BatchItem]:
     result: list[BatchItem] = []
     at, end = 0, len(body)
     head, short = _HEAD.unpack_from, _INT16.unpack_from
+    new = tuple.__new__  # what BatchItem(...) does, in a quarter of the time
     while at < end:
         if end - at < _LEAST:
             raise BatchInvalid(f"batch is cut short: {end - at} bytes are left for message {len(result)}")
@@ -77,6 +78,7 @@ def decode_batch(body: bytes | memoryview) -> list[BatchItem]:
         (properties_length,) = short(body, properties_at - _INT16.size)
         if properties_at + properties_length != item_end:
             raise BatchInvalid(f"message {len(result)} of a batch has properties of {properties_length} bytes: no fit")
-        result.append(BatchItem(flag, body[body_at : body_at + body_length], bytes(body[properties_at:item_end])))
+        item = (flag, body[body_at : body_at + body_length], bytes(body[properties_at:item_end]))
+        result.append(new(BatchItem, item))
         at = item_end
     return result

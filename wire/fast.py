@@ -121,6 +121,23 @@ def stored_properties(text: str, cluster_item: str) -> StoredProperties:
     return StoredProperties("\x02".join(kept).encode(), unique_key, keys, tags, wait, steering)
 
 
+def read_properties(text: str) -> tuple[str | None, str | None, str | None, bool]:
+    """Unique key, keys, tags and whether a property steers the delivery: what the broker reads but does not rewrite."""
+    unique_key = keys = tags = None
+    steering = False
+    for item in text.split("\x02"):
+        name, _, value = item.partition("\x01")
+        if name == names.UNIQ_KEY:
+            unique_key = value or None
+        elif name == names.TAGS:
+            tags = value or None
+        elif name == names.KEYS:
+            keys = value or None
+        elif name in STEERING_NAMES and value:
+            steering = True
+    return unique_key, keys, tags, steering
+
+
 _TAG_CODES: dict[str, int] = {}
 _TAG_CODES_KEPT: Final = 4096
 

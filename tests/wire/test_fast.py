@@ -109,6 +109,13 @@ def test_stored_properties_are_the_clients_less_wait_plus_cluster(client: dict[s
     assert stored.steering is bool(fast.STEERING_NAMES & client.keys())
 
 
+@given(st.dictionaries(property_name, property_value, max_size=8))
+def test_properties_are_read_as_the_general_decoder_reads_them(client: dict[str, str]) -> None:
+    unique_key, keys, tags, steering = fast.read_properties(encode_properties(client))
+    assert (unique_key, keys, tags) == (client.get("UNIQ_KEY"), client.get("KEYS"), client.get("TAGS"))
+    assert steering is bool(fast.STEERING_NAMES & client.keys())
+
+
 def test_items_without_name_or_value_are_dropped() -> None:
     stored = fast.stored_properties("empty\x01\x02\x01value\x02nothing\x02a\x01b", "CLUSTER\x01c")
     assert stored.data == b"a\x01b\x02CLUSTER\x01c"
