@@ -1,0 +1,149 @@
+"""Which messages a reader gets and where he goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rocketwire.store.store import FetchStatus
+from rocketwire.wire.java import string_hash
+from rocketwire.wire.message import decode_record
+from tests.store.support import draft, open_store, small
+
+
+def test_adjacent_records_come_in_one_view(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path, commit_log_file_size=1 << 16))
+    store.append([draft(n) for n in range(10)])
+    fetched = store.get("T", 0, 2, 5)
+    assert fetched.status is FetchStatus.FOUND
+    assert (fetched.count, fetched.next_offset, len(fetched.chunks)) == (5, 7, 1)
+    assert len(fetched.chunks[0]) == fetched.size
+    assert (fetched.min_offset, fetched.max_offset) == (0, 10)
+    assert not fetched.far_behind
+    store.close()
+
+
+def test_records_between_others_come_one_by_one(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path, commit_log_file_size=1 << 16))
+    store.append([draft(n, queue_id=n // 2 % 2) for n in range(12)])
+    fetched = store.get("T", 1, 0, 32)
+    assert (fetched.count, fetched.next_offset) == (6, 6)
+    assert len(fetched.chunks) == 3
+    assert [decode_record(chunk).body for chunk in fetched.chunks] == [b"body-2", b"body-6", b"body-10"]
+    store.close()
+
+
+def test_records_of_two_files_are_not_one_view(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    store.append([draft(n) for n in range(32)])
+    offset = 0
+    while (fetched := store.get("T", 0, offset, 32)).status is FetchStatus.FOUND:
+        for chunk in fetched.chunks:
+            assert len(chunk) < 4096
+        offset = fetched.next_offset
+    assert offset == 32
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("offset", "status", "following"),
+    [
+        (-5, FetchStatus.OFFSET_TOO_SMALL, 0),
+        (3, FetchStatus.OFFSET_OVERFLOW_ONE, 3),
+        (4, FetchStatus.OFFSET_OVERFLOW_BADLY, 3),
+        (2, FetchStatus.FOUND, 3),
+    ],
+)
+def test_offsets_outside_the_queue(tmp_path: Path, offset: int, status: FetchStatus, following: int) -> None:
+    store = open_store(small(tmp_path))
+    store.append([draft(n) for n in range(3)])
+    fetched = store.get("T", 0, offset, 32)
+    assert (fetched.status, fetched.next_offset) == (status, following)
+    assert (fetched.min_offset, fetched.max_offset) == (0, 3)
+    store.close()
+
+
+@pytest.mark.parametrize("offset", [0, 5, -1])
+def test_an_unknown_queue_has_no_message(tmp_path: Path, offset: int) -> None:
+    store = open_store(small(tmp_path))
+    fetched = store.get("none", 0, offset, 32)
+    assert (fetched.status, fetched.next_offset) == (FetchStatus.NO_MESSAGE_IN_QUEUE, 0)
+    assert (fetched.chunks, fetched.count, fetched.size) == ([], 0, 0)
+    store.close()
+
+
+def test_counts_and_bytes_are_limited_but_one_message_always_comes(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path, commit_log_file_size=1 << 16, consume_queue_file_size=2000))
+    size = store.append([draft(100 + n) for n in range(60)])[0].size
+    assert store.get("T", 0, 0, 0).count == 1
+    assert store.get("T", 0, 0, 100).count == 32
+    assert store.get("T", 0, 0, 32, 1).count == 1
+    assert store.get("T", 0, 0, 32, 3 * size).count == 3
+    assert store.get("T", 0, 0, 32, 4 * size - 1).count == 3
+    store.close()
+
+
+def test_messages_far_behind_come_in_smaller_answers(tmp_path: Path) -> None:
+    store = open_store(
+        small(tmp_path, commit_log_file_size=1 << 16, consume_queue_file_size=2000, access_message_in_memory_max_ratio=0)
+    )
+    store.append([draft(n) for n in range(40)])
+    fetched = store.get("T", 0, 0, 32)
+    assert fetched.count == 8
+    assert fetched.far_behind
+    assert len(fetched.chunks) == 1
+    store.close()
+
+
+def test_a_filter_goes_on_behind_what_it_scanned(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path, commit_log_file_size=1 << 16, consume_queue_file_size=20 * 100))
+    store.append([draft(n) for n in range(90)])
+    tag = string_hash("Tag1")
+    fetched = store.get("T", 0, 0, 4, None, lambda code: code == tag)
+    assert [decode_record(chunk).body for chunk in fetched.chunks] == [b"body-1", b"body-4", b"body-7", b"body-10"]
+    # The scan stops at the first entry that is too many, whatever its tag.
+    assert fetched.next_offset == 11
+    nothing = store.get("T", 0, 5, 4, None, lambda code: code == 1)
+    assert (nothing.status, nothing.next_offset) == (FetchStatus.NO_MATCHED_MESSAGE, 90)
+    store.close()
+
+
+def test_a_filter_looks_at_800_entries_and_no_further_than_a_file(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path, commit_log_file_size=1 << 18, consume_queue_file_size=20 * 900))
+    store.append([draft(n, properties=b"", body=b"") for n in range(1000)])
+    never = store.get("T", 0, 0, 32, None, lambda code: False)
+    assert (never.status, never.next_offset) == (FetchStatus.NO_MATCHED_MESSAGE, 800)
+    assert store.get("T", 0, 850, 32, None, lambda code: False).next_offset == 900
+    assert store.get("T", 0, 900, 32, None, lambda code: False).next_offset == 1000
+    store.close()
+
+
+def test_messages_whose_file_is_gone_are_passed_over(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    places = [each.physical_offset for each in store.append([draft(n, body=bytes(400)) for n in range(16)])]
+    store._log.remove_before(4096)
+    fetched = store.get("T", 0, 2, 1)
+    first = next(n for n, place in enumerate(places) if place >= 4096)
+    assert (fetched.status, fetched.next_offset) == (FetchStatus.FOUND, first + 1)
+    assert decode_record(fetched.chunks[0]).queue_offset == first
+    store.close()
+
+
+def test_when_nothing_is_left_the_answer_is_was_removing(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    store.append([draft(n) for n in range(16)])
+    assert store.max_physical_offset < 4096
+    store._log.remove_before(4096)
+    fetched = store.get("T", 0, 2, 1)
+    assert (fetched.status, fetched.next_offset) == (FetchStatus.MESSAGE_WAS_REMOVING, 16)
+    store.close()
+
+
+def test_an_entry_file_that_is_gone_sends_the_reader_to_the_next(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    store.append([draft(n) for n in range(40)])
+    store._queues.by_key["T", 0]._segments.remove_before(20 * 16)
+    fetched = store.get("T", 0, 3, 32)
+    assert (fetched.status, fetched.next_offset) == (FetchStatus.OFFSET_FOUND_NULL, 16)
+    store.close()

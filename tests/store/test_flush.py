@@ -1,0 +1,169 @@
+"""Group commit, and the flushes that are due by the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import trio
+import trio.testing
+
+from rocketwire.store.errors import FlushFailed
+from rocketwire.store.flush import GroupCommit
+from tests.store.support import START, Clock, draft, kill, open_store, small
+
+
+class Disk:
+    """A store whose flush takes a second of trio's time."""
+
+    def __init__(self) -> None:
+        self.flushed_offset = 0
+        self.flushes: list[int] = []
+        self.broken = False
+
+    def flush_to(self, offset: int) -> None:
+        self.flushes.append(offset)
+        if self.broken:
+            raise FlushFailed("disk", "broken")
+        self.flushed_offset = max(self.flushed_offset, offset)
+
+
+async def slowly(action: Callable[[], None]) -> None:
+    await trio.sleep(1)
+    action()
+
+
+async def test_those_who_come_during_a_flush_share_the_next(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    commit, disk = GroupCommit(), Disk()
+    answers: list[tuple[int, bool, float]] = []
+    start = trio.current_time()
+
+    def wait(offset: int) -> None:
+        commit.wait_durable(
+            offset, lambda durable: answers.append((offset, durable, trio.current_time() - start))
+        )
+
+    nursery.start_soon(commit.run, disk, slowly)
+    await trio.testing.wait_all_tasks_blocked()
+    wait(10)
+    await trio.sleep(0.1)
+    for offset in (20, 40, 30):
+        wait(offset)
+    await trio.sleep(3)
+    assert disk.flushes == [10, 40]
+    assert answers == [(10, True, 1.0), (20, True, 2.0), (40, True, 2.0), (30, True, 2.0)]
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_flush_that_takes_too_long_is_answered_in_time(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    commit, disk = GroupCommit(timeout=5), Disk()
+    answers: list[tuple[bool, float]] = []
+    start = trio.current_time()
+
+    async def hang(action: Callable[[], None]) -> None:
+        await trio.sleep(60)
+        action()
+
+    nursery.start_soon(commit.run, disk, hang)
+    await trio.sleep(2)
+    commit.wait_durable(1, lambda durable: answers.append((durable, trio.current_time() - start)))
+    await trio.sleep(1)
+    commit.wait_durable(2, lambda durable: answers.append((durable, trio.current_time() - start)))
+    await trio.sleep(100)
+    assert answers == [(False, 7.0), (False, 8.0)]
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_disk_that_refuses_acknowledges_nobody(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    commit, disk = GroupCommit(), Disk()
+    disk.broken = True
+    answers: list[bool] = []
+    nursery.start_soon(commit.run, disk, slowly)
+    commit.wait_durable(5, answers.append)
+    await trio.sleep(2)
+    assert answers == [False]
+    nursery.cancel_scope.cancel()
+
+
+async def test_who_waits_when_it_ends_is_told(autojump_clock: trio.testing.MockClock) -> None:
+    commit, disk = GroupCommit(), Disk()
+    answers: list[bool] = []
+    commit.wait_durable(5, answers.append)
+    with trio.move_on_after(0.5):
+        await commit.run(disk, slowly)
+    assert answers == [False]
+
+
+async def test_with_a_real_store_and_thread(tmp_path: Path, nursery: trio.Nursery) -> None:
+    store = open_store(small(tmp_path, sync_flush=True))
+    commit = GroupCommit()
+
+    async def run_sync(action: Callable[[], None]) -> None:
+        await trio.to_thread.run_sync(action)
+
+    nursery.start_soon(commit.run, store, run_sync)
+    for n in range(30):
+        done = trio.Event()
+        answers: list[bool] = []
+
+        def answered(durable: bool, done: trio.Event = done, answers: list[bool] = answers) -> None:
+            answers.append(durable)
+            done.set()
+
+        appended = store.append([draft(n)])[0]
+        end = appended.physical_offset + appended.size
+        commit.wait_durable(end, answered)
+        with trio.fail_after(10):
+            await done.wait()
+        assert answers == [True]
+        assert store.flushed_offset >= end
+    nursery.cancel_scope.cancel()
+    store.close()
+
+
+def test_flushes_are_due_by_the_clock(tmp_path: Path) -> None:
+    clock = Clock()
+    store = open_store(small(tmp_path, commit_log_file_size=1 << 20, consume_queue_file_size=40_000), clock)
+    store.append([draft(0)])
+    store.flush_due(START + 400)
+    store.flush_due(START + 600)
+    assert store.flushed_offset == 0
+    store.append([draft(n) for n in range(1, 200)])
+    assert store.max_physical_offset > 4 * 4096
+    store.flush_due(START + 700)
+    assert store.flushed_offset == 0
+    store.flush_due(START + 1200)
+    assert store.flushed_offset == store.max_physical_offset
+    assert store._queues.dirty
+    store.append([draft(n) for n in range(200, 700)])
+    store.flush_due(START + 2300)
+    assert not store._queues.dirty
+    store.append([draft(1)])
+    assert store.flushed_offset < store.max_physical_offset
+    store.flush_due(START + 12_400)
+    assert store.flushed_offset == store.max_physical_offset
+    assert store._queues.dirty
+    store.flush_due(START + 61_000)
+    assert not store._queues.dirty
+    assert store._checkpoint.commit_log == store._checkpoint.consume_queue == START
+    assert (tmp_path / "checkpoint").read_bytes()[:16] == START.to_bytes(8) * 2
+    kill(store)
+
+
+def test_the_checkpoint_claims_only_what_was_flushed(tmp_path: Path) -> None:
+    clock = Clock()
+    store = open_store(small(tmp_path), clock)
+    first = store.append([draft(0)])[0]
+    store.flush_to(first.size)
+    assert store._checkpoint.commit_log == START
+    clock.now += 1000
+    store.append([draft(1)])
+    store.flush_to(first.size)
+    assert store._checkpoint.commit_log == START
+    store.close()

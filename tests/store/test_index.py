@@ -1,0 +1,233 @@
+"""The index against one made entry by entry, and its life over stops and full disks."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from rocketwire.store.files import RealFileSystem
+from rocketwire.store.index_file import IndexFile, positive_hash, positive_hashes
+from rocketwire.store.layout.index import ENTRY_SIZE, HEADER_SIZE, SLOT_SIZE, file_size
+from rocketwire.wire.java import string_hash
+from tests.store.fakes import LimitedDisk
+from tests.store.support import START, Clock, draft, kill, open_store, small
+
+SLOTS, ENTRIES = 7, 40
+
+
+@given(keys=st.lists(st.tuples(st.text(max_size=5), st.text(max_size=12)), max_size=20))
+def test_hashes_of_many_keys_are_javas(keys: list[tuple[str, str]]) -> None:
+    prefixes = [string_hash(topic + "#") for topic, _ in keys]
+    found = positive_hashes(prefixes, [key for _, key in keys])
+    assert found.tolist() == [positive_hash(f"{topic}#{key}") for topic, key in keys]
+
+
+def test_the_hash_without_a_positive_twin_is_zero() -> None:
+    key = "polygenelubricants"
+    assert string_hash(key) == -(1 << 31)
+    assert positive_hash(key) == 0
+    assert positive_hashes([0], [key]).tolist() == [0]
+
+
+class Reference:
+    """Apache's putKey, one entry after the other."""
+
+    def __init__(self, former: Reference | None) -> None:
+        self.data = bytearray(file_size(SLOTS, ENTRIES))
+        end_timestamp, end_offset = (former.header[1], former.header[3]) if former else (0, 0)
+        self.header = [end_timestamp, end_timestamp, end_offset, end_offset, 0, 1]
+
+    def put(self, key_hash: int, offset: int, timestamp: int) -> bool:
+        header = self.header
+        number = header[5]
+        if number >= ENTRIES:
+            return False
+        slot_at = HEADER_SIZE + key_hash % SLOTS * SLOT_SIZE
+        (slot,) = struct.unpack_from(">i", self.data, slot_at)
+        difference = min(max(0, (timestamp - header[0]) // 1000), (1 << 31) - 1) if header[0] > 0 else 0
+        at = HEADER_SIZE + SLOTS * SLOT_SIZE + number * ENTRY_SIZE
+        struct.pack_into(">iqii", self.data, at, key_hash, offset, difference, slot)
+        struct.pack_into(">i", self.data, slot_at, number)
+        if number == 1:
+            header[0], header[2] = timestamp, offset
+        if slot == 0:
+            header[4] += 1
+        header[1], header[3], header[5] = timestamp, offset, number + 1
+        return True
+
+    def bytes(self) -> bytes:
+        struct.pack_into(">qqqqii", self.data, 0, *self.header)
+        return bytes(self.data)
+
+
+@hypothesis_settings(deadline=None, max_examples=80)
+@given(
+    batches=st.lists(
+        st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5_000_000)), max_size=30), min_size=1, max_size=8
+    )
+)
+def test_batches_write_the_bytes_of_single_entries(
+    tmp_path_factory: pytest.TempPathFactory, batches: list[list[tuple[int, int]]]
+) -> None:
+    root = tmp_path_factory.mktemp("index")
+    files = RealFileSystem()
+    made = [IndexFile.create(str(root / "0"), SLOTS, ENTRIES, files, None)]
+    references = [Reference(None)]
+    offset = 0
+    for batch in batches:
+        rows = []
+        for key_hash, time in batch:
+            offset += 100
+            rows.append((key_hash, offset, START + time))
+            if not references[-1].put(*rows[-1]):
+                references.append(Reference(references[-1]))
+                assert references[-1].put(*rows[-1])
+        columns = [np.array([row[i] for row in rows], np.int64) for i in range(3)]
+        done = 0
+        while done < len(rows):
+            if made[-1].full:
+                made.append(IndexFile.create(str(root / str(len(made))), SLOTS, ENTRIES, files, made[-1]))
+            done += made[-1].put(*(column[done:] for column in columns))
+    for number, reference in enumerate(references):
+        assert (root / str(number)).read_bytes() == reference.bytes()
+        again = IndexFile.load(str(root / str(number)), SLOTS, ENTRIES, files)
+        header = [
+            again.begin_timestamp,
+            again.end_timestamp,
+            again.begin_offset,
+            again.end_offset,
+            again.slot_count,
+            again.entry_count,
+        ]
+        assert header == reference.header
+
+
+def found(store: object, key: str, begin: int = 0, end: int = 1 << 60) -> int:
+    return len(store.query("T", key, 32, begin, end).records)  # type: ignore[attr-defined]  # any store
+
+
+def test_every_key_of_a_message_finds_it(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    store.append([draft(1, unique_key="U", keys="a  b ä"), draft(2, unique_key=None, keys=None)])
+    assert [found(store, key) for key in ("U", "a", "b", "ä", "", "c")] == [1, 1, 1, 1, 0, 0]
+    result = store.query("T", "U", 32, 0, 1 << 60)
+    assert (result.index_last_update_timestamp, result.index_last_update_offset) == (START, 0)
+    nothing = store.query("T", "none", 32, 0, 1 << 60)
+    assert (nothing.records, nothing.index_last_update_timestamp) == ([], 0)
+    store.close()
+
+
+def test_queries_are_bounded_by_time_and_count(tmp_path: Path) -> None:
+    clock = Clock()
+    store = open_store(small(tmp_path, index_entries=1000, commit_log_file_size=1 << 16), clock)
+    for n in range(100):
+        clock.now = START + n * 1000
+        store.append([draft(n, unique_key="U", keys="same")])
+    assert found(store, "same", START + 10_000, START + 19_999) == 10
+    assert len(store.query("T", "same", 5, 0, 1 << 60).records) == 5
+    assert len(store.query("T", "same", 500, 0, 1 << 60).records) == 64
+    assert found(store, "same", START + 200_000, START + 300_000) == 0
+    store.close()
+
+
+def test_queries_go_over_many_files(tmp_path: Path) -> None:
+    clock = Clock()
+    store = open_store(small(tmp_path), clock)
+    for n in range(200):
+        clock.now = START + n * 1000
+        store.append([draft(n)])
+    assert [found(store, f"k{n}") for n in range(200)] == [1] * 200
+    assert found(store, "k7", START + 100_000) == 0
+    names = sorted(path.name for path in (tmp_path / "index").iterdir())
+    assert len(names) == 400 // 49 + 1
+    assert all(len(name) == 17 for name in names)
+    store.close()
+
+
+def test_full_files_are_flushed_and_kept_after_a_kill(tmp_path: Path) -> None:
+    clock = Clock()
+    settings = small(tmp_path)
+    store = open_store(settings, clock)
+    for n in range(60):
+        clock.now = START + n * 1000
+        store.append([draft(n)])
+        store.dispatch_index()
+    store.checkpoint()
+    assert store._checkpoint.index > 0
+    kept = sorted((tmp_path / "index").iterdir())[:-1]
+    before = [path.read_bytes() for path in kept]
+    kill(store)
+    store = open_store(settings, clock)
+    assert [path.read_bytes() for path in kept] == before
+    assert [found(store, f"k{n}") for n in range(60)] == [1] * 60
+    store.close()
+
+
+def test_too_many_pending_messages_are_read_from_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rocketwire.store.index._MOST_PENDING", 10)
+    store = open_store(small(tmp_path))
+    for n in range(0, 48, 4):
+        store.append([draft(n + i) for i in range(4)])
+    assert [found(store, f"k{n}") for n in range(48)] == [1] * 48
+    store.close()
+
+
+def test_without_an_index_nothing_is_found(tmp_path: Path) -> None:
+    settings = small(tmp_path, message_index_enable=False)
+    store = open_store(settings)
+    store.append([draft(1)])
+    assert not store.dispatch_index()
+    assert found(store, "k1") == 0
+    store.checkpoint()
+    store.close()
+    assert not (tmp_path / "index").exists()
+    store = open_store(small(tmp_path))
+    assert found(store, "k1") == 1
+    store.close()
+
+
+def test_a_full_disk_stops_the_index_not_the_messages(tmp_path: Path) -> None:
+    disk = LimitedDisk()
+    store = open_store(small(tmp_path, commit_log_file_size=1 << 16), files=disk)
+    store.append([draft(n) for n in range(20)])
+    while store.dispatch_index():
+        pass
+    store.append([draft(n) for n in range(20, 40)])
+    disk.files_left = 0
+    with pytest.raises(Exception, match="No space left"):
+        while store.dispatch_index():
+            pass
+    assert len(store.append([draft(40)])) == 1
+    disk.files_left = None
+    assert [found(store, f"k{n}") for n in range(41)] == [1] * 41
+    store.close()
+
+
+def test_a_clock_that_goes_back_does_not_disorder_the_files(tmp_path: Path) -> None:
+    clock = Clock()
+    store = open_store(small(tmp_path), clock)
+    for n in range(100):
+        clock.now -= 5000
+        store.append([draft(n)])
+        store.dispatch_index()
+    assert [found(store, f"k{n}") for n in range(100)] == [1] * 100
+    store.close()
+    store = open_store(small(tmp_path))
+    assert [found(store, f"k{n}") for n in range(100)] == [1] * 100
+    store.close()
+
+
+def test_index_files_of_another_size_are_made_again_after_a_kill(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    store.append([draft(n) for n in range(10)])
+    store.dispatch_index()
+    kill(store)
+    store = open_store(small(tmp_path, index_entries=77))
+    assert [found(store, f"k{n}") for n in range(10)] == [1] * 10
+    store.close()

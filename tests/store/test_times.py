@@ -1,0 +1,45 @@
+"""Finding messages by their store time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.store.support import START, Clock, draft, open_store, small
+
+
+@pytest.mark.parametrize(
+    ("time", "offset"),
+    [(0, 0), (0.4, 0), (0.6, 1), (7, 7), (29, 29), (29.5, 29), (100, 29), (-100, 0), (15.2, 16), (15.9, 16)],
+)
+def test_the_nearest_message_in_its_file(tmp_path: Path, time: float, offset: int) -> None:
+    clock = Clock()
+    store = open_store(small(tmp_path), clock)
+    for n in range(30):
+        clock.now = START + n * 1000
+        store.append([draft(n)])
+    assert store.offset_by_time("T", 0, START + int(time * 1000)) == offset
+    store.close()
+
+
+def test_queues_without_messages_have_no_times(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    assert store.offset_by_time("none", 0, START) == 0
+    assert store.earliest_time("none", 0) == -1
+    assert store.store_time("none", 0, 0) == -1
+    store.append([draft(0)])
+    assert store.earliest_time("T", 0) == START
+    assert store.store_time("T", 0, 0) == START
+    assert store.store_time("T", 0, 1) == -1
+    store._queues.by_key["T", 0].remove()
+    assert store.offset_by_time("T", 0, START) == 0
+    store.close()
+
+
+def test_a_message_that_cannot_be_read_ends_the_search(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    store.append([draft(n) for n in range(30)])
+    store._log.remove_before(4096)
+    assert store.offset_by_time("T", 0, START - 1) == 0
+    store.close()
