@@ -93,19 +93,40 @@ def fetch(
     if entries is None:
         return Fetched(FetchStatus.OFFSET_FOUND_NULL, queue.file_range(offset)[1], low, high)
     if accept is None:
-        count = len(entries) // ENTRY_SIZE
-        flat = _unpacker(count)(entries)
-        first = flat[0]
-        size = flat[-3] + flat[-2] - first
-        if (
-            size == sum(flat[1::3])
-            and size <= limits.bytes_in_memory
-            and log.position - first <= limits.memory
-            and (chunk := log.read(first, size)) is not None
-        ):
-            return Fetched(FetchStatus.FOUND, offset + count, low, high, [chunk], count, size)
+        found = _fetch_plain(log, queue, offset, limits, entries)
+        if found is not None:
+            return found
         entries = queue.entries(offset, max(_MOST_SCANNED, most)) or entries
     return _fetch_each(log, queue, offset, most, limits, accept, entries)
+
+
+def _fetch_plain(
+    log: CommitLog, queue: ConsumeQueue, offset: int, limits: FetchLimits, entries: memoryview
+) -> Fetched | None:
+    """All records of some entries, if they are within the limits, in memory and in one file; else None."""
+    count = len(entries) // ENTRY_SIZE
+    flat = _unpacker(count)(entries)
+    first = flat[0]
+    end = flat[-3] + flat[-2]
+    size = sum(flat[1::3])
+    if size > limits.bytes_in_memory or log.position - first > limits.memory:
+        return None
+    whole = log.read(first, end - first)
+    if whole is None:
+        return None
+    if end - first == size:
+        return Fetched(FetchStatus.FOUND, offset + count, queue.min, queue.end, [whole], count, size)
+    chunks: list[memoryview] = []
+    run_start = run_end = first
+    for physical_offset, record_size in zip(flat[0::3], flat[1::3], strict=True):
+        if physical_offset != run_end:
+            if physical_offset < run_end:  # out of order: not a queue that this store wrote
+                return None
+            chunks.append(whole[run_start - first : run_end - first])
+            run_start = physical_offset
+        run_end = physical_offset + record_size
+    chunks.append(whole[run_start - first : run_end - first])
+    return Fetched(FetchStatus.FOUND, offset + count, queue.min, queue.end, chunks, count, size)
 
 
 def _fetch_each(

@@ -66,7 +66,7 @@ class Index:
         self._full: deque[IndexFile] = deque()
         self._pending: deque[tuple[int, int, list[Any]]] = deque()
         self._pending_count = 0
-        self._scanner = Scanner(settings.delay_levels, check_crc=False)
+        self._scanner = Scanner(settings.delay_levels, check_crc=False, keys=True)
         self._prefixes: dict[str, int] = {}
         self._lock = threading.Lock()
 

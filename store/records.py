@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from rocketwire.store.consume_queue import SCHEDULE_TOPIC
 from rocketwire.store.segment import Segment
@@ -36,6 +35,9 @@ _PAGE: Final = 4096
 _BLANK_SIZE: Final[int] = END_OF_FILE_BLANK.sizeof()
 _SIZE_AND_MAGIC: Final = struct.Struct(">ii")
 _STORE_TIMESTAMP: Final = struct.Struct(">q")
+_TAGS: Final = f"{names.TAGS}{names.NAME_SEP}".encode()
+_ITEM_SEP: Final = ord(names.ITEM_SEP)
+_MOST_TAGS: Final = 10_000
 _HOST_BITS: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
 
 
@@ -56,9 +58,8 @@ _HEAD_V4: Final = _HEADS[0]
 SMALLEST: Final = _HEAD_V4.size + 1 + 2
 
 
-@dataclass(slots=True)
-class ScannedRecord:
-    """What dispatch needs of a record: not frozen, because millions are made during a recovery."""
+class ScannedRecord(NamedTuple):
+    """What dispatch needs of a record: a tuple, because millions are made during a recovery."""
 
     physical_offset: int
     size: int
@@ -72,20 +73,25 @@ class ScannedRecord:
     keys: str | None
 
 
+_new_record = tuple.__new__
+
+
 class Scanner:
     """Reads records of one commit log; remembers topics and tags it has seen.
 
+    `keys` says whether the records' keys are wanted, `check_crc` whether bodies are checked.
     `stop` says after `read` gave None why: 'blank' (the rest of the file is unused), 'unwritten' (a size of zero)
     or 'damaged'; `properties_length` is that of the last record read.
     """
 
-    def __init__(self, delay_levels: tuple[int, ...], *, check_crc: bool) -> None:
+    def __init__(self, delay_levels: tuple[int, ...], *, check_crc: bool, keys: bool) -> None:
         self.stop = ""
         self.properties_length = 0
         self._delay_levels = delay_levels
         self._check_crc = check_crc
+        self._keys = keys
         self._topics: dict[bytes, str] = {}
-        self._tags: dict[str, int] = {}
+        self._tags: dict[bytes, int] = {}
 
     def read(self, segment: Segment, position: int) -> ScannedRecord | None:
         """The record at a position of a file, or None and `stop`."""
@@ -144,17 +150,20 @@ class Scanner:
                 return None
         self.properties_length = len(text)
         tags_code, unique_key, keys = self._properties(text, topic, stored)
-        return ScannedRecord(
-            physical_offset,
-            size,
-            topic,
-            queue_id,
-            queue_offset,
-            sys_flag,
-            stored,
-            tags_code,
-            unique_key,
-            keys,
+        return _new_record(
+            ScannedRecord,
+            (
+                physical_offset,
+                size,
+                topic,
+                queue_id,
+                queue_offset,
+                sys_flag,
+                stored,
+                tags_code,
+                unique_key,
+                keys,
+            ),
         )
 
     def _new_topic(self, name: bytes) -> str | None:
@@ -167,23 +176,32 @@ class Scanner:
         return topic
 
     def _properties(self, text: bytes, topic: str, stored: int) -> tuple[int, str | None, str | None]:
+        """Tags code, unique key and keys."""
         if not text:
             return 0, None, None
+        if not self._keys and topic != SCHEDULE_TOPIC:
+            at = text.find(_TAGS)
+            if at < 0:
+                return 0, None, None
+            if text.find(_TAGS, at + 1) < 0 and (at == 0 or text[at - 1] == _ITEM_SEP):
+                # One item is called so, or ends like that one's name: no need to take the text apart.
+                stop = text.find(_ITEM_SEP, at)
+                return self._tags_code(text[at + len(_TAGS) : None if stop < 0 else stop]), None, None
         properties = decode_properties(text.decode("utf-8", "replace"))
-        tags_code = 0
-        tags = properties.get(names.TAGS)
-        if tags:
-            known = self._tags.get(tags)
-            if known is None:
-                if len(self._tags) > 10_000:
-                    self._tags.clear()
-                known = self._tags[tags] = string_hash(tags)
-            tags_code = known
+        tags_code = self._tags_code(properties.get(names.TAGS, "").encode("utf-8", "replace"))
         if topic == SCHEDULE_TOPIC:
             level = properties.get(names.DELAY, "")
             if level.isascii() and level.isdigit() and int(level) > 0:
                 tags_code = stored + self._delay_levels[min(int(level), len(self._delay_levels)) - 1]
         return tags_code, properties.get(names.UNIQ_KEY), properties.get(names.KEYS)
+
+    def _tags_code(self, tags: bytes) -> int:
+        known = self._tags.get(tags)
+        if known is None:
+            if len(self._tags) >= _MOST_TAGS:
+                self._tags.clear()
+            known = self._tags[tags] = string_hash(tags.decode("utf-8", "replace"))
+        return known
 
 
 def _has_lost_page(text: bytes, at: int) -> bool:

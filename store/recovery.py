@@ -57,7 +57,7 @@ def recover(
         queues.remove_all()
         log.resume(0, flushed=0, clear=False)
         return Recovered(start=0, end=0, records=0, last_timestamp=0)
-    scanner = Scanner(settings.delay_levels, check_crc=settings.check_crc_on_recover)
+    scanner = Scanner(settings.delay_levels, check_crc=settings.check_crc_on_recover, keys=False)
     known = queues.physical_end()
     if known < log.start:
         start = dispatch_from = log.start
@@ -148,7 +148,7 @@ def _read(
 def _dispatch(log: CommitLog, queues: QueueTable, record: ScannedRecord, start: int) -> None:
     if record.sys_flag & SysFlag.TRANSACTION_PREPARED:  # the bit that prepared and rolled back messages have
         return
-    queue = queues.get(record.topic, record.queue_id)
+    queue = queues.by_key.get((record.topic, record.queue_id))
     if queue is None:
         if not 0 <= record.queue_id <= 0x7FFFFFFF or not record.topic:
             return

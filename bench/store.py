@@ -1,0 +1,139 @@
+"""Speed of the store's API on this machine: appends, reads, index, recovery. Asserts nothing.
+
+    python -m bench.store [DIRECTORY]
+
+The directory should be on the disk to be measured; it is removed afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from rocketwire.store.settings import StoreSettings
+from rocketwire.store.store import Draft, FetchStatus, MessageStore
+from rocketwire.wire.message import encode_host
+
+HOST = encode_host("127.0.0.1", 10911)
+GROUP = 32
+ROUNDS = 9
+
+
+def clock() -> int:
+    return int(time.time() * 1000)
+
+
+def groups(count: int, body: int, queues: int) -> list[list[Draft]]:
+    made = []
+    for first in range(0, count, GROUP):
+        made.append(
+            [
+                Draft(
+                    "BenchTopic",
+                    number // GROUP % queues if queues < 0 else number % queues,
+                    bytes(body),
+                    b"UNIQ_KEY\x01%032X\x02WAIT\x01true\x02TAGS\x01TagA" % number,
+                    0,
+                    0,
+                    1_700_000_000_000,
+                    HOST,
+                    tags_code=2598919,
+                    unique_key=f"{number:032X}",
+                )
+                for number in range(first, first + GROUP)
+            ]
+        )
+    return made
+
+
+def timed(action: Callable[[], int]) -> tuple[float, float]:
+    """Items a second, and microseconds of CPU an item."""
+    start, cpu = time.perf_counter(), time.process_time()
+    items = action()
+    return items / (time.perf_counter() - start), (time.process_time() - cpu) / items * 1e6
+
+
+def row(name: str, results: list[tuple[float, float]]) -> None:
+    rates = sorted(rate for rate, _ in results)
+    cpu = statistics.median(each for _, each in results)
+    print(f"{name:44} {rates[0]:>12,.0f} {statistics.median(rates):>12,.0f} {rates[-1]:>12,.0f} {cpu:>8.2f}")
+
+
+def append_all(store: MessageStore, prepared: list[list[Draft]]) -> int:
+    for group in prepared:
+        store.append(group)
+    return len(prepared) * GROUP
+
+
+def append_durably(store: MessageStore, prepared: list[list[Draft]]) -> int:
+    for group in prepared:
+        last = store.append(group)[-1]
+        store.flush_to(last.physical_offset + last.size)
+    return len(prepared) * GROUP
+
+
+def read_all(store: MessageStore, queues: int) -> int:
+    count = 0
+    for queue in range(queues):
+        offset = 0
+        while (fetched := store.get("BenchTopic", queue, offset, 32)).status is FetchStatus.FOUND:
+            count += fetched.count
+            offset = fetched.next_offset
+    return count
+
+
+def index_all(store: MessageStore, messages: int) -> int:
+    while store.dispatch_index():
+        pass
+    return messages
+
+
+def main() -> None:
+    root = Path(tempfile.mkdtemp(prefix="rocketwire-bench-", dir=sys.argv[1] if len(sys.argv) > 1 else None))
+    print(f"{'workload':44} {'min/s':>12} {'median/s':>12} {'max/s':>12} {'CPU us':>8}")
+    try:
+        for body, queues in ((100, 1), (100, 8), (1024, 8)):
+            settings = StoreSettings(root=root / f"{body}-{queues}")
+            store = MessageStore.open(settings, clock=clock, store_host=HOST)
+            prepared = groups(32_000, body, queues)
+            appended, indexed = [], []
+            for _ in range(ROUNDS):
+                appended.append(timed(lambda: append_all(store, prepared)))
+                indexed.append(timed(lambda: index_all(store, 32_000)))
+            row(f"append {GROUP} x {body} B, {queues} queues", appended)
+            row("  index, one key a message", indexed)
+            row(f"  get 32 x {body} B", [timed(lambda: read_all(store, queues)) for _ in range(5)])
+            durable = groups(3_200, body, queues)
+            row(
+                f"  append {GROUP} x {body} B and flush",
+                [timed(lambda: append_durably(store, durable)) for _ in range(3)],
+            )
+            size = store.max_physical_offset
+            store.close()
+            for clean in (True, False):
+                if not clean:
+                    (settings.root / "abort").touch()
+                    (settings.root / "checkpoint").unlink()
+                start = time.perf_counter()
+                store = MessageStore.open(settings, clock=clock, store_host=HOST)
+                took = time.perf_counter() - start
+                read = size - store.recovered.start
+                print(
+                    f"  open {'clean' if clean else 'killed'}: {took:.3f} s, {store.recovered.records:,} records, "
+                    f"{read / took / (1 << 20):,.0f} MiB/s"
+                )
+                store.close()
+            shutil.rmtree(settings.root)
+    finally:
+        shutil.rmtree(root)
+    print(f"python {sys.version.split()[0]}, {os.cpu_count()} cores, {os.uname().release}")
+
+
+if __name__ == "__main__":
+    main()
