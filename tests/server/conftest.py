@@ -1,13 +1,22 @@
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import trio.testing
 
-from tests.server.harness import Client, Server, serving
+from tests.server.harness import Client, Server, run, serving
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run all async tests of this folder on a mock clock, whether or not they name it."""
+    for item in items:
+        if HERE in item.path.parents and inspect.iscoroutinefunction(getattr(item, "function", None)):
+            item.add_marker(pytest.mark.trio(run=run))
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -21,8 +30,8 @@ def collector_left_alone() -> Iterator[None]:
 
 
 @pytest.fixture
-async def server(tmp_path: Path, mock_clock: trio.testing.MockClock) -> AsyncIterator[Server]:
-    async with serving(tmp_path / "store", mock_clock) as running:
+async def server(tmp_path: Path) -> AsyncIterator[Server]:
+    async with serving(tmp_path / "store") as running:
         yield running
 
 

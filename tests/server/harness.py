@@ -13,11 +13,11 @@ import os
 import socket
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 import trio
@@ -49,6 +49,8 @@ from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import Message, decode_record
 
+T = TypeVar("T")
+
 NOW = 1_700_000_000_000
 REAL_SECONDS = 30.0
 JSON = 0
@@ -63,6 +65,19 @@ class Clock:
 
     def __call__(self) -> int:
         return self.now
+
+
+def mock_clock() -> trio.testing.MockClock:
+    """The clock of the running test: see conftest."""
+    clock = trio.lowlevel.current_clock()
+    assert isinstance(clock, trio.testing.MockClock)
+    return clock
+
+
+def run(function: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
+    """`trio.run` on a mock clock."""
+    options["clock"] = options.get("clock") or trio.testing.MockClock()
+    return trio.run(function, *args, **options)
 
 
 async def settle() -> None:
@@ -201,7 +216,9 @@ class Client:
             return False
         frames, error = self._reader.receive(memoryview(data))
         assert error is None
-        self._frames += [Frame(decode_header(f.header, f.serialize_type), bytes(f.body), f.serialize_type) for f in frames]
+        self._frames += [
+            Frame(decode_header(f.header, f.serialize_type), bytes(f.body), f.serialize_type) for f in frames
+        ]
         return True
 
     # --- requests that many tests make ---
@@ -381,7 +398,6 @@ class Server:
         self,
         config: ServerConfig,
         clock: Clock,
-        mock_clock: trio.testing.MockClock,
         run_sync: upkeep.RunSync = upkeep.run_inline,
     ) -> None:
         self.config = config
@@ -390,7 +406,6 @@ class Server:
         self.name_server_address = config.name_server
         self.broker_address = config.broker_address
         self.advertised = config.broker_address
-        self._mock_clock = mock_clock
         self._run_sync = run_sync
         self._clients: list[Client] = []
         self._scope = trio.CancelScope()
@@ -424,7 +439,7 @@ class Server:
         while left > 0:
             now = min(step, left)
             self.clock.now += round(now * 1000)
-            self._mock_clock.jump(now)
+            mock_clock().jump(now)
             await settle()
             left -= now
 
@@ -474,14 +489,13 @@ class Server:
 
 def serving(
     store: Path,
-    mock_clock: trio.testing.MockClock,
     *,
     clock: Clock | None = None,
     run_sync: upkeep.RunSync = upkeep.run_inline,
     **changes: Any,
 ) -> contextlib.AbstractAsyncContextManager[Server]:
     """A server with some configuration changed."""
-    return Server(small_config(store, **changes), clock or Clock(), mock_clock, run_sync).running()
+    return Server(small_config(store, **changes), clock or Clock(), run_sync).running()
 
 
 class HangingDisk:

@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import trio
-import trio.testing
 
 from rocketwire.server.registry import BROKER_FAMILIES, NAME_SERVER_FAMILIES
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.frame import Frame
-from tests.server.harness import Client, Clock, Server, serving
+from tests.server.harness import Client, Clock, Server, run, serving
 from tests.wire.golden import ROOT, GoldenFrame, frames
 
 WIRE = ROOT / "wire" / "4.9.7"
@@ -41,7 +39,11 @@ LEFT_OUT = {
     ("pull_suspend", 15): "was held: test_pull has the arrival",
     ("query", 14): "asks for a physical offset of the former store",
 }
-PULLS_LEFT_OUT = {"broadcasting", "orderly_lock", "push_longpolling"}  # held, or raced with heartbeats in Apache's threads
+PULLS_LEFT_OUT = {
+    "broadcasting",
+    "orderly_lock",
+    "push_longpolling",
+}  # held, or raced with heartbeats in Apache's threads
 
 
 @pytest.fixture(scope="module")
@@ -50,26 +52,22 @@ def golden_config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = tmp_path_factory.mktemp("golden")
 
     async def make() -> None:
-        clock = trio.lowlevel.current_clock()
-        assert isinstance(clock, trio.testing.MockClock)
-        async with serving(store, clock, broker_cluster_name="GoldenCluster") as server:
+        async with serving(store, broker_cluster_name="GoldenCluster") as server:
             client = server.broker()
             for frame in frames(WIRE / "setup_topics.frames"):
                 if frame.row["kind"] == "request":
                     await client.write(frame.data)
                     assert (await client.receive()).header.code == 0
 
-    trio.run(make, clock=trio.testing.MockClock())
+    run(make)
     return store / "config"
 
 
 @pytest.fixture
-async def golden_server(
-    golden_config: Path, tmp_path: Path, mock_clock: trio.testing.MockClock
-) -> AsyncIterator[Server]:
+async def golden_server(golden_config: Path, tmp_path: Path) -> AsyncIterator[Server]:
     shutil.copytree(golden_config, tmp_path / "config")
     clock = Clock(1_795_252_945_000)
-    async with serving(tmp_path, mock_clock, clock=clock, broker_cluster_name="GoldenCluster") as server:
+    async with serving(tmp_path, clock=clock, broker_cluster_name="GoldenCluster") as server:
         yield server
 
 

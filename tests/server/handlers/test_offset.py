@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rocketwire.store.fetch import Fetched
+from rocketwire.store.store import MessageStore
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.frame import Frame
+from tests.server.harness import BINARY, NOW, Client, Server, code_and_remark, serving
+
+MISSING = "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"
+
+
+def queue(topic: str = "T", queue_id: int = 0, **more: str) -> dict[str, str]:
+    return {"topic": topic, "queueId": str(queue_id), "bname": "broker-a", **more}
+
+
+def group(topic: str = "T", queue_id: int = 0, **more: str) -> dict[str, str]:
+    return queue(topic, queue_id, consumerGroup="G", **more)
+
+
+def number(answer: Frame, field: str = "offset") -> int:
+    assert answer.header.code == 0, answer.header.remark
+    assert answer.header.ext is not None
+    return int(answer.header.ext[field])
+
+
+@pytest.mark.parametrize("serialize_type", [0, BINARY])
+async def test_a_committed_offset_is_told(broker: Client, serialize_type: int) -> None:
+    ext = group(commitOffset="7")
+    answer = await broker.ask(RequestCode.UPDATE_CONSUMER_OFFSET, ext, serialize_type=serialize_type)
+    assert answer.header.code == 0
+    assert answer.serialize_type == serialize_type
+    answer = await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group(), serialize_type=serialize_type)
+    assert number(answer) == 7
+    assert answer.serialize_type == serialize_type
+
+
+async def test_clients_commit_one_way(broker: Client) -> None:
+    await broker.tell(RequestCode.UPDATE_CONSUMER_OFFSET, group(commitOffset="7"))
+    assert await broker.arrived() == []
+    assert number(await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group())) == 7
+
+
+async def test_an_offset_may_be_set_back(broker: Client) -> None:
+    for offset in ("7", "3"):
+        await broker.ask(RequestCode.UPDATE_CONSUMER_OFFSET, group(commitOffset=offset))
+    assert number(await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group())) == 3
+
+
+async def test_a_new_group_begins_at_0_while_the_queue_is_young(broker: Client) -> None:
+    await broker.send("T")
+    assert number(await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group())) == 0
+    assert number(await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group(queue_id=1))) == 0
+    assert number(await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group("Unknown"))) == 0
+
+
+async def test_a_5x_client_may_ask_for_not_found(broker: Client) -> None:
+    answer = await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group(setZeroIfNotFound="false"))
+    assert code_and_remark(answer) == (ResponseCode.QUERY_NOT_FOUND, MISSING)
+    assert number(await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group(setZeroIfNotFound="true"))) == 0
+
+
+async def test_a_new_group_on_an_old_queue_goes_by_its_own_rule(
+    broker: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await broker.send("T")
+    real = MessageStore.get
+
+    def far(*args: object, **options: object) -> Fetched:
+        fetched = real(*args, **options)  # type: ignore[arg-type]  # passed on as they come
+        fetched.far_behind = True
+        return fetched
+
+    monkeypatch.setattr(MessageStore, "get", far)
+    answer = await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group())
+    assert code_and_remark(answer) == (ResponseCode.QUERY_NOT_FOUND, MISSING)
+    monkeypatch.setattr(MessageStore, "get", real)
+    monkeypatch.setattr(MessageStore, "min_offset", lambda *_: 1)
+    answer = await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group())
+    assert answer.header.code == ResponseCode.QUERY_NOT_FOUND
+
+
+async def test_ends_of_a_queue(broker: Client) -> None:
+    for _ in range(3):
+        await broker.send("T")
+    assert number(await broker.ask(RequestCode.GET_MAX_OFFSET, queue())) == 3
+    assert number(await broker.ask(RequestCode.GET_MIN_OFFSET, queue())) == 0
+
+
+@pytest.mark.parametrize("code", [RequestCode.GET_MAX_OFFSET, RequestCode.GET_MIN_OFFSET])
+async def test_ends_of_a_queue_without_messages_are_0(broker: Client, code: int) -> None:
+    assert number(await broker.ask(code, queue())) == 0
+    assert number(await broker.ask(code, queue("Unknown"))) == 0
+
+
+async def test_offsets_by_time(server: Server, broker: Client) -> None:
+    for _ in range(3):
+        await broker.send("T")
+        server.clock.now += 1000
+
+    async def at(timestamp: int) -> int:
+        answer = await broker.ask(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, queue(timestamp=str(timestamp)))
+        return number(answer)
+
+    assert await at(NOW - 5000) == 0
+    assert await at(NOW) == 0
+    assert await at(NOW + 1000) == 1
+    assert await at(NOW + 900_000) == 2  # 4.9: the last message, not the one after it
+    answer = await broker.ask(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, queue("Unknown", timestamp="1"))
+    assert number(answer) == 0
+
+
+async def test_the_oldest_messages_time(broker: Client) -> None:
+    await broker.send("T")
+    assert number(await broker.ask(RequestCode.GET_EARLIEST_MSG_STORETIME, queue()), "timestamp") == NOW
+    answer = await broker.ask(RequestCode.GET_EARLIEST_MSG_STORETIME, queue(queue_id=1))
+    assert number(answer, "timestamp") == -1
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        RequestCode.QUERY_CONSUMER_OFFSET,
+        RequestCode.UPDATE_CONSUMER_OFFSET,
+        RequestCode.SEARCH_OFFSET_BY_TIMESTAMP,
+        RequestCode.GET_MAX_OFFSET,
+        RequestCode.GET_MIN_OFFSET,
+        RequestCode.GET_EARLIEST_MSG_STORETIME,
+    ],
+)
+async def test_a_request_that_lacks_a_field_is_answered(broker: Client, code: int) -> None:
+    answer = await broker.ask(code, {"topic": "T"})
+    assert answer.header.code == ResponseCode.SYSTEM_ERROR
+    assert answer.header.remark
+
+
+async def test_offsets_are_written_every_5_s_and_are_there_after_a_restart(tmp_path: Path) -> None:
+    file = tmp_path / "config" / "consumerOffset.json"
+    async with serving(tmp_path) as server:
+        client = server.broker()
+        await client.ask(RequestCode.UPDATE_CONSUMER_OFFSET, group(commitOffset="7"))
+        assert not file.exists()
+        await server.pass_time(5.1)
+        assert "T@G" in file.read_text()
+        written = file.read_text()
+        await client.ask(RequestCode.UPDATE_CONSUMER_OFFSET, group(commitOffset="8"))
+        assert file.read_text() == written
+    assert '"T@G":{0:8' in "".join(file.read_text().split())
+    async with serving(tmp_path) as server:
+        assert number(await server.broker().ask(RequestCode.QUERY_CONSUMER_OFFSET, group())) == 8
+
+
+async def test_offsets_that_did_not_change_are_not_written_again(tmp_path: Path) -> None:
+    file = tmp_path / "config" / "consumerOffset.json"
+    async with serving(tmp_path) as server:
+        await server.broker().ask(RequestCode.UPDATE_CONSUMER_OFFSET, group(commitOffset="7"))
+        await server.pass_time(5.1)
+        file.write_text(json.dumps({}))
+        await server.pass_time(10)
+        assert file.read_text() == "{}"

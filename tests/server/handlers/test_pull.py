@@ -1,0 +1,437 @@
+"""Pulls by the table of the protocol: what is answered, where the reader goes on, and what is held."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rocketwire.wire.bodies.client import MessageModel
+from rocketwire.wire.codes import FLAG_ONEWAY, PullSysFlag, RequestCode, ResponseCode
+from rocketwire.wire.java import string_hash
+from tests.server.harness import (
+    BINARY,
+    Client,
+    Server,
+    batch_body,
+    code_and_remark,
+    consumer,
+    offsets_of,
+    pull_ext,
+    records,
+    send_ext,
+    serving,
+    subscription,
+)
+
+FAQ = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
+FROM_HEARTBEAT = PullSysFlag.SUSPEND
+KIB = 1024
+
+
+@pytest.fixture
+async def filled(broker: Client) -> Client:
+    """T's queue 0 has ten messages, of the tags A and B in turn."""
+    for number in range(10):
+        await broker.send("T", b"m%d" % number, tags="AB"[number % 2])
+    return broker
+
+
+def bodies(body: bytes | memoryview) -> list[bytes]:
+    return [message.body for message in records(body)]
+
+
+# --- the table ---
+
+
+async def test_found(filled: Client) -> None:
+    answer = await filled.pull("T", 4, max_msg_nums=3)
+    assert code_and_remark(answer) == (ResponseCode.SUCCESS, "FOUND")
+    assert offsets_of(answer) == (7, 0, 10)
+    assert bodies(answer.body) == [b"m4", b"m5", b"m6"]
+    assert answer.header.ext is not None
+    assert answer.header.ext["suggestWhichBrokerId"] == "0"
+
+
+async def test_at_the_end(filled: Client) -> None:
+    answer = await filled.pull("T", 10)
+    assert code_and_remark(answer) == (ResponseCode.PULL_NOT_FOUND, "OFFSET_OVERFLOW_ONE")
+    assert offsets_of(answer) == (10, 0, 10)
+    assert answer.body == b""
+
+
+@pytest.mark.parametrize("topic", ["T", "OFFSET_MOVED_EVENT"])
+async def test_an_empty_queue_from_its_start(broker: Client, topic: str) -> None:
+    answer = await broker.pull(topic, 0)
+    assert code_and_remark(answer) == (ResponseCode.PULL_NOT_FOUND, "NO_MESSAGE_IN_QUEUE")
+    assert offsets_of(answer) == (0, 0, 0)
+
+
+async def test_an_empty_queue_from_somewhere(broker: Client) -> None:
+    answer = await broker.pull("T", 5)
+    assert code_and_remark(answer) == (ResponseCode.PULL_OFFSET_MOVED, "NO_MESSAGE_IN_QUEUE")
+    assert offsets_of(answer) == (0, 0, 0)
+
+
+async def test_nothing_passes_the_filter(filled: Client) -> None:
+    answer = await filled.pull("T", 2, subscription="C")
+    assert code_and_remark(answer) == (ResponseCode.PULL_RETRY_IMMEDIATELY, "NO_MATCHED_MESSAGE")
+    assert offsets_of(answer) == (10, 0, 10)
+
+
+@pytest.mark.parametrize("offset", [11, 1_000_000])
+async def test_beyond_the_end(filled: Client, offset: int) -> None:
+    answer = await filled.pull("T", offset)
+    assert code_and_remark(answer) == (ResponseCode.PULL_OFFSET_MOVED, "OFFSET_OVERFLOW_BADLY")
+    assert offsets_of(answer) == (10, 0, 10)
+
+
+async def test_before_the_start(filled: Client) -> None:
+    answer = await filled.pull("T", -1)
+    assert code_and_remark(answer) == (ResponseCode.PULL_OFFSET_MOVED, "OFFSET_TOO_SMALL")
+    assert offsets_of(answer) == (0, 0, 10)
+
+
+@pytest.mark.parametrize(
+    ("expression", "found"),
+    [
+        ("*", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        ("", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        ("A", [0, 2, 4, 6, 8]),
+        ("A || B", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        ("C||B", [1, 3, 5, 7, 9]),
+    ],
+)
+async def test_the_tags_of_the_request_are_the_filter(filled: Client, expression: str, found: list[int]) -> None:
+    answer = await filled.pull("T", subscription=expression)
+    assert bodies(answer.body) == [b"m%d" % number for number in found]
+    assert offsets_of(answer)[0] == 10
+
+
+async def test_tags_are_compared_by_their_hash_only(broker: Client) -> None:
+    assert string_hash("Aa") == string_hash("BB")
+    await broker.send("T", tags="Aa")
+    assert len(records((await broker.pull("T", subscription="BB")).body)) == 1
+
+
+@pytest.mark.parametrize("nums", [0, -1, 1])
+async def test_one_message_is_given_even_when_none_is_asked_for(filled: Client, nums: int) -> None:
+    answer = await filled.pull("T", max_msg_nums=nums)
+    assert bodies(answer.body) == [b"m0"]
+
+
+async def test_at_most_32_messages_are_given(broker: Client) -> None:
+    ext = send_ext("T", batch=True)
+    await broker.ask(RequestCode.SEND_BATCH_MESSAGE, ext, batch_body([b"%d" % number for number in range(100)]))
+    answer = await broker.pull("T", max_msg_nums=1000)
+    assert len(records(answer.body)) == 32
+    assert offsets_of(answer)[0] == 32
+
+
+async def test_at_most_256_kib_are_given_but_always_one_message(broker: Client) -> None:
+    await broker.send("T", bytes(300 * KIB))
+    for _ in range(4):
+        await broker.send("T", bytes(100 * KIB))
+    answer = await broker.pull("T")
+    assert [len(body) for body in bodies(answer.body)] == [300 * KIB]
+    answer = await broker.pull("T", 1)
+    assert [len(body) for body in bodies(answer.body)] == [100 * KIB] * 2
+    answer = await broker.pull("T", 1, max_msg_bytes=150 * KIB)
+    assert [len(body) for body in bodies(answer.body)] == [100 * KIB]
+
+
+async def test_the_limits_are_the_configurations(tmp_path: Path) -> None:
+    async with serving(tmp_path, max_transfer_count_on_message_in_memory=2) as server:
+        client = server.broker()
+        for _ in range(3):
+            await client.send("New")
+        assert len(records((await client.pull("New")).body)) == 2
+
+
+async def test_a_pull_of_a_5x_lite_consumer(filled: Client) -> None:
+    answer = await filled.ask(RequestCode.LITE_PULL_MESSAGE, pull_ext("T", 9))
+    assert bodies(answer.body) == [b"m9"]
+
+
+async def test_a_binary_pull_is_answered_binary(filled: Client) -> None:
+    answer = await filled.ask(RequestCode.PULL_MESSAGE, pull_ext("T", 9), serialize_type=BINARY)
+    assert answer.serialize_type == BINARY
+    assert offsets_of(answer) == (10, 0, 10)
+    assert bodies(answer.body) == [b"m9"]
+
+
+async def test_a_one_way_pull_is_not_answered(filled: Client) -> None:
+    await filled.tell(RequestCode.PULL_MESSAGE, pull_ext("T"))
+    assert await filled.arrived() == []
+
+
+# --- refusals ---
+
+
+async def test_an_unknown_topic(broker: Client) -> None:
+    expected = f"topic[Nowhere] not exist, apply first please! {FAQ}"
+    assert code_and_remark(await broker.pull("Nowhere")) == (ResponseCode.TOPIC_NOT_EXIST, expected)
+
+
+@pytest.mark.parametrize("queue_id", [-1, 2])
+async def test_a_queue_that_is_not_there(broker: Client, queue_id: int) -> None:
+    expected = f"queueId[{queue_id}] is illegal, topic:[T] topicConfig.readQueueNums:[2] consumer:[{broker.local}]"
+    assert code_and_remark(await broker.pull("T", queue_id=queue_id)) == (ResponseCode.SYSTEM_ERROR, expected)
+
+
+async def test_a_topic_that_may_not_be_read(broker: Client) -> None:
+    await broker.create_topic("Write", perm=2)
+    expected = "the topic[Write] pulling message is forbidden"
+    assert code_and_remark(await broker.pull("Write")) == (ResponseCode.NO_PERMISSION, expected)
+
+
+async def test_a_broker_that_may_not_be_read(broker: Client) -> None:
+    await broker.set_config(brokerPermission=2)
+    expected = "the broker[127.0.0.1] pulling message is forbidden"
+    assert code_and_remark(await broker.pull("T")) == (ResponseCode.NO_PERMISSION, expected)
+
+
+async def test_a_group_that_may_not_be_made(broker: Client) -> None:
+    await broker.set_config(autoCreateSubscriptionGroup="false")
+    expected = f"subscription group [Unknown] does not exist, {FAQ}"
+    answer = await broker.pull("T", consumer_group="Unknown")
+    assert code_and_remark(answer) == (ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, expected)
+    assert (await broker.pull("T", consumer_group="CID_RMQ_SYS_TRANS")).header.code == ResponseCode.PULL_NOT_FOUND
+
+
+async def test_groups_that_may_not_consume(tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "subscriptionGroup.json").write_text(
+        '{"subscriptionGroupTable":{"Off":{"groupName":"Off","consumeEnable":false},'
+        '"Shared":{"groupName":"Shared","consumeEnable":true,"consumeBroadcastEnable":false}}}'
+    )
+    async with serving(tmp_path) as server:
+        client = server.broker()
+        await client.create_topic("T")
+        answer = await client.pull("T", consumer_group="Off")
+        assert code_and_remark(answer) == (ResponseCode.NO_PERMISSION, "subscription group no permission, Off")
+        await client.heartbeat("id", consumer("Shared", subscription("T"), message_model=MessageModel.BROADCASTING))
+        answer = await client.pull("T", consumer_group="Shared", sys_flag=FROM_HEARTBEAT)
+        expected = "the consumer group[Shared] can not consume by broadcast way"
+        assert code_and_remark(answer) == (ResponseCode.NO_PERMISSION, expected)
+
+
+async def test_a_subscription_that_names_no_tag(broker: Client) -> None:
+    answer = await broker.pull("T", subscription="|| ")
+    expected = (ResponseCode.SUBSCRIPTION_PARSE_FAILED, "parse the consumer's subscription failed")
+    assert code_and_remark(answer) == expected
+
+
+async def test_a_filter_that_is_not_of_tags(broker: Client) -> None:
+    answer = await broker.pull("T", expression_type="SQL92", subscription="a > 1")
+    expected = "The broker does not support consumer to filter message by SQL92"
+    assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, expected)
+
+
+async def test_a_request_without_a_topic(broker: Client) -> None:
+    ext = pull_ext("T")
+    del ext["topic"]
+    answer = await broker.ask(RequestCode.PULL_MESSAGE, ext)
+    assert answer.header.code == ResponseCode.SYSTEM_ERROR
+    assert answer.header.ext == {}
+
+
+# --- the subscription of the heartbeat ---
+
+
+async def test_without_a_heartbeat_the_group_is_unknown(broker: Client) -> None:
+    answer = await broker.pull("T", sys_flag=FROM_HEARTBEAT)
+    expected = f"the consumer's group info not exist{FAQ}"
+    assert code_and_remark(answer) == (ResponseCode.SUBSCRIPTION_NOT_EXIST, expected)
+
+
+async def test_a_topic_the_heartbeat_did_not_name(broker: Client) -> None:
+    await broker.heartbeat("id", consumer("G", subscription("Other")))
+    answer = await broker.pull("T", sys_flag=FROM_HEARTBEAT)
+    expected = f"the consumer's subscription not exist{FAQ}"
+    assert code_and_remark(answer) == (ResponseCode.SUBSCRIPTION_NOT_EXIST, expected)
+
+
+async def test_a_subscription_newer_than_the_heartbeats(broker: Client) -> None:
+    await broker.heartbeat("id", consumer("G", subscription("T", version=5)))
+    answer = await broker.pull("T", sys_flag=FROM_HEARTBEAT, sub_version=6)
+    expected = (ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
+    assert code_and_remark(answer) == expected
+
+
+@pytest.mark.parametrize(("expression", "found"), [("*", 10), ("A", 5), ("A || B", 10)])
+async def test_the_heartbeats_tags_are_the_filter(filled: Client, expression: str, found: int) -> None:
+    await filled.heartbeat("id", consumer("G", subscription("T", expression, version=5)))
+    answer = await filled.pull("T", sys_flag=FROM_HEARTBEAT, sub_version=5, subscription=None, expression_type=None)
+    assert len(records(answer.body)) == found
+
+
+async def test_a_heartbeats_filter_that_is_not_of_tags(broker: Client) -> None:
+    await broker.heartbeat("id", consumer("G", subscription("T", "a > 1", expression_type="SQL92")))
+    answer = await broker.pull("T", sys_flag=FROM_HEARTBEAT)
+    assert answer.header.code == ResponseCode.SYSTEM_ERROR
+
+
+# --- commit offsets ---
+
+
+async def committed(client: Client) -> str | None:
+    ext = {"consumerGroup": "G", "topic": "T", "queueId": "0", "setZeroIfNotFound": "false"}
+    answer = await client.ask(RequestCode.QUERY_CONSUMER_OFFSET, ext)
+    return answer.header.ext["offset"] if answer.header.ext else None
+
+
+async def test_a_pull_commits_when_its_flag_says_so(filled: Client) -> None:
+    await filled.pull("T", 3, commit_offset=3)
+    assert await committed(filled) is None
+    await filled.pull("T", 3, commit_offset=3, sys_flag=PullSysFlag.SUBSCRIPTION | PullSysFlag.COMMIT_OFFSET)
+    assert await committed(filled) == "3"
+
+
+async def test_a_held_pull_commits_at_once(server: Server, filled: Client) -> None:
+    flags = PullSysFlag.SUBSCRIPTION | PullSysFlag.COMMIT_OFFSET | PullSysFlag.SUSPEND
+    await filled.hold("T", 10, commit_offset=10, sys_flag=flags)
+    assert await committed(server.broker()) == "10"
+
+
+async def test_a_refused_pull_commits_nothing(filled: Client) -> None:
+    flags = PullSysFlag.SUBSCRIPTION | PullSysFlag.COMMIT_OFFSET
+    await filled.pull("T", 3, commit_offset=3, sys_flag=flags, expression_type="SQL92")
+    assert await committed(filled) is None
+
+
+# --- long polling ---
+
+
+@pytest.mark.parametrize("serialize_type", [0, BINARY])
+async def test_a_pull_at_the_end_is_held_and_woken_at_once(server: Server, filled: Client, serialize_type: int) -> None:
+    await filled.hold("T", 10, serialize_type=serialize_type)
+    assert await filled.arrived() == []
+    await server.broker().send("T", b"new")
+    (answer,) = await filled.arrived()
+    assert code_and_remark(answer) == (ResponseCode.SUCCESS, "FOUND")
+    assert bodies(answer.body) == [b"new"]
+    assert offsets_of(answer) == (11, 0, 11)
+    assert answer.serialize_type == serialize_type
+
+
+@pytest.mark.parametrize("way", ["batch", "binary", "one-way"])
+async def test_every_way_of_sending_wakes(server: Server, broker: Client, way: str) -> None:
+    await broker.hold("T")
+    sender = server.broker()
+    if way == "batch":
+        await sender.ask(RequestCode.SEND_BATCH_MESSAGE, send_ext("T", batch=True), batch_body([b"new"]))
+    elif way == "binary":
+        await sender.send("T", b"new", serialize_type=BINARY)
+    else:
+        await sender.write(sender.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"new", flag=FLAG_ONEWAY))
+    (answer,) = await broker.arrived()
+    assert bodies(answer.body) == [b"new"]
+
+
+async def test_a_consumer_that_sends_on_the_same_connection_wakes_itself(broker: Client) -> None:
+    await broker.hold("T")
+    await broker.write(broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"own"))
+    answers = await broker.arrived()
+    assert sorted(len(answer.body) > 0 for answer in answers) == [False, True]
+
+
+async def test_all_who_wait_are_woken(server: Server, broker: Client) -> None:
+    waiting = [server.broker() for _ in range(3)]
+    for client in waiting:
+        await client.hold("T")
+    await broker.send("T", b"new")
+    for client in waiting:
+        (answer,) = await client.arrived()
+        assert bodies(answer.body) == [b"new"]
+
+
+@pytest.mark.parametrize(("topic", "queue_id"), [("T", 1), ("U", 0)])
+async def test_a_message_elsewhere_wakes_nobody(server: Server, broker: Client, topic: str, queue_id: int) -> None:
+    await broker.hold("T")
+    await server.broker().send(topic, queue_id=queue_id)
+    assert await broker.arrived() == []
+
+
+async def test_only_a_message_that_passes_the_filter_wakes(server: Server, filled: Client) -> None:
+    await filled.hold("T", 10, subscription="C")
+    sender = server.broker()
+    await sender.send("T", b"not", tags="A")
+    await sender.send("T", b"nor")
+    assert await filled.arrived() == []
+    await sender.send("T", b"this", tags="C")
+    (answer,) = await filled.arrived()
+    assert bodies(answer.body) == [b"this"]
+    assert offsets_of(answer) == (13, 0, 13)
+
+
+@pytest.mark.parametrize(("offset", "remark"), [(0, "NO_MESSAGE_IN_QUEUE"), (1, "OFFSET_OVERFLOW_ONE")])
+async def test_a_pull_that_nothing_wakes_is_answered_after_its_time(
+    server: Server, broker: Client, offset: int, remark: str
+) -> None:
+    if offset:
+        await broker.send("T")
+    await broker.hold("T", offset, seconds=15)
+    await server.pass_time(14.9, step=5)
+    assert await broker.arrived() == []
+    await server.pass_time(0.2)
+    (answer,) = await broker.arrived()
+    assert code_and_remark(answer) == (ResponseCode.PULL_NOT_FOUND, remark)
+    assert offsets_of(answer) == (offset, 0, offset)
+
+
+async def test_a_pull_past_unwanted_messages_says_at_its_end_how_far_it_came(server: Server, broker: Client) -> None:
+    await broker.hold("T", 0, seconds=15, subscription="C")
+    await server.broker().send("T", tags="A")
+    await server.pass_time(15.1)
+    (answer,) = await broker.arrived()
+    assert answer.header.code in {ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY}
+    assert offsets_of(answer) == (1, 0, 1)
+
+
+async def test_each_pull_has_its_own_time(server: Server, broker: Client) -> None:
+    await broker.hold("T", seconds=20)
+    early = server.broker()
+    await early.hold("T", seconds=3)
+    await server.pass_time(3.1)
+    assert len(await early.arrived()) == 1
+    assert await broker.arrived() == []
+    await server.pass_time(17)
+    assert len(await broker.arrived()) == 1
+
+
+async def test_without_long_polling_a_pull_waits_a_second(server: Server, broker: Client) -> None:
+    await broker.set_config(longPollingEnable="false")
+    await broker.hold("T", seconds=15)
+    await server.pass_time(0.9)
+    assert await broker.arrived() == []
+    await server.pass_time(0.2)
+    assert len(await broker.arrived()) == 1
+
+
+@pytest.mark.parametrize(
+    ("offset", "changes", "code"),
+    [
+        (0, {"subscription": "C"}, ResponseCode.PULL_RETRY_IMMEDIATELY),
+        (11, {}, ResponseCode.PULL_OFFSET_MOVED),
+        (-1, {}, ResponseCode.PULL_OFFSET_MOVED),
+        (0, {}, ResponseCode.SUCCESS),
+    ],
+)
+async def test_only_nothing_new_is_ever_held(
+    filled: Client, offset: int, changes: dict[str, Any], code: ResponseCode
+) -> None:
+    await filled.hold("T", offset, **changes)
+    (answer,) = await filled.arrived()
+    assert answer.header.code == code
+
+
+async def test_a_held_pull_of_a_closed_connection_is_forgotten(server: Server, broker: Client) -> None:
+    gone = server.broker()
+    await gone.hold("T", seconds=15)
+    gone.close()
+    await server.pass_time(1)
+    assert (await broker.send("T")).header.code == 0
+    await server.pass_time(20)
+    assert len(records((await broker.pull("T")).body)) == 1
