@@ -107,7 +107,7 @@ class Process:
         return self._process.pid
 
     def stop(self, number: int = signal.SIGTERM, *, within: float = STOP_WITHIN) -> int:
-        """Send it a signal and return its exit code; killed, with EndpointError, when it stays past `within` seconds."""
+        """Send it a signal and return its exit code; killed, with EndpointError, when that takes over `within` s."""
         if self.running:
             self._process.send_signal(number)
         try:

@@ -78,16 +78,18 @@ def user_properties(event: Event) -> dict[str, str]:
 
 def assert_same(event: Event, sent: Outgoing) -> None:
     """The received message is the one sent: body, tags, keys, flag and user properties."""
-    assert digest(event) == body_digest(sent.content)
-    assert (event["tags"], event["keys"], event["flag"]) == (sent.tags, sent.keys, sent.flag)
-    assert user_properties(event) == dict(sent.properties)
+    expected = (body_digest(sent.content), sent.tags, sent.keys, sent.flag, dict(sent.properties))
+    got = (digest(event), event["tags"], event["keys"], event["flag"], user_properties(event))
+    assert got == expected, f"received {got}, sent {expected}"
 
 
 def assert_each_once(events: Iterable[Event], sent: Iterable[Outgoing]) -> None:
     """Every message sent was received exactly once, whole. Bodies must differ from each other."""
     by_body = {body_digest(message.content): message for message in sent}
     events = list(events)
-    assert sorted(map(digest, events)) == sorted(by_body)
+    got, expected = sorted(map(digest, events)), sorted(by_body)
+    missing = [by_body[body].body for body in set(expected) - set(got)]
+    assert got == expected, f"{len(got)} received of {len(expected)} sent; not received: {missing}"
     for event in events:
         assert_same(event, by_body[digest(event)])
 

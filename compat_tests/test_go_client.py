@@ -16,8 +16,8 @@ from compat_tests.messages import Event, Outgoing, assert_each_once
 
 COUNT = 12
 WAYS = ("sync", "async", "oneway")
-SENT = [
-    Outgoing(body=f"{how} 消息 {i}", tags="Go", keys=f"{how}-{i}", properties={"属性": str(i)})
+SENT = [  # the Go client ends each key with the separator
+    Outgoing(body=f"{how} 消息 {i}", tags="Go", keys=f"{how}-{i} ", properties={"属性": str(i)})
     for how in WAYS
     for i in range(COUNT)
 ]
@@ -85,7 +85,7 @@ def test_go_reads_what_java_sent(
 def test_a_go_batch_is_refused(
     program: Path, endpoint: Endpoint, clients: Clients, unique: Callable[[str], str]
 ) -> None:
-    """Go's v2.1.0 leaves the default topic's number of queues empty in batches; Apache's broker refuses that, so do we."""
+    """Go's v2.1.0 leaves the default topic's number of queues empty in batches; Apache's broker refuses that too."""
     topic = unique("GoBatch")
     java = Client(clients=clients, version="4.9.7", namesrv=endpoint.namesrv)
     java.run("CreateTopic", topic=topic, queues=1)
