@@ -81,6 +81,12 @@ class BrokerTopics:
         log.info("topic %s: %d queues", topic.topic_name, topic.write_queue_nums)
         self.changed()
 
+    def permission_changed(self) -> None:
+        """Tell the name server what the broker's new permission leaves of the topics'."""
+        self._table.raise_version()
+        self._table.persist()
+        self.changed()
+
     def create_on_send(self, topic: str, default_topic: str, queues: int, sys_flag: int) -> TopicConfig | None:
         """Make a topic after the model of `default_topic`, as a send to a new topic does.
 

@@ -78,6 +78,10 @@ class TopicTable:
         self._changed()
         return True
 
+    def raise_version(self) -> None:
+        """Count a change of what all topics have in common: of the broker's permission, which limits theirs."""
+        self._changed()
+
     def _changed(self) -> None:
         self._dirty = True
         self._version = replace(self._version, counter=self._version.counter + 1, timestamp=self._clock())

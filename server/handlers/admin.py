@@ -51,7 +51,7 @@ def _update_config(services: BrokerServices, request: Request[None]) -> Reply:
     except ConfigError as error:
         raise ConfigRejected(str(error)) from error
     if "brokerPermission" in changes:
-        services.topics.changed()
+        services.topics.permission_changed()
     return Reply()
 
 
