@@ -30,26 +30,22 @@ def clock() -> int:
 
 
 def groups(count: int, body: int, queues: int) -> list[list[Draft]]:
-    made = []
-    for first in range(0, count, GROUP):
-        made.append(
-            [
-                Draft(
-                    "BenchTopic",
-                    number // GROUP % queues if queues < 0 else number % queues,
-                    bytes(body),
-                    b"UNIQ_KEY\x01%032X\x02WAIT\x01true\x02TAGS\x01TagA" % number,
-                    0,
-                    0,
-                    1_700_000_000_000,
-                    HOST,
-                    tags_code=2598919,
-                    unique_key=f"{number:032X}",
-                )
-                for number in range(first, first + GROUP)
-            ]
+    drafts = [
+        Draft(
+            "BenchTopic",
+            number % queues,
+            bytes(body),
+            b"UNIQ_KEY\x01%032X\x02WAIT\x01true\x02TAGS\x01TagA" % number,
+            0,
+            0,
+            1_700_000_000_000,
+            HOST,
+            tags_code=2598919,
+            unique_key=f"{number:032X}",
         )
-    return made
+        for number in range(count)
+    ]
+    return [drafts[first : first + GROUP] for first in range(0, count, GROUP)]
 
 
 def timed(action: Callable[[], int]) -> tuple[float, float]:
@@ -94,42 +90,42 @@ def index_all(store: MessageStore, messages: int) -> int:
     return messages
 
 
+def measure(root: Path, body: int, queues: int) -> None:
+    settings = StoreSettings(root=root)
+    store = MessageStore.open(settings, clock=clock, store_host=HOST)
+    prepared = groups(32_000, body, queues)
+    appended, indexed = [], []
+    for _ in range(ROUNDS):
+        appended.append(timed(lambda: append_all(store, prepared)))
+        indexed.append(timed(lambda: index_all(store, 32_000)))
+    row(f"append {GROUP} x {body} B, {queues} queues", appended)
+    row("  index, one key a message", indexed)
+    row(f"  get 32 x {body} B", [timed(lambda: read_all(store, queues)) for _ in range(5)])
+    durable = groups(3_200, body, queues)
+    row(f"  append {GROUP} x {body} B and flush", [timed(lambda: append_durably(store, durable)) for _ in range(3)])
+    size = store.max_physical_offset
+    store.close()
+    for clean in (True, False):
+        if not clean:
+            (settings.root / "abort").touch()
+            (settings.root / "checkpoint").unlink()
+        start = time.perf_counter()
+        opened = MessageStore.open(settings, clock=clock, store_host=HOST)
+        took = time.perf_counter() - start
+        rate = (size - opened.recovered.start) / took / (1 << 20)
+        print(
+            f"  open after a {'clean stop' if clean else 'kill without checkpoint'}: {took:.3f} s, "
+            f"{opened.recovered.records:,} records, {rate:,.0f} MiB/s"
+        )
+        opened.close()
+
+
 def main() -> None:
     root = Path(tempfile.mkdtemp(prefix="rocketwire-bench-", dir=sys.argv[1] if len(sys.argv) > 1 else None))
     print(f"{'workload':44} {'min/s':>12} {'median/s':>12} {'max/s':>12} {'CPU us':>8}")
     try:
         for body, queues in ((100, 1), (100, 8), (1024, 8)):
-            settings = StoreSettings(root=root / f"{body}-{queues}")
-            store = MessageStore.open(settings, clock=clock, store_host=HOST)
-            prepared = groups(32_000, body, queues)
-            appended, indexed = [], []
-            for _ in range(ROUNDS):
-                appended.append(timed(lambda: append_all(store, prepared)))
-                indexed.append(timed(lambda: index_all(store, 32_000)))
-            row(f"append {GROUP} x {body} B, {queues} queues", appended)
-            row("  index, one key a message", indexed)
-            row(f"  get 32 x {body} B", [timed(lambda: read_all(store, queues)) for _ in range(5)])
-            durable = groups(3_200, body, queues)
-            row(
-                f"  append {GROUP} x {body} B and flush",
-                [timed(lambda: append_durably(store, durable)) for _ in range(3)],
-            )
-            size = store.max_physical_offset
-            store.close()
-            for clean in (True, False):
-                if not clean:
-                    (settings.root / "abort").touch()
-                    (settings.root / "checkpoint").unlink()
-                start = time.perf_counter()
-                store = MessageStore.open(settings, clock=clock, store_host=HOST)
-                took = time.perf_counter() - start
-                read = size - store.recovered.start
-                print(
-                    f"  open {'clean' if clean else 'killed'}: {took:.3f} s, {store.recovered.records:,} records, "
-                    f"{read / took / (1 << 20):,.0f} MiB/s"
-                )
-                store.close()
-            shutil.rmtree(settings.root)
+            measure(root / f"{body}-{queues}", body, queues)
     finally:
         shutil.rmtree(root)
     print(f"python {sys.version.split()[0]}, {os.cpu_count()} cores, {os.uname().release}")

@@ -89,7 +89,7 @@ class Appender:
         self._head_v4 = record_head(HOST_V4_SIZE, len(store_host))
         self._head_v6 = record_head(HOST_V6_SIZE, len(store_host))
 
-    def append(  # noqa: C901, PLR0915 - one loop, see above
+    def append(  # noqa: C901, PLR0912, PLR0915 - one loop, see above
         self, drafts: Sequence[Draft], touched: set[ConsumeQueue]
     ) -> list[Appended]:
         """Append drafts in their order; those after the first that did not fit are not appended.

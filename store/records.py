@@ -111,7 +111,9 @@ class Scanner:
             self.stop = "unwritten" if size == 0 else "damaged"
         return record
 
-    def _read(self, segment: Segment, view: memoryview, position: int, size: int, magic: int) -> ScannedRecord | None:
+    def _read(  # noqa: C901 - a list of everything that makes a record
+        self, segment: Segment, view: memoryview, position: int, size: int, magic: int
+    ) -> ScannedRecord | None:
         if size < SMALLEST or position + size > segment.size:
             return None
         end = position + size

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
+
+from construct import Struct
 
 
-def _fields(declaration: Any) -> list[tuple[str, str]]:
+def _fields(declaration: Struct) -> list[tuple[str, str]]:
     """Name and struct code (such as `q`) of every field of a construct Struct of plain big-endian integers."""
     return [(field.name, field.subcon.fmtstr.lstrip(">")) for field in declaration.subcons]
 
 
-def fixed_struct(declaration: Any) -> struct.Struct:
+def fixed_struct(declaration: Struct) -> struct.Struct:
     """The struct.Struct that packs the declaration's fields in their order."""
     return struct.Struct(">" + "".join(code for _, code in _fields(declaration)))
 
 
-def field_offsets(declaration: Any) -> dict[str, int]:
+def field_offsets(declaration: Struct) -> dict[str, int]:
     """Byte offset of every field from the start of the declared structure."""
     offsets: dict[str, int] = {}
     at = 0
@@ -26,6 +27,6 @@ def field_offsets(declaration: Any) -> dict[str, int]:
     return offsets
 
 
-def dtype_fields(declaration: Any) -> list[tuple[str, str]]:
+def dtype_fields(declaration: Struct) -> list[tuple[str, str]]:
     """The declaration as a field list for numpy.dtype (packed, big-endian)."""
     return [(name, f">i{struct.calcsize('>' + code)}") for name, code in _fields(declaration)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import tarfile
 from dataclasses import replace
@@ -62,9 +61,7 @@ def draft(number: int = 0, *, topic: str = "T", queue_id: int = 0, **changes: An
     return Draft(**values)
 
 
-def open_store(
-    settings: StoreSettings, clock: Clock | None = None, files: FileSystem | None = None
-) -> MessageStore:
+def open_store(settings: StoreSettings, clock: Clock | None = None, files: FileSystem | None = None) -> MessageStore:
     return MessageStore.open(settings, clock=clock or Clock(), store_host=HOST, files=files)
 
 
@@ -105,8 +102,6 @@ class Golden:
 
     def copy(self, to: Path) -> Path:
         shutil.copytree(self._unpacked / "store", to / "store")
-        for name in os.listdir(to / "store" / "commitlog"):
-            (to / "store" / "commitlog" / name).chmod(0o644)
         return to / "store"
 
     @property

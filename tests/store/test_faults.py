@@ -31,8 +31,9 @@ def test_a_full_disk_refuses_and_recovers_when_there_is_room(tmp_path: Path) -> 
     taken = 5
     while store.append([draft(taken)]):
         taken += 1
-    assert isinstance(store.append_error, DiskFull)
-    assert "No space left" in str(store.append_error)
+    refused = store.append_error
+    assert isinstance(refused, DiskFull)
+    assert "No space left" in str(refused)
     assert store.append([draft(n) for n in range(taken, taken + 8)]) == []
     assert bodies(store) == [b"body-%d" % n for n in range(taken)]
     disk.room = disk.files_left = None
@@ -72,8 +73,8 @@ def test_wherever_the_disk_is_full_what_was_taken_is_there(
     for queue_id in (0, 1):
         assert bodies(store, queue_id=queue_id) == taken[queue_id]
     disk.room = disk.files_left = None
-    done = store.append([draft(number, queue_id=0)])
-    assert done[0].queue_offset == len(taken[0])
+    last = store.append([draft(number, queue_id=0)])
+    assert last[0].queue_offset == len(taken[0])
     for n in range(number):
         found = store.query("T", f"k{n}", 32, 0, START + 1000).records
         assert len(found) == (b"body-%d" % n in taken[n % 2])

@@ -85,9 +85,8 @@ def test_counts_and_bytes_are_limited_but_one_message_always_comes(tmp_path: Pat
 
 
 def test_messages_far_behind_come_in_smaller_answers(tmp_path: Path) -> None:
-    store = open_store(
-        small(tmp_path, commit_log_file_size=1 << 16, consume_queue_file_size=2000, access_message_in_memory_max_ratio=0)
-    )
+    sizes = {"commit_log_file_size": 1 << 16, "consume_queue_file_size": 2000}
+    store = open_store(small(tmp_path, access_message_in_memory_max_ratio=0, **sizes))
     store.append([draft(n) for n in range(40)])
     fetched = store.get("T", 0, 0, 32)
     assert fetched.count == 8

@@ -22,6 +22,10 @@ from tests.store.support import bodies, draft, open_store, small
 FILES = RealFileSystem()
 
 
+def descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
 def test_clear_zeroes_data_and_keeps_holes(tmp_path: Path) -> None:
     path = tmp_path / "f"
     fd = FILES.create(str(path), 4 << 20)
@@ -81,10 +85,10 @@ def test_facts_of_the_machine(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_made_leaves_no_descriptor(tmp_path: Path) -> None:
-    before = len(os.listdir("/proc/self/fd"))
+    before = descriptors()
     with pytest.raises(OSError, match="Invalid argument"):
         FILES.create(str(tmp_path / "f"), -1)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert descriptors() == before
 
 
 class Odd(RealFileSystem):
@@ -189,12 +193,13 @@ def test_a_directory_that_was_not_synced_is_synced_again(tmp_path: Path) -> None
     row = Segments(str(tmp_path), 4096, files, most_mapped=2)
     row.append(0)
     files.broken = True
-    with pytest.raises(OSError, match="Input/output"):
-        row.sync_directory()
-    assert row.unsynced
+    for _ in range(2):
+        with pytest.raises(OSError, match="Input/output"):
+            row.sync_directory()
     files.broken = False
     row.sync_directory()
-    assert not row.unsynced
+    # Nothing is left to sync.
+    files.broken = True
     row.sync_directory()
 
 
@@ -206,16 +211,16 @@ class FewDescriptors(RealFileSystem):
 def test_many_queues_need_few_descriptors(tmp_path: Path) -> None:
     settings = replace(small(tmp_path, commit_log_file_size=1 << 16), consume_queue_file_size=400)
     store = open_store(settings, files=FewDescriptors())
-    before = len(os.listdir("/proc/self/fd"))
+    before = descriptors()
     for n in range(200):
         store.append([draft(n, topic=f"T{n % 50}")])
-    assert len(os.listdir("/proc/self/fd")) - before < 10
+    assert descriptors() - before < 10
     for n in range(50):
         assert len(bodies(store, f"T{n}")) == 4
-    assert len(os.listdir("/proc/self/fd")) - before < 10
+    assert descriptors() - before < 10
     store.close()
     store = open_store(settings, files=FewDescriptors())
-    assert len(os.listdir("/proc/self/fd")) - before < 10
+    assert descriptors() - before < 10
     assert store.topics() == {f"T{n}" for n in range(50)}
     store.close()
 

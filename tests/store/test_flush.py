@@ -41,9 +41,7 @@ async def test_those_who_come_during_a_flush_share_the_next(
     start = trio.current_time()
 
     def wait(offset: int) -> None:
-        commit.wait_durable(
-            offset, lambda durable: answers.append((offset, durable, trio.current_time() - start))
-        )
+        commit.wait_durable(offset, lambda durable: answers.append((offset, durable, trio.current_time() - start)))
 
     nursery.start_soon(commit.run, disk, slowly)
     await trio.testing.wait_all_tasks_blocked()

@@ -70,9 +70,7 @@ def check_records(golden: Golden, store: MessageStore) -> None:
 
 @pytest.mark.parametrize("version", ["golden_497", "golden_550"])
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_store_of_apache_opens(
-    version: str, clean: bool, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
+def test_a_store_of_apache_opens(version: str, clean: bool, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     golden: Golden = request.getfixturevalue(version)
     root = golden.copy(tmp_path)
     if not clean:
@@ -92,9 +90,7 @@ def test_a_store_of_apache_opens(
 
 
 @pytest.mark.parametrize("version", ["golden_497", "golden_550"])
-def test_queries_by_key_give_what_apache_gives(
-    version: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
+def test_queries_by_key_give_what_apache_gives(version: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     golden: Golden = request.getfixturevalue(version)
     store = open_store(golden.settings(golden.copy(tmp_path)))
     assert store._index is not None
@@ -144,23 +140,19 @@ def test_consume_queues_and_index_are_made_again_from_the_log_byte_for_byte(
         pass
     store.close()
     rebuilt = tree(root / "consumequeue")
-    assert {
-        name: digest for name, digest in rebuilt.items() if not deleted(name.partition("/")[0])
-    } == tree(golden.untouched / "consumequeue")
+    assert {name: digest for name, digest in rebuilt.items() if not deleted(name.partition("/")[0])} == tree(
+        golden.untouched / "consumequeue"
+    )
     if version == "golden_497":  # 5.5.0 indexes further keys
         assert list(tree(root / "index").values()) == list(tree(golden.untouched / "index").values())
 
 
-def test_appending_the_messages_of_a_golden_log_writes_the_same_bytes(
-    golden_497: Golden, tmp_path: Path
-) -> None:
+def test_appending_the_messages_of_a_golden_log_writes_the_same_bytes(golden_497: Golden, tmp_path: Path) -> None:
     root = tmp_path / "again"
     clock = Clock()
     lines = golden_497.lines("expected.jsonl")
     source = open_store(golden_497.settings(golden_497.copy(tmp_path)))
-    store = MessageStore.open(
-        golden_497.settings(root), clock=clock, store_host=encode_host("127.0.0.1", 31010)
-    )
+    store = MessageStore.open(golden_497.settings(root), clock=clock, store_host=encode_host("127.0.0.1", 31010))
     for line in lines:
         if line["type"] != "message":
             continue
@@ -168,17 +160,13 @@ def test_appending_the_messages_of_a_golden_log_writes_the_same_bytes(
         assert record is not None
         clock.now = line["storeTimestamp"]
         appended = store.append([again(record)])
-        assert [tuple(each) for each in appended] == [
-            (line["physicalOffset"], line["storeSize"], line["queueOffset"])
-        ]
+        assert [tuple(each) for each in appended] == [(line["physicalOffset"], line["storeSize"], line["queueOffset"])]
         store.dispatch_index()
     store.close()
     source.close()
     assert tree(root / "commitlog") == tree(golden_497.untouched / "commitlog")
     assert {
-        name: digest
-        for name, digest in tree(root / "consumequeue").items()
-        if not deleted(name.partition("/")[0])
+        name: digest for name, digest in tree(root / "consumequeue").items() if not deleted(name.partition("/")[0])
     } == tree(golden_497.untouched / "consumequeue")
     assert list(tree(root / "index").values()) == list(tree(golden_497.untouched / "index").values())
 
@@ -205,9 +193,7 @@ def again(record: memoryview) -> Draft:
 
 
 @pytest.mark.parametrize("version", ["golden_497", "golden_550"])
-def test_every_message_is_fetched_by_its_queue(
-    version: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
+def test_every_message_is_fetched_by_its_queue(version: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     golden: Golden = request.getfixturevalue(version)
     store = open_store(golden.settings(golden.copy(tmp_path)))
     for (topic, queue_id), units in units_of(golden).items():

@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from rocketwire.store.errors import DiskFull
 from rocketwire.store.files import RealFileSystem
 from rocketwire.store.index_file import IndexFile, positive_hash, positive_hashes
 from rocketwire.store.layout.index import ENTRY_SIZE, HEADER_SIZE, SLOT_SIZE, file_size
+from rocketwire.store.store import MessageStore
 from rocketwire.wire.java import string_hash
 from tests.store.fakes import LimitedDisk
 from tests.store.support import START, Clock, draft, kill, open_store, small
@@ -41,7 +43,7 @@ class Reference:
     def __init__(self, former: Reference | None) -> None:
         self.data = bytearray(file_size(SLOTS, ENTRIES))
         end_timestamp, end_offset = (former.header[1], former.header[3]) if former else (0, 0)
-        self.header = [end_timestamp, end_timestamp, end_offset, end_offset, 0, 1]
+        self.header: list[int] = [end_timestamp, end_timestamp, end_offset, end_offset, 0, 1]
 
     def put(self, key_hash: int, offset: int, timestamp: int) -> bool:
         header = self.header
@@ -108,8 +110,8 @@ def test_batches_write_the_bytes_of_single_entries(
         assert header == reference.header
 
 
-def found(store: object, key: str, begin: int = 0, end: int = 1 << 60) -> int:
-    return len(store.query("T", key, 32, begin, end).records)  # type: ignore[attr-defined]  # any store
+def found(store: MessageStore, key: str, begin: int = 0, end: int = 1 << 60) -> int:
+    return len(store.query("T", key, 32, begin, end).records)
 
 
 def test_every_key_of_a_message_finds_it(tmp_path: Path) -> None:
@@ -200,9 +202,8 @@ def test_a_full_disk_stops_the_index_not_the_messages(tmp_path: Path) -> None:
         pass
     store.append([draft(n) for n in range(20, 40)])
     disk.files_left = 0
-    with pytest.raises(Exception, match="No space left"):
-        while store.dispatch_index():
-            pass
+    with pytest.raises(DiskFull, match="No space left"):
+        store.dispatch_index()
     assert len(store.append([draft(40)])) == 1
     disk.files_left = None
     assert [found(store, f"k{n}") for n in range(41)] == [1] * 41

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 from hypothesis import settings as hypothesis_settings
@@ -84,9 +85,7 @@ class StoreModel(RuleBasedStateMachine):
         if index < len(queue):
             found = self.store.offset_by_time(*key, queue[index][0] + shift)
             times = [time for time, _ in queue]
-            assert abs(times[found] - times[index]) <= max(
-                [1, *(b - a for a, b in zip(times, times[1:], strict=False))]
-            )
+            assert abs(times[found] - times[index]) <= max([1, *(b - a for a, b in pairwise(times))])
             if shift == 0:
                 assert times[found] == times[index] or self.store._queues.by_key[key].file_starts()[1:]
 

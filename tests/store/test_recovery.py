@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import tempfile
@@ -175,7 +174,8 @@ def test_a_page_that_never_reached_the_disk_is_noticed(tmp_path: Path) -> None:
     victim = store.append([draft(1, properties=long)])[0]
     store.append([draft(2)])
     kill(store)
-    assert victim.physical_offset < 4096 < 8192 < victim.physical_offset + victim.size
+    assert victim.physical_offset < 4096
+    assert victim.physical_offset + victim.size > 8192
     with (tmp_path / "commitlog" / f"{0:020d}").open("r+b") as file:
         file.seek(4096)
         file.write(bytes(4096))
@@ -251,7 +251,11 @@ def _remove_prepared() -> object:
 
 
 #: Bytes of a record whose change is noticed: sizes, magic, CRC, own place, body.
-NOTICED = [*range(MAGIC_AT + 4), *range(BODY_CRC_AT, BODY_CRC_AT + 4), *range(PHYSICAL_OFFSET_AT, PHYSICAL_OFFSET_AT + 8)]
+NOTICED = [
+    *range(MAGIC_AT + 4),
+    *range(BODY_CRC_AT, BODY_CRC_AT + 4),
+    *range(PHYSICAL_OFFSET_AT, PHYSICAL_OFFSET_AT + 8),
+]
 
 
 @hypothesis_settings(deadline=None, max_examples=150)
@@ -271,7 +275,6 @@ def test_any_damage_cuts_at_the_last_whole_record(victim: int, kind: str, where:
             open_store(settings).close()
         record = results[victim]
         at = record.physical_offset
-        last_of_file = [path.name for path in log_files(root)][-1]
         if kind == "flip":
             position = at + NOTICED[where % len(NOTICED)]
             data = (root / "commitlog" / f"{at - at % 4096:020d}").read_bytes()
@@ -287,11 +290,10 @@ def test_any_damage_cuts_at_the_last_whole_record(victim: int, kind: str, where:
             for path in log_files(root):
                 if int(path.name) > at and (kind == "truncate" or where % 2):
                     path.unlink()
-        assert last_of_file
         check(settings, victim)
 
 
-def test_golden_sizes_are_kept(tmp_path: Path) -> None:
+def test_file_sizes_are_kept(tmp_path: Path) -> None:
     settings, _ = filled(tmp_path)
     open_store(settings).close()
-    assert {os.path.getsize(path) for path in log_files(tmp_path)} == {4096}
+    assert {path.stat().st_size for path in log_files(tmp_path)} == {4096}

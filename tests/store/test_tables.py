@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -106,7 +107,12 @@ def test_apaches_files_are_written_again_byte_for_byte(golden_497: Golden, tmp_p
     root = golden_497.copy(tmp_path)
     path = root / "config" / f"{name}.json"
     before = path.read_bytes()
-    table = {"topics": topics, "subscriptionGroup": groups, "consumerOffset": offsets}[name](root)
+    makers: dict[str, Callable[[Path], TopicTable | GroupTable | OffsetTable]] = {
+        "topics": topics,
+        "subscriptionGroup": groups,
+        "consumerOffset": offsets,
+    }
+    table = makers[name](root)
     table._dirty = True
     table.persist()
     assert path.read_bytes() == before
