@@ -142,13 +142,13 @@ func push(namesrv, topic, group string, count int) {
 }
 
 func pull(namesrv, topic, broker string, queue int) {
-	c, err := rocketmq.NewPullConsumer(
+	c, err := consumer.NewPullConsumer(
 		consumer.WithNsResolver(primitive.NewPassthroughResolver([]string{namesrv})),
 		consumer.WithGroupName("go_pull"),
 	)
 	check(err)
 	check(c.Start())
-	from := primitive.MessageQueue{Topic: topic, BrokerName: broker, QueueId: queue}
+	from := &primitive.MessageQueue{Topic: topic, BrokerName: broker, QueueId: queue}
 	for offset := int64(0); ; {
 		result, err := c.PullFrom(context.Background(), from, offset, 10)
 		check(err)
