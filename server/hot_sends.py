@@ -13,6 +13,7 @@ from rocketwire.server.errors import ServerError
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.sending import Sending
 from rocketwire.server.session import Session
+from rocketwire.store.errors import StoreError
 from rocketwire.store.store import Appended, Draft
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode, ResponseCode
 from rocketwire.wire.connection import RawFrame
@@ -55,7 +56,7 @@ class HotSends:
         prepare = self._sending.batch if header.code == _BATCH else self._sending.message
         try:
             prepared = prepare(header.fields, frame.body, session.born_host, session.remote_text)
-        except (ServerError, WireError):
+        except (ServerError, StoreError, WireError):
             return False
         self._session = session
         self._drafts += prepared.drafts
