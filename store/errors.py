@@ -63,6 +63,14 @@ class RecordTooLarge(StoreError):
         self.limit = limit
 
 
+class TopicUnusable(StoreError):
+    """A topic that cannot be the name of a directory."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(f"{topic[:300]!r} cannot be the name of a topic's directory")
+        self.topic = topic
+
+
 class FlushFailed(StoreError):
     """The disk refused a flush.
 

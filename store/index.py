@@ -8,13 +8,14 @@ nothing has to be saved at a stop, and a deleted index is made again.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from rocketwire.store.errors import StoreForeign
+from rocketwire.store.errors import DiskFull, StoreForeign
 from rocketwire.store.layout.index import file_size
 from rocketwire.store.records import Scanner
 from rocketwire.wire.codes import SysFlag
@@ -65,7 +66,8 @@ class Index:
         self._row: list[IndexFile] = []
         self._full: deque[IndexFile] = deque()
         self._pending: deque[tuple[int, int, list[Any]]] = deque()
-        self._pending_count = 0
+        # Values that were added, dropped again, and taken: each counted by one thread only.
+        self._added = self._dropped = self._taken = 0
         self._scanner = Scanner(settings.delay_levels, check_crc=False, keys=True)
         self._prefixes: dict[str, int] = {}
         self._lock = threading.Lock()
@@ -112,10 +114,11 @@ class Index:
     def add(self, start: int, end: int, columns: list[Any]) -> None:
         """Take a group of appended messages: the part of the log from `start` to `end`, COLUMNS values a message."""
         self._pending.append((start, end, columns))
-        self._pending_count += len(columns)
-        if self._pending_count > _MOST_PENDING * COLUMNS:
-            self._pending.clear()
-            self._pending_count = 0
+        self._added += len(columns)
+        if self._added - self._dropped - self._taken > _MOST_PENDING * COLUMNS:
+            with contextlib.suppress(IndexError):  # the other thread may take the last ones meanwhile
+                while True:
+                    self._dropped += len(self._pending.popleft()[2])
 
     @property
     def behind(self) -> bool:
@@ -131,18 +134,24 @@ class Index:
         with self._lock:
             return self._dispatch()
 
+    def _dispatch_all(self) -> None:
+        # What finds no room is indexed later, from the log.
+        with contextlib.suppress(DiskFull):
+            while self._dispatch():
+                pass
+
     def _dispatch(self) -> bool:
         columns: list[Any] = []
         end = self.next_offset
         while len(columns) < _STEP * COLUMNS:
             try:
-                start, stop, group = self._pending[0]
+                start, stop, group = self._pending.popleft()
             except IndexError:
                 break
             if start > end:
+                self._pending.appendleft((start, stop, group))
                 break
-            self._pending.popleft()
-            self._pending_count -= len(group)
+            self._taken += len(group)
             if stop > end:
                 columns += group
                 end = stop
@@ -158,7 +167,7 @@ class Index:
         log = self._log
         end = max(self.next_offset, log.start)
         limit = log.position
-        if self._pending:
+        with contextlib.suppress(IndexError):
             limit = self._pending[0][0]
         while end < limit and len(columns) < _STEP * COLUMNS:
             segment = log.segments.find(end)
@@ -236,8 +245,7 @@ class Index:
     def find(self, topic: str, key: str, most: int, begin: int, end: int) -> Found:
         """Offsets of the records with a key (or another key of the same hash), stored between two times in ms."""
         with self._lock:
-            while self._dispatch():
-                pass
+            self._dispatch_all()
             if not self._row:
                 return Found(offsets=[], last_timestamp=0, last_offset=0)
             from rocketwire.store.index_file import positive_hash  # noqa: PLC0415
@@ -266,8 +274,7 @@ class Index:
     def close(self) -> None:
         """Index the rest and put everything on the disk."""
         with self._lock:
-            while self._dispatch():
-                pass
+            self._dispatch_all()
             for file in [*self._full, *self._row[-1:]]:
                 file.sync()
             for file in self._row:

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
+from typing import Final
 
 from rocketwire.store.consume_queue import SCHEDULE_TOPIC, ConsumeQueue
+from rocketwire.store.errors import TopicUnusable
 from rocketwire.store.files import FileSystem
 from rocketwire.store.settings import StoreSettings
+
+_LONGEST_NAME: Final = 255
+
+
+def usable(topic: str) -> bool:
+    """Whether a topic can be the name of a directory: the wire's rules are stricter, a damaged log has none."""
+    return 0 < len(topic.encode()) <= _LONGEST_NAME and topic not in {".", ".."} and "/" not in topic
 
 
 class QueueTable:
@@ -66,7 +75,13 @@ class QueueTable:
         return self.by_key.get((topic, queue_id))
 
     def create(self, topic: str, queue_id: int) -> ConsumeQueue:
-        """A new, empty queue; its files are made by its first entry."""
+        """A new, empty queue; its files are made by its first entry.
+
+        Raises:
+            TopicUnusable: no directory, or no record, can have such a topic.
+        """
+        if not usable(topic):
+            raise TopicUnusable(topic)
         queue = self._new((topic, queue_id))
         self.by_key[topic, queue_id] = queue
         return queue
@@ -93,19 +108,16 @@ class QueueTable:
 
     def flush(self, least_bytes: int) -> None:
         """Flush the queues with at least so many unflushed bytes. Safe in a thread."""
-        dirty, self.dirty = self.dirty, set()
-        left: set[ConsumeQueue] = set()
-        while dirty:
-            queue = dirty.pop()
+        for queue in list(self.dirty):
             if queue.dirty_bytes < least_bytes:
-                left.add(queue)
                 continue
+            # Taken out first: an entry that comes during the flush puts it in again.
+            self.dirty.discard(queue)
             try:
                 queue.flush()
             except OSError:
-                self.dirty |= dirty | left | {queue}
+                self.dirty.add(queue)
                 raise
-        self.dirty |= left
 
     def remove_all(self) -> None:
         """Remove every queue: the log is empty."""

@@ -16,7 +16,7 @@ from typing import Final
 
 from rocketwire.store.checkpoint import Checkpoint
 from rocketwire.store.commit_log import CommitLog
-from rocketwire.store.queues import QueueTable
+from rocketwire.store.queues import QueueTable, usable
 from rocketwire.store.records import ScannedRecord, Scanner, store_timestamp
 from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.codes import SysFlag
@@ -150,7 +150,7 @@ def _dispatch(log: CommitLog, queues: QueueTable, record: ScannedRecord, start: 
         return
     queue = queues.by_key.get((record.topic, record.queue_id))
     if queue is None:
-        if not 0 <= record.queue_id <= 0x7FFFFFFF or not record.topic:
+        if record.queue_id < 0 or not usable(record.topic):
             return
         queue = queues.create(record.topic, record.queue_id)
     offset = record.queue_offset

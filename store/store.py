@@ -224,7 +224,7 @@ class MessageStore:
         touched: set[ConsumeQueue] = set()
         results = self._appender.append(drafts, touched)
         self._append_error = self._appender.error
-        self._queues.dirty |= touched
+        self._queues.dirty.update(touched)
         if touched and self.arrivals is not None:
             self.arrivals([queue.key for queue in touched])
         return results

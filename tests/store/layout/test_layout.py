@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from hypothesis import given
@@ -40,7 +42,7 @@ def test_fast_codecs_are_the_declarations(data: st.DataObject) -> None:
         array = np.frombuffer(packed, np.dtype(dtype_fields(declaration)))
         assert [int(array[0][name]) for name in names] == values
         offsets = field_offsets(declaration)
-        fields = np.dtype(dtype_fields(declaration)).fields or {}
+        fields: Mapping[str, Any] = np.dtype(dtype_fields(declaration)).fields or {}
         assert [fields[name][1] for name in names] == list(offsets.values())
 
 
