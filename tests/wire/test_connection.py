@@ -1,4 +1,5 @@
 import struct
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -19,7 +20,7 @@ frames = st.builds(
 
 def cut(stream: bytes, places: list[int]) -> list[bytes]:
     edges = [0, *sorted(place % (len(stream) + 1) for place in places), len(stream)]
-    return [stream[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    return [stream[a:b] for a, b in pairwise(edges)]
 
 
 @given(st.lists(frames, max_size=8), st.lists(st.integers(0, 10_000), max_size=6))
