@@ -116,7 +116,7 @@ class CommitLog:
         current.reserve(at + size + BLANK_SIZE, _WINDOW)
         # The limit moves with what is faulted in, so that this is called again for the next part of the window.
         ready = min(current.reserved, max(at + size + BLANK_SIZE, at + self._prefault))
-        current.populate(at, ready - at)
+        current.touch(at, ready - at)
         self.limit = current.start + ready - BLANK_SIZE
 
     def _close_current(self, current: Segment) -> None:

@@ -21,8 +21,8 @@ from rocketwire.wire.java import string_hash
 
 SIZE_SETTING: Final = "mappedFileSizeConsumeQueue"
 SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
-#: Room is reserved by this many bytes (the last entry may stand across two pages, so a multiple of the entry).
-_WINDOW: Final = ENTRY_SIZE * 3264
+#: Room is reserved by this many bytes: few, for there may be thousands of queues, and each page is written once more.
+_WINDOW: Final = 4 * 4096
 #: The file being written and the one being read.
 _MOST_MAPPED: Final = 2
 _unpack = ENTRY_STRUCT.unpack_from
@@ -175,6 +175,7 @@ class ConsumeQueue:
             segment.reserved = start
         segment.reserve(start + ENTRY_SIZE, _WINDOW)
         segments.pin(segment)
+        segment.touch(start, segment.reserved - start)
         self.buffer = segment.mapping
         self.position = start
         self.limit = segment.reserved - segment.reserved % ENTRY_SIZE

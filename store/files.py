@@ -4,7 +4,9 @@ Every call names what the store needs, so a fake can refuse space, fail a flush 
 rules stand behind it:
 
 * Files are created sparse in their full size, so a write through a mapping can meet a full disk, which kills the
-  process (SIGBUS). Therefore room is reserved (`reserve`) ahead of the writer, where a full disk is an ordinary error.
+  process (SIGBUS). Therefore room is reserved (`reserve`) ahead of the writer, where a full disk is an ordinary error,
+  and the pages are touched in a way that can fail (`populate`): ext4 needs room to use what it reserved, and refuses
+  that on a disk that is nearly full (tried).
 * A new file is durable only when its directory was synced too.
 """
 
@@ -66,10 +68,10 @@ class FileSystem(Protocol):
         """Make the disk give room to a range, so that writing it through a mapping cannot fail."""
         ...
 
-    def populate(self, mapping: mmap.mmap, offset: int, length: int) -> None:
-        """Fault reserved pages in before they are written; does nothing where the kernel cannot.
+    def populate(self, mapping: mmap.mmap, offset: int, length: int) -> bool:
+        """Fault reserved pages in for writing; false where the kernel cannot.
 
-        An error says that writing there would kill the process.
+        An error says that writing there would have killed the process.
         """
         ...
 
@@ -180,15 +182,16 @@ class RealFileSystem:
         """See FileSystem."""
         os.posix_fallocate(fd, offset, length)
 
-    def populate(self, mapping: mmap.mmap, offset: int, length: int) -> None:
+    def populate(self, mapping: mmap.mmap, offset: int, length: int) -> bool:
         """See FileSystem."""
         start = offset - offset % mmap.PAGESIZE
         try:
             mapping.madvise(_MADV_POPULATE_WRITE, start, length + offset - start)
         except OSError as error:
-            # The pages are reserved, so without this they are faulted in one by one as they are written.
-            if error.errno not in _ADVISE_UNSUPPORTED:
-                raise
+            if error.errno in _ADVISE_UNSUPPORTED:
+                return False
+            raise
+        return True
 
     def clear(self, fd: int, offset: int, length: int) -> None:
         """See FileSystem."""

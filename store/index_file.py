@@ -111,6 +111,7 @@ class IndexFile:
         self._segment.create()
         try:
             self._segment.reserve(HEADER_SIZE + slots * SLOT_SIZE + ENTRY_SIZE, _WINDOW)
+            self._segment.touch(0, self._segment.reserved)
         except BaseException:
             self._segment.remove()
             raise
@@ -133,7 +134,6 @@ class IndexFile:
             count,
         ) = HEADER_STRUCT.unpack_from(self._segment.view)
         self.entry_count = min(max(1, count), entries)
-        self._segment.reserved = HEADER_SIZE
         self.unmap()
         return self
 
@@ -166,7 +166,7 @@ class IndexFile:
         hashes, offsets, timestamps = hashes[:count], offsets[:count], timestamps[:count]
         first = self.entry_count
         entries_at = HEADER_SIZE + self._slots * SLOT_SIZE
-        self._segment.reserve(entries_at + (first + count) * ENTRY_SIZE, _WINDOW)
+        self._make_room(entries_at + first * ENTRY_SIZE, count * ENTRY_SIZE)
         slot_table, entry_table = self._tables()
 
         differences = self._time_differences(timestamps)
@@ -203,6 +203,16 @@ class IndexFile:
         self.end_timestamp = int(timestamps[-1])
         self._write_header()
         return count
+
+    def _make_room(self, start: int, length: int) -> None:
+        segment = self._segment
+        if start + length > segment.reserved:
+            if segment.reserved == 0:
+                # An existing file, whose slots may be holes.
+                segment.reserve(start + length, _WINDOW)
+                segment.touch_written(0, start)
+            segment.reserve(start + length, _WINDOW)
+            segment.touch(start, segment.reserved - start)
 
     def count_at_end(self, offset: int) -> int:
         """How many of the newest entries are of the record at a physical offset."""

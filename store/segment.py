@@ -91,12 +91,16 @@ class Segment:
     def reserve(self, upto: int, window: int) -> None:
         """Have room for the first `upto` bytes, if possible a whole `window` at a time.
 
+        Whole pages are reserved: a file system with smaller blocks would else refuse the rest of the last page when it
+        is touched.
+
         Raises:
             DiskFull: there is no room for `upto` bytes; nothing changed.
         """
         if upto <= self.reserved:
             return
-        wanted = min(max(upto, self.reserved + window), self.size)
+        wanted = self._whole_pages(max(upto, self.reserved + window))
+        upto = self._whole_pages(upto)
         with self._opened() as fd:
             try:
                 self._reserve(fd, wanted)
@@ -104,6 +108,9 @@ class Segment:
                 if wanted == upto:
                     raise
                 self._reserve(fd, upto)
+
+    def _whole_pages(self, length: int) -> int:
+        return min(length + -length % mmap.PAGESIZE, self.size)
 
     def _reserve(self, fd: int, length: int) -> None:
         try:
@@ -114,8 +121,21 @@ class Segment:
             raise DiskFull(self.path, error.strerror or str(error)) from error
         self.reserved = length
 
-    def populate(self, start: int, length: int) -> None:
-        """Fault reserved pages in, to write them without a stop at each.
+    def touch(self, start: int, length: int) -> None:
+        """Make sure that a reserved range, in which nothing was written yet, can be written through the mapping.
+
+        Raises:
+            DiskFull: the file system gave no page in spite of the reservation.
+        """
+        try:
+            if not self._files.populate(self.mapping, start, length):
+                with self._opened() as fd:
+                    self._files.write_at(fd, bytes(length), start)
+        except OSError as error:
+            raise DiskFull(self.path, f"a page was refused ({error.strerror or error})") from error
+
+    def touch_written(self, start: int, length: int) -> None:
+        """As `touch`, for a range that may hold something; does nothing where the kernel cannot.
 
         Raises:
             DiskFull: the file system gave no page in spite of the reservation.
@@ -123,7 +143,7 @@ class Segment:
         try:
             self._files.populate(self.mapping, start, length)
         except OSError as error:
-            raise DiskFull(self.path, error.strerror or str(error)) from error
+            raise DiskFull(self.path, f"a page was refused ({error.strerror or error})") from error
 
     def clear_from(self, position: int) -> None:
         """Zero everything from a position of the file on."""

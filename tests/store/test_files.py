@@ -96,7 +96,7 @@ class Odd(RealFileSystem):
 
     code = errno.EINVAL
 
-    def populate(self, mapping: mmap.mmap, offset: int, length: int) -> None:
+    def populate(self, mapping: mmap.mmap, offset: int, length: int) -> bool:
         raise refusal(self.code)
 
 
@@ -110,12 +110,32 @@ def test_pages_that_cannot_be_had_are_a_full_disk(tmp_path: Path) -> None:
 def test_populate_does_without_where_the_kernel_cannot(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fd = FILES.create(str(tmp_path / "f"), 8192)
     mapping = FILES.map(fd, 8192)
-    FILES.populate(mapping, 100, 5000)
+    assert FILES.populate(mapping, 100, 5000)
     monkeypatch.setattr("rocketwire.store.files._MADV_POPULATE_WRITE", 9999)
-    FILES.populate(mapping, 100, 5000)
+    assert not FILES.populate(mapping, 100, 5000)
     with pytest.raises(ValueError, match="madvise"):
         FILES.populate(mapping, 1 << 20, 5000)
     FILES.close(fd)
+
+
+class OldKernel(RealFileSystem):
+    def populate(self, mapping: mmap.mmap, offset: int, length: int) -> bool:
+        return False
+
+
+def test_without_prefaulting_pages_are_touched_by_writing(tmp_path: Path) -> None:
+    settings = small(tmp_path)
+    for _ in range(2):
+        store = open_store(settings, files=OldKernel())
+        for n in range(60):
+            store.append([draft(n)])
+            store.dispatch_index()
+        assert len(store.query("T", "k7", 32, 0, 1 << 60).records) >= 1
+        store.close()
+    store = open_store(settings)
+    assert bodies(store) == [b"body-%d" % n for n in range(60)] * 2
+    assert len(store.query("T", "k7", 32, 0, 1 << 60).records) == 2
+    store.close()
 
 
 def test_reserving_takes_less_when_there_is_less(tmp_path: Path) -> None:
