@@ -15,13 +15,12 @@ from rocketwire.server.sending import Sending
 from rocketwire.server.session import Session
 from rocketwire.store.errors import StoreError
 from rocketwire.store.store import Appended, Draft
-from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode, ResponseCode
+from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, ResponseCode
 from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.fast import SendAnswers, decode_send
 
 _JSON: Final = 0
-_BATCH: Final = int(RequestCode.SEND_BATCH_MESSAGE)
 
 
 class _Ticket(NamedTuple):
@@ -53,7 +52,7 @@ class HotSends:
         header = decode_send(frame.header)
         if header is None or header.flag & FLAG_RESPONSE:
             return False
-        prepare = self._sending.batch if header.code == _BATCH else self._sending.message
+        prepare = self._sending.batch if header.fields.batch else self._sending.message
         try:
             prepared = prepare(header.fields, frame.body, session.born_host, session.remote_text)
         except (ServerError, StoreError, WireError):

@@ -17,13 +17,10 @@ from rocketwire.wire.headers.send import SendMessageRequestHeader, SendMessageRe
 from rocketwire.wire.message_id import offset_message_id
 
 
-def _message(services: BrokerServices, request: Request[SendMessageRequestHeader]) -> Reply | None:
+def _send(services: BrokerServices, request: Request[SendMessageRequestHeader]) -> Reply | None:
+    """The header, not the code, says whether the body is a batch."""
     prepare = services.sending.batch if request.fields.batch else services.sending.message
     return _store(services, request, prepare)
-
-
-def _batch(services: BrokerServices, request: Request[SendMessageRequestHeader]) -> Reply | None:
-    return _store(services, request, services.sending.batch)
 
 
 def _store(services: BrokerServices, request: Request[SendMessageRequestHeader], prepare: Any) -> Reply | None:  # noqa: ANN401
@@ -73,14 +70,14 @@ ROUTES: Final = (
         code=RequestCode.SEND_MESSAGE,
         header=SendMessageRequestHeader,
         response=SendMessageResponseHeader,
-        handler=_message,
+        handler=_send,
         heading="store a message (long header names)",
     ),
     Route(
         code=RequestCode.SEND_MESSAGE_V2,
         header=SendMessageRequestHeader,
         response=SendMessageResponseHeader,
-        handler=_message,
+        handler=_send,
         short=True,
         heading="store a message",
     ),
@@ -88,7 +85,7 @@ ROUTES: Final = (
         code=RequestCode.SEND_BATCH_MESSAGE,
         header=SendMessageRequestHeader,
         response=SendMessageResponseHeader,
-        handler=_batch,
+        handler=_send,
         short=True,
         heading="store several messages of one queue",
     ),

@@ -1,0 +1,137 @@
+"""Bytes that are no frames, or not quite: they cost their sender the connection and nobody else anything."""
+
+from __future__ import annotations
+
+import logging
+import random
+import struct
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rocketwire.server.hot_sends import HotSends
+from rocketwire.server.session import Session
+from rocketwire.wire.codes import PullSysFlag, RequestCode
+from rocketwire.wire.connection import RawFrame
+from tests.server.harness import BINARY, Client, Server, pull_ext, records, run, send_ext, serving, settle
+
+MIB = 1 << 20
+
+
+def frame(length: int, word: int, rest: bytes = b"") -> bytes:
+    return struct.pack(">iI", length, word) + rest
+
+
+BAD = {
+    "HTTP": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "TLS": bytes.fromhex("1603010200010001fc0303") + bytes(100),
+    "longer than 16 MiB": frame(16 * MIB, 0),
+    "longest length": frame(2**31 - 1, 0),
+    "negative length": frame(-1, 0),
+    "most negative length": frame(-(2**31), 0),
+    "length 0": frame(0, 0),
+    "length without room for a word": frame(3, 0),
+    "header beyond the frame": frame(10, 11, bytes(6)),
+    "header longer than a frame": frame(100, 0xFFFFFF, bytes(96)),
+    "no header": frame(4, 0),
+    "not JSON": frame(9, 5, b"hello"),
+    "no JSON object": frame(6, 2, b"[]"),
+    "JSON null": frame(8, 4, b"null"),
+    "code is a text": frame(22, 18, b'{"code":"missing"}'),
+    "not UTF-8": frame(8, 4, b'{"\xff}'),
+    "deep JSON": frame(60_004, 60_000, b"[" * 60_000),
+    "binary cut short": frame(9, 1 << 24 | 5, b"hello"),
+    "binary with a wrong length": frame(25, 1 << 24 | 21, bytes(13) + b"\x7f\xff\xff\xff" + bytes(4)),
+    "unknown serialise type": frame(6, 2 << 24 | 2, b"{}"),
+    "serialise type 255": frame(6, 255 << 24 | 2, b"{}"),
+}
+
+
+@pytest.mark.parametrize("data", BAD.values(), ids=BAD.keys())
+@pytest.mark.parametrize("which", ["broker", "name_server"])
+async def test_what_is_no_frame_closes_its_connection_and_no_other(
+    server: Server, broker: Client, data: bytes, which: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    bad = server.broker() if which == "broker" else server.name_server()
+    local = bad.local
+    await bad.write(data)
+    assert await bad.ended()
+    (line,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert line.getMessage().startswith(f"closing {local}: ")
+    assert "\n" not in line.getMessage()
+    assert len(line.getMessage()) < 300
+    assert (await broker.send("T")).header.code == 0
+
+
+async def test_frames_before_a_bad_one_are_answered(broker: Client, server: Server) -> None:
+    bad = server.broker()
+    await bad.write(bad.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"good") + BAD["negative length"])
+    assert await bad.ended()
+    assert [message.body for message in records((await broker.pull("T")).body)] == [b"good"]
+    (answer,) = await bad.arrived()
+    assert answer.header.code == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_random_bytes_harm_nobody(server: Server, broker: Client, seed: int) -> None:
+    chosen = random.Random(seed)
+    for _ in range(20):
+        client = server.broker()
+        await client.write(chosen.randbytes(chosen.choice([1, 7, 8, 9, 100, 70_000])))
+        await settle()
+        client.close()
+    assert (await broker.send("T")).header.code == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_frames_with_changed_bytes_harm_nobody(server: Server, broker: Client, seed: int) -> None:
+    chosen = random.Random(seed)
+    good = [
+        broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T", tags="x", keys="k"), b"body"),
+        broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"body", serialize_type=BINARY),
+        broker.frame(RequestCode.PULL_MESSAGE, pull_ext("T", sys_flag=PullSysFlag.SUSPEND)),
+        broker.frame(RequestCode.HEART_BEAT, body=b'{"clientID":"x","consumerDataSet":[]}'),
+        broker.frame(RequestCode.LOCK_BATCH_MQ, body=b'{"clientId":"x","consumerGroup":"G","mqSet":[]}'),
+    ]
+    for _ in range(60):
+        client = server.broker()
+        data = bytearray(chosen.choice(good))
+        for _ in range(chosen.randrange(1, 4)):
+            data[chosen.randrange(len(data))] = chosen.randrange(256)
+        await client.write(bytes(data))
+        await settle()
+        client.close()
+    assert (await broker.send("T")).header.code == 0
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(chunks=st.lists(st.binary(max_size=300), min_size=1, max_size=30))
+def test_whatever_bytes_come_nobody_else_is_harmed(
+    chunks: list[bytes], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    async def check() -> None:
+        async with serving(tmp_path_factory.mktemp("store")) as server:
+            for chunk in chunks:
+                client = server.broker()
+                await client.write(chunk)
+                await settle()
+            assert (await server.broker().ask(RequestCode.GET_ALL_TOPIC_CONFIG)).header.code == 0
+
+    run(check)
+
+
+async def test_a_bug_in_serving_a_connection_closes_only_that_one(
+    server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(self: HotSends, session: Session, frame: RawFrame) -> bool:
+        raise ZeroDivisionError
+
+    other = server.broker()
+    await settle()
+    with monkeypatch.context() as patch:
+        patch.setattr(HotSends, "offer", broken)
+        await other.write(other.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"x"))
+        assert await other.ended()
+    assert f"closing {other.local}" in caplog.text
+    assert (await broker.send("T")).header.code == 0

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from rocketwire.server.dispatch import FrameDispatcher
+from rocketwire.server.errors import NotPermitted
+from rocketwire.server.handlers.route import Route
+from rocketwire.server.metrics import Metrics
+from rocketwire.server.request import OK, Reply
+from rocketwire.store.errors import StoreClosed
+from rocketwire.store.store import MessageStore
+from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode, ResponseCode
+from rocketwire.wire.connection import RawFrame
+from rocketwire.wire.header import Header, encode_header
+from tests.server.harness import BINARY, JSON, Client, FakePeer, Server, code_and_remark
+
+
+@pytest.mark.parametrize("code", [0, -1, 39, 326, 32767])
+@pytest.mark.parametrize("serialize_type", [JSON, BINARY])
+@pytest.mark.parametrize("which", ["broker", "name_server"])
+async def test_an_unknown_code_is_answered_with_its_name(
+    server: Server, code: int, serialize_type: int, which: str
+) -> None:
+    client = server.broker() if which == "broker" else server.name_server()
+    answer = await client.ask(code, serialize_type=serialize_type)
+    expected = f" request type {code} not supported"
+    assert code_and_remark(answer) == (ResponseCode.REQUEST_CODE_NOT_SUPPORTED, expected)
+    assert answer.serialize_type == serialize_type
+    assert (await client.ask(RequestCode.POP_MESSAGE)).header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+
+
+async def test_each_server_serves_its_own_codes_only(broker: Client, name_server: Client) -> None:
+    answer = await broker.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+    assert answer.header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+    assert (await name_server.send("T")).header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+
+
+@pytest.mark.parametrize("code", [RequestCode.GET_MAX_OFFSET, 9999])
+@pytest.mark.parametrize("serialize_type", [JSON, BINARY])
+async def test_a_one_way_request_is_never_answered(broker: Client, code: int, serialize_type: int) -> None:
+    await broker.tell(code, {"topic": "T", "queueId": "0"}, serialize_type=serialize_type)
+    await broker.tell(code, {}, serialize_type=serialize_type)
+    assert await broker.arrived() == []
+
+
+async def test_an_answer_nobody_waits_for_is_dropped(broker: Client) -> None:
+    await broker.write(broker.frame(RequestCode.GET_MAX_OFFSET, flag=FLAG_RESPONSE))
+    assert await broker.arrived() == []
+    assert (await broker.send("T")).header.code == 0
+
+
+async def test_a_handlers_bug_is_answered_and_takes_nothing_else(
+    broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> int:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(MessageStore, "max_offset", broken)
+    answer = await broker.ask(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})
+    assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, "ZeroDivisionError: by zero")
+    assert [record.levelno for record in caplog.records] == [logging.ERROR]
+    assert f"request 30 from {broker.local}" in caplog.text
+    assert (await broker.send("T")).header.code == 0
+
+
+async def test_an_error_of_the_store_is_answered(broker: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> int:
+        raise StoreClosed("here")
+
+    monkeypatch.setattr(MessageStore, "max_offset", broken)
+    answer = await broker.ask(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})
+    assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, "store here is closed")
+
+
+async def test_an_error_is_answered_with_empty_fields_where_success_has_some(broker: Client) -> None:
+    assert (await broker.ask(RequestCode.GET_MAX_OFFSET)).header.ext == {}
+    assert (await broker.ask(RequestCode.HEART_BEAT)).header.ext is None
+    assert (await broker.ask(9999)).header.ext is None
+
+
+# --- without sockets ---
+
+
+class FakeSession(FakePeer):
+    closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def raw(code: int, *, opaque: int = 1, flag: int = 0) -> RawFrame:
+    return RawFrame(JSON, memoryview(encode_header(Header(code=code, opaque=opaque, flag=flag), JSON)), memoryview(b""))
+
+
+def route(handler: Any) -> Route:
+    return Route(code=RequestCode.GET_MAX_OFFSET, handler=handler, heading="")
+
+
+class Gate:
+    """Refuses everything but opaque 1."""
+
+    def admit(self, peer: Any, header: Header, body: memoryview) -> None:
+        if header.opaque != 1:
+            raise NotPermitted("not you")
+
+
+class Hot:
+    """A hot path that would take everything."""
+
+    def __init__(self, *, takes: bool) -> None:
+        self.takes = takes
+        self.events: list[str] = []
+
+    def offer(self, session: Any, frame: RawFrame) -> bool:
+        self.events.append("offer")
+        return self.takes
+
+    def finish(self) -> None:
+        self.events.append("finish")
+
+
+async def test_a_guard_decides_before_the_handler() -> None:
+    hot = Hot(takes=True)
+    served: list[int] = []
+
+    def handler(_: object, request: Any) -> Reply:
+        served.append(request.header.opaque)
+        return OK
+
+    dispatcher = FrameDispatcher(None, {"f": (route(handler),)}, metrics=Metrics(), hot_path=hot, guards=[Gate()])
+    session: Any = FakeSession()
+    assert dispatcher.serve(session, [raw(30), raw(30, opaque=2)]) == 2
+    assert served == [1]
+    assert hot.events == []  # with a guard every frame goes the general way
+    assert [reply.code for _, reply in session.replies] == [0, ResponseCode.NO_PERMISSION]
+
+
+async def test_the_group_is_finished_before_any_other_request() -> None:
+    hot = Hot(takes=False)
+    metrics = Metrics()
+    dispatcher = FrameDispatcher(None, {"f": (route(lambda *_: OK),)}, metrics=metrics, hot_path=hot)
+    session: Any = FakeSession()
+    dispatcher.serve(session, [raw(30)])
+    assert hot.events == ["offer", "finish", "finish"]
+    assert len(session.replies) == 1
+    assert metrics.requests[30] == 1
+
+
+@pytest.mark.parametrize("hot", [None, Hot(takes=True)])
+async def test_a_congested_sessions_other_frames_wait(hot: Hot | None) -> None:
+    dispatcher = FrameDispatcher(None, {"f": (route(lambda *_: OK),)}, metrics=Metrics(), hot_path=hot)
+    session: Any = FakeSession()
+    session.congested = True
+    assert dispatcher.serve(session, [raw(30), raw(30, opaque=2)]) == 1
+
+
+async def test_a_handler_that_answers_later_is_not_answered_for() -> None:
+    dispatcher = FrameDispatcher(None, {"f": (route(lambda *_: None),)}, metrics=Metrics())
+    session: Any = FakeSession()
+    dispatcher.serve(session, [raw(30), raw(30, flag=FLAG_ONEWAY)])
+    assert session.replies == []
+
+
+async def test_a_header_that_is_none_closes(caplog: pytest.LogCaptureFixture) -> None:
+    dispatcher = FrameDispatcher(None, {}, metrics=Metrics())
+    session: Any = FakeSession()
+    dispatcher.serve(session, [RawFrame(JSON, memoryview(b"GET /"), memoryview(b""))])
+    assert session.closed
+    assert "closing 127.0.0.1:1000: header is not JSON" in caplog.text

@@ -1,0 +1,276 @@
+"""Connections: cut and joined reads, slow and silent readers. What is no frame: test_bad_input."""
+
+from __future__ import annotations
+
+import logging
+import random
+import socket
+import struct
+from typing import Any
+
+import pytest
+import trio
+
+from rocketwire.server import session as session_module
+from rocketwire.server.session import Session
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from tests.server.harness import BINARY, Client, Server, pull_ext, records, send_ext, settle
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def sessions(monkeypatch: pytest.MonkeyPatch) -> list[Session]:
+    """All sessions made in the test, in their order; ask for it before `server`."""
+    made: list[Session] = []
+    real = Session.__init__
+
+    def noting(self: Session, *args: Any, **options: Any) -> None:
+        real(self, *args, **options)
+        made.append(self)
+
+    monkeypatch.setattr(Session, "__init__", noting)
+    return made
+
+
+# --- reading ---
+
+
+async def test_a_frame_may_come_byte_by_byte(broker: Client) -> None:
+    for byte in broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"slow"):
+        await broker.write(bytes([byte]))
+        await settle()
+    assert (await broker.receive()).header.code == 0
+
+
+async def test_many_frames_in_one_read_and_half_of_another(broker: Client) -> None:
+    frames = [broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"%d" % each, opaque=each) for each in range(50)]
+    data = b"".join(frames)
+    await broker.write(data[:-10])
+    assert [answer.header.opaque for answer in await broker.arrived()] == list(range(49))
+    await broker.write(data[-10:])
+    assert [answer.header.opaque for answer in await broker.arrived()] == [49]
+
+
+async def test_sends_among_other_requests_are_all_answered_once(broker: Client) -> None:
+    chosen = random.Random(4)
+    kinds: list[tuple[int, dict[str, str], bytes, int]] = [
+        (RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"hot", 0),
+        (RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"binary", BINARY),
+        (RequestCode.SEND_MESSAGE, send_ext("T", short=False), b"old", 0),
+        (RequestCode.SEND_MESSAGE_V2, send_ext("T", queue_id=9), b"refused", 0),
+        (RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"}, b"", 0),
+        (RequestCode.PULL_MESSAGE, pull_ext("T"), b"", 0),
+        (RequestCode.HEART_BEAT, {}, b'{"clientID":"x"}', 0),
+        (4711, {}, b"", 0),
+    ]
+    expected = {}
+    frames = []
+    for opaque in range(400):
+        code, ext, body, serialize_type = chosen.choice(kinds)
+        frames.append(broker.frame(code, ext, body, opaque=opaque, serialize_type=serialize_type))
+        expected[opaque] = 3 if code == 4711 else 1 if body == b"refused" else 0
+    data = b"".join(frames)
+    while data:
+        cut = chosen.randrange(1, 5000)
+        await broker.write(data[:cut])
+        await settle()
+        data = data[cut:]
+    answers = await broker.arrived()
+    assert {answer.header.opaque: answer.header.code for answer in answers if answer.header.code != 19} | {
+        answer.header.opaque: 0 for answer in answers if answer.header.code == 19
+    } == expected
+    assert len(answers) == 400
+
+
+async def test_sends_and_reads_of_one_connection_keep_their_order(broker: Client) -> None:
+    data = b""
+    for each in range(20):
+        data += broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"%d" % each)
+        data += broker.frame(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})
+    await broker.write(data)
+    offsets = [answer.header.ext["offset"] for answer in (await broker.arrived())[1::2] if answer.header.ext]
+    assert offsets == [str(each) for each in range(1, 21)]
+
+
+async def test_a_client_that_leaves_in_the_middle_of_a_frame(server: Server, broker: Client) -> None:
+    leaving = server.broker()
+    await leaving.write(leaving.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"cut")[:-1])
+    leaving.close()
+    await settle()
+    assert (await broker.pull("T")).header.code == ResponseCode.PULL_NOT_FOUND
+
+
+async def test_a_client_that_resets_its_connection(server: Server, broker: Client, sessions: list[Session]) -> None:
+    leaving = server.broker()
+    await leaving.hold("T")
+    leaving.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    leaving.close()
+    await settle()
+    assert (await broker.send("T")).header.code == 0
+
+
+# --- silence ---
+
+
+async def test_a_silent_connection_is_closed_after_120_s(server: Server, broker: Client) -> None:
+    silent = server.broker()
+    for _ in range(11):
+        await server.pass_time(10)
+        await broker.heartbeat("lively")
+    assert not await silent.ended()
+    await server.pass_time(20)
+    assert await silent.ended()
+    assert (await broker.send("T")).header.code == 0
+
+
+async def test_a_connection_that_only_gets_answers_is_not_silent(server: Server, broker: Client) -> None:
+    for _ in range(8):
+        await broker.hold("T", seconds=30)
+        await server.pass_time(30.1)
+    assert len(await broker.arrived()) == 8
+    assert not await broker.ended()
+
+
+async def test_a_frame_that_takes_120_s_closes_its_connection(
+    server: Server, broker: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    slow = server.broker()
+    data = slow.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), bytes(100))
+    for byte in data[:11]:
+        await slow.write(bytes([byte]))
+        await server.pass_time(10)
+        assert (await broker.send("T")).header.code == 0
+    assert not await slow.ended()
+    for byte in data[11:13]:
+        await slow.write(bytes([byte]))
+        await server.pass_time(10)
+    assert await slow.ended()
+    assert f"closing idle connection {slow.local}" in caplog.text
+    assert (await broker.send("T")).header.code == 0
+
+
+async def test_frames_that_follow_each_other_without_a_gap_are_not_one_slow_frame(server: Server) -> None:
+    client = server.broker()
+    data = client.frame(RequestCode.GET_ALL_TOPIC_CONFIG)
+    await client.write(data[:9])
+    for _ in range(20):
+        await server.pass_time(10)
+        await client.write(data[9:] + data[:9])
+    assert len(await client.arrived()) == 20
+    assert not await client.ended()
+
+
+# --- clients that do not read ---
+
+
+async def test_an_answer_larger_than_the_sockets_buffer_arrives_whole(server: Server, broker: Client) -> None:
+    body = random.Random(1).randbytes(4 * MIB)
+    await broker.send("T", body)
+    slow = server.broker(receive_buffer=4096)
+    await slow.write(slow.frame(RequestCode.PULL_MESSAGE, pull_ext("T")))
+    await settle()
+    await server.pass_time(1)
+    answer = await slow.receive()
+    assert [message.body for message in records(answer.body)] == [body]
+
+
+async def test_a_client_that_never_reads_costs_a_bounded_amount(
+    sessions: list[Session], server: Server, broker: Client
+) -> None:
+    await broker.send("T", bytes(MIB))
+    deaf = server.broker(receive_buffer=4096)
+    # 1,000 answers of 1 MiB each are asked for.
+    one = deaf.frame(RequestCode.PULL_MESSAGE, pull_ext("T"))
+    asked = b"".join([one] * 1000)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(deaf.write, asked)
+        await settle()
+        session = sessions[-1]
+        assert session.congested
+        assert session._outbox_bytes < session_module._HIGH_WATER + 2 * MIB
+        # Others are served meanwhile.
+        for _ in range(10):
+            assert (await broker.send("T")).header.code == 0
+        nursery.cancel_scope.cancel()
+    deaf.close()
+    await settle()
+    assert session._outbox_bytes == 0
+    assert (await broker.send("T")).header.code == 0
+
+
+async def test_a_client_that_reads_late_gets_every_answer(
+    sessions: list[Session], server: Server, broker: Client
+) -> None:
+    await broker.send("T", bytes(MIB))
+    late = server.broker(receive_buffer=4096)
+    asked = b"".join(late.frame(RequestCode.PULL_MESSAGE, pull_ext("T"), opaque=each) for each in range(30))
+    await late.write(asked)
+    await settle()
+    assert sessions[-1].congested
+    opaques = [(await late.receive()).header.opaque for _ in range(30)]
+    assert opaques == list(range(30))
+    assert not sessions[-1].congested
+
+
+async def test_a_client_that_does_not_read_is_not_woken_until_it_does(
+    sessions: list[Session], server: Server, broker: Client
+) -> None:
+    await broker.send("T", bytes(MIB))
+    late = server.broker(receive_buffer=4096)
+    await late.hold("T", 1, seconds=15)
+    await late.write(b"".join(late.frame(RequestCode.PULL_MESSAGE, pull_ext("T"), opaque=each) for each in range(9)))
+    await settle()
+    assert sessions[-1].congested
+    await broker.send("T", b"new")
+    answers = [await late.receive() for _ in range(9)]
+    assert all(len(answer.body) > MIB for answer in answers)
+    assert await late.arrived() == []
+    await server.pass_time(15.1)
+    (answer,) = await late.arrived()
+    assert [message.body for message in records(answer.body)] == [b"new"]
+
+
+async def test_a_silent_client_with_answers_waiting_is_closed_too(
+    sessions: list[Session], server: Server, broker: Client
+) -> None:
+    await broker.send("T", bytes(MIB))
+    deaf = server.broker(receive_buffer=4096)
+    await deaf.write(b"".join(deaf.frame(RequestCode.PULL_MESSAGE, pull_ext("T"), opaque=each) for each in range(9)))
+    await settle()
+    session = sessions[-1]
+    assert session.congested
+    for _ in range(14):
+        await server.pass_time(10)
+        await broker.heartbeat("lively")
+    assert session._closed
+    assert not session.congested
+
+
+async def test_a_closed_session_takes_nothing_more(sessions: list[Session], server: Server) -> None:
+    client = server.broker()
+    await settle()
+    session = sessions[-1]
+    session.close()
+    session.close()
+    session.write(b"lost")
+    session.flush()
+    session.push(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {})
+    assert session._outbox_bytes == 0
+    assert await client.ended()
+
+
+async def test_a_write_to_a_connection_that_was_reset_closes_it(sessions: list[Session], server: Server) -> None:
+    client = server.broker()
+    await settle()
+    session = sessions[-1]
+    client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.sock.close()
+    session.push(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {})
+    assert session._closed
+
+
+async def test_a_stop_closes_every_connection(server: Server, broker: Client) -> None:
+    server._scope.cancel()
+    assert await broker.ended()
