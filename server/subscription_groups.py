@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from rocketwire.server.live_config import LiveConfig
+from rocketwire.store.errors import StoreError
 from rocketwire.store.groups import GroupTable
 from rocketwire.wire import names
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
@@ -36,7 +37,10 @@ class SubscriptionGroups:
             return None
         made = SubscriptionGroupConfig(group_name=group)
         self._table.put(made)
-        self._table.persist()
+        try:
+            self._table.persist()
+        except StoreError as error:  # the group can consume all the same; the next change writes it down
+            log.error("group %s: %s", group, error)  # noqa: TRY400 - the text says it all
         log.info("group %s: created", group)
         return made
 

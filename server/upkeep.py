@@ -1,6 +1,7 @@
 """The broker's recurring work: flushing, the index, writing consumer offsets.
 
-A job that fails is logged and done again next time: a full disk must not stop the broker from answering.
+A job that fails is logged and done again after a while: a full disk, or no descriptor left, must not stop the broker
+from answering.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from rocketwire.store.store import MessageStore
 log = logging.getLogger(__name__)
 
 _INDEX_SECONDS: Final = 0.05
+_RETRY_SECONDS: Final = 5.0
+_FAULTS: Final = (ImportError, OSError, StoreError)
 _SLOW_IMPORT: Final = "rocketwire.store.index_file"  # takes numpy with it: after the start, before the first message
 
 
@@ -43,8 +46,8 @@ async def flush(store: MessageStore, config: LiveConfig, clock: Clock, run_sync:
         await trio.sleep(config.current.flush_interval_commit_log / 1000)
         try:
             await run_sync(store.flush_due, clock())
-        except StoreError as error:
-            log.error("flush: %s", error)  # noqa: TRY400 - the text says it all
+        except _FAULTS as error:
+            await _report("flush", error)
 
 
 async def index(store: MessageStore, run_sync: RunSync) -> None:
@@ -52,15 +55,17 @@ async def index(store: MessageStore, run_sync: RunSync) -> None:
 
     Done on the event loop in small steps: in a thread it would hold up the loop for whole switch intervals.
     """
-    await trio.sleep(_INDEX_SECONDS)
-    await run_sync(import_module, _SLOW_IMPORT)
+    ready = False
     while True:
         await trio.sleep(_INDEX_SECONDS)
         try:
+            if not ready:
+                await run_sync(import_module, _SLOW_IMPORT)
+                ready = True
             while store.dispatch_index():
                 await trio.lowlevel.checkpoint()
-        except StoreError as error:
-            log.error("index: %s", error)  # noqa: TRY400 - the text says it all
+        except _FAULTS as error:
+            await _report("index", error)
 
 
 async def persist_offsets(offsets: OffsetTable, config: LiveConfig, run_sync: RunSync) -> None:
@@ -71,5 +76,10 @@ async def persist_offsets(offsets: OffsetTable, config: LiveConfig, run_sync: Ru
             text = offsets.encode()
             if text is not None:
                 await run_sync(offsets.write, text)
-        except StoreError as error:
-            log.error("consumer offsets: %s", error)  # noqa: TRY400 - the text says it all
+        except _FAULTS as error:
+            await _report("consumer offsets", error)
+
+
+async def _report(job: str, error: Exception) -> None:
+    log.error("%s: %s", job, error)
+    await trio.sleep(_RETRY_SECONDS)

@@ -1,0 +1,170 @@
+"""Servers as processes of their own, for what only a process can show: signals, limits, exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Self
+
+from rocketwire.wire.connection import FrameReader
+from rocketwire.wire.frame import Frame, encode_frame
+from rocketwire.wire.header import Header, decode_header
+from tests.server.harness import free_port, pull_ext, records, send_ext, topic_ext
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 30.0
+
+
+class Process:
+    """`rocketwire serve` on ports of its own."""
+
+    def __init__(
+        self,
+        store: Path,
+        *options: str,
+        name_server: str | None = None,
+        broker: str | None = None,
+        before: Callable[[], None] | None = None,
+    ) -> None:
+        self.port = free_port()
+        self.name_server = name_server or f"127.0.0.1:{free_port()}"
+        self.broker = broker or f"127.0.0.1:{self.port}"
+        command = [sys.executable, "-m", "rocketwire", "serve", "--namesrv", self.name_server, "--broker", self.broker]
+        settings = {"fastRemoting": "false", "maxHashSlotNum": "1000", "maxIndexNum": "4000"}
+        for name, value in settings.items():
+            command += ["--set", f"{name}={value}"]
+        self.popen = subprocess.Popen(
+            [*command, "--store", str(store), *options],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=before,  # noqa: PLW1509 - sets a limit or a user id, nothing else
+            text=True,
+        )
+
+    @property
+    def pid(self) -> int:
+        return self.popen.pid
+
+    def wait_ready(self) -> str:
+        """The line that says where it listens."""
+        assert self.popen.stdout is not None
+        ready, _, _ = select.select([self.popen.stdout], [], [], START_SECONDS)
+        line: str = self.popen.stdout.readline() if ready else ""
+        assert "ready" in line, f"not ready: {line!r} {self.end(signal.SIGKILL) if line else ''}"
+        return line
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
+        """Send a signal; exit code and stderr."""
+        if self.popen.poll() is None:
+            self.popen.send_signal(number)
+        return self.result()
+
+    def result(self) -> tuple[int, str]:
+        """Exit code and stderr of a process that ends by itself."""
+        _, errors = self.popen.communicate(timeout=START_SECONDS)
+        return self.popen.returncode, errors
+
+    def rss(self) -> int:
+        """Resident private and shared bytes."""
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def anonymous(self) -> int:
+        """Resident bytes that are not pages of files."""
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("RssAnon:"):
+                return int(line.split()[1]) * 1024
+        raise AssertionError
+
+
+@contextlib.contextmanager
+def process(store: Path, *options: str, **more: Any) -> Iterator[Process]:
+    """A server process that is ready; killed at the end if it is still there."""
+    made = Process(store, *options, **more)
+    try:
+        made.wait_ready()
+        yield made
+    finally:
+        if made.popen.poll() is None:
+            made.popen.kill()
+        made.popen.communicate()
+
+
+class Caller:
+    """A blocking client."""
+
+    def __init__(self, address: str, *, timeout: float = 20) -> None:
+        host, _, port = address.rpartition(":")
+        self.sock = socket.create_connection((host.strip("[]"), int(port)), timeout=timeout)
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._reader = FrameReader()
+        self._frames: list[Frame] = []
+        self._opaque = 0
+
+    def close(self) -> None:
+        self.sock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def frame(self, code: int, ext: dict[str, str] | None = None, body: bytes = b"") -> bytes:
+        self._opaque += 1
+        return encode_frame(Header(code=code, opaque=self._opaque, version=407, ext=ext), body)
+
+    def write(self, data: bytes) -> None:
+        self.sock.sendall(data)
+
+    def receive(self) -> Frame:
+        while not self._frames:
+            data = self.sock.recv(1 << 18)
+            if not data:
+                raise ConnectionResetError
+            frames, error = self._reader.receive(memoryview(data))
+            assert error is None
+            self._frames += [
+                Frame(decode_header(each.header, each.serialize_type), bytes(each.body), each.serialize_type)
+                for each in frames
+            ]
+        return self._frames.pop(0)
+
+    def ask(self, code: int, ext: dict[str, str] | None = None, body: bytes = b"") -> Frame:
+        self.write(self.frame(code, ext, body))
+        return self.receive()
+
+    def create_topic(self, topic: str, queues: int = 1) -> None:
+        assert self.ask(17, topic_ext(topic, queues)).header.code == 0
+
+    def send(self, topic: str, body: bytes = b"body", **changes: Any) -> Frame:
+        return self.ask(310, send_ext(topic, **changes), body)
+
+    def bodies(self, topic: str, queue_id: int = 0) -> list[bytes]:
+        """All bodies of a queue."""
+        found: list[bytes] = []
+        while True:
+            answer = self.ask(11, pull_ext(topic, len(found), queue_id=queue_id))
+            if answer.header.code:
+                assert answer.header.remark in {"OFFSET_OVERFLOW_ONE", "NO_MESSAGE_IN_QUEUE"}
+                return found
+            found += [message.body for message in records(answer.body)]
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 20) -> bool:
+    """Whether a condition comes true in time."""
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.01)
+    return True

@@ -1,0 +1,315 @@
+"""The server as a process: how it starts and stops, and what faults of its surroundings do to it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import random
+import resource
+import signal
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from rocketwire.wire.codes import ResponseCode
+from tests.server.harness import pull_ext, send_ext
+from tests.server.processes import Caller, Process, eventually, process
+
+MIB = 1 << 20
+IDLE_CONNECTIONS = 10_000
+_PR_CAPBSET_DROP = 24
+_CAP_DAC_OVERRIDE = 1
+
+
+# --- start and stop ---
+
+
+def test_the_ready_line_names_both_addresses(tmp_path: Path) -> None:
+    server = Process(tmp_path / "store")
+    line = server.wait_ready()
+    assert line.startswith(f"rocketwire ready: name server {server.name_server}, broker {server.broker}, store ")
+    assert server.end()[0] == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_it_quickly_and_it_starts_again(tmp_path: Path, number: signal.Signals) -> None:
+    store = tmp_path / "store"
+    with process(store) as server, Caller(server.broker) as client:
+        client.create_topic("T")
+        assert client.send("T", b"kept").header.code == 0
+        client.write(client.frame(11, pull_ext("T", 1, sys_flag=6, suspend_timeout_millis=60_000)))  # waits
+        started = time.monotonic()
+        code, errors = server.end(number)
+        assert code == 0
+        assert time.monotonic() - started < 5
+        assert f"stopping: {number.name}" in errors
+        assert "Traceback" not in errors
+    assert not (store / "abort").exists()
+    with process(store) as server, Caller(server.broker) as client:
+        assert client.bodies("T") == [b"kept"]
+
+
+def test_a_signal_stops_it_under_load(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    with process(store) as server, Caller(server.broker) as client:
+        client.create_topic("T")
+        one = client.frame(310, send_ext("T"), bytes(100))
+        server.popen.send_signal(signal.SIGTERM)
+        with contextlib.suppress(OSError):
+            while True:
+                client.write(one * 50)
+        code, errors = server.result()
+        assert code == 0
+        assert "Traceback" not in errors
+
+
+def refused(server: Process) -> str:
+    """The one line with which a server refused to start."""
+    code, errors = server.result()
+    assert code == 2
+    lines = errors.splitlines()
+    assert len(lines) == 1, errors
+    assert lines[0].startswith("rocketwire: ")
+    return lines[0]
+
+
+def test_a_port_in_use_is_told_in_one_line(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        expected = f"rocketwire: cannot listen on {address} (--broker): Address already in use"
+        assert refused(Process(tmp_path / "store", broker=address)) == expected
+        expected = f"rocketwire: cannot listen on {address} (--namesrv): Address already in use"
+        assert refused(Process(tmp_path / "store", name_server=address)) == expected
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_store_that_another_process_uses_is_refused(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    with process(store) as server, Caller(server.broker) as client:
+        expected = f"rocketwire: store {store} is in use by another process (its lock file is held)"
+        assert refused(Process(store)) == expected
+        client.create_topic("T")
+        assert client.send("T").header.code == 0
+        assert server.end()[0] == 0
+
+
+def test_a_folder_that_holds_something_else_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "holiday.txt").write_text("sun")
+    line = refused(Process(tmp_path))
+    assert f"{tmp_path} cannot be used as a RocketMQ store: it is not empty" in line
+    assert [each.name for each in tmp_path.iterdir()] == ["holiday.txt"]
+
+
+def test_a_store_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("sun")
+    assert f"{file} cannot be used as a RocketMQ store: " in refused(Process(file))
+
+
+def test_a_store_that_may_not_be_written_is_refused(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    store.mkdir(mode=0o555)
+
+    def without_roots_privilege() -> None:
+        if os.getuid() == 0:  # nothing is read-only for root, unless this capability is taken from its children
+            ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, 0, 0, 0)
+
+    line = refused(Process(store, before=without_roots_privilege))
+    assert line == f"rocketwire: store {store} cannot be written: Permission denied"
+
+
+# --- kill -9 ---
+
+
+def test_every_acknowledged_message_outlives_kill_9_in_order_and_once(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    options = ("--set", "flushDiskType=SYNC_FLUSH", "--set", "mappedFileSizeCommitLog=1048576")
+    acknowledged: dict[int, list[int]] = {}
+    for round_number in range(3):
+        with process(store, *options) as server:
+            if not round_number:
+                with Caller(server.broker) as client:
+                    client.create_topic("T", 4)
+            threads = [
+                threading.Thread(target=_send_until_killed, args=(server, queue_id, acknowledged))
+                for queue_id in range(4)
+            ]
+            for thread in threads:
+                thread.start()
+            before = sum(map(len, acknowledged.values()))
+            assert eventually(lambda: sum(map(len, acknowledged.values())) > before + 600)  # noqa: B023 - at once
+            server.end(signal.SIGKILL)
+            for thread in threads:
+                thread.join()
+    with process(store, *options) as server, Caller(server.broker) as client:
+        for queue_id in range(4):
+            found = [int(body[:8]) for body in client.bodies("T", queue_id)]
+            assert len(found) == len(set(found))
+            assert found == sorted(found)
+            assert set(acknowledged[queue_id]) <= set(found)
+
+
+def _send_until_killed(server: Process, queue_id: int, acknowledged: dict[int, list[int]]) -> None:
+    """Send numbered messages, 16 in flight; note the numbers that were acknowledged."""
+    mine = acknowledged.setdefault(queue_id, [])
+    number = 1000 * (1 + (max(mine, default=0) // 1000)) if mine else 0
+    sent: dict[int, int] = {}
+    with Caller(server.broker) as client, contextlib.suppress(OSError):
+        while True:
+            while len(sent) < 16:
+                data = client.frame(310, send_ext("T", queue_id=queue_id), b"%08d" % number + bytes(200))
+                sent[client._opaque] = number
+                number += 1
+                client.write(data)
+            answer = client.receive()
+            assert answer.header.code == 0
+            mine.append(sent.pop(answer.header.opaque))
+
+
+# --- a full disk ---
+
+
+def test_a_disk_that_is_full_refuses_keeps_and_recovers(tmp_path: Path) -> None:
+    """The limit on the size of files, set from outside, is a disk that gets full and empty again."""
+    store = tmp_path / "store"
+    options = ("--set", "mappedFileSizeCommitLog=1048576", "--set", "mappedFileSizeConsumeQueue=20000")
+    with process(store, *options) as server, Caller(server.broker) as client:
+        client.create_topic("T")
+        number = 0
+        while number < 100:
+            assert client.send("T", b"%08d" % number + bytes(1000)).header.code == 0
+            number += 1
+        unlimited = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (1, unlimited[1]))
+        while True:
+            answer = client.send("T", b"%08d" % number + bytes(1000))
+            if answer.header.code:
+                break
+            number += 1
+            assert number < 5000
+        assert answer.header.code == ResponseCode.SERVICE_NOT_AVAILABLE
+        assert answer.header.remark is not None
+        assert answer.header.remark.startswith("service not available now. It may be caused by")
+        assert client.send("T", bytes(1000)).header.code == ResponseCode.SERVICE_NOT_AVAILABLE
+        assert len(client.bodies("T")) == number  # reading goes on
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, unlimited)
+        for _ in range(2000):
+            assert client.send("T", b"%08d" % number + bytes(1000)).header.code == 0
+            number += 1
+        expected = [b"%08d" % each for each in range(number)]
+        assert [body[:8] for body in client.bodies("T")] == expected
+        code, errors = server.end()
+        assert code == 0, errors
+    with process(store, *options) as server, Caller(server.broker) as client:
+        assert [body[:8] for body in client.bodies("T")] == expected
+
+
+# --- many clients, bad clients ---
+
+
+@pytest.fixture
+def descriptors() -> None:
+    """As many as this process may have."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    assert hard > IDLE_CONNECTIONS + 500, f"this needs a limit of more than {IDLE_CONNECTIONS} open files"
+
+
+@pytest.mark.usefixtures("descriptors")
+def test_ten_thousand_idle_connections_cost_little(tmp_path: Path) -> None:
+    idle: list[socket.socket] = []
+    with process(tmp_path / "store") as server, Caller(server.broker) as client:
+        client.create_topic("T")
+        assert client.send("T").header.code == 0
+        before = server.anonymous()
+        try:
+            for number in range(IDLE_CONNECTIONS):
+                sock = socket.socket()
+                idle.append(sock)
+                sock.bind((f"127.0.0.{2 + number // 5000}", 0))
+                sock.connect(("127.0.0.1", server.port))
+            assert eventually(lambda: _open_files(server) > IDLE_CONNECTIONS)
+            started = time.monotonic()
+            for _ in range(100):
+                assert client.send("T").header.code == 0
+            assert time.monotonic() - started < 5
+            each = (server.anonymous() - before) / IDLE_CONNECTIONS
+            assert each < 16 * 1024
+        finally:
+            for sock in idle:
+                sock.close()
+        assert eventually(lambda: _open_files(server) < 100)
+        assert client.send("T").header.code == 0
+        assert server.end()[0] == 0
+
+
+def _open_files(server: Process) -> int:
+    return len(list(Path(f"/proc/{server.pid}/fd").iterdir()))
+
+
+@pytest.mark.usefixtures("descriptors")
+def test_a_server_without_descriptors_left_goes_on(tmp_path: Path) -> None:
+    def few() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (60, 60))
+
+    waiting: list[socket.socket] = []
+    with process(tmp_path / "store", before=few) as server, Caller(server.broker) as client:
+        client.create_topic("T")
+        assert client.send("T").header.code == 0
+        try:
+            waiting += [socket.create_connection(("127.0.0.1", server.port)) for _ in range(80)]
+            time.sleep(0.3)
+            assert client.send("T").header.code == 0
+        finally:
+            for sock in waiting:
+                sock.close()
+        with Caller(server.broker) as another:
+            assert another.send("T").header.code == 0
+        code, errors = server.end()
+        assert code == 0
+        assert "cannot accept a connection: Too many open files" in errors
+        assert errors.count("cannot accept") < 100
+
+
+def test_a_client_that_never_reads_costs_little_memory_and_nobody_time(tmp_path: Path) -> None:
+    with process(tmp_path / "store") as server, Caller(server.broker) as client:
+        client.create_topic("T")
+        assert client.send("T", bytes(MIB)).header.code == 0
+        before = server.anonymous()
+        deaf = [Caller(server.broker, timeout=0.3) for _ in range(5)]
+        try:
+            for each in deaf:
+                one = each.frame(11, pull_ext("T"))
+                with contextlib.suppress(TimeoutError):
+                    each.write(one * 20_000)
+            slowest = 0.0
+            for _ in range(200):
+                started = time.monotonic()
+                assert client.send("T", queue_id=0).header.code == 0
+                slowest = max(slowest, time.monotonic() - started)
+            assert slowest < 1
+            assert server.anonymous() - before < 5 * 8 * MIB
+        finally:
+            for each in deaf:
+                each.close()
+        assert server.end()[0] == 0
+
+
+def test_random_bytes_end_no_server(tmp_path: Path) -> None:
+    chosen = random.Random(7)
+    with process(tmp_path / "store") as server, Caller(server.broker) as client:
+        client.create_topic("T")
+        for address in (server.broker, server.name_server):
+            for _ in range(100):
+                with Caller(address) as bad, contextlib.suppress(OSError):
+                    bad.write(chosen.randbytes(chosen.randrange(1, 5000)))
+        assert client.send("T").header.code == 0
+        code, errors = server.end()
+        assert code == 0
+        assert "Traceback" not in errors
