@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from typing import Final
 
 import msgspec
@@ -108,17 +109,18 @@ def _fetch_plain(
     flat = _unpacker(count)(entries)
     first = flat[0]
     end = flat[-3] + flat[-2]
-    size = sum(flat[1::3])
+    offsets, sizes = flat[0::3], flat[1::3]
+    size = sum(sizes)
     if size > limits.bytes_in_memory or log.position - first > limits.memory:
         return None
     whole = log.read(first, end - first)
     if whole is None:
         return None
-    if end - first == size:
+    if end - first == size and tuple(accumulate(sizes[:-1], initial=first)) == offsets:
         return Fetched(FetchStatus.FOUND, offset + count, queue.min, queue.end, [whole], count, size)
     chunks: list[memoryview] = []
     run_start = run_end = first
-    for physical_offset, record_size in zip(flat[0::3], flat[1::3], strict=True):
+    for physical_offset, record_size in zip(offsets, sizes, strict=True):
         if physical_offset != run_end:
             if physical_offset < run_end:  # out of order: not a queue that this store wrote
                 return None

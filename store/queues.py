@@ -70,10 +70,6 @@ class QueueTable:
             oldest, _ = self._mapped.popitem(last=False)
             oldest.park()
 
-    def get(self, topic: str, queue_id: int) -> ConsumeQueue | None:
-        """The queue, None when no message was ever stored in it."""
-        return self.by_key.get((topic, queue_id))
-
     def create(self, topic: str, queue_id: int) -> ConsumeQueue:
         """A new, empty queue; its files are made by its first entry.
 

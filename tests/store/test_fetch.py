@@ -146,3 +146,15 @@ def test_an_entry_file_that_is_gone_sends_the_reader_to_the_next(tmp_path: Path)
     fetched = store.get("T", 0, 3, 32)
     assert (fetched.status, fetched.next_offset) == (FetchStatus.OFFSET_FOUND_NULL, 16)
     store.close()
+
+
+def test_entries_out_of_order_are_read_one_by_one(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    places = store.append([draft(n) for n in range(4)])
+    queue = store._queues.by_key["T", 0]
+    queue.put(places[1].physical_offset, places[1].size, 0)
+    queue.put(places[0].physical_offset, places[0].size, 0)
+    queue.put(places[3].physical_offset, places[3].size, 0)
+    fetched = store.get("T", 0, 4, 32)
+    assert [decode_record(chunk).body for chunk in fetched.chunks] == [b"body-1", b"body-0", b"body-3"]
+    store.close()

@@ -114,6 +114,25 @@ def found(store: MessageStore, key: str, begin: int = 0, end: int = 1 << 60) -> 
     return len(store.query("T", key, 32, begin, end).records)
 
 
+def test_an_empty_store_finds_nothing(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    assert found(store, "k") == 0
+    store.close()
+    assert not (tmp_path / "index").exists()
+
+
+def test_a_message_without_keys_makes_the_file_after_a_full_one(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    for n in range(49):
+        store.append([draft(n, keys=None)])
+    store.dispatch_index()
+    assert len(list((tmp_path / "index").iterdir())) == 1
+    store.append([draft(50, keys=None, unique_key=None)])
+    store.dispatch_index()
+    assert len(list((tmp_path / "index").iterdir())) == 2
+    store.close()
+
+
 def test_every_key_of_a_message_finds_it(tmp_path: Path) -> None:
     store = open_store(small(tmp_path))
     store.append([draft(1, unique_key="U", keys="a  b ä"), draft(2, unique_key=None, keys=None)])

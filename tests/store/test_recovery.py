@@ -105,6 +105,29 @@ def test_a_queue_that_lost_old_entries_is_made_again(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("loss", ["zeros", "removed"])
+def test_one_of_two_queues_that_lost_old_entries_is_made_again(tmp_path: Path, loss: str) -> None:
+    settings = small(tmp_path)
+    clock = Clock()
+    store = open_store(settings, clock)
+    for n in range(80):
+        clock.now += 10_000
+        store.append([draft(n, queue_id=n % 2)])
+    store.flush_to(store.max_physical_offset)
+    store.checkpoint()
+    kill(store)
+    if loss == "removed":
+        shutil.rmtree(tmp_path / "consumequeue" / "T" / "1")
+    else:
+        for path in (tmp_path / "consumequeue" / "T" / "1").iterdir():
+            path.write_bytes(bytes(path.stat().st_size))
+    store = open_store(settings)
+    assert store.recovered.start == 0
+    assert bodies(store, queue_id=0) == expected(80, 0)
+    assert bodies(store, queue_id=1) == expected(80, 1)
+    store.close()
+
+
 def test_recovery_starts_at_the_checkpoint(tmp_path: Path) -> None:
     settings = small(tmp_path)
     clock = Clock()
@@ -229,6 +252,75 @@ def test_a_queue_whose_old_messages_are_gone_starts_above_zero(tmp_path: Path) -
     store = open_store(settings)
     assert store.min_offset("T", 0) == (first + 1) // 2
     store.close()
+
+
+def test_after_a_clean_stop_only_the_end_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = small(tmp_path, commit_log_file_size=1 << 16)
+    store = open_store(settings)
+    results = store.append([draft(n, queue_id=n % 2) for n in range(200)])
+    store.close()
+    monkeypatch.setattr("rocketwire.store.recovery._CLEAN_BYTES", 1000)
+    store = open_store(settings)
+    assert 0 < store.recovered.start <= results[-1].physical_offset - 800
+    assert store.recovered.records < 12
+    assert store.recovered.end == results[-1].physical_offset + results[-1].size
+    store.close()
+    # Records that no queue has an entry for, behind the last one that has, are found all the same.
+    for path in (tmp_path / "consumequeue" / "T").glob("*/*"):
+        data = bytearray(path.read_bytes())
+        for at in range(0, len(data), 20):
+            if int.from_bytes(data[at : at + 8]) >= results[190].physical_offset:
+                data[at : at + 20] = bytes(20)
+        path.write_bytes(data)
+    store = open_store(settings)
+    assert bodies(store, queue_id=0) == expected(200, 0)
+    assert bodies(store, queue_id=1) == expected(200, 1)
+    store.close()
+
+
+def test_entries_that_no_record_explains_are_not_made(tmp_path: Path) -> None:
+    settings = small(tmp_path, consume_queue_file_size=400)
+    store = open_store(settings)
+    results = store.append([draft(n) for n in range(5)])
+    other = store.append([draft(5, topic="Other")])[0]
+    kill(store)
+    # Fields that no checksum covers: a place in the queue, a queue id and a topic that nobody gave.
+    damage(tmp_path, results[2].physical_offset + 20, (1 << 40).to_bytes(8))
+    damage(tmp_path, results[3].physical_offset + 12, b"\xff\xff\xff\xff")
+    damage(tmp_path, other.physical_offset + other.size - 2 - len(draft(5).properties) - 5, b"../..")
+    store = open_store(settings)
+    assert store.topics() == {"Other", "T"}
+    assert store.max_offset("Other", 0) == 0
+    assert store.min_offset("T", 0) == 0
+    # What is missing between the others stands there as gone.
+    assert store.max_offset("T", 0) == 5
+    assert store.get("T", 0, 2, 1).next_offset > 3
+    assert store._queues.by_key["T", 0].entry(4)[0] == results[4].physical_offset
+    store.close()
+
+
+def test_the_last_record_may_break_off_in_its_properties(tmp_path: Path) -> None:
+    settings, results = filled(tmp_path)
+    last = results[-1]
+    damage(tmp_path, last.physical_offset + last.size - 3, bytes(3))
+    check(settings, 59)
+
+
+def test_entries_below_the_first_file_of_a_queue(tmp_path: Path) -> None:
+    settings = small(tmp_path)
+    store = open_store(settings)
+    store.append([draft(n) for n in range(40)])
+    queue = store._queues.by_key["T", 0]
+    queue._segments.remove_before(20 * 32)
+    assert queue.first_offset == 32
+    queue.put_at(20, 7, 100, 5)
+    assert (queue.first_offset, queue.min, queue.end) == (16, 20, 21)
+    assert queue.entry(20) == (7, 100, 5)
+    assert queue.entry(19)[1] == 0x7FFFFFFF
+    assert queue.entry(99) == (0, 0, 0)
+    assert queue.last_record_before(6) == 0
+    assert queue.last_record_before(-1) == -1
+    kill(store)
 
 
 PREPARED: dict[str, tuple[Path, list[Appended]]] = {}

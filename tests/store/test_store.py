@@ -17,6 +17,7 @@ from rocketwire.store.errors import (
     StoreForeign,
     StoreLocked,
     StoreNotWritable,
+    TopicUnusable,
 )
 from rocketwire.store.files import RealFileSystem
 from rocketwire.store.store import FetchStatus, MessageStore
@@ -178,6 +179,14 @@ def test_a_record_larger_than_a_file_is_refused_and_harms_nothing(tmp_path: Path
     assert len(store.append([draft(3)])) == 1
     assert why(store) is None
     assert bodies(store) == [b"body-0", b"body-3"]
+    store.close()
+
+
+@pytest.mark.parametrize("topic", ["", "a/b", "..", ".", "x" * 256])
+def test_a_topic_that_is_no_name_of_a_directory_is_refused(tmp_path: Path, topic: str) -> None:
+    store = open_store(small(tmp_path))
+    assert len(store.append([draft(0), draft(1, topic=topic)])) == 1
+    assert isinstance(store.append_error, TopicUnusable)
     store.close()
 
 
