@@ -49,11 +49,16 @@ class Segments:
         Raises:
             StoreForeign: a file has another size, another kind of name, or the row has a gap.
         """
-        for name in self._files.names(self.directory):
+        names = self._files.names(self.directory)
+        for name in names:
             path = f"{self.directory}/{name}"
             if len(name) != NAME_DIGITS or not name.isascii() or not name.isdigit():
                 raise StoreForeign(self.directory, f"it holds {name}, whose name is not an offset of 20 digits")
             size = self._files.size(path)
+            if size == 0 and name == names[-1]:
+                # Killed between making the file and giving it its size.
+                self._files.remove(path)
+                continue
             if size != self.file_size:
                 raise StoreForeign(
                     self.directory, f"file {name} has {size} bytes but {size_setting} is {self.file_size}"

@@ -147,6 +147,18 @@ def test_recovery_starts_at_the_checkpoint(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("part", ["commitlog", "consumequeue/T/0", "index"])
+def test_a_file_that_was_being_made_is_no_obstacle(tmp_path: Path, part: str) -> None:
+    settings, _ = filled(tmp_path, 12)
+    (tmp_path / part).mkdir(exist_ok=True)
+    newest = sorted((tmp_path / part).iterdir())[-1:]
+    if part == "index":
+        (tmp_path / part / "20300101000000000").touch()
+    else:
+        (tmp_path / part / f"{int(newest[0].name) + newest[0].stat().st_size:020d}").touch()
+    check(settings, 12)
+
+
 def test_without_a_log_the_queues_go(tmp_path: Path) -> None:
     settings, _ = filled(tmp_path)
     shutil.rmtree(tmp_path / "commitlog")
