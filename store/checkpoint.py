@@ -29,10 +29,14 @@ class Checkpoint:
         """Messages stored before this are on the disk, and so are their consume queue entries."""
         return max(0, min(self.commit_log, self.consume_queue) - _MARGIN)
 
-    def save(self) -> None:
-        """Put the times on the disk."""
+    def create(self) -> None:
+        """Make the file if there is none of the right size."""
         if self._files.size(self._path) != FILE_SIZE:
-            self._files.write(self._path, bytes(FILE_SIZE))
+            times = CHECKPOINT_STRUCT.pack(self.commit_log, self.consume_queue, self.index)
+            self._files.write(self._path, times.ljust(FILE_SIZE, b"\0"))
+
+    def save(self) -> None:
+        """Put the times on the disk: into the file that `create` made, so a full disk is no obstacle."""
         fd = self._files.open(self._path)
         try:
             self._files.write_at(fd, CHECKPOINT_STRUCT.pack(self.commit_log, self.consume_queue, self.index), 0)

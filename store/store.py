@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from rocketwire.store.appender import Appended, Appender, Draft
@@ -17,7 +16,6 @@ from rocketwire.store.commit_log import CommitLog
 from rocketwire.store.consume_queue import ConsumeQueue
 from rocketwire.store.errors import (
     DiskFull,
-    FlushFailed,
     StoreClosed,
     StoreError,
     StoreForeign,
@@ -25,9 +23,11 @@ from rocketwire.store.errors import (
 )
 from rocketwire.store.fetch import Fetched, FetchLimits, FetchStatus, fetch
 from rocketwire.store.files import NO_ROOM, FileSystem, RealFileSystem
+from rocketwire.store.flusher import Flusher
 from rocketwire.store.index import Index
+from rocketwire.store.query import QueryResult, query
 from rocketwire.store.queues import QueueTable
-from rocketwire.store.records import SMALLEST, store_timestamp
+from rocketwire.store.records import SMALLEST
 from rocketwire.store.recovery import Recovered, recover
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.times import offset_by_time, store_time
@@ -35,7 +35,6 @@ from rocketwire.wire.message import END_OF_FILE_BLANK, MAGIC_AT, MAGIC_V1, MAGIC
 
 __all__ = ["Appended", "Draft", "FetchStatus", "Fetched", "MessageStore", "QueryResult"]
 
-_PAGE: Final = 4096
 _BLANK_SIZE: Final[int] = END_OF_FILE_BLANK.sizeof()
 #: What a store's directory may hold; one of them makes a directory a store. 5.x's included.
 _KNOWN_NAMES: Final = frozenset(
@@ -50,16 +49,6 @@ _KNOWN_NAMES: Final = frozenset(
     }
 )
 _HARMLESS_NAMES: Final = frozenset({"lost+found"})
-_QUERY_ROUNDS: Final = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryResult:
-    """Records found by key, in the order of the log, and how far the index reaches."""
-
-    records: list[memoryview]
-    index_last_update_timestamp: int
-    index_last_update_offset: int
 
 
 class MessageStore:
@@ -84,16 +73,21 @@ class MessageStore:
         self._files = files
         self._lock = lock
         self._closed = False
-        self._flush_error: FlushFailed | None = None
         self._append_error: StoreError | None = None
         self._checkpoint = Checkpoint(settings.checkpoint, files)
         self._log = CommitLog(settings.commit_log, settings.commit_log_file_size, files, sync_flush=settings.sync_flush)
         self._queues = QueueTable(settings, files)
         self._index = Index(settings, files, self._log, clock) if settings.message_index_enable else None
         self._appender = Appender(self._log, self._queues, self._index, clock=clock, store_host=store_host)
-        now = clock()
-        self._log_flush_at = self._log_thorough_at = now
-        self._queue_flush_at = self._queue_thorough_at = now
+        self._flusher = Flusher(
+            settings,
+            self._log,
+            self._queues,
+            self._index,
+            self._checkpoint,
+            last_timestamp=lambda: self.last_append_timestamp,
+            now=clock(),
+        )
         self._limits = FetchLimits(
             memory=files.memory() * settings.access_message_in_memory_max_ratio // 100,
             count_in_memory=settings.max_transfer_count_in_memory,
@@ -162,6 +156,7 @@ class MessageStore:
         files.make_directory(self.settings.consume_queues)
         # From here on the files are changed: a stop in the middle is not a clean one.
         files.write(self.settings.abort, b"")
+        self._checkpoint.create()
         self.recovered = recover(self._log, self._queues, self._checkpoint, self.settings, clean=clean)
         if self._index is not None:
             self._index.start()
@@ -178,27 +173,14 @@ class MessageStore:
             return
         self._closed = True
         try:
-            if self._flush_error is not None:
-                raise self._flush_error
-            self._sync(self._close_all)
+            self._flusher.flush_all()
+            self._log.close()
             self._files.remove(self.settings.abort)
             self._files.sync_directory(str(self.settings.root))
         finally:
             self._queues.close()
             self._log.segments.unmap_all()
             self._files.close(self._lock)
-
-    def _close_all(self) -> None:
-        if self._index is not None:
-            self._index.close()
-        self._log.flush_to(self._log.position)
-        self._queues.flush(0)
-        if self._index is not None:
-            self._index.flush_full(self._checkpoint)
-        self._log.close()
-        if self.last_append_timestamp:
-            self._checkpoint.commit_log = self._checkpoint.consume_queue = self.last_append_timestamp
-        self._checkpoint.save()
 
     # --- appending ---
 
@@ -218,8 +200,8 @@ class MessageStore:
         A result shorter than the drafts means that the rest was refused: `append_error` says why. The same drafts may
         be tried again.
         """
-        if self._closed or self._flush_error is not None:
-            self._append_error = self._flush_error or StoreClosed(str(self.settings.root))
+        if self._closed or self._flusher.error is not None:
+            self._append_error = self._flusher.error or StoreClosed(str(self.settings.root))
             return []
         touched: set[ConsumeQueue] = set()
         results = self._appender.append(drafts, touched)
@@ -328,27 +310,9 @@ class MessageStore:
 
         Keys are compared by their hash only: the caller (Apache's client does) must compare the real ones.
         """
-        records: list[memoryview] = []
-        last_timestamp = last_offset = 0
-        until = end_ms
-        for _ in range(_QUERY_ROUNDS if self._index is not None else 0):
-            assert self._index is not None  # noqa: S101 - the range is empty without
-            found = self._index.find(topic, key, max_count, begin_ms, until)
-            if not found.offsets:
-                break
-            last_timestamp, last_offset = found.last_timestamp, found.last_offset
-            for number, offset in enumerate(sorted(found.offsets)):
-                record = self.record_at(offset)
-                if record is None:
-                    continue
-                if number == 0:
-                    until = store_timestamp(record)
-                records.append(record)
-            if records or until < begin_ms:
-                break
-        return QueryResult(
-            records=records, index_last_update_timestamp=last_timestamp, index_last_update_offset=last_offset
-        )
+        if self._index is None:
+            return QueryResult(records=[], index_last_update_timestamp=0, index_last_update_offset=0)
+        return query(self._index, self.record_at, topic, key, most=max_count, begin=begin_ms, end=end_ms)
 
     # --- flushing and the index ---
 
@@ -363,17 +327,7 @@ class MessageStore:
         Raises:
             FlushFailed: the disk refused; nothing more is appended until the store is opened anew.
         """
-        if self._flush_error is not None:
-            raise self._flush_error
-        self._sync(lambda: self._flush_log(offset))
-
-    def _flush_log(self, offset: int) -> None:
-        # In this order: whatever has this time lies before this place.
-        timestamp = self.last_append_timestamp
-        position = self._log.position
-        self._log.flush_to(offset)
-        if timestamp and self._log.flushed >= position:
-            self._checkpoint.commit_log = timestamp
+        self._flusher.flush_to(offset)
 
     def flush_due(self, now_ms: int) -> None:
         """Flush what is due by the settings' intervals. Blocking; run it in a thread, every 500 ms or oftener.
@@ -381,37 +335,15 @@ class MessageStore:
         Raises:
             FlushFailed: the disk refused; nothing more is appended until the store is opened anew.
         """
-        if self._flush_error is not None:
-            raise self._flush_error
-        self._sync(lambda: self._flush_due(now_ms))
-
-    def _flush_due(self, now: int) -> None:
-        settings = self.settings
-        if now - self._log_flush_at >= settings.flush_interval_commit_log:
-            self._log_flush_at = now
-            thorough = now - self._log_thorough_at >= settings.flush_commit_log_thorough_interval
-            dirty_pages = self._log.position // _PAGE - self._log.flushed // _PAGE
-            if thorough or dirty_pages >= settings.flush_commit_log_least_pages:
-                self._flush_log(self._log.position)
-                self._log_thorough_at = now
-        if now - self._queue_flush_at >= settings.flush_interval_consume_queue:
-            self._queue_flush_at = now
-            thorough = now - self._queue_thorough_at >= settings.flush_consume_queue_thorough_interval
-            if thorough:
-                self._queue_thorough_at = now
-                self.checkpoint()
-            else:
-                self._queues.flush(settings.flush_consume_queue_least_pages * _PAGE)
+        self._flusher.flush_due(now_ms)
 
     def checkpoint(self) -> None:
-        """Flush all consume queues and full index files, then write the checkpoint. Blocking; safe in a thread."""
-        timestamp = self.last_append_timestamp
-        self._queues.flush(0)
-        if timestamp:
-            self._checkpoint.consume_queue = timestamp
-        if self._index is not None:
-            self._index.flush_full(self._checkpoint)
-        self._checkpoint.save()
+        """Flush all consume queues and full index files, then write the checkpoint. Blocking; safe in a thread.
+
+        Raises:
+            FlushFailed: the disk refused; nothing more is appended until the store is opened anew.
+        """
+        self._flusher.save_checkpoint()
 
     def dispatch_index(self) -> bool:
         """Index some of the messages that are not indexed yet; true when there are more. Safe in a thread.
@@ -420,10 +352,3 @@ class MessageStore:
             DiskFull: there is no room for the index; the same call goes on later.
         """
         return self._index is not None and not self._closed and self._index.dispatch()
-
-    def _sync(self, action: Callable[[], None]) -> None:
-        try:
-            action()
-        except OSError as error:
-            self._flush_error = FlushFailed(str(self.settings.root), error.strerror or str(error))
-            raise self._flush_error from error

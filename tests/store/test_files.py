@@ -265,4 +265,7 @@ def test_the_checkpoint_keeps_what_5x_wrote_behind(tmp_path: Path) -> None:
     assert again.recover_from == 5000
     assert path.read_bytes()[24:32] == (77).to_bytes(8)
     path.write_bytes(b"short")
-    assert Checkpoint(str(path), FILES).commit_log == 0
+    short = Checkpoint(str(path), FILES)
+    assert short.commit_log == 0
+    short.create()
+    assert path.read_bytes() == bytes(4096)

@@ -1,0 +1,113 @@
+"""When and what is flushed: the intervals of ASYNC_FLUSH, a flush asked for, the checkpoint, and a disk that refuses.
+
+All of it waits for the disk and may run in a thread beside appends. The checkpoint's times only ever claim what was
+flushed: the time is taken before the flush begins, and the last message of that time was written before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from rocketwire.store.checkpoint import Checkpoint
+from rocketwire.store.commit_log import CommitLog
+from rocketwire.store.errors import FlushFailed
+from rocketwire.store.index import Index
+from rocketwire.store.queues import QueueTable
+from rocketwire.store.settings import StoreSettings
+
+_PAGE: Final = 4096
+
+
+class Flusher:
+    """Flushes one store.
+
+    Attributes:
+        error: The disk refused; nothing is flushed any more.
+    """
+
+    def __init__(
+        self,
+        settings: StoreSettings,
+        log: CommitLog,
+        queues: QueueTable,
+        index: Index | None,
+        checkpoint: Checkpoint,
+        *,
+        last_timestamp: Callable[[], int],
+        now: int,
+    ) -> None:
+        self.error: FlushFailed | None = None
+        self._settings = settings
+        self._log = log
+        self._queues = queues
+        self._index = index
+        self._checkpoint = checkpoint
+        self._last_timestamp = last_timestamp
+        self._log_at = self._log_thorough_at = now
+        self._queues_at = self._queues_thorough_at = now
+
+    def flush_to(self, offset: int) -> None:
+        """Flush the log up to `offset` at least; raises FlushFailed."""
+        self._guarded(lambda: self._flush_log(offset))
+
+    def flush_due(self, now: int) -> None:
+        """Flush what is due at a time in ms; raises FlushFailed."""
+        self._guarded(lambda: self._flush_due(now))
+
+    def save_checkpoint(self) -> None:
+        """Flush all queues and full index files, then write the checkpoint; raises FlushFailed."""
+        self._guarded(self._save_checkpoint)
+
+    def flush_all(self) -> None:
+        """Flush everything for a clean stop, with a checkpoint that says so; raises FlushFailed."""
+        self._guarded(self._flush_all)
+
+    def _flush_log(self, offset: int) -> None:
+        # In this order: whatever has this time lies before this place.
+        timestamp = self._last_timestamp()
+        position = self._log.position
+        self._log.flush_to(offset)
+        if timestamp and self._log.flushed >= position:
+            self._checkpoint.commit_log = timestamp
+
+    def _flush_due(self, now: int) -> None:
+        settings = self._settings
+        if now - self._log_at >= settings.flush_interval_commit_log:
+            self._log_at = now
+            dirty_pages = self._log.position // _PAGE - self._log.flushed // _PAGE
+            thorough = now - self._log_thorough_at >= settings.flush_commit_log_thorough_interval
+            if thorough or dirty_pages >= settings.flush_commit_log_least_pages:
+                self._flush_log(self._log.position)
+                self._log_thorough_at = now
+        if now - self._queues_at >= settings.flush_interval_consume_queue:
+            self._queues_at = now
+            if now - self._queues_thorough_at >= settings.flush_consume_queue_thorough_interval:
+                self._queues_thorough_at = now
+                self._save_checkpoint()
+            else:
+                self._queues.flush(settings.flush_consume_queue_least_pages * _PAGE)
+
+    def _save_checkpoint(self) -> None:
+        timestamp = self._last_timestamp()
+        self._queues.flush(0)
+        if timestamp:
+            self._checkpoint.consume_queue = timestamp
+        if self._index is not None:
+            self._index.flush_full(self._checkpoint)
+        self._checkpoint.save()
+
+    def _flush_all(self) -> None:
+        if self._index is not None:
+            self._index.close()
+        self._flush_log(self._log.position)
+        self._save_checkpoint()
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        if self.error is not None:
+            raise self.error
+        try:
+            action()
+        except OSError as error:
+            self.error = FlushFailed(str(self._settings.root), error.strerror or str(error))
+            raise self.error from error
