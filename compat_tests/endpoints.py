@@ -71,6 +71,7 @@ class Process:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            start_new_session=True,  # a group of its own, see _end_group
         )
         assert self._process.stdout is not None
         self._reader = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)
@@ -113,14 +114,20 @@ class Process:
         try:
             code = self._process.wait(within)
         except subprocess.TimeoutExpired as error:
-            self._process.kill()
+            self._end_group()
             self._process.wait()
             raise EndpointError(f"{self.name} did not stop within {within:.0f} s: {self.tail()}") from error
         finally:
+            self._end_group()
             self._reader.join(5)
             if self._process.stdout is not None:
                 self._process.stdout.close()
         return code
+
+    def _end_group(self) -> None:
+        """Kill what the program started and left behind: it would hold the pipe that the reader waits for."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def tail(self, lines: int = 12) -> str:
         """The last lines it printed."""
