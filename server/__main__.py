@@ -5,6 +5,7 @@ Everything that is shared is made here and handed on; nothing in the server pack
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import resource
@@ -96,8 +97,22 @@ async def serve(
         AddressInUse: a port cannot be had.
         StoreError: the store directory cannot be used.
     """
-    name_server_socket = bind(config.name_server.host, config.name_server.port, option="--namesrv")
-    broker_sockets = _bind_broker(config)
+    with contextlib.ExitStack() as sockets:
+        name_server = sockets.enter_context(bind(config.name_server.host, config.name_server.port, option="--namesrv"))
+        broker = [sockets.enter_context(sock) for sock in _bind_broker(config)]
+        await _serve_on(name_server, broker, config, clock=clock, choose=choose, run_sync=run_sync, ready=ready)
+
+
+async def _serve_on(
+    name_server_socket: socket.socket,
+    broker_sockets: list[socket.socket],
+    config: ServerConfig,
+    *,
+    clock: Clock,
+    choose: Callable[[int], int],
+    run_sync: upkeep.RunSync,
+    ready: Callable[[Address, Address], None],
+) -> None:
     port = broker_sockets[0].getsockname()[1]
     advertised = Address(host=config.advertised_host, port=config.advertised_port or port)
     metrics = Metrics()

@@ -162,7 +162,7 @@ class RouteTable:
             raise RouteNotFound(topic)
         brokers = [self._broker_data(data.broker_name) for data in queues]
         addresses = [address for broker in brokers for address in broker.broker_addrs.values()]
-        filters = {a: self._live[a].filter_servers for a in addresses if self._live[a].filter_servers}
+        filters = {a: live.filter_servers for a in addresses if (live := self._live.get(a)) and live.filter_servers}
         return TopicRouteData(broker_datas=tuple(brokers), queue_datas=tuple(queues), filter_server_table=filters)
 
     def _broker_data(self, name: str) -> BrokerData:

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import trio
+
+from rocketwire.server.groups import ClientGroups
+from rocketwire.wire.bodies.client import ConsumeFromWhere, ConsumerData, ConsumeType, MessageModel
+from rocketwire.wire.codes import RequestCode
+from tests.server.harness import FakePeer, consumer, mock_clock, settle, subscription
+
+TOLD = (RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": "G"})
+
+
+def join(groups: ClientGroups, peer: FakePeer, data: ConsumerData, client_id: str = "one") -> None:
+    groups.register_consumer(peer, client_id, data, language="JAVA", version=407)
+
+
+async def test_a_group_is_there_while_it_has_members() -> None:
+    groups = ClientGroups(lambda _: True)
+    peer = FakePeer()
+    assert groups.consumer("G") is None
+    join(groups, peer, consumer("G", subscription("T")))
+    group = groups.consumer("G")
+    assert group is not None
+    assert group.client_ids() == ["one"]
+    groups.unregister_consumer(peer, "G")
+    assert groups.consumer("G") is None
+
+
+async def test_the_newest_heartbeat_says_how_the_group_consumes() -> None:
+    groups = ClientGroups(lambda _: True)
+    peer = FakePeer()
+    join(groups, peer, consumer("G", subscription("T")))
+    group = groups.consumer("G")
+    assert group is not None
+    before = group.broadcasting
+    join(
+        groups,
+        peer,
+        consumer(
+            "G",
+            subscription("T"),
+            consume_type=ConsumeType.CONSUME_ACTIVELY,
+            message_model=MessageModel.BROADCASTING,
+            consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
+        ),
+    )
+    assert (before, group.broadcasting) == (False, True)
+    assert group.consume_type is ConsumeType.CONSUME_ACTIVELY
+    assert group.consume_from_where is ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
+
+
+async def test_members_are_told_of_joining_and_leaving_but_not_of_heartbeats() -> None:
+    groups = ClientGroups(lambda _: True)
+    first, second = FakePeer("1"), FakePeer("2")
+    join(groups, first, consumer("G", subscription("T")))
+    assert first.pushed == [TOLD]
+    join(groups, first, consumer("G", subscription("T")))
+    assert first.pushed == [TOLD]
+    join(groups, second, consumer("G", subscription("T")), "two")
+    assert (first.pushed, second.pushed) == ([TOLD] * 2, [TOLD])
+    groups.unregister_consumer(second, "G")
+    assert (first.pushed, second.pushed) == ([TOLD] * 3, [TOLD])
+    groups.unregister_consumer(second, "G")
+    groups.unregister_consumer(second, "Other")
+    assert first.pushed == [TOLD] * 3
+
+
+async def test_a_subscription_is_replaced_by_a_newer_one_only() -> None:
+    groups = ClientGroups(lambda _: True)
+    peer = FakePeer()
+    join(groups, peer, consumer("G", subscription("T", "A", version=5)))
+    group = groups.consumer("G")
+    assert group is not None
+    join(groups, peer, consumer("G", subscription("T", "B", version=4)))
+    assert group.subscriptions["T"].sub_string == "A"
+    join(groups, peer, consumer("G", subscription("T", "B", version=6)))
+    assert group.subscriptions["T"].sub_string == "B"
+
+
+async def test_a_topic_no_longer_subscribed_is_forgotten_and_told() -> None:
+    groups = ClientGroups(lambda _: True)
+    peer = FakePeer()
+    join(groups, peer, consumer("G", subscription("T"), subscription("U")))
+    join(groups, peer, consumer("G", subscription("U")))
+    group = groups.consumer("G")
+    assert group is not None
+    assert list(group.subscriptions) == ["U"]
+    assert peer.pushed == [TOLD] * 2
+
+
+async def test_nobody_is_told_when_the_group_does_not_want_that() -> None:
+    groups = ClientGroups(lambda group: group != "G")
+    peer = FakePeer()
+    join(groups, peer, consumer("G", subscription("T")))
+    assert peer.pushed == []
+    join(groups, peer, consumer("H", subscription("T")))
+    assert peer.pushed == [(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": "H"})]
+
+
+async def test_producers() -> None:
+    groups = ClientGroups(lambda _: True)
+    first, second = FakePeer("1"), FakePeer("2")
+    for peer in (first, second):
+        groups.register_producer(peer, "id" + peer.name, "P", language="GO", version=1)
+    assert [(peer, member.client_id) for peer, member in groups.producers("P")] == [(first, "id1"), (second, "id2")]
+    groups.unregister_producer(first, "P")
+    groups.unregister_producer(first, "Other")
+    assert [peer for peer, _ in groups.producers("P")] == [second]
+    groups.unregister_producer(second, "P")
+    assert groups.producers("P") == []
+
+
+async def test_a_closed_connection_is_in_no_group() -> None:
+    groups = ClientGroups(lambda _: True)
+    first, second = FakePeer("1"), FakePeer("2")
+    for peer in (first, second):
+        for name in ("G", "H"):
+            join(groups, peer, consumer(name, subscription("T")))
+        groups.register_producer(peer, "id", "P", language="GO", version=1)
+    groups.peer_closed(first)
+    for name in ("G", "H"):
+        group = groups.consumer(name)
+        assert group is not None
+        assert list(group.members) == [second]
+    assert [peer for peer, _ in groups.producers("P")] == [second]
+
+
+async def test_members_without_a_heartbeat_are_forgotten_after_120_s(nursery: trio.Nursery) -> None:
+    groups = ClientGroups(lambda _: True)
+    nursery.start_soon(groups.run)
+    lively, silent = FakePeer("1"), FakePeer("2")
+    for peer in (lively, silent):
+        join(groups, peer, consumer("G", subscription("T")), peer.name)
+        groups.register_producer(peer, peer.name, "P", language="GO", version=1)
+    for _ in range(12):
+        await settle()
+        mock_clock().jump(10)
+        join(groups, lively, consumer("G", subscription("T")), "1")
+        groups.register_producer(lively, "1", "P", language="GO", version=1)
+    await settle()
+    group = groups.consumer("G")
+    assert group is not None
+    assert group.client_ids() == ["1", "2"]
+    mock_clock().jump(10)
+    await settle()
+    assert group.client_ids() == ["1"]
+    assert [peer for peer, _ in groups.producers("P")] == [lively]

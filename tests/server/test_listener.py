@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import errno
+import socket
+from typing import Any
+
+import pytest
+import trio
+
+from rocketwire.server.addresses import Address
+from rocketwire.server.dispatch import FrameDispatcher
+from rocketwire.server.listener import AddressInUse, Listener, _remote, bind
+from rocketwire.server.metrics import Metrics
+from rocketwire.server.registry import NAME_SERVER_FAMILIES
+from rocketwire.server.session import Session
+from tests.server.harness import Client, mock_clock, settle
+
+
+def test_port_0_is_any_free_port() -> None:
+    with bind("127.0.0.1", 0, option="--broker") as sock:
+        assert sock.getsockname()[1] > 0
+        assert sock.gettimeout() == 0
+
+
+def test_a_port_in_use() -> None:
+    with bind("127.0.0.1", 0, option="--namesrv") as taken:
+        port = taken.getsockname()[1]
+        expected = rf"^cannot listen on 127\.0\.0\.1:{port} \(--broker\): Address already in use$"
+        with pytest.raises(AddressInUse, match=expected):
+            bind("127.0.0.1", port, option="--broker")
+
+
+@pytest.mark.parametrize(
+    ("host", "shown"), [("192.0.2.1", r"192\.0\.2\.1:1234"), ("2001:db8::1", r"\[2001:db8::1\]:1234")]
+)
+def test_an_address_of_another_machine(host: str, shown: str) -> None:
+    with pytest.raises(AddressInUse, match=rf"^cannot listen on {shown} \(--broker\): \S"):
+        bind(host, 1234, option="--broker")
+
+
+def test_a_host_that_is_no_address() -> None:
+    with pytest.raises(AddressInUse, match=r"^cannot listen on no host:1 \(--broker\): \S"):
+        bind("no host", 1, option="--broker")
+
+
+@pytest.mark.parametrize(("host", "only"), [("::1", 1), ("::", 0)])
+def test_every_address_means_ipv4_too(host: str, only: int) -> None:
+    with bind(host, 0, option="--broker") as sock:
+        assert sock.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY) == only
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        (("10.0.0.1", 5), ("10.0.0.1", 5)),
+        (("::ffff:10.0.0.1", 5, 0, 0), ("10.0.0.1", 5)),
+        (("fe80::1%eth0", 5, 0, 2), ("fe80::1", 5)),
+        (("::1", 5, 0, 0), ("::1", 5)),
+    ],
+)
+def test_the_other_end_is_shown_plainly(address: Any, expected: tuple[str, int]) -> None:
+    assert _remote(address) == expected
+
+
+class Tired(socket.socket):
+    """A listening socket whose `accept` fails as often as told."""
+
+    errors: list[int]
+
+    def accept(self) -> Any:
+        if self.errors:
+            number = self.errors.pop(0)
+            raise OSError(number, "Too many open files" if number == errno.EMFILE else "odd")
+        return super().accept()
+
+
+def listening(errors: list[int]) -> Tired:
+    sock = bind("127.0.0.1", 0, option="")
+    tired = Tired(fileno=sock.detach())
+    tired.settimeout(0)
+    tired.errors = errors
+    return tired
+
+
+def nothing(_: Session) -> None:
+    pass
+
+
+async def test_without_descriptors_accepting_pauses_and_goes_on(
+    nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
+) -> None:
+    sock = listening([errno.EMFILE, errno.ENFILE])
+    listener = Listener(sock, FrameDispatcher(None, NAME_SERVER_FAMILIES, metrics=Metrics()), nothing)
+    nursery.start_soon(listener.run)
+    client = Client(Address(host="127.0.0.1", port=listener.port))
+    await settle()
+    assert listener.sessions == set()
+    assert "cannot accept a connection: Too many open files" in caplog.text
+    for _ in range(2):
+        mock_clock().jump(0.11)
+        await settle()
+    assert len(listener.sessions) == 1
+    client.close()
+    await settle()
+    assert listener.sessions == set()
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_client_that_left_before_it_was_accepted_is_no_matter(nursery: trio.Nursery) -> None:
+    listener = Listener(
+        listening([errno.ECONNABORTED]), FrameDispatcher(None, NAME_SERVER_FAMILIES, metrics=Metrics()), nothing
+    )
+    nursery.start_soon(listener.run)
+    client = Client(Address(host="127.0.0.1", port=listener.port))
+    await settle()
+    assert len(listener.sessions) == 1
+    client.close()
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_crowd_that_comes_at_once_is_accepted(nursery: trio.Nursery) -> None:
+    listener = Listener(listening([]), FrameDispatcher(None, NAME_SERVER_FAMILIES, metrics=Metrics()), nothing)
+    clients = [Client(Address(host="127.0.0.1", port=listener.port)) for _ in range(200)]
+    nursery.start_soon(listener.run)
+    await settle()
+    assert len(listener.sessions) == 200
+    assert (await clients[-1].ask(9999)).header.code == 3
+    for client in clients:
+        client.close()
+    nursery.cancel_scope.cancel()

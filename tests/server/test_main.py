@@ -1,0 +1,233 @@
+"""The server as one piece: addresses, starting, stopping, starting again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rocketwire.server import __main__ as main
+from rocketwire.server.addresses import Address
+from rocketwire.server.config import ServerConfig
+from rocketwire.server.listener import AddressInUse
+from rocketwire.store.errors import ConfigInvalid, StoreForeign, StoreLocked
+from rocketwire.wire.codes import RequestCode
+from tests.server.harness import free_port, records, serving, small_config
+from tests.server.processes import Caller, eventually
+
+
+def leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
+    return main._leaves(group)
+
+
+async def refused(store: Path, **changes: Any) -> BaseException:
+    """Why a server does not start."""
+    try:
+        async with serving(store, **changes):
+            raise AssertionError("it started")
+    except BaseExceptionGroup as group:
+        (error,) = leaves(group)
+        return error
+
+
+async def test_messages_are_there_after_a_restart(tmp_path: Path) -> None:
+    for each in range(3):
+        async with serving(tmp_path) as server:
+            client = server.broker()
+            if not each:
+                await client.create_topic("T")
+            sent = await client.send("T", b"%d" % each, keys="k")
+            assert sent.header.ext is not None
+            assert sent.header.ext["queueOffset"] == str(each)
+            bodies = [message.body for message in records((await client.pull("T")).body)]
+            assert bodies == [b"%d" % number for number in range(each + 1)]
+
+
+async def test_a_second_server_on_the_store_is_refused(tmp_path: Path) -> None:
+    async with serving(tmp_path) as server:
+        error = await refused(tmp_path)
+        assert isinstance(error, StoreLocked)
+        assert str(tmp_path) in str(error)
+        await server.broker().create_topic("T")
+
+
+async def test_a_foreign_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "holiday.txt").touch()
+    assert isinstance(await refused(tmp_path), StoreForeign)
+
+
+@pytest.mark.parametrize("which", ["--namesrv", "--broker"])
+async def test_a_port_in_use_is_refused_before_the_store_is_touched(tmp_path: Path, which: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        changes: dict[str, Any] = (
+            {"listen_port": port} if which == "--broker" else {"name_server": Address(host="127.0.0.1", port=port)}
+        )
+        error = await refused(tmp_path / "store", **changes)
+    assert isinstance(error, AddressInUse)
+    assert str(error) == f"cannot listen on 127.0.0.1:{port} ({which}): Address already in use"
+    assert not (tmp_path / "store").exists()
+
+
+async def test_ports_are_free_again_after_a_refusal(tmp_path: Path) -> None:
+    (tmp_path / "holiday.txt").touch()
+    port = free_port()
+    await refused(tmp_path, listen_port=port)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", port))
+
+
+@pytest.mark.parametrize("name", ["topics.json", "subscriptionGroup.json", "consumerOffset.json", "kvConfig.json"])
+async def test_a_configuration_file_that_is_unreadable_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / name).write_text("no JSON")
+    error = await refused(tmp_path)
+    assert isinstance(error, ConfigInvalid)
+    assert str(tmp_path / "config" / name) in str(error)
+
+
+# --- addresses ---
+
+
+async def test_old_clients_find_the_broker_two_ports_below(tmp_path: Path) -> None:
+    async with serving(tmp_path, fast_remoting=True) as server:
+        vip = server.to(replace(server.broker_address, port=server.broker_address.port - 2))
+        await vip.create_topic("T")
+        assert (await vip.send("T", b"x")).header.code == 0
+        assert len(records((await server.broker().pull("T")).body)) == 1
+
+
+async def test_a_vip_port_in_use_is_refused_by_name(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        error = await refused(tmp_path, listen_port=port + 2, fast_remoting=True)
+    assert str(error) == (
+        f"cannot listen on 127.0.0.1:{port} (--broker port - 2, fastRemoting): Address already in use"
+    )
+
+
+async def test_ipv6(tmp_path: Path) -> None:
+    async with serving(tmp_path, name_server=Address(host="::1", port=0), bind_address="::1", broker_ip1="") as server:
+        client = server.broker()
+        await client.create_topic("T")
+        sent = await client.send("T", b"six")
+        assert sent.header.ext is not None
+        message_id = sent.header.ext["msgId"]
+        assert len(message_id) == 56
+        assert message_id.startswith("0" * 31 + f"1{server.advertised.port:08X}")
+        view = await client.ask(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(int(message_id[40:], 16))})
+        (message,) = records(view.body)
+        assert message.body == b"six"
+        assert message.born_host == ("::1", client.sock.getsockname()[1])
+        assert message.store_host == ("::1", server.advertised.port)
+        assert message.sys_flag == 0x30
+        route = await server.name_server().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+        assert f'"[::1]:{server.advertised.port}"'.encode() in bytes(route.body)
+        refused_send = await client.send("T", queue_id=9)
+        assert refused_send.header.remark is not None
+        assert refused_send.header.remark.endswith(f"Producer: {client.local}")
+
+
+async def test_an_ipv4_client_of_an_ipv6_listener_is_stored_as_ipv4(tmp_path: Path) -> None:
+    async with serving(tmp_path, bind_address="::", broker_ip1="127.0.0.1") as server:
+        client = server.to(Address(host="127.0.0.1", port=server.broker_address.port))
+        await client.create_topic("T")
+        await client.send("T")
+        (message,) = records((await client.pull("T")).body)
+        assert message.born_host[0] == "127.0.0.1"
+        assert message.sys_flag == 0
+
+
+@pytest.mark.parametrize(
+    ("host", "shown", "start"),
+    [("192.0.2.7", "192.0.2.7", "C0000207"), ("2001:db8::7", "[2001:db8::7]", "20010DB8" + "0" * 23 + "7")],
+)
+async def test_clients_are_told_the_advertised_address(tmp_path: Path, host: str, shown: str, start: str) -> None:
+    async with serving(tmp_path, listen_port=free_port(), broker_ip1=host, advertised_port=443) as server:
+        client = server.broker()
+        await client.create_topic("T")
+        assert str(server.advertised) == f"{shown}:443"
+        route = await server.name_server().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+        assert f'"{shown}:443"'.encode() in bytes(route.body)
+        sent = await client.send("T")
+        assert sent.header.ext is not None
+        assert sent.header.ext["msgId"].startswith(start + f"{443:08X}")
+
+
+# --- the process's own: run() ---
+
+
+def run_and(config: ServerConfig, number: signal.Signals) -> int:
+    """Run until it serves, then send this process a signal."""
+
+    def stop() -> None:
+        def serves() -> bool:
+            try:
+                with Caller(str(config.broker_address)) as client:
+                    return client.ask(RequestCode.GET_ALL_TOPIC_CONFIG).header.code == 0
+            except OSError:
+                return False
+
+        eventually(serves)
+        os.kill(os.getpid(), number)
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    try:
+        return main.run(config)
+    finally:
+        stopper.join()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_with_code_0(
+    tmp_path: Path, number: signal.Signals, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = small_config(tmp_path / "store", listen_port=free_port())
+    config = replace(config, name_server=Address(host="127.0.0.1", port=free_port()))
+    assert run_and(config, number) == 0
+    lines = capsys.readouterr().out.splitlines()
+    expected = f"rocketwire ready: name server {config.name_server}, broker {config.broker_address}, store "
+    assert lines[0] == f"{expected}{config.store_dir}"
+    assert "setNamesrvAddr" in lines[1]
+    assert not (tmp_path / "store" / "abort").exists()
+
+
+def test_what_prevents_the_start_is_one_line_and_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "holiday.txt").touch()
+    assert main.run(small_config(tmp_path)) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (line,) = captured.err.splitlines()
+    assert line.startswith(f"rocketwire: {tmp_path} cannot be used as a RocketMQ store: ")
+
+
+def test_a_bug_is_not_taken_for_a_mistake_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(main, "Broker", broken)
+    with pytest.raises(BaseExceptionGroup) as caught:
+        main.run(small_config(tmp_path))
+    assert [type(error) for error in leaves(caught.value)] == [ZeroDivisionError]
+
+
+@pytest.mark.parametrize("limits", [(100, 200), (200, 200)])
+def test_the_limit_of_descriptors_is_raised_to_what_is_allowed(
+    monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int]
+) -> None:
+    raised: list[object] = []
+    monkeypatch.setattr("resource.getrlimit", lambda _: limits)
+    monkeypatch.setattr("resource.setrlimit", lambda _, pair: raised.append(pair))
+    main._raise_descriptor_limit()
+    assert raised == ([(200, 200)] if limits[0] < limits[1] else [])

@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+from rocketwire.server.metrics import Metrics
+
+
+def test_what_was_served_is_counted() -> None:
+    metrics = Metrics()
+    metrics.count(10)
+    metrics.count(310, 5)
+    metrics.count(310)
+    metrics.stored(2, 300)
+    metrics.stored(1, 50)
+    metrics.delivered(3, 350)
+    assert metrics.requests == {10: 1, 310: 6}
+    assert (metrics.messages_in, metrics.bytes_in) == (3, 350)
+    assert (metrics.messages_out, metrics.bytes_out) == (3, 350)

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from rocketwire.server.order_locks import OrderLocks
+from rocketwire.wire.bodies.client import MessageQueue
+from tests.server.harness import mock_clock
+
+A, B, C = (MessageQueue(topic="T", broker_name="b", queue_id=each) for each in range(3))
+
+
+async def test_a_client_holds_what_nobody_else_does() -> None:
+    locks = OrderLocks()
+    assert locks.lock("G", "one", [A, B]) == [A, B]
+    assert locks.lock("G", "two", [B, C]) == [C]
+    assert locks.lock("G", "one", [A, B, C]) == [A, B]
+
+
+async def test_groups_do_not_hinder_each_other() -> None:
+    locks = OrderLocks()
+    locks.lock("G", "one", [A])
+    assert locks.lock("H", "two", [A]) == [A]
+
+
+async def test_a_lock_lives_60_s_after_its_last_renewal() -> None:
+    locks = OrderLocks()
+    locks.lock("G", "one", [A, B])
+    mock_clock().jump(50)
+    locks.lock("G", "one", [A])
+    mock_clock().jump(11)
+    assert locks.lock("G", "two", [A, B]) == [B]
+    mock_clock().jump(50)
+    assert locks.lock("G", "two", [A]) == [A]
+
+
+async def test_only_the_holder_unlocks() -> None:
+    locks = OrderLocks()
+    locks.lock("G", "one", [A, B])
+    locks.unlock("G", "two", [A, C])
+    locks.unlock("H", "one", [A])
+    assert locks.lock("G", "two", [A]) == []
+    locks.unlock("G", "one", [A])
+    assert locks.lock("G", "two", [A, B]) == [A]

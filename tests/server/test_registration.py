@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import trio
+
+from rocketwire.server.errors import RouteNotFound
+from rocketwire.server.live_config import LiveConfig
+from rocketwire.server.registration import Registration
+from rocketwire.server.routes import BrokerIdentity, RouteTable
+from rocketwire.server.topics import BrokerTopics
+from rocketwire.store.topics import TopicTable
+from rocketwire.wire.bodies.topic import TopicConfig
+from tests.server.harness import Clock, mock_clock, settle, small_config
+
+
+class Setup:
+    def __init__(self, folder: Path) -> None:
+        clock = Clock()
+        self.live = LiveConfig(small_config(folder), clock)
+        self.topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=clock), self.live)
+        self.topics.put(TopicConfig(topic_name="T", perm=7))
+        self.routes = RouteTable()
+        self.registration = Registration(
+            BrokerIdentity(cluster="C", name="b", broker_id=0, address="h:1"),
+            ha_address="h:2",
+            routes=self.routes,
+            topics=self.topics,
+            config=self.live,
+        )
+        self.topics.changed = self.registration.register
+
+    def perm(self, topic: str = "T") -> int:
+        return self.routes.route(topic).queue_datas[0].perm
+
+
+@pytest.fixture
+def setup(tmp_path: Path) -> Setup:
+    return Setup(tmp_path)
+
+
+async def test_the_broker_is_in_the_route_from_the_start_to_the_end(setup: Setup) -> None:
+    setup.registration.register()
+    assert setup.perm() == 7
+    setup.registration.unregister()
+    with pytest.raises(RouteNotFound):
+        setup.perm()
+
+
+async def test_a_new_topic_is_told_at_once(setup: Setup) -> None:
+    setup.registration.register()
+    setup.topics.put(TopicConfig(topic_name="New"))
+    assert setup.perm("New") == 6
+
+
+@pytest.mark.parametrize(("broker", "left"), [("6", 7), ("4", 4), ("2", 2)])
+async def test_the_brokers_permission_limits_those_of_its_topics(setup: Setup, broker: str, left: int) -> None:
+    setup.registration.register()
+    setup.live.update({"brokerPermission": broker})
+    setup.topics.permission_changed()
+    assert setup.perm() == left
+
+
+async def test_registering_is_repeated_so_that_it_does_not_expire(setup: Setup, nursery: trio.Nursery) -> None:
+    nursery.start_soon(setup.routes.run)
+    nursery.start_soon(setup.registration.run)
+    for _ in range(30):
+        await settle()
+        mock_clock().jump(10)
+    await settle()
+    assert setup.perm() == 7

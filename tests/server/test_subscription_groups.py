@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rocketwire.server.live_config import LiveConfig
+from rocketwire.server.subscription_groups import SubscriptionGroups
+from rocketwire.store.errors import StoreNotWritable
+from rocketwire.store.groups import GroupTable
+from rocketwire.wire.bodies.group import SubscriptionGroupConfig
+from tests.server.harness import Clock, small_config
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "subscriptionGroup.json"
+
+
+def opened(file: Path, **changes: Any) -> SubscriptionGroups:
+    clock = Clock()
+    return SubscriptionGroups(
+        GroupTable.open(file, clock=clock), LiveConfig(small_config(file.parent, **changes), clock)
+    )
+
+
+def test_the_groups_of_every_broker_are_made_once(file: Path) -> None:
+    opened(file).make_built_in()
+    text = file.read_text()
+    for group in ("TOOLS_CONSUMER", "SELF_TEST_C_GROUP", "CID_ONSAPI_PULL"):
+        assert f'"{group}"' in text
+    opened(file).make_built_in()
+    assert file.read_text() == text
+
+
+def test_an_unknown_group_is_made_and_written(file: Path) -> None:
+    made = opened(file).find("G")
+    assert made == SubscriptionGroupConfig(group_name="G")
+    assert opened(file, auto_create_subscription_group=False).find("G") == made
+
+
+def test_an_unknown_group_is_not_made_when_that_is_off(file: Path) -> None:
+    groups = opened(file, auto_create_subscription_group=False)
+    assert groups.find("G") is None
+    assert groups.find("CID_RMQ_SYS_TRANS") is not None
+
+
+def test_a_group_that_cannot_be_written_down_consumes_all_the_same(
+    file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(_: GroupTable) -> None:
+        raise StoreNotWritable("here", "disk full")
+
+    monkeypatch.setattr(GroupTable, "persist", full)
+    groups = opened(file)
+    assert groups.find("G") is groups.find("G") is not None
+    assert "group G: store here cannot be written: disk full" in caplog.text
+
+
+@pytest.mark.parametrize("broker", [True, False])
+@pytest.mark.parametrize("own", [True, False, None])
+def test_members_are_told_when_broker_and_group_want_it(file: Path, broker: bool, own: bool | None) -> None:
+    clock = Clock()
+    table = GroupTable.open(file, clock=clock)
+    if own is not None:
+        table.put(SubscriptionGroupConfig(group_name="G", notify_consumer_ids_changed_enable=own))
+    config = small_config(file.parent, notify_consumer_ids_changed_enable=broker)
+    groups = SubscriptionGroups(table, LiveConfig(config, clock))
+    assert groups.notifies("G") is (broker and own is not False)

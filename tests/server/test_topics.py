@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rocketwire.server.live_config import LiveConfig
+from rocketwire.server.topics import BrokerTopics, system_topics
+from rocketwire.store.topics import TopicTable
+from rocketwire.wire.bodies.topic import TopicConfig
+from tests.server.harness import Clock, small_config
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "topics.json"
+
+
+def opened(file: Path, **changes: Any) -> BrokerTopics:
+    clock = Clock()
+    return BrokerTopics(TopicTable.open(file, clock=clock), LiveConfig(small_config(file.parent, **changes), clock))
+
+
+def names(**changes: Any) -> dict[str, tuple[int, int]]:
+    config = small_config(Path(), **changes)
+    return {each.topic_name: (each.write_queue_nums, each.perm) for each in system_topics(config, 18)}
+
+
+def test_the_brokers_own_topics() -> None:
+    assert names() == {
+        "SELF_TEST_TOPIC": (1, 6),
+        "BenchmarkTest": (1024, 6),
+        "C": (16, 7),
+        "broker-a": (1, 7),
+        "OFFSET_MOVED_EVENT": (1, 6),
+        "SCHEDULE_TOPIC_XXXX": (18, 6),
+        "C_REPLY_TOPIC": (1, 6),
+        "TBW102": (8, 7),
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "name", "expected"),
+    [
+        ({"auto_create_topic_enable": False}, "TBW102", None),
+        ({"default_topic_queue_nums": 3}, "TBW102", (3, 7)),
+        ({"cluster_topic_enable": False}, "C", (16, 1)),
+        ({"broker_topic_enable": False}, "broker-a", (1, 1)),
+        ({"trace_topic_enable": True}, "RMQ_SYS_TRACE_TOPIC", (1, 6)),
+        ({"trace_topic_enable": True, "msg_trace_topic_name": "Own"}, "Own", (1, 6)),
+    ],
+)
+def test_the_configuration_says_which(changes: dict[str, Any], name: str, expected: tuple[int, int] | None) -> None:
+    assert names(**changes).get(name) == expected
+
+
+def test_system_topics_that_are_there_stay_as_they_are(file: Path) -> None:
+    topics = opened(file)
+    topics.put(TopicConfig(topic_name="BenchmarkTest", read_queue_nums=3, write_queue_nums=3))
+    topics.make_system_topics(18)
+    version = topics.table.data_version
+    topics.make_system_topics(18)
+    assert topics.table.data_version == version
+    again = opened(file)
+    kept = again.get("BenchmarkTest")
+    assert kept is not None
+    assert kept.read_queue_nums == 3
+    assert again.get("TBW102") is not None
+
+
+def test_a_change_is_written_and_told_at_once(file: Path) -> None:
+    topics = opened(file)
+    told: list[bool] = []
+    topics.changed = lambda: told.append("New" in file.read_text())
+    topics.put(TopicConfig(topic_name="New"))
+    assert told == [True]
+
+
+def test_a_new_permission_counts_as_a_change_of_all_topics(file: Path) -> None:
+    topics = opened(file)
+    told: list[int] = []
+    topics.changed = lambda: told.append(topics.table.data_version.counter)
+    topics.permission_changed()
+    assert told == [1]
+    assert opened(file).table.data_version.counter == 1
+
+
+def test_a_topic_made_by_a_send_is_after_its_model(file: Path) -> None:
+    topics = opened(file)
+    topics.make_system_topics(18)
+    made = topics.create_on_send("New", "TBW102", 4, 0)
+    assert made == TopicConfig(topic_name="New", read_queue_nums=4, write_queue_nums=4, perm=6)
+    assert topics.get("New") == made
+    for asked, got in ((100, 8), (-3, 0)):
+        made = topics.create_on_send(f"N{asked}", "TBW102", asked, 0)
+        assert made is not None
+        assert made.write_queue_nums == got
+
+
+def test_no_topic_is_made_without_a_model_that_is_handed_on(file: Path) -> None:
+    topics = opened(file)
+    topics.make_system_topics(18)
+    topics.put(TopicConfig(topic_name="Private", perm=6))
+    assert topics.create_on_send("New", "Unknown", 4, 0) is None
+    assert topics.create_on_send("New", "Private", 4, 0) is None
+
+
+def test_switching_creation_off_counts_at_once(file: Path) -> None:
+    clock = Clock()
+    live = LiveConfig(small_config(file.parent), clock)
+    topics = BrokerTopics(TopicTable.open(file, clock=clock), live)
+    topics.make_system_topics(18)
+    live.current = replace(live.current, auto_create_topic_enable=False)
+    assert topics.create_on_send("New", "TBW102", 4, 0) is None
+    assert topics.create_on_send("New", "C", 4, 0) is not None  # another model that hands its permissions on
+
+
+def test_a_retry_topic_is_made_once(file: Path) -> None:
+    topics = opened(file)
+    made = topics.create_retry("%RETRY%G", 2, 1)
+    assert (made.read_queue_nums, made.perm, made.topic_sys_flag) == (2, 6, 1)
+    assert topics.create_retry("%RETRY%G", 5) == made

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from rocketwire.server import upkeep
+from rocketwire.server.live_config import LiveConfig
+from rocketwire.store.errors import DiskFull, StoreError
+from tests.server.harness import NOW, Clock, mock_clock, settle, small_config
+
+
+class FakeStore:
+    """Notes what is asked of it, and fails while `error` is set."""
+
+    def __init__(self) -> None:
+        self.flushed: list[int] = []
+        self.indexed = 0
+        self.more = 0
+        self.error: Exception | None = None
+
+    def flush_due(self, now: int) -> None:
+        if self.error:
+            raise self.error
+        self.flushed.append(now)
+
+    def dispatch_index(self) -> bool:
+        if self.error:
+            raise self.error
+        self.indexed += 1
+        self.more -= 1
+        return self.more > 0
+
+
+class FakeOffsets:
+    def __init__(self) -> None:
+        self.text: bytes | None = None
+        self.written: list[bytes] = []
+        self.error: Exception | None = None
+
+    def encode(self) -> bytes | None:
+        return self.text
+
+    def write(self, text: bytes) -> None:
+        if self.error:
+            raise self.error
+        self.written.append(text)
+
+
+def live() -> LiveConfig:
+    return LiveConfig(small_config(Path()), Clock())
+
+
+async def pass_time(seconds: float) -> None:
+    await settle()
+    mock_clock().jump(seconds)
+    await settle()
+
+
+FAULTS = [DiskFull("p", "no space left"), OSError(24, "Too many open files"), StoreError("odd")]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=repr)
+async def test_pages_are_flushed_every_half_second_and_after_a_fault(
+    nursery: trio.Nursery, caplog: pytest.LogCaptureFixture, fault: Exception
+) -> None:
+    store: Any = FakeStore()
+    nursery.start_soon(upkeep.flush, store, live(), Clock(), upkeep.run_inline)
+    await pass_time(0.49)
+    assert store.flushed == []
+    await pass_time(0.02)
+    assert store.flushed == [NOW]
+    store.error = fault
+    await pass_time(0.5)
+    assert f"flush: {fault}" in caplog.text
+    store.error = None
+    await pass_time(5.1)
+    await pass_time(0.5)
+    assert len(store.flushed) == 2
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=repr)
+async def test_the_index_follows_at_once_and_after_a_fault(
+    nursery: trio.Nursery, caplog: pytest.LogCaptureFixture, fault: Exception
+) -> None:
+    store: Any = FakeStore()
+    nursery.start_soon(upkeep.index, store, upkeep.run_inline)
+    await pass_time(0.06)
+    await pass_time(0.06)
+    assert store.indexed >= 1
+    store.error = fault
+    before = store.indexed
+    for _ in range(10):
+        await pass_time(0.06)
+    assert caplog.text.count(f"index: {fault}") == 1  # not a line each time
+    store.error = None
+    await pass_time(5.1)
+    await pass_time(0.06)
+    assert store.indexed > before
+
+
+async def test_what_is_left_to_index_is_done_in_steps_without_a_pause(nursery: trio.Nursery) -> None:
+    store: Any = FakeStore()
+    store.more = 7
+    nursery.start_soon(upkeep.index, store, upkeep.run_inline)
+    await pass_time(0.06)
+    await pass_time(0.06)
+    assert store.indexed >= 7
+
+
+async def test_an_import_that_fails_is_tried_again(
+    nursery: trio.Nursery, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store: Any = FakeStore()
+    with monkeypatch.context() as patch:
+        patch.setattr(upkeep, "_SLOW_IMPORT", "rocketwire.no_such_module")
+        nursery.start_soon(upkeep.index, store, upkeep.run_inline)
+        await pass_time(0.06)
+        await pass_time(0.06)
+        assert "index: No module named" in caplog.text
+        assert store.indexed == 0
+    await pass_time(5.1)
+    await pass_time(0.06)
+    assert store.indexed >= 1
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=repr)
+async def test_offsets_are_written_every_5_s_when_they_changed_and_after_a_fault(
+    nursery: trio.Nursery, caplog: pytest.LogCaptureFixture, fault: Exception
+) -> None:
+    offsets: Any = FakeOffsets()
+    nursery.start_soon(upkeep.persist_offsets, offsets, live(), upkeep.run_inline)
+    await pass_time(5.1)
+    assert offsets.written == []
+    offsets.text = b"1"
+    await pass_time(5.1)
+    assert offsets.written == [b"1"]
+    offsets.error = fault
+    await pass_time(5.1)
+    assert f"consumer offsets: {fault}" in caplog.text
+    offsets.error = None
+    await pass_time(5.1)
+    await pass_time(5.1)
+    assert offsets.written == [b"1", b"1"]
