@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rocketwire.server import upkeep
+from rocketwire.server.addresses import Address
+from rocketwire.server.broker import Broker, store_settings
+from rocketwire.server.metrics import Metrics
+from rocketwire.server.routes import RouteTable
+from rocketwire.store.errors import StoreNotWritable
+from rocketwire.store.offsets import OffsetTable
+from rocketwire.store.settings import StoreSettings
+from tests.server.harness import Clock, FakePeer, consumer, small_config, subscription
+
+
+def made(store: Path, routes: RouteTable | None = None, host: str = "127.0.0.1", **changes: Any) -> Broker:
+    return Broker(
+        small_config(store, **changes),
+        advertised=Address(host=host, port=10911),
+        routes=routes or RouteTable(),
+        metrics=Metrics(),
+        clock=Clock(),
+        choose=lambda bound: 0,
+        run_sync=upkeep.run_inline,
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "field", "value"),
+    [
+        ("mapped_file_size_commit_log", "commit_log_file_size", 8192),
+        ("mapped_file_size_consume_queue", "consume_queue_file_size", 400),
+        ("max_hash_slot_num", "index_slots", 7),
+        ("max_index_num", "index_entries", 7),
+        ("message_index_enable", "message_index_enable", False),
+        ("check_crc_on_recover", "check_crc_on_recover", False),
+        ("flush_interval_commit_log", "flush_interval_commit_log", 7),
+        ("flush_commit_log_least_pages", "flush_commit_log_least_pages", 7),
+        ("flush_commit_log_thorough_interval", "flush_commit_log_thorough_interval", 7),
+        ("flush_interval_consume_queue", "flush_interval_consume_queue", 7),
+        ("flush_consume_queue_least_pages", "flush_consume_queue_least_pages", 7),
+        ("flush_consume_queue_thorough_interval", "flush_consume_queue_thorough_interval", 7),
+        ("max_transfer_count_on_message_in_memory", "max_transfer_count_in_memory", 7),
+        ("max_transfer_bytes_on_message_in_memory", "max_transfer_bytes_in_memory", 7),
+        ("max_transfer_count_on_message_in_disk", "max_transfer_count_on_disk", 7),
+        ("max_transfer_bytes_on_message_in_disk", "max_transfer_bytes_on_disk", 7),
+        ("access_message_in_memory_max_ratio", "access_message_in_memory_max_ratio", 7),
+    ],
+)
+def test_each_key_of_the_store_reaches_it(key: str, field: str, value: object) -> None:
+    settings = store_settings(small_config(Path("s"), **{key: value}))
+    assert getattr(settings, field) == value
+
+
+def test_the_stores_other_settings(tmp_path: Path) -> None:
+    settings = store_settings(
+        small_config(
+            tmp_path,
+            store_path_commit_log=str(tmp_path / "log"),
+            flush_disk_type="SYNC_FLUSH",
+            message_delay_level="1s 2m",
+        )
+    )
+    assert settings.root == tmp_path
+    assert settings.commit_log_path == tmp_path / "log"
+    assert settings.sync_flush
+    assert settings.delay_levels == (1000, 120_000)
+    assert dataclasses.is_dataclass(StoreSettings)
+
+
+async def test_a_name_is_advertised_by_its_address_in_ids(tmp_path: Path) -> None:
+    broker = made(tmp_path, host="localhost")
+    assert broker.services.store_host in {
+        bytes([127, 0, 0, 1]) + (10911).to_bytes(4, "big"),
+        bytes(15) + b"\x01" + (10911).to_bytes(4, "big"),
+    }
+    broker.close()
+
+
+@pytest.mark.parametrize(("kind", "waits"), [("ASYNC_FLUSH", False), ("SYNC_FLUSH", True)])
+async def test_only_under_sync_flush_is_there_a_group_commit(tmp_path: Path, kind: str, waits: bool) -> None:
+    broker = made(tmp_path, flush_disk_type=kind)
+    assert (broker._flush is not None) is waits
+    broker.close()
+
+
+async def test_a_closed_connection_is_forgotten_by_all_services(tmp_path: Path) -> None:
+    broker = made(tmp_path)
+    peer = FakePeer()
+    clients = broker.services.clients
+    clients.register_consumer(peer, "id", consumer("G", subscription("T")), language="JAVA", version=407)
+    broker.peer_closed(peer)
+    assert clients.consumer("G") is None
+    broker.close()
+
+
+async def test_closing_writes_the_offsets_and_leaves_a_clean_store(tmp_path: Path) -> None:
+    broker = made(tmp_path)
+    broker.services.offsets.commit("G", "T", 0, 7)
+    assert (tmp_path / "abort").exists()
+    broker.close()
+    assert not (tmp_path / "abort").exists()
+    assert "T@G" in (tmp_path / "config" / "consumerOffset.json").read_text()
+
+
+async def test_the_store_is_closed_even_when_the_offsets_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: OffsetTable) -> None:
+        raise StoreNotWritable("here", "disk full")
+
+    broker = made(tmp_path)
+    monkeypatch.setattr(OffsetTable, "persist", full)
+    with pytest.raises(StoreNotWritable):
+        broker.close()
+    assert not (tmp_path / "abort").exists()
