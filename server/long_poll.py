@@ -7,6 +7,7 @@ answers are on their way.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
@@ -15,7 +16,10 @@ from typing import Any, Final
 
 import trio
 
+from rocketwire.server.errors import response_code
 from rocketwire.server.request import Peer, Reply, Request
+
+log = logging.getLogger(__name__)
 
 _SLACK: Final = 1024
 
@@ -80,7 +84,11 @@ class LongPoll:
                     self._try(pull, final=False)
 
     def _try(self, pull: HeldPull, *, final: bool) -> None:
-        reply = pull.attempt(final)
+        try:
+            reply = pull.attempt(final)
+        except Exception as error:  # answered, for neither who sent the message nor the other waiters are to blame
+            log.exception("held pull from %s", pull.peer.remote_text)
+            reply = Reply(code=response_code(error), remark=str(error))
         if reply is not None:
             self._forget(pull)
             pull.peer.reply(pull.request, reply)

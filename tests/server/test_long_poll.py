@@ -146,3 +146,38 @@ async def test_deadlines_of_answered_pulls_do_not_pile_up(poll: LongPoll) -> Non
     assert len(poll._deadlines) < 2000
     await pass_time(15.1)
     assert waits.replies == [LATE]
+
+
+@pytest.mark.parametrize("final", [False, True])
+async def test_a_pull_that_fails_is_answered_and_harms_no_other(
+    poll: LongPoll, final: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken(Pull):
+        def attempt(self, final: bool) -> Reply | None:
+            raise OSError(5, "Input/output error")
+
+    broken = Broken(poll, FakePeer("1.2.3.4:5"))
+    fine = Pull(poll, FakePeer())
+    fine.found = True
+    if final:
+        await pass_time(15.1)
+    else:
+        poll.arrived([T0])
+        poll.wake()
+    assert broken.replies == [Reply(code=1, remark="[Errno 5] Input/output error")]
+    assert fine.replies == [FOUND]
+    assert "held pull from 1.2.3.4:5" in caplog.text
+
+
+async def test_a_peer_that_closes_while_it_is_answered_is_forgotten_once(poll: LongPoll) -> None:
+    class Closing(FakePeer):
+        def flush(self) -> None:
+            poll.peer_closed(self)
+
+    peer = Closing()
+    pulls = [Pull(poll, peer) for _ in range(2)]
+    for pull in pulls:
+        pull.found = True
+    poll.arrived([T0])
+    poll.wake()
+    assert poll.held == 0

@@ -11,6 +11,7 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -222,7 +223,9 @@ def descriptors() -> None:
 
 
 @pytest.mark.usefixtures("descriptors")
-def test_ten_thousand_idle_connections_cost_little(tmp_path: Path) -> None:
+def test_ten_thousand_idle_connections_cost_little(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     idle: list[socket.socket] = []
     with process(tmp_path / "store") as server, Caller(server.broker) as client:
         client.create_topic("T")
@@ -240,6 +243,7 @@ def test_ten_thousand_idle_connections_cost_little(tmp_path: Path) -> None:
                 assert client.send("T").header.code == 0
             assert time.monotonic() - started < 5
             each = (server.anonymous() - before) / IDLE_CONNECTIONS
+            record_property("bytes of memory a connection", round(each))
             assert each < 16 * 1024
         finally:
             for sock in idle:
