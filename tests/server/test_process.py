@@ -11,7 +11,6 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -223,9 +222,7 @@ def descriptors() -> None:
 
 
 @pytest.mark.usefixtures("descriptors")
-def test_ten_thousand_idle_connections_cost_little(
-    tmp_path: Path, record_property: Callable[[str, object], None]
-) -> None:
+def test_ten_thousand_idle_connections_cost_little(tmp_path: Path) -> None:
     idle: list[socket.socket] = []
     with process(tmp_path / "store") as server, Caller(server.broker) as client:
         client.create_topic("T")
@@ -243,7 +240,6 @@ def test_ten_thousand_idle_connections_cost_little(
                 assert client.send("T").header.code == 0
             assert time.monotonic() - started < 5
             each = (server.anonymous() - before) / IDLE_CONNECTIONS
-            record_property("bytes of memory a connection", round(each))
             assert each < 16 * 1024
         finally:
             for sock in idle:
@@ -266,6 +262,8 @@ def test_a_server_without_descriptors_left_goes_on(tmp_path: Path) -> None:
     with process(tmp_path / "store", before=few) as server, Caller(server.broker) as client:
         client.create_topic("T")
         assert client.send("T").header.code == 0
+        # The index is written by code that is loaded after the start and needs descriptors for that.
+        assert eventually(lambda: any((tmp_path / "store" / "index").glob("*")))
         try:
             waiting += [socket.create_connection(("127.0.0.1", server.port)) for _ in range(80)]
             time.sleep(0.3)
@@ -276,7 +274,7 @@ def test_a_server_without_descriptors_left_goes_on(tmp_path: Path) -> None:
         with Caller(server.broker) as another:
             assert another.send("T").header.code == 0
         code, errors = server.end()
-        assert code == 0
+        assert code == 0, errors
         assert "cannot accept a connection: Too many open files" in errors
         assert errors.count("cannot accept") < 100
 
