@@ -92,12 +92,9 @@ class FrameDispatcher:
             return
         if header.flag & FLAG_RESPONSE:
             return  # an answer to a request nobody made: dropped, as Apache does
-        self._metrics.count(header.code)
-        request = Request(
-            peer=session, header=header, serialize_type=frame.serialize_type, body=frame.body, fields=None
-        )
+        self._metrics.requests[header.code] += 1
         try:
-            reply = self._handle(session, request)
+            reply = self._handle(session, header, frame)
         except (ServerError, StoreError, WireError) as error:
             reply = Reply(code=response_code(error), remark=str(error), ext=self._empty_fields(header.code))
         except Exception as error:  # a handler's bug must not take the connection, nor the request's answer
@@ -105,26 +102,21 @@ class FrameDispatcher:
             remark = f"{type(error).__name__}: {error}"
             reply = Reply(code=response_code(error), remark=remark, ext=self._empty_fields(header.code))
         if reply is not None:
-            session.reply(request, reply)
+            session.answer(header, frame.serialize_type, reply)
 
     def _empty_fields(self, code: int) -> dict[str, str] | None:
         """What stands for the response header of a refused request: Apache writes it without fields."""
         route = self._routes.get(code)
         return None if route is None or route.response is None else {}
 
-    def _handle(self, session: Session, request: Request[Any]) -> Reply | None:
-        route = self._routes.get(request.header.code)
+    def _handle(self, session: Session, header: Header, frame: RawFrame) -> Reply | None:
+        route = self._routes.get(header.code)
         if route is None:
-            raise RequestUnsupported(request.header.code)
+            raise RequestUnsupported(header.code)
         for guard in self._guards:
-            guard.admit(session, request.header, request.body)
-        if route.header is not None:
-            fields = decode_ext(route.header, request.header.ext, short=route.short)
-            request = Request(
-                peer=session,
-                header=request.header,
-                serialize_type=request.serialize_type,
-                body=request.body,
-                fields=fields,
-            )
+            guard.admit(session, header, frame.body)
+        fields = None if route.header is None else decode_ext(route.header, header.ext, short=route.short)
+        request: Request[Any] = Request(
+            peer=session, header=header, serialize_type=frame.serialize_type, body=frame.body, fields=fields
+        )
         return route.handler(self._services, request)

@@ -17,10 +17,6 @@ class Metrics:
         self.messages_out = 0
         self.bytes_out = 0
 
-    def count(self, code: int, times: int = 1) -> None:
-        """Count `times` requests of `code`."""
-        self.requests[code] += times
-
     def stored(self, messages: int, size: int) -> None:
         """Count messages appended to the commit log and their size in bytes."""
         self.messages_in += messages

@@ -25,11 +25,10 @@ from rocketwire.store.flush import GroupCommit
 from rocketwire.store.store import Appended, Draft, MessageStore
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
-from rocketwire.wire.batch import decode_batch
 from rocketwire.wire.bodies.topic import TopicConfig, TopicFilterType
 from rocketwire.wire.codes import Permission, ResponseCode, SysFlag, permission_text
 from rocketwire.wire.compression import compression_type
-from rocketwire.wire.fast import SendFields, read_properties, stored_properties, tags_code
+from rocketwire.wire.fast import SendFields, batch_messages, stored_properties, tags_code
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.properties import decode_properties
 
@@ -131,8 +130,7 @@ class Sending:
         topic, born_timestamp = fields.topic, fields.born_timestamp
         body_limit = self._config.current.max_message_size
         drafts: list[Draft] = []
-        for flag, item_body, properties in decode_batch(bytes(body)):
-            unique_key, keys, tags, steering = read_properties(str(properties, "utf-8", "replace"))
+        for flag, item_body, properties, unique_key, keys, tags, steering in batch_messages(bytes(body)):
             if steering:
                 raise MessageIllegal("a batch takes no delayed or transactional messages")
             stored = properties + (b"" if not properties or properties[-1] == _ITEM_SEPARATOR else b"\x02") + tail

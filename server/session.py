@@ -12,7 +12,7 @@ import logging
 import socket
 from collections import deque
 from collections.abc import Callable
-from itertools import count
+from itertools import count, islice
 from typing import Any, Final, Protocol
 
 import trio
@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 READ_BUFFER_BYTES: Final = 256 * 1024
 _HIGH_WATER: Final = 4 * 1024 * 1024
 _MAX_IOVECS: Final = 512
+_WORTH_JOINING: Final = 16 * 1024  # below this, copying costs less than handing the kernel a list
 _JSON: Final = 0
 
 _read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))  # one for all: a read is handled before the next begins
@@ -171,11 +172,16 @@ class Session:
             try:
                 if len(outbox) == 1:
                     sent = self._sock.send(outbox[0])
+                elif self._outbox_bytes <= _WORTH_JOINING:
+                    sent = self._sock.send(b"".join(outbox))
                 else:
-                    sent = self._sock.sendmsg([outbox[i] for i in range(min(len(outbox), _MAX_IOVECS))])
+                    sent = self._sock.sendmsg(islice(outbox, _MAX_IOVECS))
             except (BlockingIOError, InterruptedError):
                 return
             self._outbox_bytes -= sent
+            if not self._outbox_bytes:
+                outbox.clear()
+                return
             while outbox and sent >= len(outbox[0]):
                 sent -= len(outbox.popleft())
             if sent:
@@ -212,26 +218,29 @@ class Session:
         self._on_close(self)
 
     def reply(self, request: Request[Any], reply: Reply) -> None:
-        """Answer `request` in its own serialisation; nothing is written for a one-way request."""
-        if request.header.flag & FLAG_ONEWAY or self._closed:
+        """Answer a request that was held."""
+        self.answer(request.header, request.serialize_type, reply)
+
+    def answer(self, request: Header, serialize_type: int, reply: Reply) -> None:
+        """Answer a request in its own serialisation; nothing is written for a one-way request."""
+        if request.flag & FLAG_ONEWAY or self._closed:
             return
         ext = encode_ext(reply.fields) if reply.fields is not None else None
         if reply.ext is not None:
             ext = {**ext, **reply.ext} if ext else reply.ext
         header = Header(
             code=reply.code,
-            opaque=request.header.opaque,
+            opaque=request.opaque,
             flag=FLAG_RESPONSE,
-            language="JAVA",
             version=VERSION_4_9_7,
             remark=reply.remark,
             ext=ext,
         )
-        if reply.body:
-            body_length = sum(map(len, reply.body))
-            self.write(encode_frame_head(header, body_length, request.serialize_type), *reply.body)
+        body = reply.body
+        if body:
+            self.write(encode_frame_head(header, sum(map(len, body)), serialize_type), *body)
         else:
-            self.write(encode_frame(header, b"", request.serialize_type))
+            self.write(encode_frame(header, b"", serialize_type))
 
     def push(self, code: int, ext: dict[str, str]) -> None:
         """Send a one-way request of the server's own, with an opaque of its own."""

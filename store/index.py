@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 #: Columns of a message in a batch: hash of `topic#`, unique key, keys, physical offset, store timestamp.
 COLUMNS: Final = 5
 #: Messages indexed by one step; more pending ones than the second are dropped and read from the log later.
-_STEP: Final = 4096
+_STEP: Final = 1024
 _MOST_PENDING: Final = 1 << 16
 #: The most offsets a query gives (maxMsgsNumBatch).
 MOST_FOUND: Final = 64

@@ -119,6 +119,7 @@ class IndexFile:
             self.begin_offset = self.end_offset = former.end_offset
             self.begin_timestamp = self.end_timestamp = former.end_timestamp
         self._write_header()
+        self.unmap()  # the slots that were touched need not stay in this process's memory
         return self
 
     @classmethod

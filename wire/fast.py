@@ -8,12 +8,15 @@ is stored, and writing the answer. Each is proven equal to its declared counterp
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from struct import Struct
+from typing import Final, NamedTuple, NoReturn
 
 import msgspec
 
 from rocketwire.wire import properties as names
+from rocketwire.wire.batch import decode_batch
 from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.errors import BatchInvalid
 from rocketwire.wire.frame import PREFIX
 from rocketwire.wire.java import Int32, Int64, string_hash
 
@@ -22,6 +25,9 @@ _STARTS: Final = frozenset(
 )
 _START_LENGTH: Final = 12
 _TYPE_WORD: Final = 4
+_BATCH_HEAD: Final = Struct(">iiiii")
+_BATCH_LEAST: Final = _BATCH_HEAD.size + 2
+_INT16_HIGH: Final = 0x7F
 _SHORTEST_ITEM: Final = 3  # the official decoder passes over anything shorter
 
 
@@ -121,21 +127,65 @@ def stored_properties(text: str, cluster_item: str) -> StoredProperties:
     return StoredProperties("\x02".join(kept).encode(), unique_key, keys, tags, wait, steering)
 
 
-def read_properties(text: str) -> tuple[str | None, str | None, str | None, bool]:
-    """Unique key, keys, tags and whether a property steers the delivery: what the broker reads but does not rewrite."""
-    unique_key = keys = tags = None
-    steering = False
-    for item in text.split("\x02"):
-        name, _, value = item.partition("\x01")
-        if name == names.UNIQ_KEY:
-            unique_key = value or None
-        elif name == names.TAGS:
-            tags = value or None
-        elif name == names.KEYS:
-            keys = value or None
-        elif name in STEERING_NAMES and value:
-            steering = True
-    return unique_key, keys, tags, steering
+class BatchMessage(NamedTuple):
+    """A message of a batch, with what the broker reads out of its properties without rewriting them."""
+
+    flag: int
+    body: bytes
+    properties: bytes
+    unique_key: str | None
+    keys: str | None
+    tags: str | None
+    steering: bool
+
+
+def batch_messages(body: bytes) -> list[BatchMessage]:
+    """The messages of a batch's body, as `decode_batch` reads them.
+
+    Raises:
+        BatchInvalid: a message is cut short, or its lengths do not add up.
+    """
+    result: list[BatchMessage] = []
+    append = result.append
+    unpack = _BATCH_HEAD.unpack_from
+    new = tuple.__new__
+    at, end = 0, len(body)
+    while at < end:
+        if end - at < _BATCH_LEAST:
+            return _refused_batch(body)
+        total, _, _, flag, body_length = unpack(body, at)
+        body_at = at + _BATCH_HEAD.size
+        length_at = body_at + body_length
+        at += total
+        properties = body[length_at + 2 : at]
+        # The length of the properties must be what is left of the message, and a positive int16.
+        if (
+            body_length < 0
+            or not length_at + 2 <= at <= end
+            or body[length_at] << 8 | body[length_at + 1] != len(properties)
+            or body[length_at] > _INT16_HIGH
+        ):
+            return _refused_batch(body)
+        unique_key = keys = tags = None
+        steering = False
+        for item in str(properties, "utf-8", "replace").split("\x02"):
+            name, _, value = item.partition("\x01")
+            if name == names.UNIQ_KEY:
+                unique_key = value or None
+            elif name == names.TAGS:
+                tags = value or None
+            elif name == names.KEYS:
+                keys = value or None
+            elif name in STEERING_NAMES and value:
+                steering = True
+        append(new(BatchMessage, (flag, body[body_at:length_at], properties, unique_key, keys, tags, steering)))
+    return result
+
+
+def _refused_batch(body: bytes) -> NoReturn:
+    """Have the declared decoder say what is wrong with a batch."""
+    decode_batch(body)
+    raise BatchInvalid("the batch cannot be read")
 
 
 _TAG_CODES: dict[str, int] = {}

@@ -9,7 +9,7 @@ from rocketwire.server.dispatch import FrameDispatcher
 from rocketwire.server.errors import NotPermitted
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.metrics import Metrics
-from rocketwire.server.request import OK, Reply
+from rocketwire.server.request import Reply
 from rocketwire.store.errors import StoreClosed
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode, ResponseCode
@@ -128,7 +128,7 @@ async def test_a_guard_decides_before_the_handler() -> None:
 
     def handler(_: object, request: Any) -> Reply:
         served.append(request.header.opaque)
-        return OK
+        return Reply()
 
     dispatcher = FrameDispatcher(None, {"f": (route(handler),)}, metrics=Metrics(), hot_path=hot, guards=[Gate()])
     session: Any = FakeSession()
@@ -141,7 +141,7 @@ async def test_a_guard_decides_before_the_handler() -> None:
 async def test_the_group_is_finished_before_any_other_request() -> None:
     hot = Hot(takes=False)
     metrics = Metrics()
-    dispatcher = FrameDispatcher(None, {"f": (route(lambda *_: OK),)}, metrics=metrics, hot_path=hot)
+    dispatcher = FrameDispatcher(None, {"f": (route(lambda *_: Reply()),)}, metrics=metrics, hot_path=hot)
     session: Any = FakeSession()
     dispatcher.serve(session, [raw(30)])
     assert hot.events == ["offer", "finish", "finish"]
@@ -151,7 +151,7 @@ async def test_the_group_is_finished_before_any_other_request() -> None:
 
 @pytest.mark.parametrize("hot", [None, Hot(takes=True)])
 async def test_a_congested_sessions_other_frames_wait(hot: Hot | None) -> None:
-    dispatcher = FrameDispatcher(None, {"f": (route(lambda *_: OK),)}, metrics=Metrics(), hot_path=hot)
+    dispatcher = FrameDispatcher(None, {"f": (route(lambda *_: Reply()),)}, metrics=Metrics(), hot_path=hot)
     session: Any = FakeSession()
     session.congested = True
     assert dispatcher.serve(session, [raw(30), raw(30, opaque=2)]) == 1

@@ -1,13 +1,16 @@
 """The hot path's codec against the declared one."""
 
 import json
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.wire import fast
+from rocketwire.wire.batch import BatchItem, decode_batch, encode_batch
 from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.errors import BatchInvalid
 from rocketwire.wire.frame import decode_frame
 from rocketwire.wire.header import Header, decode_header, encode_header
 from rocketwire.wire.headers import decode_ext, encode_ext
@@ -109,11 +112,41 @@ def test_stored_properties_are_the_clients_less_wait_plus_cluster(client: dict[s
     assert stored.steering is bool(fast.STEERING_NAMES & client.keys())
 
 
-@given(st.dictionaries(property_name, property_value, max_size=8))
-def test_properties_are_read_as_the_general_decoder_reads_them(client: dict[str, str]) -> None:
-    unique_key, keys, tags, steering = fast.read_properties(encode_properties(client))
-    assert (unique_key, keys, tags) == (client.get("UNIQ_KEY"), client.get("KEYS"), client.get("TAGS"))
-    assert steering is bool(fast.STEERING_NAMES & client.keys())
+@given(st.lists(st.tuples(int32, st.binary(max_size=30), st.dictionaries(property_name, property_value, max_size=8))))
+def test_a_batch_reads_as_the_general_decoder_reads_it(sent: list[tuple[int, bytes, dict[str, str]]]) -> None:
+    body = encode_batch([BatchItem(flag, data, encode_properties(own).encode()) for flag, data, own in sent])
+    found = fast.batch_messages(body)
+    assert [(each.flag, each.body, each.properties) for each in found] == decode_batch(body)
+    for message, (_, _, own) in zip(found, sent, strict=True):
+        assert (message.unique_key, message.keys, message.tags) == (
+            own.get("UNIQ_KEY"),
+            own.get("KEYS"),
+            own.get("TAGS"),
+        )
+        assert message.steering is bool(fast.STEERING_NAMES & own.keys())
+
+
+@given(st.binary(max_size=80), st.data())
+def test_a_damaged_batch_is_refused_as_the_general_decoder_refuses_it(junk: bytes, data: st.DataObject) -> None:
+    good = encode_batch([BatchItem(1, b"body", b"a\x01b"), BatchItem(2, b"", b"")])
+    at = data.draw(st.integers(0, len(good)))
+    body = good[:at] + junk + good[at + data.draw(st.integers(0, 4)) :]
+    try:
+        expected = decode_batch(body)
+    except BatchInvalid as error:
+        with pytest.raises(BatchInvalid, match=re.escape(str(error))):
+            fast.batch_messages(body)
+    else:
+        assert [(each.flag, each.body, each.properties) for each in fast.batch_messages(body)] == expected
+
+
+@pytest.mark.parametrize("length", [b"\x80\x00", b"\xff\xff"])
+def test_a_negative_length_of_properties_is_refused(length: bytes) -> None:
+    properties = bytes(int.from_bytes(length, "big"))
+    total = 22 + len(properties)
+    body = total.to_bytes(4, "big") + bytes(16) + length + properties
+    with pytest.raises(BatchInvalid):
+        fast.batch_messages(body)
 
 
 def test_items_without_name_or_value_are_dropped() -> None:
