@@ -9,7 +9,7 @@ from rocketwire.server.dispatch import FrameDispatcher
 from rocketwire.server.errors import NotPermitted
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.metrics import Metrics
-from rocketwire.server.request import Reply
+from rocketwire.server.request import Reply, Request
 from rocketwire.store.errors import StoreClosed
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode, ResponseCode
@@ -89,6 +89,11 @@ class FakeSession(FakePeer):
 
     def close(self) -> None:
         self.closed = True
+
+    def answer(self, request: Header, serialize_type: int, reply: Reply) -> None:
+        self.reply(
+            Request(peer=self, header=request, serialize_type=serialize_type, body=memoryview(b""), fields=None), reply
+        )
 
 
 def raw(code: int, *, opaque: int = 1, flag: int = 0) -> RawFrame:
