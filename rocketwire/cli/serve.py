@@ -121,6 +121,6 @@ def _read_file(path: Path) -> dict[str, str]:
 
 def _serve(options: argparse.Namespace) -> int:
     config = configuration(options, lambda line: print(f"rocketwire: warning: {line}", file=sys.stderr))
-    from rocketwire.server.__main__ import run
+    from rocketwire.server.run import run
 
     return run(config)

@@ -128,7 +128,7 @@ def test_the_server_runs_with_the_configuration_and_its_exit_code_is_the_program
         ran.append(config)
         return 7
 
-    monkeypatch.setattr("rocketwire.server.__main__.run", run)
+    monkeypatch.setattr("rocketwire.server.run.run", run)
     assert main(["serve", "--set", "brokerName=b", "--set", "aclEnable=true"]) == 7
     assert [config.broker_name for config in ran] == ["b"]
     warning = "rocketwire: warning: aclEnable: known to Apache, has no effect here\n"

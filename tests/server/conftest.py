@@ -24,7 +24,7 @@ def collector_left_alone() -> Iterator[None]:
     """The server tunes the garbage collector of its process: not of the tests'."""
     patch = pytest.MonkeyPatch()
     nothing = SimpleNamespace(collect=lambda: 0, freeze=lambda: None, set_threshold=lambda *_: None)
-    patch.setattr("rocketwire.server.__main__.gc", nothing)
+    patch.setattr("rocketwire.server.run.gc", nothing)
     yield
     patch.undo()
 

@@ -24,9 +24,9 @@ import trio
 import trio.testing
 
 from rocketwire.server import upkeep
-from rocketwire.server.__main__ import serve
 from rocketwire.server.addresses import Address
 from rocketwire.server.config import ServerConfig
+from rocketwire.server.run import serve
 from rocketwire.store.files import RealFileSystem
 from rocketwire.wire.batch import BatchItem, encode_batch
 from rocketwire.wire.bodies import encode_body

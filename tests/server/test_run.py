@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server import __main__ as main
+from rocketwire.server import run
 from rocketwire.server.addresses import Address
 from rocketwire.server.config import ServerConfig
 from rocketwire.server.listener import AddressInUse
@@ -23,7 +23,7 @@ from tests.server.processes import Caller, eventually
 
 
 def leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
-    return main._leaves(group)
+    return run._leaves(group)
 
 
 async def refused(store: Path, **changes: Any) -> BaseException:
@@ -184,7 +184,7 @@ def run_and(config: ServerConfig, number: signal.Signals) -> int:
     stopper = threading.Thread(target=stop)
     stopper.start()
     try:
-        return main.run(config)
+        return run.run(config)
     finally:
         stopper.join()
 
@@ -205,7 +205,7 @@ def test_a_signal_ends_it_with_code_0(
 
 def test_what_prevents_the_start_is_one_line_and_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "holiday.txt").touch()
-    assert main.run(small_config(tmp_path)) == 2
+    assert run.run(small_config(tmp_path)) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     (line,) = captured.err.splitlines()
@@ -216,9 +216,9 @@ def test_a_bug_is_not_taken_for_a_mistake_of_the_users(tmp_path: Path, monkeypat
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(main, "Broker", broken)
+    monkeypatch.setattr(run, "Broker", broken)
     with pytest.raises(BaseExceptionGroup) as caught:
-        main.run(small_config(tmp_path))
+        run.run(small_config(tmp_path))
     assert [type(error) for error in leaves(caught.value)] == [ZeroDivisionError]
 
 
@@ -229,5 +229,5 @@ def test_the_limit_of_descriptors_is_raised_to_what_is_allowed(
     raised: list[object] = []
     monkeypatch.setattr("resource.getrlimit", lambda _: limits)
     monkeypatch.setattr("resource.setrlimit", lambda _, pair: raised.append(pair))
-    main._raise_descriptor_limit()
+    run._raise_descriptor_limit()
     assert raised == ([(200, 200)] if limits[0] < limits[1] else [])
