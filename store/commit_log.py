@@ -185,7 +185,7 @@ class CommitLog:
                 if segment is None:
                     at = self.next_file(at)
                     continue
-                segment.sync()
+                segment.sync(keep_open=target < segment.end)
                 at = segment.end
             self.flushed = target
 

@@ -84,6 +84,15 @@ class FlushFailed(StoreError):
         self.reason = reason
 
 
+class FlushDelayed(StoreError):
+    """A flush could not even be tried, for want of a descriptor or memory; nothing is lost, the next one may work."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} could not be flushed to the disk yet: {reason}")
+        self.path = path
+        self.reason = reason
+
+
 class ConfigInvalid(StoreError):
     """A file of `config/` and its .bak cannot be read as what they should be."""
 

@@ -18,6 +18,7 @@ import mmap
 import os
 import resource
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -31,6 +32,10 @@ _LOCK_CONTENT = b"lock"
 _FLOCK = struct.Struct("@hhqqi4x")
 _ADVISE_UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS})
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class SyncFailed(OSError):
+    """fdatasync or fsync itself failed: the kernel may have dropped what it could not write."""
 
 
 class FileSystem(Protocol):
@@ -84,11 +89,11 @@ class FileSystem(Protocol):
         ...
 
     def sync(self, fd: int) -> None:
-        """Return once the file's data is on the disk."""
+        """Return once the file's data is on the disk; raises SyncFailed."""
         ...
 
     def sync_directory(self, path: str) -> None:
-        """Return once the directory's entries are on the disk."""
+        """Return once the directory's entries are on the disk; raises SyncFailed, or another OSError if not tried."""
         ...
 
     def read(self, path: str) -> bytes | None:
@@ -126,6 +131,13 @@ class FileSystem(Protocol):
     def descriptors(self) -> int:
         """How many descriptors the process may have."""
         ...
+
+
+def _synced(sync: Callable[[int], None], fd: int) -> None:
+    try:
+        sync(fd)
+    except OSError as error:
+        raise SyncFailed(error.errno, error.strerror) from error
 
 
 class RealFileSystem:
@@ -219,13 +231,13 @@ class RealFileSystem:
 
     def sync(self, fd: int) -> None:
         """See FileSystem."""
-        os.fdatasync(fd)
+        _synced(os.fdatasync, fd)
 
     def sync_directory(self, path: str) -> None:
         """See FileSystem."""
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            os.fsync(fd)
+            _synced(os.fsync, fd)
         finally:
             os.close(fd)
 

@@ -1,18 +1,22 @@
 """Group commit: whoever waits for the disk is answered after the next flush that covers him.
 
 One flush runs at a time, in a thread; those who come meanwhile wait for the one after it, together. Time-outs are
-looked after beside it, so that a disk that hangs delays no answer longer than `timeout`.
+looked after beside it, so that a disk that hangs delays no answer longer than `timeout`. A flush that could not be
+tried is tried again: nobody is refused for it before his time is up.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 import trio
 
-from rocketwire.store.errors import StoreError
+from rocketwire.store.errors import FlushDelayed, StoreError
+
+#: Seconds until a flush that could not be tried is tried again.
+_AGAIN: Final = 0.1
 
 
 class Flushable(Protocol):
@@ -59,7 +63,7 @@ class GroupCommit:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._expire)
                 while True:
-                    if not self._waiting:
+                    while not self._waiting:
                         self._work = trio.Event()
                         await self._work.wait()
                     await self._flush_once(store, run_sync)
@@ -68,12 +72,18 @@ class GroupCommit:
 
     async def _flush_once(self, store: Flushable, run_sync: RunBlocking) -> None:
         target = max(offset for _, offset, _ in self._waiting.values())
+        delayed = False
         # If the disk refuses, the store says why and takes no more messages; nobody is told that his are safe.
         with contextlib.suppress(StoreError):
-            await run_sync(lambda: store.flush_to(target))
-        flushed = store.flushed_offset
-        self._answer(self._up_to(flushed), durable=True)
-        self._answer(self._up_to(target), durable=False)
+            try:
+                await run_sync(lambda: store.flush_to(target))
+            except FlushDelayed:
+                delayed = True
+        self._answer(self._up_to(store.flushed_offset), durable=True)
+        if delayed:
+            await trio.sleep(_AGAIN)
+        else:
+            self._answer(self._up_to(target), durable=False)
 
     def _up_to(self, limit: int) -> list[int]:
         return [number for number, (_, offset, _) in self._waiting.items() if offset <= limit]

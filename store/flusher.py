@@ -2,6 +2,9 @@
 
 All of it waits for the disk and may run in a thread beside appends. The checkpoint's times only ever claim what was
 flushed: the time is taken before the flush begins, and the last message of that time was written before.
+
+Only a sync that failed is final. Whatever stands in its way before, such as a want of descriptors, is over some time:
+the next flush tries again.
 """
 
 from __future__ import annotations
@@ -11,7 +14,8 @@ from typing import Final
 
 from rocketwire.store.checkpoint import Checkpoint
 from rocketwire.store.commit_log import CommitLog
-from rocketwire.store.errors import FlushFailed
+from rocketwire.store.errors import FlushDelayed, FlushFailed
+from rocketwire.store.files import SyncFailed
 from rocketwire.store.index import Index
 from rocketwire.store.queues import QueueTable
 from rocketwire.store.settings import StoreSettings
@@ -48,19 +52,19 @@ class Flusher:
         self._queues_at = self._queues_thorough_at = now
 
     def flush_to(self, offset: int) -> None:
-        """Flush the log up to `offset` at least; raises FlushFailed."""
+        """Flush the log up to `offset` at least; raises FlushFailed or FlushDelayed."""
         self._guarded(lambda: self._flush_log(offset))
 
     def flush_due(self, now: int) -> None:
-        """Flush what is due at a time in ms; raises FlushFailed."""
+        """Flush what is due at a time in ms; raises FlushFailed or FlushDelayed."""
         self._guarded(lambda: self._flush_due(now))
 
     def save_checkpoint(self) -> None:
-        """Flush all queues and full index files, then write the checkpoint; raises FlushFailed."""
+        """Flush all queues and full index files, write the checkpoint; raises FlushFailed or FlushDelayed."""
         self._guarded(self._save_checkpoint)
 
     def flush_all(self) -> None:
-        """Flush everything for a clean stop, with a checkpoint that says so; raises FlushFailed."""
+        """Flush everything for a clean stop, with a checkpoint that says so; raises FlushFailed or FlushDelayed."""
         self._guarded(self._flush_all)
 
     def _flush_log(self, offset: int) -> None:
@@ -83,8 +87,8 @@ class Flusher:
         if now - self._queues_at >= settings.flush_interval_consume_queue:
             self._queues_at = now
             if now - self._queues_thorough_at >= settings.flush_consume_queue_thorough_interval:
-                self._queues_thorough_at = now
                 self._save_checkpoint()
+                self._queues_thorough_at = now
             else:
                 self._queues.flush(settings.flush_consume_queue_least_pages * _PAGE)
 
@@ -108,6 +112,8 @@ class Flusher:
             raise self.error
         try:
             action()
-        except OSError as error:
+        except SyncFailed as error:
             self.error = FlushFailed(str(self._settings.root), error.strerror or str(error))
             raise self.error from error
+        except OSError as error:
+            raise FlushDelayed(str(self._settings.root), error.strerror or str(error)) from error

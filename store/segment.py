@@ -1,7 +1,8 @@
 """One pre-allocated file of a row: named by the offset of its first byte, mapped only while it is used.
 
 A mapping is dropped by forgetting it: views that were handed out (a pull's answer on its way to a socket) keep it alive
-until they are gone, so a file can be unmapped or removed under a reader at any time.
+until they are gone, so a file can be unmapped or removed under a reader at any time. The same holds for the descriptor
+that is kept between flushes of the commit log: a flush that runs in a thread meanwhile keeps it alive.
 """
 
 from __future__ import annotations
@@ -23,13 +24,28 @@ def file_name(offset: int) -> str:
     return f"{offset:0{NAME_DIGITS}d}"
 
 
+class _Descriptor:
+    """A descriptor that is closed when the last user forgets it."""
+
+    __slots__ = ("_files", "fd")
+
+    def __init__(self, path: str, files: FileSystem) -> None:
+        self.fd = -1
+        self._files = files
+        self.fd = files.open(path)
+
+    def __del__(self) -> None:
+        if self.fd >= 0:
+            self._files.close(self.fd)
+
+
 class Segment:
     """A file of fixed size at `path`, holding the bytes from `start` of its row.
 
     `reserved` is the length of the prefix that is known to have room on the disk.
     """
 
-    __slots__ = ("_files", "_mapping", "_view", "path", "reserved", "size", "start")
+    __slots__ = ("_files", "_kept", "_mapping", "_view", "path", "reserved", "size", "start")
 
     def __init__(self, path: str, start: int, size: int, files: FileSystem) -> None:
         self.path = path
@@ -37,6 +53,7 @@ class Segment:
         self.size = size
         self.reserved = 0
         self._files = files
+        self._kept: _Descriptor | None = None
         self._mapping: mmap.mmap | None = None
         self._view: memoryview | None = None
 
@@ -51,8 +68,13 @@ class Segment:
         return self._mapping is not None
 
     @property
+    def keeps_open(self) -> bool:
+        """Whether a descriptor is kept for the next flush."""
+        return self._kept is not None
+
+    @property
     def mapping(self) -> mmap.mmap:
-        """The mapping, made at first use. It holds the file's only descriptor."""
+        """The mapping, made at first use. It holds a descriptor."""
         if self._mapping is None:
             with self._opened() as fd:
                 self._mapping = self._files.map(fd, self.size)
@@ -67,7 +89,7 @@ class Segment:
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[int]:
-        # Opened by name for each use: no descriptor is shared with the thread that flushes, none is kept.
+        # Opened by name for each use: no descriptor is shared with the thread that flushes.
         fd = self._files.open(self.path)
         try:
             yield fd
@@ -150,13 +172,23 @@ class Segment:
         with self._opened() as fd:
             self._files.clear(fd, position, self.size - position)
 
-    def sync(self) -> None:
-        """Return once everything written to the file is on the disk; a removed file needs nothing. Safe in a thread."""
-        with contextlib.suppress(FileNotFoundError), self._opened() as fd:
-            self._files.sync(fd)
+    def sync(self, *, keep_open: bool = False) -> None:
+        """Return once everything written to the file is on the disk; a removed file needs nothing. Safe in a thread.
+
+        With `keep_open` the next call, until `unmap`, needs no new descriptor: there may be none left then.
+        """
+        descriptor = self._kept
+        if descriptor is None:
+            try:
+                descriptor = _Descriptor(self.path, self._files)
+            except FileNotFoundError:
+                return
+        self._kept = descriptor if keep_open else None
+        self._files.sync(descriptor.fd)
 
     def unmap(self) -> None:
-        """Forget the mapping; views handed out stay valid."""
+        """Forget the mapping and the descriptor; views handed out stay valid."""
+        self._kept = None
         self._view = None
         self._mapping = None
 

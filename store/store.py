@@ -326,6 +326,7 @@ class MessageStore:
 
         Raises:
             FlushFailed: the disk refused; nothing more is appended until the store is opened anew.
+            FlushDelayed: it could not be tried now; the same call may succeed later.
         """
         self._flusher.flush_to(offset)
 
@@ -334,6 +335,7 @@ class MessageStore:
 
         Raises:
             FlushFailed: the disk refused; nothing more is appended until the store is opened anew.
+            FlushDelayed: it could not be tried now; the same call may succeed later.
         """
         self._flusher.flush_due(now_ms)
 
@@ -342,6 +344,7 @@ class MessageStore:
 
         Raises:
             FlushFailed: the disk refused; nothing more is appended until the store is opened anew.
+            FlushDelayed: it could not be tried now; the same call may succeed later.
         """
         self._flusher.save_checkpoint()
 

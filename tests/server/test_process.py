@@ -279,6 +279,41 @@ def test_a_server_without_descriptors_left_goes_on(tmp_path: Path) -> None:
         assert errors.count("cannot accept") < 100
 
 
+@pytest.mark.usefixtures("descriptors")
+def test_a_server_without_descriptors_left_flushes_again_when_there_are_some(tmp_path: Path) -> None:
+    def few() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (60, 60))
+
+    store = tmp_path / "store"
+    options = ("--set", "flushDiskType=SYNC_FLUSH", "--set", "syncFlushTimeout=300")
+    waiting: list[socket.socket] = []
+    sent = 0
+    with process(store, *options, before=few) as server, Caller(server.broker) as client:
+        client.create_topic("T")
+        assert client.send("T").header.code == 0
+        assert eventually(lambda: any((store / "index").glob("*")))
+        try:
+            waiting += [socket.create_connection(("127.0.0.1", server.port)) for _ in range(80)]
+            time.sleep(0.3)
+            # Enough that the log needs another window and the consume queues are flushed.
+            for number in range(100):
+                client.send("T", b"%08d" % number + bytes(60_000))
+        finally:
+            for sock in waiting:
+                sock.close()
+        assert eventually(lambda: client.send("T", bytes(60_000)).header.code == 0)
+        for number in range(20):
+            assert client.send("T", b"%08d" % number + bytes(60_000)).header.code == 0
+            sent += 1
+        kept = client.bodies("T")
+        assert len(kept) > sent
+        code, errors = server.end()
+        assert code == 0, errors
+        assert "restart to recover" not in errors
+    with process(store, *options) as server, Caller(server.broker) as client:
+        assert client.bodies("T") == kept
+
+
 def test_a_client_that_never_reads_costs_little_memory_and_nobody_time(tmp_path: Path) -> None:
     with process(tmp_path / "store") as server, Caller(server.broker) as client:
         client.create_topic("T")

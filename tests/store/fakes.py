@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-from rocketwire.store.files import RealFileSystem
+from rocketwire.store.files import RealFileSystem, SyncFailed
 
 
 def refusal(code: int) -> OSError:
@@ -47,10 +47,29 @@ class FailingSync(RealFileSystem):
     def sync(self, fd: int) -> None:
         self.syncs += 1
         if self.fail:
-            raise refusal(errno.EIO)
+            raise SyncFailed(errno.EIO, os.strerror(errno.EIO))
         super().sync(fd)
 
     def sync_directory(self, path: str) -> None:
         if self.fail:
-            raise refusal(errno.EIO)
+            raise SyncFailed(errno.EIO, os.strerror(errno.EIO))
+        super().sync_directory(path)
+
+
+class NoDescriptors(RealFileSystem):
+    """Has no descriptor for another file while `out`; those that are open stay usable."""
+
+    def __init__(self) -> None:
+        self.out = False
+        self.opened = 0
+
+    def open(self, path: str) -> int:
+        if self.out:
+            raise refusal(errno.EMFILE)
+        self.opened += 1
+        return super().open(path)
+
+    def sync_directory(self, path: str) -> None:
+        if self.out:
+            raise refusal(errno.EMFILE)
         super().sync_directory(path)

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from rocketwire.store.errors import DiskFull, FlushFailed, StoreNotWritable
+from rocketwire.store.errors import DiskFull, FlushDelayed, FlushFailed, StoreNotWritable
 from rocketwire.store.files import RealFileSystem
-from tests.store.fakes import FailingSync, LimitedDisk, refusal
+from tests.store.fakes import FailingSync, LimitedDisk, NoDescriptors, refusal
 from tests.store.support import START, bodies, draft, kill, open_store, small
 
 
@@ -129,6 +129,52 @@ def test_after_a_failed_flush_nothing_more_is_taken(tmp_path: Path) -> None:
     assert (tmp_path / "abort").exists()
     store = open_store(settings)
     assert bodies(store) == [b"body-0", b"body-1"]
+    store.close()
+
+
+def test_a_flush_without_descriptors_is_done_later(tmp_path: Path) -> None:
+    files = NoDescriptors()
+    store = open_store(small(tmp_path), files=files)
+    store.append([draft(0)])
+    files.out = True
+    for _ in range(2):
+        with pytest.raises(FlushDelayed, match="Too many open files"):
+            store.flush_to(store.max_physical_offset)
+        with pytest.raises(FlushDelayed):
+            store.checkpoint()
+        with pytest.raises(FlushDelayed):
+            store.flush_due(START + 100_000)
+    assert store.flushed_offset == 0
+    assert len(store.append([draft(1)])) == 1
+    files.out = False
+    store.flush_due(START + 102_000)
+    assert store.flushed_offset == store.max_physical_offset
+    assert not store._queues.dirty
+    store.close()
+    assert not (tmp_path / "abort").exists()
+
+
+def test_the_log_being_written_is_flushed_without_a_new_descriptor(tmp_path: Path) -> None:
+    files = NoDescriptors()
+    store = open_store(small(tmp_path), files=files)
+    store.append([draft(0)])
+    store.flush_to(store.max_physical_offset)
+    opened = files.opened
+    files.out = True
+    store.append([draft(1)])
+    store.flush_to(store.max_physical_offset)
+    assert store.flushed_offset == store.max_physical_offset
+    assert files.opened == opened
+    files.out = False
+    store.append([draft(n) for n in range(2, 80)])
+    store.flush_to(store.max_physical_offset)
+    log = store._log
+    files_of_log = [log.segments[number] for number in range(len(log.segments))]
+    assert [segment.start for segment in files_of_log if segment.keeps_open] == [log.position - log.position % 4096]
+    store.close()
+    assert not any(segment.keeps_open for segment in files_of_log)
+    store = open_store(small(tmp_path))
+    assert bodies(store) == [b"body-%d" % n for n in range(80)]
     store.close()
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import trio
 import trio.testing
 
-from rocketwire.store.errors import FlushFailed
+from rocketwire.store.errors import FlushDelayed, FlushFailed
 from rocketwire.store.flush import GroupCommit
 from tests.store.support import START, Clock, draft, kill, open_store, small
 
@@ -20,11 +21,14 @@ class Disk:
         self.flushed_offset = 0
         self.flushes: list[int] = []
         self.broken = False
+        self.delayed = False
 
     def flush_to(self, offset: int) -> None:
         self.flushes.append(offset)
         if self.broken:
             raise FlushFailed("disk", "broken")
+        if self.delayed:
+            raise FlushDelayed("disk", "no descriptor")
         self.flushed_offset = max(self.flushed_offset, offset)
 
 
@@ -86,6 +90,36 @@ async def test_a_disk_that_refuses_acknowledges_nobody(
     commit.wait_durable(5, answers.append)
     await trio.sleep(2)
     assert answers == [False]
+    nursery.cancel_scope.cancel()
+
+
+async def test_who_waits_for_a_flush_that_is_delayed_is_not_refused(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    commit, disk = GroupCommit(timeout=5), Disk()
+    answers: list[tuple[int, bool, float]] = []
+    start = trio.current_time()
+
+    def wait(offset: int) -> None:
+        commit.wait_durable(offset, lambda durable: answers.append((offset, durable, trio.current_time() - start)))
+
+    async def at_once(action: Callable[[], None]) -> None:
+        await trio.lowlevel.checkpoint()
+        action()
+
+    disk.delayed = True
+    nursery.start_soon(commit.run, disk, at_once)
+    wait(10)
+    await trio.sleep(2.5)
+    wait(20)
+    await trio.sleep(3.6)
+    assert answers == [(10, False, 5.0)]
+    assert len(disk.flushes) < 70
+    disk.delayed = False
+    await trio.sleep(1)
+    (late,) = answers[1:]
+    assert late[:2] == (20, True)
+    assert late[2] == pytest.approx(6.1, abs=0.11)
     nursery.cancel_scope.cancel()
 
 
