@@ -122,19 +122,20 @@ class Sending:
         if fields.topic.startswith(names.RETRY_PREFIX):
             raise MessageIllegal("batch request does not support retry group " + fields.topic)
         config, queue_id = self._queue(fields, remote)
+        if len(body) > self._config.current.max_message_size:
+            raise self._too_large()
         common = fields.properties or _NO_PROPERTIES
         wait = stored_properties(common, self._cluster_item).wait
         tail = (f"{self._cluster_item}\x02{common}" if common else self._cluster_item).encode()
         sys_flag = self._sys_flag(config, fields)
         reconsume_times = fields.reconsume_times or 0
         topic, born_timestamp = fields.topic, fields.born_timestamp
-        body_limit = self._config.current.max_message_size
         drafts: list[Draft] = []
         for flag, item_body, properties, unique_key, keys, tags, steering in batch_messages(bytes(body)):
             if steering:
                 raise MessageIllegal("a batch takes no delayed or transactional messages")
             stored = properties + (b"" if not properties or properties[-1] == _ITEM_SEPARATOR else b"\x02") + tail
-            if len(item_body) > body_limit or len(stored) > MAX_PROPERTIES_BYTES:
+            if len(stored) > MAX_PROPERTIES_BYTES:
                 raise self._too_large()
             drafts.append(
                 Draft(
@@ -161,13 +162,13 @@ class Sending:
         """The topic's configuration, made if allowed, and the queue to store in."""
         topic = fields.topic
         config = self._topics.get(topic)
+        broker = self._config.current
+        if not broker.broker_permission & Permission.WRITE and config is not None and config.order:
+            raise NotPermitted(f"the broker[{broker.advertised_host}] sending message is forbidden")
+        if config is None or topic in self._topics.not_sendable:
+            _check_name(topic)
         if config is None:
             config = self._new_topic(fields)
-        elif topic in names.NOT_SENDABLE_TOPICS:
-            raise NotPermitted(names.not_sendable_problem(topic))
-        broker = self._config.current
-        if not broker.broker_permission & Permission.WRITE and config.order:
-            raise NotPermitted(f"the broker[{broker.advertised_host}] sending message is forbidden")
         queue_id = fields.queue_id
         if queue_id < 0:
             return config, self._choose(max(1, config.write_queue_nums))
@@ -177,12 +178,6 @@ class Sending:
 
     def _new_topic(self, fields: SendRequestFields) -> TopicConfig:
         topic = fields.topic
-        problem = names.broker_topic_problem(topic)
-        if problem is not None:
-            raise NameInvalid(problem)
-        problem = names.not_sendable_problem(topic)
-        if problem is not None:
-            raise NotPermitted(problem)
         made = self._topics.create_on_send(topic, fields.default_topic, fields.default_topic_queue_nums, 0)
         if made is None and topic.startswith(names.RETRY_PREFIX):
             made = self._topics.create_retry(topic, 1)
@@ -244,6 +239,15 @@ _TIMERS: Final = frozenset(
         property_names.TIMER_DEL_UNIQ_KEY,
     }
 )
+
+
+def _check_name(topic: str) -> None:
+    problem = names.topic_problem(topic)
+    if problem is not None:
+        raise NameInvalid(problem)
+    problem = names.not_sendable_problem(topic)
+    if problem is not None:
+        raise NotPermitted(problem)
 
 
 def topic_text(config: TopicConfig) -> str:

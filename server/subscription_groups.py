@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from rocketwire.server.errors import NameInvalid
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.store.errors import StoreError
 from rocketwire.store.groups import GroupTable
@@ -29,12 +30,19 @@ class SubscriptionGroups:
             self._table.persist()
 
     def find(self, group: str) -> SubscriptionGroupConfig | None:
-        """A group's configuration; made with defaults when unknown and `autoCreateSubscriptionGroup` allows it."""
+        """A group's configuration; made with defaults when unknown and `autoCreateSubscriptionGroup` allows it.
+
+        Raises:
+            NameInvalid: it would be made, but its name breaks the rules.
+        """
         known = self._table.get(group)
         if known is not None:
             return known
         if not self._config.current.auto_create_subscription_group and not names.is_system_group(group):
             return None
+        problem = names.group_problem(group)
+        if problem is not None:
+            raise NameInvalid(problem)
         made = SubscriptionGroupConfig(group_name=group)
         self._table.put(made)
         try:

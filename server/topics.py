@@ -1,7 +1,8 @@
 """The broker's topics: those it makes itself, those a send or a consumer makes, those an administrator makes.
 
 Every change is written to config/topics.json at once and told to `changed`, so that the name server knows the route
-before the client asks for it.
+before the client asks for it. Names are checked where a topic is entered, so that a send to a topic that is there need
+not look at the name again.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from rocketwire.server.config import ServerConfig
+from rocketwire.server.errors import NameInvalid
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.store.topics import TopicTable
 from rocketwire.wire import names
@@ -40,7 +42,7 @@ def system_topics(config: ServerConfig, delay_levels: int) -> list[TopicConfig]:
         topic(config.broker_name, 1, broker_perm),
         topic(names.OFFSET_MOVED_EVENT, 1),
         topic(names.SCHEDULE_TOPIC, delay_levels),
-        topic(f"{config.broker_cluster_name}_{names.REPLY_TOPIC_POSTFIX}", 1),
+        topic(names.reply_topic(config.broker_cluster_name), 1),
     ]
     if config.auto_create_topic_enable:
         made.append(topic(names.AUTO_CREATE_TOPIC, config.default_topic_queue_nums, _ALL))
@@ -50,12 +52,24 @@ def system_topics(config: ServerConfig, delay_levels: int) -> list[TopicConfig]:
 
 
 class BrokerTopics:
-    """Topic configurations of one broker."""
+    """Topic configurations of one broker.
+
+    Attributes:
+        changed: called after each change.
+        own: the names of the broker's own topics, once they are made.
+        not_sendable: topics that take no sends: RocketMQ's own, and those whose names break the rules and that are
+            here all the same, from Apache's file or named like the broker.
+    """
 
     def __init__(self, table: TopicTable, config: LiveConfig) -> None:
         self._table = table
         self._config = config
         self.changed: Callable[[], None] = lambda: None
+        self.own: frozenset[str] = frozenset()
+        self.not_sendable = self._not_sendable()
+
+    def _not_sendable(self) -> frozenset[str]:
+        return names.NOT_SENDABLE_TOPICS.union(filter(names.topic_problem, self._table.configs))
 
     def get(self, topic: str) -> TopicConfig | None:
         """A topic's configuration, or None."""
@@ -68,24 +82,39 @@ class BrokerTopics:
 
     def make_system_topics(self, delay_levels: int) -> None:
         """Enter the broker's own topics; those that exist stay as they are."""
-        missing = [t for t in system_topics(self._config.current, delay_levels) if self.get(t.topic_name) is None]
+        made = system_topics(self._config.current, delay_levels)
+        missing = [topic for topic in made if self.get(topic.topic_name) is None]
         for topic in missing:
             self._table.put(topic)
+        self.own = frozenset(topic.topic_name for topic in made)
+        self.not_sendable = self._not_sendable()
         if missing:
             self._table.persist()
 
     def put(self, topic: TopicConfig) -> None:
-        """Enter or change a topic."""
+        """Enter or change a topic.
+
+        Raises:
+            NameInvalid: its name breaks the rules; nothing is changed.
+            StoreError: it could not be written down; until the next start it is there all the same.
+        """
+        problem = names.topic_problem(topic.topic_name)
+        if problem is not None:
+            raise NameInvalid(problem)
         self._table.put(topic)
-        self._table.persist()
         log.info("topic %s: %d queues", topic.topic_name, topic.write_queue_nums)
-        self.changed()
+        self._persist_and_tell()
 
     def permission_changed(self) -> None:
         """Tell the name server what the broker's new permission leaves of the topics'."""
         self._table.raise_version()
-        self._table.persist()
-        self.changed()
+        self._persist_and_tell()
+
+    def _persist_and_tell(self) -> None:
+        try:
+            self._table.persist()
+        finally:
+            self.changed()  # what counts is the table: a route must not wait for the disk
 
     def create_on_send(self, topic: str, default_topic: str, queues: int, sys_flag: int) -> TopicConfig | None:
         """Make a topic after the model of `default_topic`, as a send to a new topic does.

@@ -4,6 +4,7 @@ The texts are those of 4.9.7's client (``Validators``) and broker (``TopicValida
 people look for them. Functions named ``*_problem`` give such a text, or None when all is well.
 """
 
+from collections.abc import Container
 from typing import Final
 
 MAX_TOPIC_LENGTH: Final = 127
@@ -11,7 +12,6 @@ MAX_GROUP_LENGTH: Final = 255
 ALLOWED_CHARACTERS: Final = "^[%|a-zA-Z0-9_-]+$"
 
 RETRY_PREFIX: Final = "%RETRY%"
-DLQ_PREFIX: Final = "%DLQ%"
 SYSTEM_TOPIC_PREFIX: Final = "rmq_sys_"
 SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
 REPLY_TOPIC_POSTFIX: Final = "REPLY_TOPIC"
@@ -53,10 +53,8 @@ NOT_SENDABLE_TOPICS: Final = frozenset(
 )
 """Topics that clients may not send to."""
 
-TOOLS_GROUP: Final = "TOOLS_CONSUMER"
-TRANS_GROUP: Final = "CID_RMQ_SYS_TRANS"
 PREDEFINED_GROUPS: Final = (
-    TOOLS_GROUP,
+    "TOOLS_CONSUMER",
     "FILTERSRV_CONSUMER",
     "SELF_TEST_C_GROUP",
     "CID_ONS-HTTP-PROXY",
@@ -67,17 +65,6 @@ PREDEFINED_GROUPS: Final = (
 """Consumer groups that a 4.9 broker writes at its start."""
 
 _ALLOWED: Final = frozenset("%|-_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-
-
-def topic_problem(topic: str) -> str | None:
-    """Tell what the official client finds wrong with a topic's name."""
-    if not topic.strip():
-        return "The specified topic is blank"
-    if len(topic) > MAX_TOPIC_LENGTH:
-        return f"The specified topic is longer than topic max length {MAX_TOPIC_LENGTH}."
-    if not _ALLOWED.issuperset(topic):
-        return f"The specified topic[{topic}] contains illegal characters, allowing only {ALLOWED_CHARACTERS}"
-    return None
 
 
 def group_problem(group: str) -> str | None:
@@ -91,7 +78,7 @@ def group_problem(group: str) -> str | None:
     return None
 
 
-def broker_topic_problem(topic: str) -> str | None:
+def topic_problem(topic: str) -> str | None:
     """Tell what the broker finds wrong with a topic's name; the remark of its answer of code 1."""
     if not topic.strip():
         return "The specified topic is blank."
@@ -102,9 +89,13 @@ def broker_topic_problem(topic: str) -> str | None:
     return None
 
 
-def system_topic_problem(topic: str) -> str | None:
-    """Tell why a topic cannot be created or deleted: it is RocketMQ's own; remark of an answer of code 1."""
-    return f"The topic[{topic}] is conflict with system topic." if is_system_topic(topic) else None
+def system_topic_problem(topic: str, own: Container[str] = ()) -> str | None:
+    """Tell why a topic cannot be created or deleted: it is RocketMQ's own; remark of an answer of code 1.
+
+    `own` are the system topics that one broker has besides.
+    """
+    system = topic in own or is_system_topic(topic)
+    return f"The topic[{topic}] is conflict with system topic." if system else None
 
 
 def not_sendable_problem(topic: str) -> str | None:
@@ -125,11 +116,6 @@ def is_system_group(group: str) -> bool:
 def retry_topic(group: str) -> str:
     """Give the topic of a group's messages to be retried."""
     return RETRY_PREFIX + group
-
-
-def dlq_topic(group: str) -> str:
-    """Give the topic of a group's messages that were given up."""
-    return DLQ_PREFIX + group
 
 
 def reply_topic(cluster: str) -> str:

@@ -1,6 +1,8 @@
 """Message properties: names and values in one text, and the names that RocketMQ itself uses.
 
 ``name 0x01 value 0x02 name 0x01 value``. 4.9 writes no separator after the last property, 5.x does.
+
+The names are the protocol's table, whole: those that nothing here uses yet are listed too.
 """
 
 from collections.abc import Mapping

@@ -19,7 +19,7 @@ from rocketwire.wire.headers.admin import CreateTopicRequestHeader, GetBrokerCon
 
 def _create_topic(services: BrokerServices, request: Request[CreateTopicRequestHeader]) -> Reply:
     fields = request.fields
-    problem = names.broker_topic_problem(fields.topic) or names.system_topic_problem(fields.topic)
+    problem = names.topic_problem(fields.topic) or names.system_topic_problem(fields.topic, services.topics.own)
     if problem is not None:
         raise NameInvalid(problem)
     try:

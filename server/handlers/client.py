@@ -37,13 +37,12 @@ class ConsumerListEmpty(ServerError):
 def _heartbeat(services: BrokerServices, request: Request[None]) -> Reply:
     data = decode_body(HeartbeatData, request.body)
     header = request.header
-    for consumer in data.consumer_data_set:
-        group = services.groups.find(consumer.group_name)
-        if group is not None and group.retry_queue_nums > 0:
+    groups = [services.groups.find(consumer.group_name) for consumer in data.consumer_data_set]
+    for consumer, group in zip(data.consumer_data_set, groups, strict=True):
+        retry_topic = names.retry_topic(consumer.group_name)
+        if group is not None and group.retry_queue_nums > 0 and names.topic_problem(retry_topic) is None:
             services.topics.create_retry(
-                names.retry_topic(consumer.group_name),
-                group.retry_queue_nums,
-                _UNIT_TOPIC_FLAG if consumer.unit_mode else 0,
+                retry_topic, group.retry_queue_nums, _UNIT_TOPIC_FLAG if consumer.unit_mode else 0
             )
         services.clients.register_consumer(
             request.peer, data.client_id, consumer, language=header.language, version=header.version

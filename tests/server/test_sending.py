@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server.errors import MessageIllegal, NotPermitted, TopicNotFound
+from rocketwire.server.errors import MessageIllegal, NameInvalid, NotPermitted, TopicNotFound
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.sending import Sending, topic_text
@@ -138,6 +138,23 @@ def test_a_refused_message_makes_no_topic_of_the_brokers(setup: Setup) -> None:
     with pytest.raises(NotPermitted):
         setup.sending.message(fields("TRANS_CHECK_MAX_TIME_TOPIC"), body(), HOST, "peer")
     assert setup.topics.get("TRANS_CHECK_MAX_TIME_TOPIC") is None
+
+
+def test_a_bad_name_from_apaches_file_takes_no_message(setup: Setup) -> None:
+    topic = "%RETRY%" + "g" * 200
+    setup.topics.table.put(TopicConfig(topic_name=topic))
+    setup.topics.make_system_topics(18)
+    with pytest.raises(NameInvalid, match=r"^The specified topic is longer than topic max length\.$"):
+        setup.sending.message(fields(topic), body(), HOST, "peer")
+
+
+def test_the_brokers_permission_is_looked_at_before_the_name(setup: Setup) -> None:
+    setup.topics.put(TopicConfig(topic_name="SELF_TEST_TOPIC", order=True))
+    with pytest.raises(NotPermitted, match=r"^Sending message to topic\[SELF_TEST_TOPIC\] is forbidden\.$"):
+        setup.sending.message(fields("SELF_TEST_TOPIC"), body(), HOST, "peer")
+    setup.live.update({"brokerPermission": "4"})
+    with pytest.raises(NotPermitted, match=r"^the broker\[127\.0\.0\.1\] sending message is forbidden$"):
+        setup.sending.message(fields("SELF_TEST_TOPIC"), body(), HOST, "peer")
 
 
 def test_a_body_over_the_limit(setup: Setup) -> None:

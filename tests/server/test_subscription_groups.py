@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from rocketwire.server.errors import NameInvalid
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.subscription_groups import SubscriptionGroups
 from rocketwire.store.errors import StoreNotWritable
@@ -44,6 +45,26 @@ def test_an_unknown_group_is_not_made_when_that_is_off(file: Path) -> None:
     groups = opened(file, auto_create_subscription_group=False)
     assert groups.find("G") is None
     assert groups.find("CID_RMQ_SYS_TRANS") is not None
+
+
+@pytest.mark.parametrize(
+    ("group", "problem"),
+    [
+        ("", "the specified group is blank"),
+        ("g" * 256, "the specified group is longer than group max length 255."),
+        ("a.b", "the specified group[a.b] contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"),
+    ],
+)
+def test_a_bad_name_makes_no_group_but_counts_where_it_is(file: Path, group: str, problem: str) -> None:
+    groups = opened(file)
+    with pytest.raises(NameInvalid) as caught:
+        groups.find(group)
+    assert str(caught.value) == problem
+    assert not file.exists()
+    table = GroupTable.open(file, clock=Clock())
+    table.put(SubscriptionGroupConfig(group_name=group))  # Apache's
+    table.persist()
+    assert opened(file).find(group) == SubscriptionGroupConfig(group_name=group)
 
 
 def test_a_group_that_cannot_be_written_down_consumes_all_the_same(

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rocketwire.server.errors import NameInvalid
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.topics import BrokerTopics, system_topics
+from rocketwire.store.errors import StoreNotWritable
 from rocketwire.store.topics import TopicTable
 from rocketwire.wire.bodies.topic import TopicConfig
 from tests.server.harness import Clock, small_config
@@ -76,6 +79,53 @@ def test_a_change_is_written_and_told_at_once(file: Path) -> None:
     topics.changed = lambda: told.append("New" in file.read_text())
     topics.put(TopicConfig(topic_name="New"))
     assert told == [True]
+
+
+def test_a_change_that_cannot_be_written_is_told_all_the_same(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: TopicTable) -> None:
+        raise StoreNotWritable("here", "disk full")
+
+    topics = opened(file)
+    told: list[bool] = []
+    topics.changed = lambda: told.append(topics.get("New") is not None)
+    monkeypatch.setattr(TopicTable, "persist", full)
+    with pytest.raises(StoreNotWritable):
+        topics.put(TopicConfig(topic_name="New"))
+    with pytest.raises(StoreNotWritable):
+        topics.permission_changed()
+    assert told == [True, True]
+
+
+LONG = "%RETRY%" + "g" * 121
+
+
+@pytest.mark.parametrize("name", [LONG, "", "a.b"])
+def test_no_way_in_lets_a_bad_name_through(file: Path, name: str) -> None:
+    topics = opened(file)
+    topics.make_system_topics(18)
+    told: list[bool] = []
+    topics.changed = lambda: told.append(True)
+    ways: list[Callable[[], object]] = [
+        lambda: topics.put(TopicConfig(topic_name=name)),
+        lambda: topics.create_on_send(name, "TBW102", 4, 0),
+        lambda: topics.create_retry(name, 1),
+    ]
+    for enter in ways:
+        with pytest.raises(NameInvalid, match=r"^The specified topic "):
+            enter()
+    assert topics.get(name) is None
+    assert told == []
+
+
+def test_bad_names_that_are_there_take_no_sends(file: Path) -> None:
+    table = TopicTable.open(file, clock=Clock())
+    table.put(TopicConfig(topic_name=LONG))
+    table.persist()
+    topics = opened(file, broker_name="host.example")
+    assert topics.get(LONG) is not None
+    topics.make_system_topics(18)
+    assert {LONG, "host.example", "SELF_TEST_TOPIC"} <= topics.not_sendable
+    assert not topics.not_sendable & {"TBW102", "C"}
 
 
 def test_a_new_permission_counts_as_a_change_of_all_topics(file: Path) -> None:

@@ -50,6 +50,25 @@ async def test_who_sends_heartbeats_is_in_the_group(server: Server, broker: Clie
     assert await client_ids(broker, "Other") is None
 
 
+async def test_a_heartbeat_with_a_bad_group_is_refused_whole(broker: Client) -> None:
+    answer = await broker.heartbeat("one", consumer("G", subscription("T")), consumer("a.b", subscription("T")))
+    expected = "the specified group[a.b] contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"
+    assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, expected)
+    assert await client_ids(broker) is None
+
+
+@pytest.mark.parametrize(("length", "made"), [(120, True), (121, False), (200, False)])
+async def test_a_retry_topic_whose_name_would_be_too_long_is_not_made(broker: Client, length: int, made: bool) -> None:
+    group = "g" * length
+    assert (await broker.heartbeat("one", consumer(group, subscription("T")))).header.code == 0
+    assert await client_ids(broker, group) == ["one"]
+    answer = await broker.ask(RequestCode.GET_ALL_TOPIC_CONFIG)
+    assert (f"%RETRY%{group}" in json.loads(bytes(answer.body))["topicConfigTable"]) is made
+    sent = await broker.send(f"%RETRY%{group}")
+    refused = (ResponseCode.SYSTEM_ERROR, "The specified topic is longer than topic max length.")
+    assert code_and_remark(sent) == ((0, None) if made else refused)
+
+
 async def test_a_binary_heartbeat(broker: Client) -> None:
     body = heartbeat("one", consumer("G", subscription("T")))
     answer = await broker.ask(RequestCode.HEART_BEAT, body=body, serialize_type=BINARY)

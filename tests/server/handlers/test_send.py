@@ -461,11 +461,17 @@ async def test_a_batchs_properties_are_stored_as_they_came_bad_utf8_too(broker: 
 
 
 @every_batch_way
-async def test_a_batch_with_one_message_too_large_is_refused_whole(broker: Client, send: Any) -> None:
-    await broker.set_config(maxMessageSize=3)
-    answer = await send(broker, "T", batch_body([b"one", b"four"]))
+@pytest.mark.parametrize("valid", [True, False])
+async def test_a_batch_that_is_too_large_as_a_whole_is_refused_unread(broker: Client, send: Any, valid: bool) -> None:
+    body = batch_body([b"one", b"four"]) if valid else bytes(60)
+    await broker.set_config(maxMessageSize=len(body))
+    assert ((await send(broker, "T", body)).header.code == 0) is valid
+    await broker.set_config(maxMessageSize=len(body) - 1)
+    answer = await send(broker, "T", body)
     assert answer.header.code == ResponseCode.MESSAGE_ILLEGAL
-    assert await stored(broker, "T") == []
+    assert answer.header.remark is not None
+    assert f"msg body length limit {len(body) - 1}B" in answer.header.remark
+    assert await stored(broker, "T") == ([b"one", b"four"] if valid else [])
 
 
 @every_batch_way
