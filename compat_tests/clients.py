@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Self
 from urllib.parse import urlencode
 
 from compat_tests import artifacts, image
@@ -120,13 +120,13 @@ def _compile(target: Path) -> None:
 class Jvm:
     """One JVM of one client version that runs scenarios in sequence."""
 
-    def __init__(self, programs: Programs, version: str) -> None:
+    def __init__(self, programs: Programs, version: str, env: Mapping[str, str]) -> None:
         self._version = version
         self._name = f"rocketwire-{uuid.uuid4().hex[:12]}"
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - closed in close()
         self._process = subprocess.Popen(
-            programs.java(version, "compat.Runner", name=self._name),
+            programs.java(version, "compat.Runner", env=env, name=self._name),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -209,18 +209,27 @@ def _flat(arguments: Mapping[str, Argument]) -> list[tuple[str, str]]:
 
 
 class Clients:
-    """The JVMs of a test session, started when first needed."""
+    """The JVMs of a test session, started when first needed; `env` is what their environment has besides."""
 
-    def __init__(self, programs: Programs) -> None:
+    def __init__(self, programs: Programs, env: Mapping[str, str] | None = None) -> None:
         self.programs = programs
+        self._env = env or {}
         self._jvms: dict[str, Jvm] = {}
 
     def jvm(self, version: str) -> Jvm:
         """The running JVM of a client version."""
         jvm = self._jvms.get(version)
         if jvm is None or not jvm.running:
-            jvm = self._jvms[version] = Jvm(self.programs, version)
+            jvm = self._jvms[version] = Jvm(self.programs, version, self._env)
         return jvm
+
+    def __enter__(self) -> Self:
+        """Close them at the end of a `with`."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close."""
+        self.close()
 
     def close(self) -> None:
         """End them all."""

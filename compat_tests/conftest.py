@@ -12,7 +12,7 @@ import pytest
 
 from compat_tests.artifacts import CLIENT_VERSIONS
 from compat_tests.clients import Client, Clients, Programs, find_programs
-from compat_tests.endpoints import TARGETS, Endpoint
+from compat_tests.endpoints import TARGETS, Endpoint, running
 
 _PROGRAMS = pytest.StashKey[Programs]()
 
@@ -52,9 +52,8 @@ def programs(request: pytest.FixtureRequest) -> Programs:
 @pytest.fixture(scope="session")
 def clients(programs: Programs) -> Iterator[Clients]:
     """The session's client JVMs."""
-    running = Clients(programs)
-    yield running
-    running.close()
+    with Clients(programs) as started:
+        yield started
 
 
 @pytest.fixture(scope="session")
@@ -64,27 +63,25 @@ def target(request: pytest.FixtureRequest) -> str:
     return name
 
 
+@pytest.fixture
+def only_rocketwire(target: str) -> None:
+    """For a test of what Apache's broker has no option for."""
+    if target != "rocketwire":
+        pytest.skip(f"{target} has no such option")
+
+
 @pytest.fixture(scope="session")
 def endpoint(target: str) -> Iterator[Endpoint]:
     """The endpoint that most tests share; a test keeps to topics and groups of its own."""
-    with tempfile.TemporaryDirectory(prefix="compat-") as folder:
-        running = TARGETS[target](Path(folder))
-        running.start()
-        try:
-            yield running
-        finally:
-            running.stop()
+    with tempfile.TemporaryDirectory(prefix="compat-") as folder, running(TARGETS[target](Path(folder))) as started:
+        yield started
 
 
 @pytest.fixture
 def own_endpoint(target: str, tmp_path: Path) -> Iterator[Endpoint]:
     """An endpoint that the test may stop and start."""
-    running = TARGETS[target](tmp_path / "endpoint")
-    running.start()
-    try:
-        yield running
-    finally:
-        running.stop()
+    with running(TARGETS[target](tmp_path / "endpoint")) as started:
+        yield started
 
 
 @pytest.fixture(params=CLIENT_VERSIONS)

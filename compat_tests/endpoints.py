@@ -16,14 +16,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Final, Protocol
+from typing import IO, Final, Protocol, TypeVar
 
 from compat_tests import artifacts, remoting
 
 READY_WITHIN: Final = 60.0  # seconds; Apache's broker takes 3-4 here, more on a busy machine
 STOP_WITHIN: Final = 30.0
+LOOPBACK: Final = "127.0.0.1"
+LOOPBACK_6: Final = "[::1]"  # as addresses with a port are written
 COMMIT_LOG_FILE_SIZE: Final = 64 << 20
 
 # Apache's programs want one of these for each of their names in ROCKETMQ_HOME/conf; this one logs nothing.
@@ -51,8 +53,14 @@ class Endpoint(Protocol):
     def stop(self) -> None:
         """Stop it cleanly. Raises EndpointError when it does not stop as it should."""
 
+    def kill(self) -> None:
+        """Kill the broker, and what shares its process, with SIGKILL; `start` starts it again on the same store."""
+
     def restart(self) -> None:
         """Stop it cleanly and start it again on the same store."""
+
+
+AnyEndpoint = TypeVar("AnyEndpoint", bound=Endpoint)
 
 
 class Process:
@@ -137,26 +145,37 @@ class Process:
 class Rocketwire:
     """`rocketwire serve` with a store of its own."""
 
-    def __init__(self, folder: Path, *, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        settings: Mapping[str, str] | None = None,
+        host: str = LOOPBACK,
+        advertise: str | None = None,
+    ) -> None:
         self._folder = folder
-        self._namesrv_port, self._broker_port = free_ports()
+        self._host = host
+        self._advertise = advertise
+        self._namesrv_port, self._broker_port = free_ports(host)
         self._settings = {"mappedFileSizeCommitLog": str(COMMIT_LOG_FILE_SIZE), **(settings or {})}
         self._process: Process | None = None
 
     @property
     def namesrv(self) -> str:
         """The name server's address."""
-        return f"127.0.0.1:{self._namesrv_port}"
+        return f"{self._host}:{self._namesrv_port}"
 
     @property
     def broker(self) -> str:
         """The broker's address."""
-        return f"127.0.0.1:{self._broker_port}"
+        return f"{self._host}:{self._broker_port}"
 
     def start(self) -> None:
         """Start it and wait for its "ready" line."""
         command: list[str | Path] = [sys.executable, "-m", "rocketwire", "serve"]
         command += ["--namesrv", self.namesrv, "--broker", self.broker, "--store", self._folder / "store"]
+        if self._advertise is not None:
+            command += ["--advertise", self._advertise]
         for key, value in self._settings.items():
             command += ["--set", f"{key}={value}"]
         self._process = Process("rocketwire", command, cwd=artifacts.ROOT, env=os.environ)
@@ -167,6 +186,12 @@ class Rocketwire:
         process, self._process = self._process, None
         if process is not None and (code := process.stop()) != 0:
             raise EndpointError(f"rocketwire ended with code {code} after SIGTERM: {process.tail()}")
+
+    def kill(self) -> None:
+        """Kill it."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.stop(signal.SIGKILL)
 
     def restart(self) -> None:
         """Stop it cleanly and start it again on the same store."""
@@ -185,19 +210,20 @@ class ApacheBroker:
         port: int,
         version: str = "4.9.7",
         name: str = "broker-a",
+        host: str = LOOPBACK,
         **settings: str,
     ) -> None:
         self.name = name
         self.namesrv = namesrv
-        self.broker = f"127.0.0.1:{port}"
+        self.broker = f"{host}:{port}"
         self._folder = folder
         self._version = version
         self._settings = {
             "brokerClusterName": "DefaultCluster",
             "brokerName": name,
             "brokerId": "0",
-            "brokerIP1": "127.0.0.1",
-            "brokerIP2": "127.0.0.1",
+            "brokerIP1": host,
+            "brokerIP2": host,
             "listenPort": str(port),
             "haListenPort": str(port + 1),
             "namesrvAddr": namesrv,
@@ -226,27 +252,37 @@ class ApacheBroker:
                 raise EndpointError(f"{self.name} did not register with {self.namesrv}: {self._process.tail()}")
             time.sleep(0.05)
 
-    def stop(self) -> None:
+    def stop(self, number: int = signal.SIGTERM) -> None:
         """Stop it; a JVM ends with code 143 after SIGTERM."""
         process, self._process = self._process, None
         if process is not None:
-            process.stop()
+            process.stop(number)
 
 
 class Apache:
     """Apache's own name server and broker."""
 
-    def __init__(self, folder: Path, *, version: str = "4.9.7", settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        version: str = "4.9.7",
+        settings: Mapping[str, str] | None = None,
+        host: str = LOOPBACK,
+    ) -> None:
         self._folder = folder
         self._version = version
-        self._namesrv_port, broker_port = free_ports()
-        self._broker = ApacheBroker(folder, namesrv=self.namesrv, port=broker_port, version=version, **(settings or {}))
+        self._host = host
+        self._namesrv_port, port = free_ports(host)
+        self._broker = ApacheBroker(
+            folder, namesrv=self.namesrv, port=port, version=version, host=host, **(settings or {})
+        )
         self._process: Process | None = None
 
     @property
     def namesrv(self) -> str:
         """The name server's address."""
-        return f"127.0.0.1:{self._namesrv_port}"
+        return f"{self._host}:{self._namesrv_port}"
 
     @property
     def broker(self) -> str:
@@ -254,14 +290,22 @@ class Apache:
         return self._broker.broker
 
     def start(self) -> None:
-        """Start the name server, then the broker."""
+        """Start the name server unless it runs, then the broker."""
+        if self._process is None:
+            self._start_name_server()
+        self._broker.start()
+
+    def _start_name_server(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         configuration = self._folder / "namesrv.conf"
         configuration.write_text(f"listenPort={self._namesrv_port}\n", "utf-8")
         main = "org.apache.rocketmq.namesrv.NamesrvStartup"
         self._process = _apache(self._folder, self._version, main, configuration, "256m")
         self._process.wait_for("boot success", within=READY_WITHIN)
-        self._broker.start()
+
+    def kill(self) -> None:
+        """Kill the broker; the name server keeps running."""
+        self._broker.stop(signal.SIGKILL)
 
     def stop(self) -> None:
         """Stop the broker, then the name server."""
@@ -300,22 +344,37 @@ def _apache(folder: Path, version: str, main: str, configuration: Path, heap: st
     )
 
 
-def free_ports() -> tuple[int, int]:
+@contextlib.contextmanager
+def running(endpoint: AnyEndpoint) -> Iterator[AnyEndpoint]:
+    """The endpoint, started; stopped at the end."""
+    endpoint.start()
+    try:
+        yield endpoint
+    finally:
+        endpoint.stop()
+
+
+def port_of(address: str) -> int:
+    """The port in HOST:PORT or [IPV6]:PORT."""
+    return int(address.rpartition(":")[2])
+
+
+def free_ports(host: str = LOOPBACK) -> tuple[int, int]:
     """Free ports for a name server and a broker, the latter's P - 2 (VIP channel) and P + 1 (replication) free too."""
     start = 20000 + os.getpid() * 41 % 11000
     for offset in range(0, 1000, 5):
         namesrv = start + offset
         broker = namesrv + 3
-        if all(_free(port) for port in (namesrv, broker - 2, broker, broker + 1)):
+        if all(_free(host, port) for port in (namesrv, broker - 2, broker, broker + 1)):
             return namesrv, broker
     raise EndpointError(f"no five free ports in a row from {start} on")
 
 
-def _free(port: int) -> bool:
-    with socket.socket() as probe:
+def _free(host: str, port: int) -> bool:
+    with socket.socket(socket.AF_INET6 if host == LOOPBACK_6 else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", port))
+            probe.bind((host.strip("[]"), port))
         except OSError:
             return False
         return True

@@ -12,6 +12,7 @@ import socket
 import struct
 from typing import Any, Final
 
+GET_MAX_OFFSET: Final = 30
 GET_ROUTE_BY_TOPIC: Final = 105
 _TIMEOUT: Final = 5.0
 
@@ -19,7 +20,10 @@ _TIMEOUT: Final = 5.0
 def request(
     address: str, code: int, ext: dict[str, str] | None = None, body: bytes = b""
 ) -> tuple[dict[str, Any], bytes]:
-    """The answer's header and body to one request. Raises OSError when the address does not answer."""
+    """The answer's header and body to one request. `address` is HOST:PORT or [IPV6]:PORT.
+
+    Raises OSError when it does not answer.
+    """
     host, _, port = address.rpartition(":")
     header = {
         "code": code,
@@ -30,7 +34,7 @@ def request(
         "extFields": ext or {},
     }
     packed = json.dumps(header).encode()
-    with socket.create_connection((host, int(port)), _TIMEOUT) as connection:
+    with socket.create_connection((host.strip("[]"), int(port)), _TIMEOUT) as connection:
         connection.sendall(struct.pack(">II", 4 + len(packed) + len(body), len(packed)) + packed + body)
         frame = _exactly(connection, struct.unpack(">I", _exactly(connection, 4))[0])
     header_length = struct.unpack_from(">I", frame)[0] & 0xFFFFFF
@@ -45,6 +49,13 @@ def _exactly(connection: socket.socket, count: int) -> bytes:
             raise ConnectionError(f"the connection ended after {len(data)} of {count} bytes")
         data += part
     return data
+
+
+def max_offset(broker: str, topic: str, queue: int) -> int:
+    """The offset that the queue's next message gets. Raises OSError when the broker does not answer."""
+    header, _ = request(broker, GET_MAX_OFFSET, {"topic": topic, "queueId": str(queue)})
+    assert header["code"] == 0, header
+    return int(header["extFields"]["offset"])
 
 
 def broker_addresses(namesrv: str, topic: str) -> set[str]:

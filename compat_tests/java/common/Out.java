@@ -44,7 +44,12 @@ public final class Out {
     }
 
     public void sent(SendResult result) {
-        event("sent").put("status", result.getSendStatus().name()).put("msgId", result.getMsgId())
+        sent(event("sent"), result);
+    }
+
+    /** The same with what the scenario has put into the event before. */
+    public void sent(Event event, SendResult result) {
+        event.put("status", result.getSendStatus().name()).put("msgId", result.getMsgId())
             .put("offsetMsgId", result.getOffsetMsgId()).put("topic", result.getMessageQueue().getTopic())
             .put("broker", result.getMessageQueue().getBrokerName())
             .put("queueId", result.getMessageQueue().getQueueId()).put("queueOffset", result.getQueueOffset()).print();

@@ -1,0 +1,110 @@
+"""Who is connected to a port of this machine, as the kernel sees it; and a way to a port that shows who took it.
+
+Theory: containers of the tests share the machine's network, so /proc/net/tcp has both ends of every connection of every
+client. `Watch` reads it over and over while something runs, `Forwarder` is a port that leads to another one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import socket
+import threading
+from pathlib import Path
+from typing import Final, Self
+
+_ESTABLISHED: Final = "01"  # include/net/tcp_states.h
+_EVERY: Final = 0.01  # seconds
+_CHUNK: Final = 1 << 16
+
+
+def peers(port: int) -> set[int]:
+    """The remote ports of the established connections to the local `port`, over IPv4 and IPv6."""
+    found = set()
+    for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
+        for line in table.read_text("ascii").splitlines()[1:]:
+            _, local, remote, state, *_ = line.split()
+            if state == _ESTABLISHED and int(local.rpartition(":")[2], 16) == port:
+                found.add(int(remote.rpartition(":")[2], 16))
+    return found
+
+
+class Watch:
+    """Collects, inside its `with`, the remote ports of all connections to some local ports."""
+
+    def __init__(self, *ports: int) -> None:
+        self.seen: dict[int, set[int]] = {port: set() for port in ports}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> Self:
+        """Begin to look."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Look no longer."""
+        self._over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._over.wait(_EVERY):
+            for port in self.seen:
+                self.seen[port] |= peers(port)
+
+
+class Forwarder:
+    """Listens on 127.0.0.1 and hands each connection, inside its `with`, on to the port `target` there."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self.target = 0
+        self.onward: set[int] = set()  # the local ports of its own connections to the target
+        self._ends: set[socket.socket] = set()
+        self._selector = selectors.DefaultSelector()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._forward, daemon=True)
+
+    def __enter__(self) -> Self:
+        """Take connections."""
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close everything."""
+        self._over.set()
+        self._thread.join()
+        self._selector.close()
+        for end in (self._listener, *self._ends):
+            end.close()
+
+    def _forward(self) -> None:
+        while not self._over.is_set():
+            for key, _ in self._selector.select(0.1):
+                if key.data is None:
+                    self._accept()
+                else:
+                    self._copy(*key.data)
+
+    def _accept(self) -> None:
+        near, _ = self._listener.accept()
+        far = socket.create_connection(("127.0.0.1", self.target))
+        self.onward.add(far.getsockname()[1])
+        self._ends |= {near, far}
+        self._selector.register(near, selectors.EVENT_READ, (near, far))
+        self._selector.register(far, selectors.EVENT_READ, (far, near))
+
+    def _copy(self, source: socket.socket, sink: socket.socket) -> None:
+        if source not in self._ends:
+            return  # its other half has ended in this very round
+        data = b""
+        with contextlib.suppress(OSError):
+            data = source.recv(_CHUNK)
+            sink.sendall(data)
+        if not data:
+            self._ends -= {source, sink}
+            for end in (source, sink):
+                self._selector.unregister(end)
+                end.close()
