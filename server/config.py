@@ -19,6 +19,7 @@ from typing import Final
 from rocketwire.server.addresses import MAX_PORT, Address
 from rocketwire.server.apache_keys import APACHE_KEYS_WITHOUT_EFFECT, WHY_WITHOUT_EFFECT
 from rocketwire.server.config_keys import ConfigError, Key, Value, key, keys_of, write
+from rocketwire.wire.codes import MAX_FRAME_LENGTH
 
 __all__ = [
     "ASYNC_FLUSH",
@@ -37,7 +38,9 @@ NAME_SERVER: Final = Address(host="127.0.0.1", port=9876)
 
 _CONSUME_QUEUE_ENTRY: Final = 20
 _UNIT_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_LARGEST_FRAME: Final = 16 * 1024 * 1024
+
+LARGEST_BODY: Final = MAX_FRAME_LENGTH - 64 * 1024
+"""The most one frame carries: what is left beside a header and a record's own fields and properties."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,23 +84,25 @@ class ServerConfig:
 
     # Messages.
     max_message_size: int = key(
-        "largest message body in bytes", default=4 * 1024 * 1024, low=1, high=_LARGEST_FRAME, online=True
+        "largest message body in bytes", default=4 * 1024 * 1024, low=1, high=LARGEST_BODY, online=True
     )
     max_transfer_count_on_message_in_memory: int = key("most messages in one pull answer", default=32, low=1)
     max_transfer_bytes_on_message_in_memory: int = key(
-        "most bytes in one pull answer of several messages", default=256 * 1024, low=1
+        "most bytes in one pull answer of several messages", default=256 * 1024, low=1, high=LARGEST_BODY
     )
     max_transfer_count_on_message_in_disk: int = key(
         "the same for messages so old that they are read from the disk", default=8, low=1
     )
     max_transfer_bytes_on_message_in_disk: int = key(
-        "the same for messages so old that they are read from the disk", default=64 * 1024, low=1
+        "the same for messages so old that they are read from the disk", default=64 * 1024, low=1, high=LARGEST_BODY
     )
     access_message_in_memory_max_ratio: int = key(
         "percent of memory; messages further back in the commit log count as on disk", default=40, high=100
     )
     default_query_max_num: int = key("most messages in one answer to a query", default=32, low=1, online=True)
-    long_polling_enable: bool = key("a pull without messages waits as long as it asks", default=True, online=True)
+    long_polling_enable: bool = key(
+        "a pull without messages waits as long as it asks, 60 s at most", default=True, online=True
+    )
     short_polling_time_mills: int = key("ms it waits when longPollingEnable is false", default=1000, online=True)
 
     # The store.

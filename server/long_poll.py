@@ -22,6 +22,9 @@ from rocketwire.server.request import Peer, Reply, Request
 log = logging.getLogger(__name__)
 
 _SLACK: Final = 1024
+LONGEST_HOLD_SECONDS: Final = 60.0
+"""No pull is held longer, whatever it asks for: official clients ask for 15 to 30 s, and a connection that was
+silent for 120 s is closed."""
 
 Queue = tuple[str, int]
 """Topic and queue id."""
@@ -44,6 +47,7 @@ class LongPoll:
 
     def __init__(self) -> None:
         self._waiting: dict[Queue, set[HeldPull]] = {}
+        self._by_peer: dict[Peer, set[HeldPull]] = {}
         self._deadlines: list[tuple[float, int, HeldPull]] = []
         self._numbers = count()
         self._touched: set[Queue] = set()
@@ -56,10 +60,11 @@ class LongPoll:
         return self._held
 
     def hold(self, pull: HeldPull, seconds: float) -> None:
-        """Keep `pull` until a message arrives in its queue or `seconds` have passed."""
+        """Keep `pull` until a message arrives in its queue or `seconds` (LONGEST_HOLD_SECONDS at most) have passed."""
         self._waiting.setdefault(pull.queue, set()).add(pull)
+        self._by_peer.setdefault(pull.peer, set()).add(pull)
         self._held += 1
-        deadline = trio.current_time() + seconds
+        deadline = trio.current_time() + min(seconds, LONGEST_HOLD_SECONDS)
         if not self._deadlines or deadline < self._deadlines[0][0]:
             self._sooner.set()
         heappush(self._deadlines, (deadline, next(self._numbers), pull))
@@ -78,7 +83,7 @@ class LongPoll:
         touched = self._touched
         self._touched = set()
         for queue in touched & self._waiting.keys():
-            for pull in list(self._waiting[queue]):
+            for pull in list(self._waiting.get(queue, ())):
                 # A peer that does not read its answers gets this one at the deadline, if it reads by then.
                 if not pull.peer.congested:
                     self._try(pull, final=False)
@@ -86,28 +91,34 @@ class LongPoll:
     def _try(self, pull: HeldPull, *, final: bool) -> None:
         try:
             reply = pull.attempt(final)
+            if reply is None:
+                return
+            pull.peer.reply(pull.request, reply)
         except Exception as error:  # answered, for neither who sent the message nor the other waiters are to blame
             log.exception("held pull from %s", pull.peer.remote_text)
-            reply = Reply(code=response_code(error), remark=str(error))
-        if reply is not None:
-            self._forget(pull)
-            pull.peer.reply(pull.request, reply)
-            pull.peer.flush()
+            pull.peer.reply(pull.request, Reply(code=response_code(error), remark=str(error)))
+        self._forget(pull)
+        pull.peer.flush()
 
     def _forget(self, pull: HeldPull) -> None:
         waiting = self._waiting.get(pull.queue)
-        if waiting is not None and pull in waiting:
-            waiting.remove(pull)
-            self._held -= 1
-            if not waiting:
-                del self._waiting[pull.queue]
+        if waiting is None or pull not in waiting:
+            return
+        waiting.remove(pull)
+        if not waiting:
+            del self._waiting[pull.queue]
+        of_peer = self._by_peer[pull.peer]
+        of_peer.remove(pull)
+        if not of_peer:
+            del self._by_peer[pull.peer]
+        self._held -= 1
 
     def _waits(self, pull: HeldPull) -> bool:
         return pull in self._waiting.get(pull.queue, ())
 
     def peer_closed(self, peer: Peer) -> None:
         """Drop the pulls of a closed connection."""
-        for pull in [pull for pulls in self._waiting.values() for pull in pulls if pull.peer is peer]:
+        for pull in list(self._by_peer.get(peer, ())):
             self._forget(pull)
 
     async def run(self) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Final
 
+from rocketwire.server.config import LARGEST_BODY
 from rocketwire.server.errors import ServerError
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.request import Reply, Request
@@ -34,7 +37,13 @@ def _query(services: BrokerServices, request: Request[QueryMessageRequestHeader]
             remark="can not find message, maybe time range not correct",
             fields=header,
         )
-    return Reply(fields=header, body=found.records)
+    return Reply(fields=header, body=_fitting(found.records))
+
+
+def _fitting(records: Sequence[memoryview]) -> Sequence[memoryview]:
+    """As many of the records, from the first on, as one answer holds."""
+    count = sum(size <= LARGEST_BODY for size in accumulate(map(len, records)))
+    return records[: max(1, count)]
 
 
 def _view(services: BrokerServices, request: Request[ViewMessageRequestHeader]) -> Reply:

@@ -192,3 +192,10 @@ def test_any_text_is_a_value_that_reads_back_or_one_line_of_error(key: Key, text
 
 def test_names_in_camel_case() -> None:
     assert camel("flush_disk_type") == "flushDiskType"
+
+
+@pytest.mark.parametrize("name", ["maxTransferBytesOnMessageInMemory", "maxTransferBytesOnMessageInDisk"])
+def test_an_answer_that_no_frame_holds_cannot_be_asked_for(name: str) -> None:
+    read_settings({name: str((16 << 20) - 65536)})
+    with pytest.raises(ConfigError, match="1 to 16711680"):
+        read_settings({name: str(16 << 20)})

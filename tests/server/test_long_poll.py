@@ -8,6 +8,7 @@ import trio
 
 from rocketwire.server.long_poll import HeldPull, LongPoll, Queue
 from rocketwire.server.request import Reply
+from rocketwire.wire.errors import FrameTooLong
 from tests.server.harness import FakePeer, mock_clock, settle
 
 T0: Queue = ("T", 0)
@@ -181,3 +182,59 @@ async def test_a_peer_that_closes_while_it_is_answered_is_forgotten_once(poll: L
     poll.arrived([T0])
     poll.wake()
     assert poll.held == 0
+
+
+class Narrow(FakePeer):
+    """A connection whose frames hold no bodies."""
+
+    def reply(self, request: Any, reply: Any) -> None:
+        if reply.remark == FOUND.remark:
+            raise FrameTooLong(5, 4)
+        super().reply(request, reply)
+
+
+@pytest.mark.parametrize("final", [False, True])
+async def test_an_answer_that_no_frame_holds_is_answered_and_harms_no_other(poll: LongPoll, final: bool) -> None:
+    narrow, fine = Pull(poll, Narrow()), Pull(poll, FakePeer())
+    narrow.found = fine.found = True
+    if final:
+        await pass_time(15.1)
+    else:
+        poll.arrived([T0])
+        poll.wake()
+    assert narrow.replies == [Reply(code=1, remark="frame of 5 bytes is longer than the limit of 4 bytes")]
+    assert fine.replies == [FOUND]
+    assert poll.held == 0
+
+
+async def test_a_peer_that_closes_while_it_is_answered_loses_its_pulls_of_other_queues(poll: LongPoll) -> None:
+    class Closing(FakePeer):
+        def flush(self) -> None:
+            poll.peer_closed(self)
+
+    peer = Closing()
+    for queue_id in range(3):
+        Pull(poll, peer, ("T", queue_id)).found = True
+    poll.arrived([("T", queue_id) for queue_id in range(3)])
+    poll.wake()
+    assert (poll.held, len(peer.replies)) == (0, 1)
+
+
+async def test_no_pull_is_held_longer_than_the_limit(poll: LongPoll) -> None:
+    pull = Pull(poll, FakePeer(), seconds=2**63)
+    await pass_time(59.9)
+    assert pull.replies == []
+    await pass_time(0.2)
+    assert pull.replies == [LATE]
+
+
+async def test_nothing_is_kept_of_answered_pulls(poll: LongPoll) -> None:
+    peer = FakePeer()
+    pulls = [Pull(poll, peer, ("T", queue_id)) for queue_id in range(2)]
+    pulls[0].found = True
+    poll.arrived([("T", 0), ("T", 1)])
+    poll.wake()
+    assert {each: len(held) for each, held in poll._by_peer.items()} == {peer: 1}
+    await pass_time(15.1)
+    assert poll._by_peer == {}
+    assert poll._waiting == {}

@@ -68,6 +68,9 @@ async def test_topics_are_there_after_a_restart(tmp_path: Path) -> None:
         ("x" * 128, "The specified topic is longer than topic max length."),
         ("TBW102", "The topic[TBW102] is conflict with system topic."),
         ("rmq_sys_own", "The topic[rmq_sys_own] is conflict with system topic."),
+        ("C", "The topic[C] is conflict with system topic."),
+        ("broker-a", "The topic[broker-a] is conflict with system topic."),
+        ("C_REPLY_TOPIC", "The topic[C_REPLY_TOPIC] is conflict with system topic."),
     ],
 )
 async def test_bad_names_are_refused_in_apaches_words(broker: Client, topic: str, remark: str) -> None:
@@ -128,7 +131,7 @@ async def test_each_change_has_a_version(server: Server, broker: Client) -> None
 @pytest.mark.parametrize(
     ("text", "remark"),
     [
-        ("maxMessageSize=many", "maxMessageSize=many: allowed is a whole number from 1 to 16777216"),
+        ("maxMessageSize=many", "maxMessageSize=many: allowed is a whole number from 1 to 16711680"),
         ("brokerPermission=7", "brokerPermission=7: allowed is a whole number from 2 to 6"),
         ("autoCreateTopicEnable=maybe", "autoCreateTopicEnable=maybe: allowed is true or false"),
         ("brokerName=b", "brokerName=b: read at the start only; restart the server with it"),

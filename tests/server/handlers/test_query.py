@@ -107,3 +107,10 @@ async def test_a_request_that_lacks_a_field_is_answered(broker: Client, code: in
     answer = await broker.ask(code, {"topic": "T"})
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert answer.header.remark
+
+
+async def test_an_answer_holds_no_more_than_a_frame(broker: Client) -> None:
+    for number in range(5):
+        await broker.send("T", bytes([number]) * (4 << 20), keys="large")
+    answer = await query(broker, "large")
+    assert [body[0] for body in bodies(answer)] == [0, 1, 2]
