@@ -7,10 +7,11 @@ No request goes unanswered unless it is one-way: what a handler raises becomes t
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from rocketwire.server.errors import RequestUnsupported, ServerError, response_code
+from rocketwire.server.guard import Guard
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.request import Reply, Request
@@ -18,7 +19,7 @@ from rocketwire.server.session import Session
 from rocketwire.store.errors import StoreError
 from rocketwire.wire.codes import FLAG_RESPONSE
 from rocketwire.wire.connection import RawFrame
-from rocketwire.wire.errors import FrameError, WireError
+from rocketwire.wire.errors import WireError
 from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.headers import decode_ext
 
@@ -28,18 +29,14 @@ log = logging.getLogger(__name__)
 class HotPath(Protocol):
     """A shortcut for the frequent frames: takes what it knows, leaves the rest."""
 
-    def offer(self, session: Session, frame: RawFrame) -> bool:
-        """Take the frame into the current group, or say no."""
+    def offer(self, session: Session, frame: RawFrame, guards: Sequence[Guard]) -> bool:
+        """Take the frame into the current group, or say no: to what it does not know or what is refused."""
 
     def finish(self) -> None:
         """Carry out the group and write its answers."""
 
-
-class Guard(Protocol):
-    """Decides before a handler runs whether the request may go on: quotas, access control."""
-
-    def admit(self, peer: Session, header: Header, body: memoryview) -> None:
-        """Raise a `ServerError` to refuse the request."""
+    def discard(self) -> None:
+        """Forget the group: nothing of it is carried out."""
 
 
 class FrameDispatcher:
@@ -60,36 +57,39 @@ class FrameDispatcher:
         self._metrics = metrics
         self._guards = tuple(guards)
         self.settle = after_answers
-        # Guards read the general header, so with a guard every frame takes the general way.
-        self._hot_path = None if self._guards else hot_path
+        self._hot_path = hot_path
 
     def serve(self, session: Session, frames: list[RawFrame]) -> int:
         """Handle the frames of one read in order; return how many were handled.
 
         Stops early when the session's answers pile up; the caller offers the rest again.
+
+        Raises:
+            FrameError: a frame's header cannot be read; those before it were handled.
         """
         hot_path = self._hot_path
+        guards = self._guards
         handled = 0
-        for frame in frames:
-            if hot_path is None:
-                self._serve_one(session, frame)
-            elif not hot_path.offer(session, frame):
+        try:
+            for frame in frames:
+                if hot_path is None:
+                    self._serve_one(session, frame)
+                elif not hot_path.offer(session, frame, guards):
+                    hot_path.finish()
+                    self._serve_one(session, frame)
+                handled += 1
+                if session.congested:
+                    break
+            if hot_path is not None:
                 hot_path.finish()
-                self._serve_one(session, frame)
-            handled += 1
-            if session.congested:
-                break
-        if hot_path is not None:
-            hot_path.finish()
+        except BaseException:
+            if hot_path is not None:  # its group points into the read buffer, which the next read fills anew
+                hot_path.discard()
+            raise
         return handled
 
     def _serve_one(self, session: Session, frame: RawFrame) -> None:
-        try:
-            header = decode_header(frame.header, frame.serialize_type)
-        except FrameError as error:
-            log.warning("closing %s: %s", session.remote_text, error)
-            session.close()
-            return
+        header = decode_header(frame.header, frame.serialize_type)
         if header.flag & FLAG_RESPONSE:
             return  # an answer to a request nobody made: dropped, as Apache does
         self._metrics.requests[header.code] += 1
@@ -113,9 +113,9 @@ class FrameDispatcher:
         route = self._routes.get(header.code)
         if route is None:
             raise RequestUnsupported(header.code)
-        for guard in self._guards:
-            guard.admit(session, header, frame.body)
         fields = None if route.header is None else decode_ext(route.header, header.ext, short=route.short)
+        for guard in self._guards:
+            guard.admit(session, header.code, fields, frame)
         request: Request[Any] = Request(
             peer=session, header=header, serialize_type=frame.serialize_type, body=frame.body, fields=fields
         )

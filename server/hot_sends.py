@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from rocketwire.server.errors import ServerError
+from rocketwire.server.guard import Guard
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.sending import Sending
 from rocketwire.server.session import Session
@@ -45,7 +46,7 @@ class HotSends:
         self._drafts: list[Draft] = []
         self._wait = False
 
-    def offer(self, session: Session, frame: RawFrame) -> bool:
+    def offer(self, session: Session, frame: RawFrame, guards: Sequence[Guard]) -> bool:
         """Take a send into the group, or leave the frame to the general way."""
         if frame.serialize_type != _JSON:
             return False
@@ -54,6 +55,8 @@ class HotSends:
             return False
         prepare = self._sending.batch if header.fields.batch else self._sending.message
         try:
+            for guard in guards:
+                guard.admit(session, header.code, header.fields, frame)
             prepared = prepare(header.fields, frame.body, session.born_host, session.remote_text)
         except (ServerError, StoreError, WireError):
             return False
@@ -73,12 +76,16 @@ class HotSends:
             return
         group = _Group(session, self._tickets, self._answers, self._id_template, self._sending)
         drafts, wait = self._drafts, self._wait
+        self.discard()
+        self._sending.commit(drafts, group.answer, wait=wait)
+        group.answered_later = True
+
+    def discard(self) -> None:
+        """Forget the group: nothing of it is stored or answered."""
         self._session = None
         self._tickets = []
         self._drafts = []
         self._wait = False
-        self._sending.commit(drafts, group.answer, wait=wait)
-        group.answered_later = True
 
 
 class _Group:

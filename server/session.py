@@ -17,9 +17,11 @@ from typing import Any, Final, Protocol
 
 import trio
 
+from rocketwire.server.errors import response_code
 from rocketwire.server.request import Reply, Request
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, VERSION_4_9_7
 from rocketwire.wire.connection import FrameReader, RawFrame
+from rocketwire.wire.errors import FrameError, WireError
 from rocketwire.wire.frame import Buffer, encode_frame, encode_frame_head
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import encode_ext
@@ -41,7 +43,11 @@ class Dispatcher(Protocol):
     """Takes the frames of one read."""
 
     def serve(self, session: Session, frames: list[RawFrame]) -> int:
-        """Handle frames in order; return how many were handled before the session became congested."""
+        """Handle frames in order; return how many were handled before the session became congested.
+
+        Raises:
+            FrameError: a frame's header cannot be read; those before it were handled.
+        """
 
     def settle(self) -> None:
         """Do what may wait until the answers are on their way."""
@@ -126,8 +132,11 @@ class Session:
                 self.frame_started = self.last_activity
         else:
             self.frame_started = None
-        while frames:
-            handled = self._dispatcher.serve(self, frames)
+        while frames and not self._closed:
+            try:
+                handled = self._dispatcher.serve(self, frames)
+            except FrameError as bad_header:
+                handled, error = len(frames), bad_header
             self.flush()
             self._dispatcher.settle()
             frames = [RawFrame(kind, memoryview(bytes(h)), memoryview(bytes(b))) for kind, h, b in frames[handled:]]
@@ -135,6 +144,8 @@ class Session:
                 await self._drained()
         if error is not None:
             log.warning("closing %s: %s", self.remote_text, error)
+            while self._outbox:  # what was asked before the nonsense is answered; closing empties it too
+                await self._drained()
             return False
         return not self._closed
 
@@ -222,9 +233,21 @@ class Session:
         self.answer(request.header, request.serialize_type, reply)
 
     def answer(self, request: Header, serialize_type: int, reply: Reply) -> None:
-        """Answer a request in its own serialisation; nothing is written for a one-way request."""
+        """Answer a request in its own serialisation; nothing is written for a one-way request.
+
+        An answer that no frame can hold is replaced by one that says so.
+        """
         if request.flag & FLAG_ONEWAY or self._closed:
             return
+        try:
+            self._write_answer(request, serialize_type, reply)
+        except WireError as error:
+            log.warning("answer to request %d from %s: %s", request.code, self.remote_text, error)
+            ext: dict[str, str] | None = None if reply.fields is None and reply.ext is None else {}
+            refusal = Reply(code=response_code(error), remark=str(error), ext=ext)
+            self._write_answer(request, serialize_type, refusal)
+
+    def _write_answer(self, request: Header, serialize_type: int, reply: Reply) -> None:
         ext = encode_ext(reply.fields) if reply.fields is not None else None
         if reply.ext is not None:
             ext = {**ext, **reply.ext} if ext else reply.ext

@@ -14,7 +14,9 @@ from rocketwire.store.errors import StoreClosed
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode, ResponseCode
 from rocketwire.wire.connection import RawFrame
+from rocketwire.wire.errors import HeaderInvalid
 from rocketwire.wire.header import Header, encode_header
+from rocketwire.wire.headers.offset import GetMaxOffsetRequestHeader, GetMaxOffsetResponseHeader
 from tests.server.harness import BINARY, JSON, Client, FakePeer, Server, code_and_remark
 
 
@@ -85,30 +87,30 @@ async def test_an_error_is_answered_with_empty_fields_where_success_has_some(bro
 
 
 class FakeSession(FakePeer):
-    closed = False
-
-    def close(self) -> None:
-        self.closed = True
-
     def answer(self, request: Header, serialize_type: int, reply: Reply) -> None:
         self.reply(
             Request(peer=self, header=request, serialize_type=serialize_type, body=memoryview(b""), fields=None), reply
         )
 
 
-def raw(code: int, *, opaque: int = 1, flag: int = 0) -> RawFrame:
-    return RawFrame(JSON, memoryview(encode_header(Header(code=code, opaque=opaque, flag=flag), JSON)), memoryview(b""))
+def raw(code: int, *, opaque: int = 1, flag: int = 0, ext: dict[str, str] | None = None) -> RawFrame:
+    header = Header(code=code, opaque=opaque, flag=flag, ext=ext)
+    return RawFrame(JSON, memoryview(encode_header(header, JSON)), memoryview(b""))
 
 
-def route(handler: Any) -> Route:
-    return Route(code=RequestCode.GET_MAX_OFFSET, handler=handler, heading="")
+def route(handler: Any, **options: Any) -> Route:
+    return Route(code=RequestCode.GET_MAX_OFFSET, handler=handler, heading="", **options)
 
 
 class Gate:
-    """Refuses everything but opaque 1."""
+    """Refuses queue 2, and notes what it is asked."""
 
-    def admit(self, peer: Any, header: Header, body: memoryview) -> None:
-        if header.opaque != 1:
+    def __init__(self) -> None:
+        self.asked: list[tuple[Any, int, str, int]] = []
+
+    def admit(self, peer: Any, code: int, fields: Any, frame: RawFrame) -> None:
+        self.asked.append((peer, code, fields.topic, len(frame.body)))
+        if fields.queue_id == 2:
             raise NotPermitted("not you")
 
 
@@ -118,29 +120,48 @@ class Hot:
     def __init__(self, *, takes: bool) -> None:
         self.takes = takes
         self.events: list[str] = []
+        self.guards: object = None
 
-    def offer(self, session: Any, frame: RawFrame) -> bool:
+    def offer(self, session: Any, frame: RawFrame, guards: Any) -> bool:
         self.events.append("offer")
+        self.guards = guards
         return self.takes
 
     def finish(self) -> None:
         self.events.append("finish")
 
+    def discard(self) -> None:
+        self.events.append("discard")
 
-async def test_a_guard_decides_before_the_handler() -> None:
-    hot = Hot(takes=True)
+
+@pytest.mark.parametrize("hot", [None, Hot(takes=False)])
+async def test_a_guard_decides_before_the_handler(hot: Hot | None) -> None:
     served: list[int] = []
 
     def handler(_: object, request: Any) -> Reply:
-        served.append(request.header.opaque)
+        served.append(request.fields.queue_id)
         return Reply()
 
-    dispatcher = FrameDispatcher(None, {"f": (route(handler),)}, metrics=Metrics(), hot_path=hot, guards=[Gate()])
+    gate = Gate()
+    routes = (route(handler, header=GetMaxOffsetRequestHeader),)
+    dispatcher = FrameDispatcher(None, {"f": routes}, metrics=Metrics(), hot_path=hot, guards=[gate])
     session: Any = FakeSession()
-    assert dispatcher.serve(session, [raw(30), raw(30, opaque=2)]) == 2
+    frames = [raw(30, ext={"topic": "T", "queueId": str(each)}) for each in (1, 2)]
+    assert dispatcher.serve(session, frames) == 2
     assert served == [1]
-    assert hot.events == []  # with a guard every frame goes the general way
+    assert gate.asked == [(session, 30, "T", 0)] * 2
     assert [reply.code for _, reply in session.replies] == [0, ResponseCode.NO_PERMISSION]
+
+
+async def test_the_hot_path_is_given_the_guards() -> None:
+    hot = Hot(takes=True)
+    gate = Gate()
+    dispatcher = FrameDispatcher(None, {}, metrics=Metrics(), hot_path=hot, guards=[gate])
+    session: Any = FakeSession()
+    dispatcher.serve(session, [raw(310)])
+    assert hot.guards == (gate,)
+    assert gate.asked == []  # asking is the hot path's business when it takes the frame
+    assert hot.events == ["offer", "finish"]
 
 
 async def test_the_group_is_finished_before_any_other_request() -> None:
@@ -169,9 +190,46 @@ async def test_a_handler_that_answers_later_is_not_answered_for() -> None:
     assert session.replies == []
 
 
-async def test_a_header_that_is_none_closes(caplog: pytest.LogCaptureFixture) -> None:
-    dispatcher = FrameDispatcher(None, {}, metrics=Metrics())
+async def test_a_header_that_is_none_ends_serving() -> None:
+    hot = Hot(takes=False)
+    dispatcher = FrameDispatcher(None, {}, metrics=Metrics(), hot_path=hot)
     session: Any = FakeSession()
-    dispatcher.serve(session, [RawFrame(JSON, memoryview(b"GET /"), memoryview(b""))])
-    assert session.closed
-    assert "closing 127.0.0.1:1000: header is not JSON" in caplog.text
+    bad = RawFrame(JSON, memoryview(b"GET /"), memoryview(b""))
+    with pytest.raises(HeaderInvalid, match="header is not JSON"):
+        dispatcher.serve(session, [raw(30), bad, raw(30, opaque=3)])
+    assert hot.events[:4] == ["offer", "finish"] * 2
+    assert [request.header.opaque for request, _ in session.replies] == [1]
+
+
+async def test_what_the_hot_path_holds_is_dropped_when_serving_breaks() -> None:
+    class Broken(Hot):
+        def offer(self, session: Any, frame: RawFrame, guards: Any) -> bool:
+            raise ZeroDivisionError
+
+    hot = Broken(takes=True)
+    dispatcher = FrameDispatcher(None, {}, metrics=Metrics(), hot_path=hot)
+    session: Any = FakeSession()
+    with pytest.raises(ZeroDivisionError):
+        dispatcher.serve(session, [raw(30)])
+    assert hot.events == ["discard"]
+
+
+@pytest.mark.parametrize("serialize_type", [JSON, BINARY])
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        (Reply(fields=GetMaxOffsetResponseHeader(offset=1), body=(bytes(16 << 20),)), "is longer than the limit of"),
+        (Reply(remark="\ud800"), "header cannot be written"),
+    ],
+    ids=["too long", "no text"],
+)
+async def test_an_answer_that_no_frame_holds_is_an_error_without_a_body(
+    broker: Client, monkeypatch: pytest.MonkeyPatch, serialize_type: int, reply: Reply, problem: str
+) -> None:
+    monkeypatch.setattr(FrameDispatcher, "_handle", lambda *_: reply)
+    answer = await broker.ask(RequestCode.GET_MAX_OFFSET, serialize_type=serialize_type)
+    assert answer.header.code == ResponseCode.SYSTEM_ERROR
+    assert problem in (answer.header.remark or "")
+    assert not answer.body
+    monkeypatch.undo()
+    assert (await broker.send("T")).header.code == 0

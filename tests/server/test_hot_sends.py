@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
+from rocketwire.server.dispatch import FrameDispatcher
+from rocketwire.server.errors import NotPermitted
 from rocketwire.server.hot_sends import HotSends
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode, SysFlag
+from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.frame import Frame
 from tests.server.harness import (
     BINARY,
@@ -252,6 +255,58 @@ async def test_of_a_group_on_a_full_disk_the_first_are_stored_and_the_rest_refus
         while pulled := records((await client.pull("T", 1 + len(found))).body):
             found += [message.body[:3] for message in pulled]
         assert found == [b"%03d" % each for each in range(stored)]
+
+
+class Gate:
+    """Refuses one topic, in all ways of sending."""
+
+    def admit(self, peer: Any, code: int, fields: Any, frame: RawFrame) -> None:
+        if code in {RequestCode.SEND_MESSAGE, V2, BATCH} and fields.topic == "Closed":
+            raise NotPermitted(f"closed to {len(frame.body)} bytes from {peer.remote_text}")
+
+
+async def test_guards_are_asked_on_both_paths(
+    groups: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = FrameDispatcher.__init__
+
+    def guarded(self: FrameDispatcher, *args: Any, **options: Any) -> None:
+        real(self, *args, **options, guards=[Gate()])
+
+    monkeypatch.setattr(FrameDispatcher, "__init__", guarded)
+    async with serving(tmp_path) as server:
+        client = server.broker()
+        await client.create_topic("T")
+        hot, closed = (client.frame(V2, send_ext(topic), b"12345") for topic in ("T", "Closed"))
+        general = client.frame(V2, send_ext("Closed"), b"12345", serialize_type=BINARY)
+        batch = client.frame(BATCH, send_ext("Closed", batch=True), batch_body([b"12345"]))
+        await client.write(hot * 3 + closed + general + batch + hot * 2)
+        answers = await client.arrived()
+        refused = ResponseCode.NO_PERMISSION
+        assert [answer.header.code for answer in answers] == [0, 0, 0, refused, refused, refused, 0, 0]
+        assert answers[3].header.remark == answers[4].header.remark == f"closed to 5 bytes from {client.local}"
+        assert groups == [3, 2]  # what is admitted is stored in groups
+        assert (await client.pull("Closed")).header.code == ResponseCode.TOPIC_NOT_EXIST
+
+
+async def test_a_group_that_was_dropped_is_no_part_of_the_next(
+    groups: list[int], server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    real = HotSends.offer
+
+    def failing(self: HotSends, session: Any, frame: RawFrame, guards: Any) -> bool:
+        if bytes(frame.body) == b"bang":
+            raise ZeroDivisionError
+        return real(self, session, frame, guards)
+
+    monkeypatch.setattr(HotSends, "offer", failing)
+    other = server.broker()
+    await other.write(b"".join(other.frame(V2, send_ext("T"), body) for body in (b"lost", b"bang")))
+    assert await other.ended()
+    assert "ZeroDivisionError" in caplog.text
+    assert (await broker.send("T", b"kept")).header.code == 0
+    assert groups == [1]
+    assert [message.body for message in records((await broker.pull("T")).body)] == [b"kept"]
 
 
 async def test_a_topic_that_cannot_be_written_down_is_answered(
