@@ -64,10 +64,10 @@ class RecordTooLarge(StoreError):
 
 
 class TopicUnusable(StoreError):
-    """A topic that cannot be the name of a directory."""
+    """A topic that cannot be the name of a directory, or is too long for a record."""
 
     def __init__(self, topic: str) -> None:
-        super().__init__(f"{topic[:300]!r} cannot be the name of a topic's directory")
+        super().__init__(f"{topic[:300]!r} cannot be a topic: no directory's name, or too long")
         self.topic = topic
 
 

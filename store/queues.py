@@ -11,12 +11,15 @@ from rocketwire.store.errors import TopicUnusable
 from rocketwire.store.files import FileSystem
 from rocketwire.store.settings import StoreSettings
 
-_LONGEST_NAME: Final = 255
+#: Bytes of a topic in a record of version 1, whose length is a signed byte; those of version 2 (5.x) take more.
+LONGEST_V1: Final = 127
+#: Bytes of a directory's name.
+LONGEST_NAME: Final = 255
 
 
-def usable(topic: str) -> bool:
+def usable(topic: str, longest: int) -> bool:
     """Whether a topic can be the name of a directory: the wire's rules are stricter, a damaged log has none."""
-    return 0 < len(topic.encode()) <= _LONGEST_NAME and topic not in {".", ".."} and "/" not in topic
+    return 0 < len(topic.encode()) <= longest and topic not in {".", ".."} and "/" not in topic
 
 
 class QueueTable:
@@ -70,13 +73,13 @@ class QueueTable:
             oldest, _ = self._mapped.popitem(last=False)
             oldest.park()
 
-    def create(self, topic: str, queue_id: int) -> ConsumeQueue:
-        """A new, empty queue; its files are made by its first entry.
+    def create(self, topic: str, queue_id: int, *, longest: int = LONGEST_V1) -> ConsumeQueue:
+        """A new, empty queue; its files are made by its first entry. A topic has `longest` bytes at most.
 
         Raises:
             TopicUnusable: no directory, or no record, can have such a topic.
         """
-        if not usable(topic):
+        if not usable(topic, longest):
             raise TopicUnusable(topic)
         queue = self._new((topic, queue_id))
         self.by_key[topic, queue_id] = queue

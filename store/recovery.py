@@ -16,7 +16,7 @@ from typing import Final
 
 from rocketwire.store.checkpoint import Checkpoint
 from rocketwire.store.commit_log import CommitLog
-from rocketwire.store.queues import QueueTable, usable
+from rocketwire.store.queues import LONGEST_NAME, QueueTable, usable
 from rocketwire.store.records import ScannedRecord, Scanner, store_timestamp
 from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.codes import SysFlag
@@ -150,9 +150,9 @@ def _dispatch(log: CommitLog, queues: QueueTable, record: ScannedRecord, start: 
         return
     queue = queues.by_key.get((record.topic, record.queue_id))
     if queue is None:
-        if record.queue_id < 0 or not usable(record.topic):
+        if record.queue_id < 0 or not usable(record.topic, LONGEST_NAME):
             return
-        queue = queues.create(record.topic, record.queue_id)
+        queue = queues.create(record.topic, record.queue_id, longest=LONGEST_NAME)
     offset = record.queue_offset
     if offset == queue.end:
         queue.put(record.physical_offset, record.size, record.tags_code)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import Appended
-from rocketwire.wire.message import BODY_CRC_AT, MAGIC_AT, PHYSICAL_OFFSET_AT
+from rocketwire.wire.message import BODY_CRC_AT, MAGIC_AT, MAGIC_V2, PHYSICAL_OFFSET_AT, Message, encode_record
 from tests.store.support import START, Clock, bodies, draft, kill, open_store, small
 
 
@@ -51,6 +51,28 @@ def check(settings: StoreSettings, count: int) -> None:
     assert appended.queue_offset == count // 2
     assert bodies(store, queue_id=count % 2) == expected(count + 1, count % 2)
     assert not store.query("T", f"k{count + 1}", 32, 0, START + 1000).records
+    store.close()
+
+
+def test_a_longer_topic_of_5x_is_recovered(tmp_path: Path) -> None:
+    topic = "%RETRY%" + "g" * 200
+    log = tmp_path / "commitlog"
+    log.mkdir()
+    record = encode_record(
+        Message(
+            topic=topic,
+            queue_id=0,
+            queue_offset=0,
+            body=b"kept",
+            properties=b"",
+            store_timestamp=START,
+            magic=MAGIC_V2,
+        )
+    )
+    (log / f"{0:020d}").write_bytes(record.ljust(4096, b"\0"))
+    (tmp_path / "abort").touch()
+    store = open_store(small(tmp_path))
+    assert bodies(store, topic) == [b"kept"]
     store.close()
 
 
