@@ -6,7 +6,7 @@ The file maps `topic@group` to {queue id: next offset}. What 5.x adds beside it 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from rocketwire.store import config
 from rocketwire.store.files import FileSystem, RealFileSystem
@@ -17,15 +17,27 @@ _TABLE: Final = "offsetTable"
 _SEPARATOR: Final = "@"
 
 
+class OffsetsText(NamedTuple):
+    """The file's text as `encode` gives it, and the version of the table that it says."""
+
+    text: bytes
+    version: int
+
+
 class OffsetTable:
-    """Offsets by (group, topic, queue id); `persist` writes changes to the disk."""
+    """Offsets by (group, topic, queue id); `persist` writes changes to the disk.
+
+    Each change raises a version; the file is up to date when the version last written is the table's. So a write that
+    was given up half-way, and a commit during a write, are both made good by the next.
+    """
 
     def __init__(self, path: str, files: FileSystem, table: dict[str, dict[int, int]], others: dict[str, Any]) -> None:
         self._path = path
         self._files = files
         self._table = table
         self._others = others
-        self._dirty = False
+        self._version = 0
+        self._written = 0
 
     @classmethod
     def open(cls, path: str | Path, files: FileSystem | None = None) -> OffsetTable:
@@ -45,7 +57,7 @@ class OffsetTable:
         if queues is None:
             queues = self._table[key] = {}
         queues[queue_id] = offset
-        self._dirty = True
+        self._version += 1
 
     def query(self, group: str, topic: str, queue_id: int) -> int | None:
         """The offset a group committed, None when it never did."""
@@ -70,7 +82,7 @@ class OffsetTable:
     def remove(self, group: str, topic: str) -> bool:
         """Forget the offsets of a group in a topic; false when there were none."""
         found = self._table.pop(topic + _SEPARATOR + group, None) is not None
-        self._dirty |= found
+        self._version += found
         return found
 
     def persist(self) -> None:
@@ -79,28 +91,24 @@ class OffsetTable:
         Raises:
             StoreNotWritable: it could not be written; the change is written by the next call.
         """
-        data = self.encode()
-        if data is not None:
-            self.write(data)
+        text = self.encode()
+        if text is not None:
+            self.write(text)
 
-    def encode(self) -> bytes | None:
-        """The file's next text, None when nothing changed. To be called where `commit` is, not in a thread."""
-        if not self._dirty:
+    def encode(self) -> OffsetsText | None:
+        """The file's next text, None when it is up to date. To be called where `commit` is, not in a thread."""
+        if self._written == self._version:
             return None
-        self._dirty = False
-        return dumps_pretty({**self._others, _TABLE: self._table})
+        return OffsetsText(dumps_pretty({**self._others, _TABLE: self._table}), self._version)
 
-    def write(self, data: bytes) -> None:
+    def write(self, text: OffsetsText) -> None:
         """Put a text that `encode` gave on the disk. Blocking; safe in a thread.
 
         Raises:
             StoreNotWritable: it could not be written; the change is written by the next `persist`.
         """
-        try:
-            config.save(self._path, self._files, data)
-        except BaseException:
-            self._dirty = True
-            raise
+        config.save(self._path, self._files, text.text)
+        self._written = text.version
 
 
 def _decode(data: bytes) -> tuple[dict[str, dict[int, int]], dict[str, Any]]:

@@ -113,7 +113,10 @@ def test_apaches_files_are_written_again_byte_for_byte(golden_497: Golden, tmp_p
         "consumerOffset": offsets,
     }
     table = makers[name](root)
-    table._dirty = True
+    if isinstance(table, OffsetTable):
+        table._version += 1
+    else:
+        table._dirty = True
     table.persist()
     assert path.read_bytes() == before
     assert path.with_name(path.name + ".bak").read_bytes() == before
@@ -182,6 +185,28 @@ def test_a_change_that_could_not_be_written_is_written_later(tmp_path: Path) -> 
     assert topics(tmp_path).names() == ["A"]
     assert groups(tmp_path).names() == ["G"]
     assert offsets(tmp_path).query("G", "A", 0) == 1
+
+
+def test_offsets_whose_write_was_given_up_are_written_by_the_next(tmp_path: Path) -> None:
+    table = offsets(tmp_path)
+    table.commit("G", "T", 0, 5)
+    assert table.encode() is not None  # and the task is cancelled before a thread writes it
+    table.persist()
+    assert offsets(tmp_path).query("G", "T", 0) == 5
+    assert table.encode() is None
+
+
+def test_offsets_committed_during_a_write_are_written_by_the_next(tmp_path: Path) -> None:
+    table = offsets(tmp_path)
+    table.commit("G", "T", 0, 5)
+    text = table.encode()
+    assert text is not None
+    table.commit("G", "T", 0, 6)
+    table.write(text)
+    assert offsets(tmp_path).query("G", "T", 0) == 5
+    table.persist()
+    assert offsets(tmp_path).query("G", "T", 0) == 6
+    assert table.encode() is None
 
 
 def test_a_file_that_may_not_be_read_is_an_error(tmp_path: Path) -> None:
