@@ -13,6 +13,10 @@ from dataclasses import dataclass
 MAX_PORT = 65535
 
 
+class HostUnknown(Exception):
+    """A host without an address; the text is one line for the person who named it."""
+
+
 class AddressInvalid(ValueError):
     """A text that is not `HOST:PORT`; its message says what is allowed."""
 
@@ -47,6 +51,21 @@ def parse_address(text: str) -> Address:
     elif not host or any(c in host for c in ":[]") or any(c.isspace() for c in host):
         raise AddressInvalid
     return Address(host=host, port=int(port_text))
+
+
+def ip_address(host: str, *, option: str) -> str:
+    """The address behind a host. Blocking. `option` names the setting in the error.
+
+    Raises:
+        HostUnknown: nobody knows the name.
+    """
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise HostUnknown(f"host {host} ({option}): {error.strerror}") from error
+    except UnicodeError as error:
+        raise HostUnknown(f"host {host} ({option}): not a host name") from error
+    return str(found[0][4][0]).partition("%")[0]
 
 
 def is_wildcard(host: str) -> bool:

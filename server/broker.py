@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import socket
+import logging
 from collections.abc import Callable
 
 import trio
 
 from rocketwire.server import upkeep
-from rocketwire.server.addresses import Address
+from rocketwire.server.addresses import Address, ip_address
 from rocketwire.server.clock import Clock
 from rocketwire.server.config import ServerConfig
 from rocketwire.server.groups import ClientGroups
@@ -34,11 +34,14 @@ from rocketwire.wire.codes import VERSION_4_9_7
 from rocketwire.wire.fast import SendAnswers
 from rocketwire.wire.message import encode_host
 
+log = logging.getLogger(__name__)
+
 
 class Broker:
     """Opens the store and builds the services; `start` sets them going, `close` puts everything on the disk.
 
     Raises:
+        HostUnknown: the advertised host has no address; the store was not touched.
         StoreError: the store directory cannot be used.
     """
 
@@ -57,8 +60,9 @@ class Broker:
         self._run_sync = run_sync
         live = LiveConfig(config, clock)
         settings = store_settings(config)
-        store_host = encode_host(_ip_address(advertised.host), advertised.port)
-        store = MessageStore.open(settings, clock=clock, store_host=store_host)
+        # Records and message ids hold addresses, no names.
+        store_host = encode_host(ip_address(advertised.host, option="--advertise, brokerIP1"), advertised.port)
+        store = _opened(settings, clock, store_host)
         self._store = store
         self._flush = GroupCommit(timeout=config.sync_flush_timeout / 1000) if config.sync_flush else None
         config_dir = settings.root / "config"
@@ -153,6 +157,14 @@ def store_settings(config: ServerConfig) -> StoreSettings:
     )
 
 
-def _ip_address(host: str) -> str:
-    """An address for records and message ids, which hold no names."""
-    return str(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][4][0])
+def _opened(settings: StoreSettings, clock: Clock, store_host: bytes) -> MessageStore:
+    started = clock()
+    store = MessageStore.open(settings, clock=clock, store_host=store_host)
+    log.info(
+        "recovered %d records from offset %d to %d in %.1f s",
+        store.recovered.records,
+        store.recovered.start,
+        store.recovered.end,
+        (clock() - started) / 1000,
+    )
+    return store

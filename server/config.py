@@ -56,7 +56,7 @@ class ServerConfig:
     # Who and where the broker is.
     broker_name: str = key("the name by which clients know the broker's queues", default="broker-a")
     broker_cluster_name: str = key("the cluster the broker belongs to", default="DefaultCluster")
-    broker_id: int = key("0 is the master, the only one clients write to", default=0)
+    broker_id: int = key("0 is the master's", default=0, form=("0", "0: this broker is always a master"))
     bind_address: str = key("the host the broker listens on", default="127.0.0.1", apache=False)
     listen_port: int = key("the port the broker listens on; 0 is any free one", default=10911, high=MAX_PORT)
     broker_ip1: str = key("the host clients are told; empty: the one listened on", name="brokerIP1", default="")

@@ -59,14 +59,14 @@ class Key:
     @property
     def allowed(self) -> str:
         """What a value may be, in words."""
+        if self.form:
+            return self.form[1]
         if isinstance(self.default, bool):
             return "true or false"
         if isinstance(self.default, int):
             return f"a whole number from {self.low} to {self.high}"
         if self.choices:
             return " or ".join(self.choices)
-        if self.form:
-            return self.form[1]
         return "any text but an empty one" if self.default else "any text"
 
     def read(self, text: str, *, spelling: str = "") -> Value:
@@ -83,16 +83,14 @@ class Key:
         return value
 
     def _value_of(self, text: str) -> Value | None:
+        if self.form and not re.fullmatch(self.form[0], text):
+            return None
         if isinstance(self.default, bool):
             return {"true": True, "false": False}.get(text.lower())
         if isinstance(self.default, int):
             number = int(text) if _WHOLE_NUMBER.fullmatch(text) else self.low - 1
             return number if self.low <= number <= self.high else None
-        refused = (
-            (self.choices and text not in self.choices)
-            or (self.form and not re.fullmatch(self.form[0], text))
-            or (self.default and not text)
-        )
+        refused = (self.choices and text not in self.choices) or (self.default and not text)
         return None if refused else text
 
 

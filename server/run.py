@@ -14,12 +14,13 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 import trio
 
 from rocketwire.server import upkeep
-from rocketwire.server.addresses import Address
+from rocketwire.server.addresses import Address, HostUnknown, is_wildcard, machine_address
 from rocketwire.server.broker import Broker
 from rocketwire.server.clock import Clock, system_clock
 from rocketwire.server.config import ServerConfig
@@ -46,7 +47,7 @@ def run(config: ServerConfig) -> int:
     code = 0
     try:
         trio.run(_serve_until_signal, config)
-    except* (AddressInUse, StoreError) as errors:
+    except* (AddressInUse, HostUnknown, StoreError) as errors:
         for error in _leaves(errors):
             print(f"rocketwire: {error}", file=sys.stderr)
         code = EXIT_USAGE
@@ -72,14 +73,18 @@ async def _serve_until_signal(config: ServerConfig) -> None:
 
 async def _serve_and_announce(config: ServerConfig) -> None:
     def announce(name_server: Address, broker: Address) -> None:
-        print(_READY.format(name_server=name_server, broker=broker, store=config.store_dir), flush=True)
+        host = name_server.host
+        reached = replace(name_server, host=machine_address(ipv6=":" in host)) if is_wildcard(host) else name_server
+        print(
+            _READY.format(name_server=name_server, broker=broker, store=config.store_dir, reached=reached), flush=True
+        )
 
     await serve(config, clock=system_clock, choose=secrets.randbelow, run_sync=trio.to_thread.run_sync, ready=announce)
 
 
 _READY: Final = """\
 rocketwire ready: name server {name_server}, broker {broker}, store {store}
-  Java:  producer.setNamesrvAddr("{name_server}");
+  Java:  producer.setNamesrvAddr("{reached}");
   stop:  Ctrl-C"""
 
 
@@ -95,6 +100,7 @@ async def serve(
 
     Raises:
         AddressInUse: a port cannot be had.
+        HostUnknown: the host to tell clients of has no address.
         StoreError: the store directory cannot be used.
     """
     with contextlib.ExitStack() as sockets:
@@ -144,6 +150,9 @@ async def _serve_on(
             await broker.start(nursery)
             for listener in (name_server_listener, *listeners):
                 nursery.start_soon(listener.run)
+            for what, sock in (("name server", name_server_socket), *(("broker", sock) for sock in broker_sockets)):
+                host, port = sock.getsockname()[:2]  # of a name with several addresses, the one taken
+                log.info("%s listens on %s", what, Address(host=host, port=port))
             shown = Address(host=config.name_server.host, port=name_server_listener.port)
             ready(shown, advertised)
     finally:

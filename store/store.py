@@ -7,6 +7,7 @@ Everything is synchronous. `append`, `get` and the other reads belong to one thr
 from __future__ import annotations
 
 import errno
+import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -34,6 +35,8 @@ from rocketwire.store.times import offset_by_time, store_time
 from rocketwire.wire.message import END_OF_FILE_BLANK, MAGIC_AT, MAGIC_V1, MAGIC_V2
 
 __all__ = ["Appended", "Draft", "FetchStatus", "Fetched", "MessageStore", "QueryResult"]
+
+log = logging.getLogger(__name__)
 
 _BLANK_SIZE: Final[int] = END_OF_FILE_BLANK.sizeof()
 #: What a store's directory may hold; one of them makes a directory a store. 5.x's included.
@@ -148,6 +151,8 @@ class MessageStore:
     def _load(self) -> None:
         files = self._files
         clean = files.size(self.settings.abort) is None
+        if not clean:
+            log.info("recovering %s: its last stop was not a clean one", self.settings.root)
         self._log.load()
         self._queues.load()
         if self._index is not None:
@@ -308,7 +313,9 @@ class MessageStore:
     def query(self, topic: str, key: str, max_count: int, begin_ms: int, end_ms: int) -> QueryResult:
         """Records with a key, stored between two times.
 
-        Keys are compared by their hash only: the caller (Apache's client does) must compare the real ones.
+        Keys are compared by their hash only: the caller (Apache's client does) must compare the real ones. A message
+        that was appended just before is found; while very many are not indexed yet, as after a stop that was not
+        clean, only what is indexed so far: no query waits for all of that.
         """
         if self._index is None:
             return QueryResult(records=[], index_last_update_timestamp=0, index_last_update_offset=0)

@@ -67,11 +67,9 @@ def configuration(options: argparse.Namespace, warn: Callable[[str], None]) -> S
 
     settings = {} if options.file is None else _read_file(Path(options.file))
     for assignment in options.settings:
-        key, equals, value = assignment.partition("=")
-        if not equals:
-            raise Mistake(f"--set {assignment}: allowed is KEY=VALUE")
-        settings.pop(key.strip(), None)
-        settings[key.strip()] = value
+        key, value = _key_and_value(assignment)
+        settings.pop(key, None)  # the later of two spellings counts
+        settings[key] = value
     try:
         config, warnings = read_settings(settings)
     except ConfigError as error:
@@ -91,6 +89,15 @@ def configuration(options: argparse.Namespace, warn: Callable[[str], None]) -> S
     for line in warnings:
         warn(line)
     return config
+
+
+def _key_and_value(assignment: str) -> tuple[str, str]:
+    key, equals, value = assignment.partition("=")
+    if not equals:
+        raise Mistake(f"--set {assignment}: allowed is KEY=VALUE")
+    if not key.strip():
+        raise Mistake(f"--set {assignment}: the key is missing; allowed is KEY=VALUE")
+    return key.strip(), value
 
 
 def _address(option: str, text: str) -> Address:

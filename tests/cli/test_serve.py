@@ -1,4 +1,5 @@
 import argparse
+import re
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from rocketwire.cli import main, serve
 from rocketwire.cli.mistake import Mistake
 from rocketwire.server import addresses
 from rocketwire.server.config import ServerConfig
+from tests.server.processes import Process, process
 
 
 def options(*arguments: str) -> argparse.Namespace:
@@ -50,7 +52,7 @@ def test_a_wildcard_is_not_told_when_an_address_is_given() -> None:
 
 def test_options_beat_set_and_set_beats_the_file(tmp_path: Path) -> None:
     file = tmp_path / "broker.conf"
-    file.write_text("brokerName=file\nlistenPort=1\nstorePathRootDir=file\nbrokerIP1=10.0.0.1\nbrokerId=1\n")
+    file.write_text("brokerName=file\nlistenPort=1\nstorePathRootDir=file\nbrokerIP1=10.0.0.1\nregionId=r\n")
     config = configured(
         "-c",
         str(file),
@@ -65,7 +67,7 @@ def test_options_beat_set_and_set_beats_the_file(tmp_path: Path) -> None:
         "--store",
         "option",
     )
-    assert config.broker_id == 1
+    assert config.region_id == "r"
     assert config.broker_name == "set"
     assert config.listen_port == 3
     assert config.store_dir == Path("option")
@@ -102,6 +104,8 @@ def test_keys_that_change_nothing_are_warned_of(tmp_path: Path) -> None:
         (("--broker", "::1:1"), "--broker ::1:1: allowed is HOST:PORT or [IPV6]:PORT, port 0 to 65535"),
         (("--advertise", "h:x"), "--advertise h:x: allowed is HOST:PORT or [IPV6]:PORT, port 0 to 65535"),
         (("--set", "brokerName"), "--set brokerName: allowed is KEY=VALUE"),
+        (("--set", "=5"), "--set =5: the key is missing; allowed is KEY=VALUE"),
+        (("--set", "brokerId=1"), "brokerId=1: allowed is 0: this broker is always a master"),
         (("--set", "listenPort=x"), "listenPort=x: allowed is a whole number from 0 to 65535"),
         (("-c", "no/such/file"), "-c no/such/file: No such file or directory"),
     ],
@@ -133,3 +137,36 @@ def test_the_server_runs_with_the_configuration_and_its_exit_code_is_the_program
     assert [config.broker_name for config in ran] == ["b"]
     warning = "rocketwire: warning: aclEnable: known to Apache, has no effect here\n"
     assert capsys.readouterr().err == warning
+
+
+# --- as a process ---
+
+APACHES_BROKER_CONF = """\
+brokerClusterName = DefaultCluster
+brokerName = broker-a
+brokerId = 0
+deleteWhen = 04
+fileReservedTime = 48
+brokerRole = ASYNC_MASTER
+flushDiskType = ASYNC_FLUSH
+"""
+
+
+def test_the_broker_conf_that_apache_distributes_starts_the_server(tmp_path: Path) -> None:
+    file = tmp_path / "broker.conf"
+    file.write_text(APACHES_BROKER_CONF)
+    with process(tmp_path / "store", "-c", str(file)) as server:
+        code, errors = server.end()
+    assert code == 0
+    warned = re.findall(
+        r"^rocketwire: warning: ([A-Za-z0-9]+): known to Apache, has no effect here", errors, re.MULTILINE
+    )
+    assert warned == ["deleteWhen", "fileReservedTime", "brokerRole"]
+    assert "Traceback" not in errors
+
+
+def test_a_host_to_tell_that_nobody_knows_is_one_line_and_code_2(tmp_path: Path) -> None:
+    code, errors = Process(tmp_path / "store", "--advertise", "nosuchhost.invalid:10911").result()
+    assert code == 2
+    (line,) = errors.splitlines()
+    assert line.startswith("rocketwire: host nosuchhost.invalid (--advertise, brokerIP1): ")

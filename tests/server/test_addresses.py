@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.server.addresses import Address, AddressInvalid, is_wildcard, machine_address, parse_address
+from rocketwire.server.addresses import (
+    Address,
+    AddressInvalid,
+    HostUnknown,
+    ip_address,
+    is_wildcard,
+    machine_address,
+    parse_address,
+)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +65,20 @@ def test_what_is_shown_reads_back(host: object, port: int) -> None:
 )
 def test_wildcards_are_known(host: str, expected: bool) -> None:
     assert is_wildcard(host) is expected
+
+
+@pytest.mark.parametrize(("host", "expected"), [("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("fe80::1%lo", "fe80::1")])
+def test_an_address_is_its_own(host: str, expected: str) -> None:
+    assert ip_address(host, option="o") == expected
+
+
+@pytest.mark.parametrize("host", ["nosuchhost.invalid", "a..b", "x" * 64])
+def test_a_host_without_an_address_is_one_line(host: str) -> None:
+    with pytest.raises(HostUnknown) as caught:
+        ip_address(host, option="--option")
+    text = str(caught.value)
+    assert text.startswith(f"host {host} (--option): ")
+    assert "\n" not in text
 
 
 class _Probe:

@@ -1,20 +1,23 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rocketwire.server import upkeep
-from rocketwire.server.addresses import Address
+from rocketwire.server.addresses import Address, HostUnknown
 from rocketwire.server.broker import Broker, store_settings
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.routes import RouteTable
 from rocketwire.store.errors import StoreNotWritable
 from rocketwire.store.offsets import OffsetTable
 from rocketwire.store.settings import StoreSettings
-from tests.server.harness import Clock, FakePeer, consumer, small_config, subscription
+from rocketwire.wire.headers import decode_ext
+from rocketwire.wire.headers.send import SendMessageRequestHeader
+from tests.server.harness import Clock, FakePeer, consumer, send_ext, small_config, subscription
 
 
 def made(store: Path, routes: RouteTable | None = None, host: str = "127.0.0.1", **changes: Any) -> Broker:
@@ -79,6 +82,32 @@ async def test_a_name_is_advertised_by_its_address_in_ids(tmp_path: Path) -> Non
         bytes(15) + b"\x01" + (10911).to_bytes(4, "big"),
     }
     broker.close()
+
+
+def test_a_name_without_an_address_is_refused_before_the_store_is_touched(tmp_path: Path) -> None:
+    with pytest.raises(HostUnknown, match=r"^host nosuchhost\.invalid \(--advertise, brokerIP1\): "):
+        made(tmp_path / "store", host="nosuchhost.invalid")
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize("clean", [True, False])
+async def test_what_the_start_recovered_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, clean: bool
+) -> None:
+    caplog.set_level(logging.INFO, "rocketwire")
+    broker = made(tmp_path)
+    fields = decode_ext(SendMessageRequestHeader, send_ext("BenchmarkTest"), short=True)
+    prepared = broker.services.sending.message(fields, memoryview(b"x"), broker.services.store_host, "peer")
+    broker.services.sending.commit(prepared.drafts, lambda *_: None, wait=False)
+    end = broker.services.store.max_physical_offset
+    broker.close()
+    if not clean:
+        (tmp_path / "abort").touch()
+    caplog.clear()
+    made(tmp_path).close()
+    lines = [message for message in caplog.messages if message.startswith("recover")]
+    recovering = [f"recovering {tmp_path}: its last stop was not a clean one"]
+    assert lines == [*([] if clean else recovering), f"recovered 1 records from offset 0 to {end} in 0.0 s"]
 
 
 @pytest.mark.parametrize(("kind", "waits"), [("ASYNC_FLUSH", False), ("SYNC_FLUSH", True)])

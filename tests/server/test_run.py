@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -201,6 +202,31 @@ def test_a_signal_ends_it_with_code_0(
     assert lines[0] == f"{expected}{config.store_dir}"
     assert "setNamesrvAddr" in lines[1]
     assert not (tmp_path / "store" / "abort").exists()
+
+
+def test_a_server_on_every_address_shows_one_that_works(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "rocketwire")
+    monkeypatch.setattr(run, "machine_address", lambda *, ipv6: "::7" if ipv6 else "192.0.2.7")
+    config = small_config(tmp_path / "store", listen_port=free_port())
+    config = replace(config, name_server=Address(host="0.0.0.0", port=free_port()))
+    assert run_and(config, signal.SIGTERM) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert f"name server {config.name_server}, " in lines[0]
+    assert f'setNamesrvAddr("192.0.2.7:{config.name_server.port}");' in lines[1]
+    assert f"name server listens on {config.name_server}" in caplog.messages
+    assert f"broker listens on {config.broker_address}" in caplog.messages
+
+
+def test_a_host_nobody_knows_is_one_line_and_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run.run(small_config(tmp_path / "store", broker_ip1="nosuchhost.invalid")) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("rocketwire: host nosuchhost.invalid (--advertise, brokerIP1): ")
+    assert not (tmp_path / "store").exists()
 
 
 def test_what_prevents_the_start_is_one_line_and_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
