@@ -5,7 +5,7 @@ The remarks are the texts a 4.9.7 broker or name server sends: clients and peopl
 
 from __future__ import annotations
 
-from rocketwire.store.errors import StoreError
+from rocketwire.store.errors import RecordTooLarge, StoreError, TopicUnusable
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.errors import (
     BatchInvalid,
@@ -134,6 +134,8 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     BatchInvalid: ResponseCode.MESSAGE_ILLEGAL,
     CompressionUnknown: ResponseCode.MESSAGE_ILLEGAL,
     WireError: ResponseCode.SYSTEM_ERROR,
+    RecordTooLarge: ResponseCode.MESSAGE_ILLEGAL,
+    TopicUnusable: ResponseCode.MESSAGE_ILLEGAL,
     StoreError: ResponseCode.SYSTEM_ERROR,
 }
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from rocketwire.server.errors import ServerError
+from rocketwire.server.appending import Refusals, refusal_of
+from rocketwire.server.errors import ServerError, response_code
 from rocketwire.server.guard import Guard
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.sending import Sending
@@ -74,7 +75,7 @@ class HotSends:
         session = self._session
         if session is None:
             return
-        group = _Group(session, self._tickets, self._answers, self._id_template, self._sending)
+        group = _Group(session, self._tickets, self._answers, self._id_template)
         drafts, wait = self._drafts, self._wait
         self.discard()
         self._sending.commit(drafts, group.answer, wait=wait)
@@ -91,32 +92,29 @@ class HotSends:
 class _Group:
     """A stored group that waits for its answers."""
 
-    __slots__ = ("_answers", "_id_template", "_sending", "_session", "_tickets", "answered_later")
+    __slots__ = ("_answers", "_id_template", "_session", "_tickets", "answered_later")
 
-    def __init__(
-        self, session: Session, tickets: list[_Ticket], answers: SendAnswers, id_template: bytes, sending: Sending
-    ) -> None:
+    def __init__(self, session: Session, tickets: list[_Ticket], answers: SendAnswers, id_template: bytes) -> None:
         self._session = session
         self._tickets = tickets
         self._answers = answers
         self._id_template = id_template
-        self._sending = sending
         self.answered_later = False
 
-    def answer(self, appended: Sequence[Appended], code: ResponseCode) -> None:
+    def answer(self, appended: Sequence[Appended], code: ResponseCode, refusals: Refusals) -> None:
         """Write one answer a send: its ids and offset, or why it was not stored."""
         encode = self._answers.encode
         template = self._id_template
         out = []
         at = 0
-        stored = len(appended)
         for opaque, one_way, queue_id, count in self._tickets:
             first = at
             at += count
             if one_way:
                 continue
-            if at > stored:
-                out.append(self._answers.refuse(ResponseCode.SERVICE_NOT_AVAILABLE, opaque, str(self._sending.refusal)))
+            error = refusal_of(refusals, first, at) if refusals else None
+            if error is not None:
+                out.append(self._answers.refuse(response_code(error), opaque, str(error)))
             elif count == 1:
                 record = appended[first]
                 out.append(encode(code, opaque, template % record.physical_offset, queue_id, record.queue_offset))

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
+from rocketwire.server.appending import NOT_STORED, Refusals, append_group
 from rocketwire.server.errors import (
     MessageIllegal,
     NameInvalid,
     NotPermitted,
     QueueIllegal,
-    ServiceUnavailable,
     TopicNotFound,
 )
 from rocketwire.server.live_config import LiveConfig
@@ -50,8 +50,8 @@ class Prepared(NamedTuple):
     wait: bool
 
 
-Outcome = Callable[[Sequence[Appended], ResponseCode], None]
-"""Called with what was stored (the first so many of the drafts) and SUCCESS or FLUSH_DISK_TIMEOUT for it."""
+Outcome = Callable[[Sequence[Appended], ResponseCode, Refusals], None]
+"""Called with what became of each draft, SUCCESS or FLUSH_DISK_TIMEOUT for the stored ones, and why others were not."""
 
 
 class Sending:
@@ -74,11 +74,6 @@ class Sending:
         self._metrics = metrics
         self._choose = choose
         self._cluster_item = f"{property_names.CLUSTER}\x01{config.current.broker_cluster_name}"
-
-    @property
-    def refusal(self) -> ServiceUnavailable:
-        """Why the store took no more of the last group."""
-        return ServiceUnavailable(str(self._store.append_error))
 
     def message(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> Prepared:
         """Check a send of one message.
@@ -214,19 +209,22 @@ class Sending:
 
     def commit(self, drafts: list[Draft], outcome: Outcome, *, wait: bool) -> None:
         """Append the drafts as one group and report; under SYNC_FLUSH with `wait` not before the disk has them."""
-        appended = self._store.append(drafts)
-        if not appended:
-            outcome(appended, ResponseCode.SUCCESS)
+        appended, refusals = append_group(self._store, drafts)
+        stored = [each for each in appended if each is not NOT_STORED] if refusals else appended
+        if not stored:
+            outcome(appended, ResponseCode.SUCCESS, refusals)
             return
-        last = appended[-1]
+        last = stored[-1]
         end = last.physical_offset + last.size
-        self._metrics.stored(len(appended), end - appended[0].physical_offset)
+        self._metrics.stored(len(stored), end - stored[0].physical_offset)
         if self._flush is None or not wait:
-            outcome(appended, ResponseCode.SUCCESS)
+            outcome(appended, ResponseCode.SUCCESS, refusals)
         else:
             self._flush.wait_durable(
                 end,
-                lambda durable: outcome(appended, ResponseCode.SUCCESS if durable else ResponseCode.FLUSH_DISK_TIMEOUT),
+                lambda durable: outcome(
+                    appended, ResponseCode.SUCCESS if durable else ResponseCode.FLUSH_DISK_TIMEOUT, refusals
+                ),
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from rocketwire.server.appending import Refusals, refusal_of
 from rocketwire.server.errors import ServerError, response_code
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.request import Reply, Request
@@ -34,9 +35,9 @@ def _store(services: BrokerServices, request: Request[SendMessageRequestHeader],
     replies: list[Reply] = []
     later = False
 
-    def outcome(appended: Sequence[Appended], code: ResponseCode) -> None:
-        if len(appended) < len(prepared.drafts):
-            error = services.sending.refusal
+    def outcome(appended: Sequence[Appended], code: ResponseCode, refusals: Refusals) -> None:
+        error = refusal_of(refusals, 0, len(appended))
+        if error is not None:
             reply = Reply(code=response_code(error), remark=str(error), ext=ext)
         else:
             reply = Reply(

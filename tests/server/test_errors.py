@@ -6,7 +6,7 @@ import pytest
 
 from rocketwire.server import errors
 from rocketwire.server.errors import RESPONSE_CODES, ServerError, response_code
-from rocketwire.store.errors import DiskFull, StoreError
+from rocketwire.store.errors import DiskFull, RecordTooLarge, StoreError, TopicUnusable
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.errors import BatchInvalid, CompressionUnknown, HeaderFieldMissing, WireError
 
@@ -35,6 +35,8 @@ def test_every_error_of_the_server_has_a_code_of_its_own(error: type[ServerError
         (WireError("x"), ResponseCode.SYSTEM_ERROR),
         (StoreError("x"), ResponseCode.SYSTEM_ERROR),
         (DiskFull("p", "r"), ResponseCode.SYSTEM_ERROR),
+        (RecordTooLarge(2, 1), ResponseCode.MESSAGE_ILLEGAL),
+        (TopicUnusable("/"), ResponseCode.MESSAGE_ILLEGAL),
         (ServerError("x"), ResponseCode.SYSTEM_ERROR),
         (ZeroDivisionError(), ResponseCode.SYSTEM_ERROR),
     ],

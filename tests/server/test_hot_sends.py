@@ -257,6 +257,49 @@ async def test_of_a_group_on_a_full_disk_the_first_are_stored_and_the_rest_refus
         assert found == [b"%03d" % each for each in range(stored)]
 
 
+@pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
+@pytest.mark.parametrize("path", ["hot", "general"])
+async def test_a_message_larger_than_a_file_is_illegal_and_the_others_are_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flush: str, path: str
+) -> None:
+    if path == "general":
+        monkeypatch.setattr(HotSends, "offer", lambda *_: False)
+    async with serving(tmp_path, mapped_file_size_commit_log=MIB, flush_disk_type=flush) as server:
+        client = server.broker()
+        await client.create_topic("T")
+        large = client.frame(BATCH, send_ext("T", batch=True), batch_body([b"part", bytes(MIB)]), opaque=2)
+        frames = [client.frame(V2, send_ext("T"), body, opaque=at) for at, body in enumerate((b"0", bytes(MIB)))]
+        await client.write(b"".join([*frames, large, client.frame(V2, send_ext("T"), b"3", opaque=3)]))
+        answers = sorted(await client.arrived(), key=lambda answer: answer.header.opaque)
+        illegal = ResponseCode.MESSAGE_ILLEGAL
+        assert [answer.header.code for answer in answers] == [0, illegal, illegal, 0]
+        assert "does not fit into a commit log file" in (answers[1].header.remark or "")
+        assert [message.body for message in records((await client.pull("T")).body)] == [b"0", b"part", b"3"]
+
+
+async def test_why_a_group_was_refused_is_told_though_others_were_stored_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = FullDisk(monkeypatch)
+    disk = HangingDisk()
+    async with serving(
+        tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH", mapped_file_size_commit_log=MIB
+    ) as server:
+        client, other = server.broker(), server.broker()
+        await client.create_topic("T")
+        await client.send("T", bytes(1_030_000))
+        disk.hangs = full.full = True
+        await client.write(client.frame(V2, send_ext("T"), bytes(5000)) * 6)
+        assert await client.arrived() == []
+        full.full = False
+        await other.write(other.frame(V2, send_ext("T"), b"since"))
+        await other.arrived()
+        disk.move()
+        answers = await client.arrived()
+        assert [answer.header.code for answer in answers] == [0] * 3 + [ResponseCode.SERVICE_NOT_AVAILABLE] * 3
+        assert all("no room on the disk" in (answer.header.remark or "") for answer in answers[3:])
+
+
 class Gate:
     """Refuses one topic, in all ways of sending."""
 

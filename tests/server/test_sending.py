@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server.errors import MessageIllegal, NameInvalid, NotPermitted, TopicNotFound
+from rocketwire.server.appending import Refusals
+from rocketwire.server.errors import MessageIllegal, NameInvalid, NotPermitted, TopicNotFound, response_code
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.sending import Sending, topic_text
@@ -51,6 +52,8 @@ class Setup:
         self.flush: Any = FakeFlush()
         self.sending = self.made(flush=None)
         self.outcomes: list[tuple[int, ResponseCode]] = []
+        self.refused: dict[int, str] = {}
+        self.refusal_codes: set[ResponseCode] = set()
 
     def made(self, *, flush: Any) -> Sending:
         return Sending(
@@ -62,8 +65,10 @@ class Setup:
             choose=lambda bound: bound - 1,
         )
 
-    def outcome(self, appended: Sequence[Appended], code: ResponseCode) -> None:
-        self.outcomes.append((len(appended), code))
+    def outcome(self, appended: Sequence[Appended], code: ResponseCode, refused: Refusals) -> None:
+        self.outcomes.append((len(appended) - len(refused), code))
+        self.refused = {at: str(error) for at, error in refused.items()}
+        self.refusal_codes = {response_code(error) for error in refused.values()}
 
 
 @pytest.fixture
@@ -198,7 +203,60 @@ def test_what_a_closed_store_refuses_is_reported(setup: Setup) -> None:
     setup.sending.commit(drafts, setup.outcome, wait=True)
     assert setup.outcomes == [(0, ResponseCode.SUCCESS)]
     assert setup.metrics.messages_in == 0
-    assert "is closed]" in str(setup.sending.refusal)
+    assert setup.refused.keys() == {0, 1}
+    assert "is closed]" in setup.refused[0]
+    assert setup.refusal_codes == {ResponseCode.SERVICE_NOT_AVAILABLE}
+
+
+@pytest.mark.parametrize("too_large", [{0}, {1}, {3}, {0, 1}, {1, 3}, {2, 3}, {0, 1, 2, 3}], ids=str)
+@pytest.mark.parametrize("flush", [False, True])
+def test_what_the_store_can_never_take_does_not_keep_out_the_rest(
+    setup: Setup, too_large: set[int], flush: bool
+) -> None:
+    drafts = prepared_drafts(setup, 4)
+    for at in too_large:
+        drafts[at].body = bytes(1 << 20)
+    sending = setup.made(flush=setup.flush) if flush else setup.sending
+    sending.commit(drafts, setup.outcome, wait=True)
+    stored = 4 - len(too_large)
+    for offset, callback in setup.flush.waiting:
+        assert offset == setup.store.max_physical_offset
+        setup.store.append(drafts[:0])  # another group's append must not take the reason away
+        callback(True)
+    assert setup.outcomes == [(stored, ResponseCode.SUCCESS)]
+    assert setup.refused.keys() == too_large
+    assert all("does not fit into a commit log file" in text for text in setup.refused.values())
+    assert setup.refusal_codes == {ResponseCode.MESSAGE_ILLEGAL}
+    assert setup.metrics.messages_in == setup.store.max_offset("T", 0) == stored
+    assert setup.metrics.bytes_in == setup.store.max_physical_offset
+
+
+def test_a_topic_that_no_directory_can_have_is_refused(setup: Setup) -> None:
+    drafts = prepared_drafts(setup)
+    drafts[0].topic = "a/b"
+    setup.sending.commit(drafts, setup.outcome, wait=False)
+    assert setup.outcomes == [(1, ResponseCode.SUCCESS)]
+    assert setup.refused.keys() == {0}
+    assert setup.refused[0].startswith("'a/b' cannot be ")
+    assert setup.refusal_codes == {ResponseCode.MESSAGE_ILLEGAL}
+
+
+def test_a_full_disk_behind_what_can_never_be_stored(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = MessageStore.append
+
+    def closing(store: MessageStore, drafts: Any) -> Any:
+        if len(drafts) < 4:  # the second try
+            store.close()
+        return real(store, drafts)
+
+    monkeypatch.setattr(MessageStore, "append", closing)
+    drafts = prepared_drafts(setup, 4)
+    drafts[1].body = bytes(1 << 20)
+    setup.sending.commit(drafts, setup.outcome, wait=False)
+    assert setup.outcomes == [(1, ResponseCode.SUCCESS)]
+    assert setup.refused.keys() == {1, 2, 3}
+    assert "does not fit" in setup.refused[1]
+    assert "is closed]" in setup.refused[2]
 
 
 def test_a_topic_in_apaches_words() -> None:
