@@ -1,16 +1,19 @@
 # make serve   name server 127.0.0.1:9876 and broker 127.0.0.1:10911 on ./data   (ARGS= passes more options)
 # make test    everything: installs what the tests need, then tox
-# make bench   side by side with the Apache broker
+# make bench   measure side by side with the Apache broker
 # make clean   forget environments and caches (never ./data)
 
 PYTHON ?= python3
 ARGS ?=
 
-.PHONY: serve test bench clean
+.PHONY: help serve test bench clean
 .DELETE_ON_ERROR:
 
+help:
+	@sed -n 's/^# make/make/p' $(firstword $(MAKEFILE_LIST))
+
 serve: .venv/installed
-	exec .venv/bin/rocketwire serve --store ./data $(ARGS)
+	exec .venv/bin/rocketwire serve $(ARGS)
 
 test: .venv-dev/installed
 	.venv-dev/bin/python -m compat_tests.artifacts

@@ -1,6 +1,7 @@
 """Promises of the repository that no single module keeps."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -25,3 +26,19 @@ def test_every_news_fragment_has_an_issue_and_a_type() -> None:
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
 def test_every_key_that_is_said_to_have_an_effect_is_used(key: Key) -> None:
     assert f".{key.attribute}" in SERVER_SOURCE
+
+
+def make(*arguments: str) -> list[str]:
+    done = subprocess.run(["make", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def test_make_alone_says_what_there_is() -> None:
+    targets = [line.split()[1] for line in make("--no-print-directory")]
+    assert targets == ["serve", "test", "bench", "clean"]
+
+
+def test_make_serve_leaves_everything_to_the_options_given() -> None:
+    assert make("--no-print-directory", "-n", "-o", ".venv/installed", "serve", "ARGS=-c my.conf") == [
+        "exec .venv/bin/rocketwire serve -c my.conf"
+    ]
