@@ -6,6 +6,7 @@ from answering.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from importlib import import_module
@@ -23,7 +24,7 @@ log = logging.getLogger(__name__)
 
 _INDEX_SECONDS: Final = 0.05
 _RETRY_SECONDS: Final = 5.0
-_FAULTS: Final = (ImportError, OSError, StoreError)
+_FAULTS: Final = (OSError, StoreError)
 _SLOW_IMPORT: Final = "rocketwire.store.index_file"  # takes numpy with it: after the start, before the first message
 
 
@@ -60,7 +61,8 @@ async def index(store: MessageStore, run_sync: RunSync) -> None:
         await trio.sleep(_INDEX_SECONDS)
         try:
             if not ready:
-                await run_sync(import_module, _SLOW_IMPORT)
+                with contextlib.suppress(ImportError):  # then the index says so, and the store goes on without
+                    await run_sync(import_module, _SLOW_IMPORT)
                 ready = True
             while store.dispatch_index():
                 await trio.lowlevel.checkpoint()

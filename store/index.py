@@ -1,14 +1,16 @@
 """The index: key -> records, over a row of index files, each named by the local time of its creation.
 
-Messages are indexed after they were appended, in batches: the appender leaves what is needed in a queue, `dispatch`
-takes it. `next_offset` is the place in the log up to which everything is indexed; when the queue does not begin
-there (after a start, or because it was dropped to bound its memory), the missing part is read from the log. So
-nothing has to be saved at a stop, and a deleted index is made again.
+Messages are indexed after they were appended, in batches: `dispatch` takes them from the backlog. It is known from the
+files how far they reach, so nothing has to be saved at a stop, and a deleted index is made again.
+
+The files are written by code that needs numpy, which is imported when the first file is: it takes 0.1 s of the start.
+If that fails, the store goes on without an index.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 import time
 from collections import deque
@@ -16,11 +18,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rocketwire.store.errors import DiskFull, StoreForeign
+from rocketwire.store.index_backlog import Backlog, flatten, last_offset
 from rocketwire.store.layout.index import file_size
-from rocketwire.store.records import Scanner
-from rocketwire.wire.codes import SysFlag
-from rocketwire.wire.java import string_hash
-from rocketwire.wire.properties import KEY_SEP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,11 +33,8 @@ if TYPE_CHECKING:
     from rocketwire.store.index_file import IndexFile
     from rocketwire.store.settings import StoreSettings
 
-#: Columns of a message in a batch: hash of `topic#`, unique key, keys, physical offset, store timestamp.
-COLUMNS: Final = 5
-#: Messages indexed by one step; more pending ones than the second are dropped and read from the log later.
-_STEP: Final = 1024
-_MOST_PENDING: Final = 1 << 16
+log = logging.getLogger(__name__)
+
 #: The most offsets a query gives (maxMsgsNumBatch).
 MOST_FOUND: Final = 64
 
@@ -56,7 +52,6 @@ class Index:
     """All index files of a store. `dispatch` and `find` may run in a thread."""
 
     def __init__(self, settings: StoreSettings, files: FileSystem, log: CommitLog, clock: Callable[[], int]) -> None:
-        self.next_offset = 0
         self._directory = settings.index
         self._slots = settings.index_slots
         self._entries = settings.index_entries
@@ -65,11 +60,8 @@ class Index:
         self._clock = clock
         self._row: list[IndexFile] = []
         self._full: deque[IndexFile] = deque()
-        self._pending: deque[tuple[int, int, list[Any]]] = deque()
-        # Values that were added, dropped again, and taken: each counted by one thread only.
-        self._added = self._dropped = self._taken = 0
-        self._scanner = Scanner(settings.delay_levels, check_crc=False, keys=True)
-        self._prefixes: dict[str, int] = {}
+        self._backlog = Backlog(log, settings.delay_levels)
+        self._given_up = False
         self._lock = threading.Lock()
 
     def load(self, checkpoint: Checkpoint, *, clean: bool) -> None:
@@ -81,7 +73,11 @@ class Index:
         names = self._files.names(self._directory)
         if not names:
             return
-        from rocketwire.store.index_file import IndexFile  # noqa: PLC0415 - numpy takes 0.1 s of the start
+        try:
+            from rocketwire.store.index_file import IndexFile  # noqa: PLC0415 - see above
+        except ImportError as error:
+            self._give_up(error)
+            return
 
         wanted = file_size(self._slots, self._entries)
         for name in names:
@@ -105,25 +101,16 @@ class Index:
 
     def start(self) -> None:
         """Find where to go on, once the log was recovered."""
-        log = self._log
-        self.next_offset = log.start
-        if self._row and log.start <= self._row[-1].end_offset < log.position:
+        start = self._log.start
+        if self._row and start <= self._row[-1].end_offset < self._log.position:
             # The newest indexed message is looked at again: a stop may have come between two of its keys.
-            self.next_offset = self._row[-1].end_offset
+            start = self._row[-1].end_offset
+        self._backlog.next_offset = start
 
     def add(self, start: int, end: int, columns: list[Any]) -> None:
-        """Take a group of appended messages: the part of the log from `start` to `end`, COLUMNS values a message."""
-        self._pending.append((start, end, columns))
-        self._added += len(columns)
-        if self._added - self._dropped - self._taken > _MOST_PENDING * COLUMNS:
-            with contextlib.suppress(IndexError):  # the other thread may take the last ones meanwhile
-                while True:
-                    self._dropped += len(self._pending.popleft()[2])
-
-    @property
-    def behind(self) -> bool:
-        """Whether anything is to be indexed."""
-        return self.next_offset < self._log.position
+        """Take note of a group of appended messages: see `Backlog.add`."""
+        if not self._given_up:
+            self._backlog.add(start, end, columns)
 
     def dispatch(self) -> bool:
         """Index some messages; true when there are more.
@@ -134,68 +121,39 @@ class Index:
         with self._lock:
             return self._dispatch()
 
-    def _dispatch_all(self) -> None:
-        # What finds no room is indexed later, from the log.
-        with contextlib.suppress(DiskFull):
-            while self._dispatch():
-                pass
+    def catch_up(self, steps: int) -> None:
+        """Index messages, but do no more than so many steps of `dispatch`; an obstacle is for the next one."""
+        with self._lock, contextlib.suppress(DiskFull):
+            for _ in range(steps):
+                if not self._dispatch():
+                    return
 
     def _dispatch(self) -> bool:
-        columns: list[Any] = []
-        end = self.next_offset
-        while len(columns) < _STEP * COLUMNS:
-            try:
-                start, stop, group = self._pending.popleft()
-            except IndexError:
-                break
-            if start > end:
-                self._pending.appendleft((start, stop, group))
-                break
-            self._taken += len(group)
-            if stop > end:
-                columns += group
-                end = stop
-        if not columns and end < self._log.position:
-            end = self._read_log(columns)
+        if self._given_up:
+            return False
+        columns, end = self._backlog.take()
         if columns:
-            self._put(columns)
-        self.next_offset = max(self.next_offset, end)
-        return self.behind
+            try:
+                self._put(columns)
+            except ImportError as error:
+                self._give_up(error)
+                return False
+        self._backlog.next_offset = max(self._backlog.next_offset, end)
+        return self._backlog.behind
 
-    def _read_log(self, columns: list[Any]) -> int:
-        """Take messages from the log itself; give where the next ones are."""
-        log = self._log
-        end = max(self.next_offset, log.start)
-        limit = log.position
-        with contextlib.suppress(IndexError):
-            limit = self._pending[0][0]
-        while end < limit and len(columns) < _STEP * COLUMNS:
-            segment = log.segments.find(end)
-            record = None if segment is None else self._scanner.read(segment, end - segment.start)
-            if record is None:
-                end = log.next_file(end)
-                continue
-            prefix = self._prefixes.get(record.topic)
-            if prefix is None:
-                prefix = self._prefixes[record.topic] = string_hash(record.topic + "#")
-            rolled_back = record.sys_flag & SysFlag.TRANSACTION_MASK == SysFlag.TRANSACTION_ROLLBACK
-            columns += (
-                prefix,
-                None if rolled_back else record.unique_key,
-                None if rolled_back else record.keys,
-                record.physical_offset,
-                record.store_timestamp,
-            )
-            end += record.size
-        return min(end, limit)
+    def _give_up(self, error: ImportError) -> None:
+        # What failed half-way, for want of descriptors, cannot be imported again by this process.
+        log.error("no message is found by key until the next start, which makes the index again: %s", error)
+        self._given_up = True
+        self._backlog = Backlog(self._log, ())
 
     def _put(self, columns: list[Any]) -> None:
-        import numpy as np  # noqa: PLC0415 - numpy takes 0.1 s of the start
+        import numpy as np  # noqa: PLC0415 - see above
 
-        from rocketwire.store.index_file import positive_hashes  # noqa: PLC0415 - as above
+        from rocketwire.store.index_file import positive_hashes  # noqa: PLC0415 - see above
 
-        prefixes, keys, offsets, timestamps = _flatten(columns)
-        last_message = columns[-2]
+        prefixes, keys, offsets, timestamps = flatten(columns)
+        last_message = last_offset(columns)
         hashes = positive_hashes(prefixes, keys)
         offset_array = np.array(offsets, np.int64)
         timestamp_array = np.array(timestamps, np.int64)
@@ -227,7 +185,7 @@ class Index:
         return min(before + same, int((offsets <= last).sum()))
 
     def _roll(self) -> None:
-        from rocketwire.store.index_file import IndexFile  # noqa: PLC0415
+        from rocketwire.store.index_file import IndexFile  # noqa: PLC0415 - see above
 
         if not self._row:
             self._files.make_directory(self._directory)
@@ -243,12 +201,14 @@ class Index:
             former.unmap()
 
     def find(self, topic: str, key: str, most: int, begin: int, end: int) -> Found:
-        """Offsets of the records with a key (or another key of the same hash), stored between two times in ms."""
+        """Offsets of the records with a key (or another key of the same hash), stored between two times in ms.
+
+        Only what is indexed is found: see `catch_up`.
+        """
         with self._lock:
-            self._dispatch_all()
             if not self._row:
                 return Found(offsets=[], last_timestamp=0, last_offset=0)
-            from rocketwire.store.index_file import positive_hash  # noqa: PLC0415
+            from rocketwire.store.index_file import positive_hash  # noqa: PLC0415 - see above
 
             key_hash = positive_hash(f"{topic}#{key}")
             most = min(most, MOST_FOUND)
@@ -274,7 +234,10 @@ class Index:
     def close(self) -> None:
         """Index the rest and put everything on the disk."""
         with self._lock:
-            self._dispatch_all()
+            # What finds no room is indexed by the next start, from the log.
+            with contextlib.suppress(DiskFull):
+                while self._dispatch():
+                    pass
             for file in [*self._full, *self._row[-1:]]:
                 file.sync()
             for file in self._row:
@@ -284,25 +247,3 @@ class Index:
 def _name(now: int) -> str:
     moment = time.localtime(now // 1000)
     return time.strftime("%Y%m%d%H%M%S", moment) + f"{now % 1000:03d}"
-
-
-def _flatten(columns: list[Any]) -> tuple[list[int], list[str], list[int], list[int]]:
-    """One row a key: the unique key first, then each word of the keys."""
-    prefixes = columns[0::COLUMNS]
-    unique = columns[1::COLUMNS]
-    words = columns[2::COLUMNS]
-    offsets = columns[3::COLUMNS]
-    timestamps = columns[4::COLUMNS]
-    if None not in unique and not any(words):
-        return prefixes, unique, offsets, timestamps
-    out: tuple[list[int], list[str], list[int], list[int]] = ([], [], [], [])
-    for prefix, single, several, offset, timestamp in zip(prefixes, unique, words, offsets, timestamps, strict=True):
-        keys = [] if single is None else [single]
-        if several:
-            keys += [word for word in several.split(KEY_SEP) if word]
-        for key in keys:
-            out[0].append(prefix)
-            out[1].append(key)
-            out[2].append(offset)
-            out[3].append(timestamp)
-    return out

@@ -10,6 +10,8 @@ from rocketwire.store.index import Index
 from rocketwire.store.records import store_timestamp
 
 _ROUNDS: Final = 3
+#: Steps of the index before an answer: 8192 messages are all that was appended lately, and some 30 ms of work at most.
+_STEPS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +35,11 @@ def query(
 ) -> QueryResult:
     """Records with a key (or another of the same hash), stored between two times in ms.
 
-    When the log no longer has what the index found, older entries are looked at, up to three times.
+    When the log no longer has what the index found, older entries are looked at, up to three times. What was appended
+    just before is indexed first, but only so much: while there is a large backlog (after a stop that was not clean)
+    the answer is what is indexed so far.
     """
+    index.catch_up(_STEPS)
     records: list[memoryview] = []
     last_timestamp = last_offset = 0
     for _ in range(_ROUNDS):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -191,7 +192,7 @@ def test_full_files_are_flushed_and_kept_after_a_kill(tmp_path: Path) -> None:
 
 
 def test_too_many_pending_messages_are_read_from_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rocketwire.store.index._MOST_PENDING", 10)
+    monkeypatch.setattr("rocketwire.store.index_backlog._MOST_PENDING", 10)
     store = open_store(small(tmp_path))
     for n in range(0, 48, 4):
         store.append([draft(n + i) for i in range(4)])
@@ -250,4 +251,67 @@ def test_index_files_of_another_size_are_made_again_after_a_kill(tmp_path: Path)
     kill(store)
     store = open_store(small(tmp_path, index_entries=77))
     assert [found(store, f"k{n}") for n in range(10)] == [1] * 10
+    store.close()
+
+
+def test_a_query_does_not_wait_for_a_large_backlog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rocketwire.store.index_backlog._STEP", 3)
+    store = open_store(small(tmp_path, commit_log_file_size=1 << 16))
+    store.append([draft(n) for n in range(120)])
+    kill(store)
+    store = open_store(small(tmp_path, commit_log_file_size=1 << 16))
+    assert [found(store, "k0"), store._index is not None and store._index._backlog.behind] == [1, True]
+    assert found(store, "k96") == 0
+    while store.dispatch_index():
+        pass
+    assert [found(store, f"k{n}") for n in range(120)] == [1] * 120
+    store.close()
+
+
+@pytest.fixture
+def no_index_file(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """The code that writes index files cannot be imported."""
+    monkeypatch.setitem(sys.modules, "rocketwire.store.index_file", None)  # as Python marks such modules
+    return monkeypatch
+
+
+def test_a_store_goes_on_without_an_index_that_cannot_be_imported(
+    tmp_path: Path, no_index_file: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = open_store(small(tmp_path))
+    assert not store.dispatch_index()
+    for n in range(10):
+        assert len(store.append([draft(n)])) == 1
+        assert not store.dispatch_index()
+    assert found(store, "k3") == 0
+    store.checkpoint()
+    store.close()
+    assert caplog.text.count("no message is found by key") == 1
+    assert not (tmp_path / "abort").exists()
+    no_index_file.undo()
+    store = open_store(small(tmp_path))
+    assert [found(store, f"k{n}") for n in range(10)] == [1] * 10
+    store.close()
+
+
+@pytest.mark.usefixtures("no_index_file")
+def test_a_close_that_cannot_import_the_index_is_clean(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    store.append([draft(0)])
+    store.close()
+    assert not (tmp_path / "abort").exists()
+
+
+def test_a_start_that_cannot_import_the_index_goes_on_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_store(small(tmp_path))
+    store.append([draft(0)])
+    store.close()
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "rocketwire.store.index_file", None)
+        store = open_store(small(tmp_path))
+        store.append([draft(1)])
+        assert found(store, "k0") == 0
+        store.close()
+    store = open_store(small(tmp_path))
+    assert [found(store, f"k{n}") for n in range(2)] == [1, 1]
     store.close()
