@@ -59,6 +59,7 @@ class Listener:
         self._sock = sock
         self._dispatcher = dispatcher
         self._notify_closed = on_close
+        self._short_of_descriptors = False
         self.sessions: set[Session] = set()
 
     @property
@@ -88,8 +89,11 @@ class Listener:
                 sock, address = self._sock.accept()
             except OSError as error:
                 if error.errno in _NO_DESCRIPTORS:
-                    log.warning("cannot accept a connection: %s", error.strerror)
+                    self._note_shortage(error)
                     return False
+                if self._short_of_descriptors:
+                    log.info("all connections that waited are accepted")
+                    self._short_of_descriptors = False
                 return True  # nobody waits, or the one who did has left
             sock.settimeout(0)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -103,6 +107,12 @@ class Listener:
             self.sessions.add(session)
             nursery.start_soon(session.run)
         return True
+
+    def _note_shortage(self, error: OSError) -> None:
+        """Log that connections wait, once until none does: it is tried anew many times a second."""
+        if not self._short_of_descriptors:
+            log.warning("cannot accept a connection: %s", error.strerror)
+            self._short_of_descriptors = True
 
     def _closed(self, session: Session) -> None:
         self.sessions.discard(session)

@@ -36,6 +36,8 @@ class OrderLocks:
             if lock is None or lock.client_id == client_id or lock.until < now:
                 locks[queue] = _Lock(client_id, now + LOCK_SECONDS)
                 held.append(queue)
+        if not locks:
+            del self._groups[group]
         return held
 
     def unlock(self, group: str, client_id: str, queues: Iterable[MessageQueue]) -> None:
@@ -45,3 +47,5 @@ class OrderLocks:
             lock = locks.get(queue)
             if lock is not None and lock.client_id == client_id:
                 del locks[queue]
+        if not locks:
+            self._groups.pop(group, None)

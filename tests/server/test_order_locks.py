@@ -31,6 +31,18 @@ async def test_a_lock_lives_60_s_after_its_last_renewal() -> None:
     assert locks.lock("G", "two", [A]) == [A]
 
 
+async def test_nothing_is_kept_of_a_group_without_locks() -> None:
+    locks = OrderLocks()
+    locks.lock("G", "one", [])
+    locks.unlock("H", "one", [A])
+    assert locks._groups == {}
+    locks.lock("G", "one", [A, B])
+    locks.unlock("G", "one", [A])
+    assert locks._groups.keys() == {"G"}
+    locks.unlock("G", "one", [B])
+    assert locks._groups == {}
+
+
 async def test_only_the_holder_unlocks() -> None:
     locks = OrderLocks()
     locks.lock("G", "one", [A, B])
