@@ -29,16 +29,10 @@ _SLOW_IMPORT: Final = "rocketwire.store.index_file"  # takes numpy with it: afte
 
 
 class RunSync(Protocol):
-    """Runs a blocking call without blocking the event loop: a thread in production, inline in tests."""
+    """Runs a blocking call without blocking the event loop: in a thread; tests have one that runs it inline."""
 
     def __call__(self, sync_fn: Callable[..., Any], *args: Any) -> Awaitable[Any]:  # noqa: ANN401
         """Await the call's result."""
-
-
-async def run_inline(sync_fn: Callable[..., Any], *args: Any) -> Any:  # noqa: ANN401
-    """A `RunSync` for tests on a mock clock: the call runs where it stands."""
-    await trio.lowlevel.checkpoint()
-    return sync_fn(*args)
 
 
 async def flush(store: MessageStore, config: LiveConfig, clock: Clock, run_sync: RunSync) -> None:

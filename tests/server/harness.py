@@ -23,10 +23,10 @@ import pytest
 import trio
 import trio.testing
 
-from rocketwire.server import upkeep
 from rocketwire.server.addresses import Address
 from rocketwire.server.config import ServerConfig
 from rocketwire.server.run import serve
+from rocketwire.server.upkeep import RunSync
 from rocketwire.store.files import RealFileSystem
 from rocketwire.wire.batch import BatchItem, encode_batch
 from rocketwire.wire.bodies import encode_body
@@ -78,6 +78,12 @@ def run(function: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
     """`trio.run` on a mock clock."""
     options["clock"] = options.get("clock") or trio.testing.MockClock()
     return trio.run(function, *args, **options)
+
+
+async def run_inline(sync_fn: Callable[..., Any], *args: Any) -> Any:
+    """A `RunSync` for the mock clock, which would go on while a thread works: the call runs where it stands."""
+    await trio.lowlevel.checkpoint()
+    return sync_fn(*args)
 
 
 async def settle() -> None:
@@ -398,7 +404,7 @@ class Server:
         self,
         config: ServerConfig,
         clock: Clock,
-        run_sync: upkeep.RunSync = upkeep.run_inline,
+        run_sync: RunSync = run_inline,
     ) -> None:
         self.config = config
         self.clock = clock
@@ -491,7 +497,7 @@ def serving(
     store: Path,
     *,
     clock: Clock | None = None,
-    run_sync: upkeep.RunSync = upkeep.run_inline,
+    run_sync: RunSync = run_inline,
     **changes: Any,
 ) -> contextlib.AbstractAsyncContextManager[Server]:
     """A server with some configuration changed."""
@@ -508,7 +514,7 @@ class HangingDisk:
     async def __call__(self, sync_fn: Any, *args: Any) -> Any:
         while self.hangs:
             await self._moves.wait()
-        return await upkeep.run_inline(sync_fn, *args)
+        return await run_inline(sync_fn, *args)
 
     def move(self) -> None:
         """Let the calls that wait go on."""

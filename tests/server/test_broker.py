@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server import upkeep
 from rocketwire.server.addresses import Address, HostUnknown
 from rocketwire.server.broker import Broker, store_settings
 from rocketwire.server.metrics import Metrics
@@ -17,7 +16,7 @@ from rocketwire.store.offsets import OffsetTable
 from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
-from tests.server.harness import Clock, FakePeer, consumer, send_ext, small_config, subscription
+from tests.server.harness import Clock, FakePeer, consumer, run_inline, send_ext, small_config, subscription
 
 
 def made(store: Path, routes: RouteTable | None = None, host: str = "127.0.0.1", **changes: Any) -> Broker:
@@ -28,7 +27,7 @@ def made(store: Path, routes: RouteTable | None = None, host: str = "127.0.0.1",
         metrics=Metrics(),
         clock=Clock(),
         choose=lambda bound: 0,
-        run_sync=upkeep.run_inline,
+        run_sync=run_inline,
     )
 
 

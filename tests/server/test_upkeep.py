@@ -9,7 +9,7 @@ import trio
 from rocketwire.server import upkeep
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.store.errors import DiskFull, StoreError
-from tests.server.harness import NOW, Clock, mock_clock, settle, small_config
+from tests.server.harness import NOW, Clock, mock_clock, run_inline, settle, small_config
 
 
 class FakeStore:
@@ -67,7 +67,7 @@ async def test_pages_are_flushed_every_half_second_and_after_a_fault(
     nursery: trio.Nursery, caplog: pytest.LogCaptureFixture, fault: Exception
 ) -> None:
     store: Any = FakeStore()
-    nursery.start_soon(upkeep.flush, store, live(), Clock(), upkeep.run_inline)
+    nursery.start_soon(upkeep.flush, store, live(), Clock(), run_inline)
     await pass_time(0.49)
     assert store.flushed == []
     await pass_time(0.02)
@@ -86,7 +86,7 @@ async def test_the_index_follows_at_once_and_after_a_fault(
     nursery: trio.Nursery, caplog: pytest.LogCaptureFixture, fault: Exception
 ) -> None:
     store: Any = FakeStore()
-    nursery.start_soon(upkeep.index, store, upkeep.run_inline)
+    nursery.start_soon(upkeep.index, store, run_inline)
     await pass_time(0.06)
     await pass_time(0.06)
     assert store.indexed >= 1
@@ -104,7 +104,7 @@ async def test_the_index_follows_at_once_and_after_a_fault(
 async def test_what_is_left_to_index_is_done_in_steps_without_a_pause(nursery: trio.Nursery) -> None:
     store: Any = FakeStore()
     store.more = 7
-    nursery.start_soon(upkeep.index, store, upkeep.run_inline)
+    nursery.start_soon(upkeep.index, store, run_inline)
     await pass_time(0.06)
     await pass_time(0.06)
     assert store.indexed >= 7
@@ -115,7 +115,7 @@ async def test_an_import_that_fails_is_left_to_the_index(
 ) -> None:
     store: Any = FakeStore()
     monkeypatch.setattr(upkeep, "_SLOW_IMPORT", "rocketwire.no_such_module")
-    nursery.start_soon(upkeep.index, store, upkeep.run_inline)
+    nursery.start_soon(upkeep.index, store, run_inline)
     await pass_time(0.06)
     await pass_time(0.06)
     assert store.indexed >= 1
@@ -127,7 +127,7 @@ async def test_offsets_are_written_every_5_s_when_they_changed_and_after_a_fault
     nursery: trio.Nursery, caplog: pytest.LogCaptureFixture, fault: Exception
 ) -> None:
     offsets: Any = FakeOffsets()
-    nursery.start_soon(upkeep.persist_offsets, offsets, live(), upkeep.run_inline)
+    nursery.start_soon(upkeep.persist_offsets, offsets, live(), run_inline)
     await pass_time(5.1)
     assert offsets.written == []
     offsets.text = b"1"
