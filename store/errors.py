@@ -71,6 +71,10 @@ class TopicUnusable(StoreError):
         self.topic = topic
 
 
+class SyncFailed(OSError):
+    """fdatasync or fsync itself failed: the kernel may have dropped what it could not write."""
+
+
 class FlushFailed(StoreError):
     """The disk refused a flush.
 

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from rocketwire.store.errors import StoreLocked
+from rocketwire.store.errors import StoreLocked, SyncFailed
 
 #: madvise: fault the pages in for writing (Linux 5.14). Not among Python 3.11's constants.
 _MADV_POPULATE_WRITE = 23
@@ -32,10 +32,6 @@ _LOCK_CONTENT = b"lock"
 _FLOCK = struct.Struct("@hhqqi4x")
 _ADVISE_UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS})
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-
-
-class SyncFailed(OSError):
-    """fdatasync or fsync itself failed: the kernel may have dropped what it could not write."""
 
 
 class FileSystem(Protocol):
@@ -118,10 +114,6 @@ class FileSystem(Protocol):
 
     def lock(self, path: str) -> int:
         """Lock the first byte of a file, as Apache does; raises StoreLocked(its directory) when another has it."""
-        ...
-
-    def used_ratio(self, path: str) -> float:
-        """Used part of the disk that holds a path, 0 to 1."""
         ...
 
     def memory(self) -> int:
@@ -297,13 +289,6 @@ class RealFileSystem:
             raise
         os.pwrite(fd, _LOCK_CONTENT, 0)
         return fd
-
-    def used_ratio(self, path: str) -> float:
-        """See FileSystem."""
-        status = os.statvfs(path)
-        if status.f_blocks == 0:
-            return 0.0
-        return 1 - status.f_bavail / status.f_blocks
 
     def memory(self) -> int:
         """See FileSystem."""

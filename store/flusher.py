@@ -14,8 +14,7 @@ from typing import Final
 
 from rocketwire.store.checkpoint import Checkpoint
 from rocketwire.store.commit_log import CommitLog
-from rocketwire.store.errors import FlushDelayed, FlushFailed
-from rocketwire.store.files import SyncFailed
+from rocketwire.store.errors import FlushDelayed, FlushFailed, SyncFailed
 from rocketwire.store.index import Index
 from rocketwire.store.queues import QueueTable
 from rocketwire.store.settings import StoreSettings

@@ -64,21 +64,6 @@ class OffsetTable:
         queues = self._table.get(topic + _SEPARATOR + group)
         return None if queues is None else queues.get(queue_id)
 
-    def queues_of(self, group: str, topic: str) -> dict[int, int]:
-        """All offsets of a group in a topic by queue id."""
-        return dict(self._table.get(topic + _SEPARATOR + group, {}))
-
-    def topics_of(self, group: str) -> set[str]:
-        """Topics in which a group committed offsets."""
-        return {topic for topic, name in self._keys() if name == group}
-
-    def groups_of(self, topic: str) -> set[str]:
-        """Groups that committed offsets in a topic."""
-        return {group for name, group in self._keys() if name == topic}
-
-    def _keys(self) -> list[tuple[str, str]]:
-        return [(topic, group) for topic, _, group in (key.partition(_SEPARATOR) for key in self._table)]
-
     def remove(self, group: str, topic: str) -> bool:
         """Forget the offsets of a group in a topic; false when there were none."""
         found = self._table.pop(topic + _SEPARATOR + group, None) is not None

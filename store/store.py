@@ -1,4 +1,4 @@
-"""The store: one directory in Apache RocketMQ's format, opened, locked and recovered; appended to and read.
+"""The store: one directory in Apache RocketMQ's format, opened, locked and recovered; appended to and read (`reader`).
 
 Everything is synchronous. `append`, `get` and the other reads belong to one thread (the event loop's). `flush_to`,
 `flush_due`, `dispatch_index` and `query` may run in another one meanwhile, for they wait for the disk.
@@ -22,23 +22,20 @@ from rocketwire.store.errors import (
     StoreForeign,
     StoreNotWritable,
 )
-from rocketwire.store.fetch import Fetched, FetchLimits, FetchStatus, fetch
+from rocketwire.store.fetch import Fetched, FetchLimits, FetchStatus
 from rocketwire.store.files import NO_ROOM, FileSystem, RealFileSystem
 from rocketwire.store.flusher import Flusher
 from rocketwire.store.index import Index
-from rocketwire.store.query import QueryResult, query
+from rocketwire.store.query import QueryResult
 from rocketwire.store.queues import QueueTable
-from rocketwire.store.records import SMALLEST
+from rocketwire.store.reader import StoreReader
 from rocketwire.store.recovery import Recovered, recover
 from rocketwire.store.settings import StoreSettings
-from rocketwire.store.times import offset_by_time, store_time
-from rocketwire.wire.message import END_OF_FILE_BLANK, MAGIC_AT, MAGIC_V1, MAGIC_V2
 
 __all__ = ["Appended", "Draft", "FetchStatus", "Fetched", "MessageStore", "QueryResult"]
 
 log = logging.getLogger(__name__)
 
-_BLANK_SIZE: Final[int] = END_OF_FILE_BLANK.sizeof()
 #: What a store's directory may hold; one of them makes a directory a store. 5.x's included.
 _KNOWN_NAMES: Final = frozenset(
     {
@@ -54,8 +51,8 @@ _KNOWN_NAMES: Final = frozenset(
 _HARMLESS_NAMES: Final = frozenset({"lost+found"})
 
 
-class MessageStore:
-    """An open store; made by `open`.
+class MessageStore(StoreReader):
+    """An open store; made by `open`, read by what it has of StoreReader.
 
     Attributes:
         arrivals: Called after each group with the (topic, queue id) pairs that got messages.
@@ -70,6 +67,16 @@ class MessageStore:
         store_host: bytes,
         lock: int,
     ) -> None:
+        log = CommitLog(settings.commit_log, settings.commit_log_file_size, files, sync_flush=settings.sync_flush)
+        index = Index(settings, files, log, clock) if settings.message_index_enable else None
+        limits = FetchLimits(
+            memory=files.memory() * settings.access_message_in_memory_max_ratio // 100,
+            count_in_memory=settings.max_transfer_count_in_memory,
+            bytes_in_memory=settings.max_transfer_bytes_in_memory,
+            count_on_disk=settings.max_transfer_count_on_disk,
+            bytes_on_disk=settings.max_transfer_bytes_on_disk,
+        )
+        super().__init__(log, QueueTable(settings, files), index, limits)
         self.settings = settings
         self.arrivals: Callable[[list[tuple[str, int]]], None] | None = None
         self.recovered = Recovered(start=0, end=0, records=0, last_timestamp=0)
@@ -78,9 +85,6 @@ class MessageStore:
         self._closed = False
         self._append_error: StoreError | None = None
         self._checkpoint = Checkpoint(settings.checkpoint, files)
-        self._log = CommitLog(settings.commit_log, settings.commit_log_file_size, files, sync_flush=settings.sync_flush)
-        self._queues = QueueTable(settings, files)
-        self._index = Index(settings, files, self._log, clock) if settings.message_index_enable else None
         self._appender = Appender(self._log, self._queues, self._index, clock=clock, store_host=store_host)
         self._flusher = Flusher(
             settings,
@@ -90,13 +94,6 @@ class MessageStore:
             self._checkpoint,
             last_timestamp=lambda: self.last_append_timestamp,
             now=clock(),
-        )
-        self._limits = FetchLimits(
-            memory=files.memory() * settings.access_message_in_memory_max_ratio // 100,
-            count_in_memory=settings.max_transfer_count_in_memory,
-            bytes_in_memory=settings.max_transfer_bytes_in_memory,
-            count_on_disk=settings.max_transfer_count_on_disk,
-            bytes_on_disk=settings.max_transfer_bytes_on_disk,
         )
 
     # --- opening and closing ---
@@ -215,111 +212,6 @@ class MessageStore:
         if touched and self.arrivals is not None:
             self.arrivals([queue.key for queue in touched])
         return results
-
-    # --- reading ---
-
-    def topics(self) -> set[str]:
-        """Topics that have a consume queue."""
-        return {topic for topic, _ in self._queues.by_key}
-
-    def queue_ids(self, topic: str) -> list[int]:
-        """Ids of a topic's consume queues."""
-        return sorted(queue_id for name, queue_id in self._queues.by_key if name == topic)
-
-    def has_queue(self, topic: str, queue_id: int) -> bool:
-        """Whether a message was ever stored in a queue."""
-        return (topic, queue_id) in self._queues.by_key
-
-    def max_offset(self, topic: str, queue_id: int) -> int:
-        """Offset of a queue's next message; 0 for a queue that does not exist."""
-        queue = self._queues.by_key.get((topic, queue_id))
-        return queue.end if queue is not None else 0
-
-    def min_offset(self, topic: str, queue_id: int) -> int:
-        """Offset of a queue's oldest message; 0 for a queue that does not exist."""
-        queue = self._queues.by_key.get((topic, queue_id))
-        return queue.min if queue is not None else 0
-
-    @property
-    def max_physical_offset(self) -> int:
-        """Where the next record goes."""
-        return self._log.position
-
-    @property
-    def min_physical_offset(self) -> int:
-        """Where the oldest record is."""
-        return self._log.start
-
-    def get(
-        self,
-        topic: str,
-        queue_id: int,
-        offset: int,
-        max_count: int,
-        max_bytes: int | None = None,
-        accept: Callable[[int], bool] | None = None,
-    ) -> Fetched:
-        """Messages of a queue from an offset on, by 4.9.7's rules: see `fetch.fetch`.
-
-        Args:
-            topic: The topic.
-            queue_id: Its queue.
-            offset: Queue offset of the first message wanted.
-            max_count: At most so many, but always one; the settings' limits hold besides.
-            max_bytes: At most so many bytes, but always one message; None for the settings' limit.
-            accept: Asked with each message's tags code; None accepts all.
-        """
-        limits = self._limits
-        if max_bytes is not None and max_bytes != limits.bytes_in_memory:
-            limits = FetchLimits(
-                memory=limits.memory,
-                count_in_memory=limits.count_in_memory,
-                bytes_in_memory=max_bytes,
-                count_on_disk=limits.count_on_disk,
-                bytes_on_disk=min(max_bytes, limits.bytes_on_disk),
-            )
-        queue = self._queues.by_key.get((topic, queue_id))
-        return fetch(self._log, queue, offset, max_count, limits, accept)
-
-    def record_at(self, physical_offset: int, size: int | None = None) -> memoryview | None:
-        """The record at a place in the log; None when none can begin there.
-
-        Without `size` the record's own is taken. Only its first fields are looked at: a caller who did not get the
-        place from the store decodes it with its checks.
-        """
-        head = self._log.read(physical_offset, _BLANK_SIZE)
-        if head is None or int.from_bytes(head[MAGIC_AT:], signed=True) not in (MAGIC_V1, MAGIC_V2):
-            return None
-        own = int.from_bytes(head[:MAGIC_AT], signed=True)
-        if own < SMALLEST:
-            return None
-        return self._log.read(physical_offset, own if size is None else size)
-
-    def store_time(self, topic: str, queue_id: int, queue_offset: int) -> int:
-        """Store time in ms of a message, -1 when it is not there."""
-        queue = self._queues.by_key.get((topic, queue_id))
-        return -1 if queue is None else store_time(self._log, queue, queue_offset)
-
-    def earliest_time(self, topic: str, queue_id: int) -> int:
-        """Store time in ms of a queue's oldest message, -1 when it has none."""
-        queue = self._queues.by_key.get((topic, queue_id))
-        return -1 if queue is None else store_time(self._log, queue, queue.min)
-
-    def offset_by_time(self, topic: str, queue_id: int, timestamp: int) -> int:
-        """Offset of the message stored nearest to a time in ms: see `times.offset_by_time`."""
-        queue = self._queues.by_key.get((topic, queue_id))
-        return 0 if queue is None else offset_by_time(self._log, queue, timestamp)
-
-    def query(self, topic: str, key: str, max_count: int, begin_ms: int, end_ms: int) -> QueryResult:
-        """Records with a key, stored between two times.
-
-        Keys are compared by their hash only: the caller (Apache's client does) must compare the real ones. A message
-        that was appended just before is found; while very many are not indexed yet, as after a stop that was not
-        clean, only what is indexed so far: no query waits for all of that.
-        """
-        if self._index is None:
-            return QueryResult(records=[], index_last_update_timestamp=0, index_last_update_offset=0)
-        return query(self._index, self.record_at, topic, key, most=max_count, begin=begin_ms, end=end_ms)
 
     # --- flushing and the index ---
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 
-from rocketwire.store.files import RealFileSystem, SyncFailed
+from rocketwire.store.errors import SyncFailed
+from rocketwire.store.files import RealFileSystem
 
 
 def refusal(code: int) -> OSError:

@@ -40,8 +40,7 @@ def units_of(golden: Golden) -> dict[tuple[str, int], list[tuple[int, int, int]]
 def found_queues(store: MessageStore) -> dict[tuple[str, int], tuple[int, int]]:
     return {
         (topic, queue_id): (store.min_offset(topic, queue_id), store.max_offset(topic, queue_id))
-        for topic in store.topics()
-        for queue_id in store.queue_ids(topic)
+        for topic, queue_id in store._queues.by_key
         if store.max_offset(topic, queue_id)
     }
 

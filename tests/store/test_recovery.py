@@ -277,7 +277,7 @@ def test_a_queue_whose_old_messages_are_gone_starts_above_zero(tmp_path: Path) -
     shutil.rmtree(tmp_path / "consumequeue")
     store = open_store(settings)
     first = next(n for n, each in enumerate(results) if each.physical_offset >= 4096)
-    assert store.min_physical_offset == 4096
+    assert store._log.start == 4096
     for queue_id in (0, 1):
         oldest = (first + 1 - queue_id) // 2
         assert store.min_offset("T", queue_id) == oldest

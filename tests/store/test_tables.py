@@ -57,9 +57,7 @@ def test_topics_are_kept(tmp_path: Path) -> None:
 
 def test_groups_are_kept(tmp_path: Path) -> None:
     table = groups(tmp_path)
-    made = table.find_or_create("G")
-    assert made is table.find_or_create("G")
-    assert made == SubscriptionGroupConfig(group_name="G")
+    table.put(SubscriptionGroupConfig(group_name="G"))
     table.put(SubscriptionGroupConfig(group_name="H", retry_max_times=3))
     assert table.data_version.counter == 2
     table.persist()
@@ -85,15 +83,14 @@ def test_offsets_are_kept(tmp_path: Path) -> None:
     table.persist()
     again = offsets(tmp_path)
     assert again.query("G", "T", 3) == 7
-    assert again.queues_of("G", "T") == {0: 5, 3: 7}
-    assert again.queues_of("X", "T") == {}
-    assert again.topics_of("G") == {"T", "%RETRY%G"}
-    assert again.groups_of("T") == {"G", "H"}
+    assert again.query("G", "T", 0) == 5
+    assert again.query("H", "T", 0) == 9
     assert again.remove("G", "T")
     assert not again.remove("G", "T")
     assert again.query("G", "T", 3) is None
     again.persist()
-    assert offsets(tmp_path).topics_of("G") == {"%RETRY%G"}
+    assert offsets(tmp_path).query("G", "T", 0) is None
+    assert offsets(tmp_path).query("G", "%RETRY%G", 0) == 1
 
 
 def test_nothing_is_written_when_nothing_changed(tmp_path: Path) -> None:
@@ -125,7 +122,6 @@ def test_apaches_files_are_written_again_byte_for_byte(golden_497: Golden, tmp_p
 def test_what_5x_adds_is_kept(golden_550: Golden, tmp_path: Path) -> None:
     root = golden_550.copy(tmp_path)
     table = offsets(root)
-    assert table.topics_of("golden_cg_normal")
     table.commit("G", "T", 0, 1)
     table.persist()
     assert b"groupTopicMap" in (root / "config" / "consumerOffset.json").read_bytes()
@@ -174,7 +170,7 @@ def test_a_change_that_could_not_be_written_is_written_later(tmp_path: Path) -> 
     files = Unwritable()
     tables = (topics(tmp_path, files), groups(tmp_path, files), offsets(tmp_path, files))
     tables[0].put(TopicConfig(topic_name="A"))
-    tables[1].find_or_create("G")
+    tables[1].put(SubscriptionGroupConfig(group_name="G"))
     tables[2].commit("G", "A", 0, 1)
     for table in tables:
         with pytest.raises(StoreNotWritable, match="No space left"):

@@ -1,0 +1,120 @@
+"""What is read of an open store: offsets, messages, times, and records by their keys.
+
+Nothing here changes the store but `query`, which indexes first what was appended just before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from rocketwire.store.commit_log import CommitLog
+from rocketwire.store.fetch import Fetched, FetchLimits, fetch
+from rocketwire.store.index import Index
+from rocketwire.store.query import QueryResult, query
+from rocketwire.store.queues import QueueTable
+from rocketwire.store.records import SMALLEST
+from rocketwire.store.times import offset_by_time, store_time
+from rocketwire.wire.message import END_OF_FILE_BLANK, MAGIC_AT, MAGIC_V1, MAGIC_V2
+
+_BLANK_SIZE: Final[int] = END_OF_FILE_BLANK.sizeof()
+
+
+class StoreReader:
+    """The reading half of a store, over its log, queues and index (None: it keeps none)."""
+
+    def __init__(self, log: CommitLog, queues: QueueTable, index: Index | None, limits: FetchLimits) -> None:
+        self._log = log
+        self._queues = queues
+        self._index = index
+        self._limits = limits
+
+    def topics(self) -> set[str]:
+        """Topics that have a consume queue."""
+        return {topic for topic, _ in self._queues.by_key}
+
+    def max_offset(self, topic: str, queue_id: int) -> int:
+        """Offset of a queue's next message; 0 for a queue that does not exist."""
+        queue = self._queues.by_key.get((topic, queue_id))
+        return queue.end if queue is not None else 0
+
+    def min_offset(self, topic: str, queue_id: int) -> int:
+        """Offset of a queue's oldest message; 0 for a queue that does not exist."""
+        queue = self._queues.by_key.get((topic, queue_id))
+        return queue.min if queue is not None else 0
+
+    @property
+    def max_physical_offset(self) -> int:
+        """Where the next record goes."""
+        return self._log.position
+
+    def get(
+        self,
+        topic: str,
+        queue_id: int,
+        offset: int,
+        max_count: int,
+        max_bytes: int | None = None,
+        accept: Callable[[int], bool] | None = None,
+    ) -> Fetched:
+        """Messages of a queue from an offset on, by 4.9.7's rules: see `fetch.fetch`.
+
+        Args:
+            topic: The topic.
+            queue_id: Its queue.
+            offset: Queue offset of the first message wanted.
+            max_count: At most so many, but always one; the settings' limits hold besides.
+            max_bytes: At most so many bytes, but always one message; None for the settings' limit.
+            accept: Asked with each message's tags code; None accepts all.
+        """
+        limits = self._limits
+        if max_bytes is not None and max_bytes != limits.bytes_in_memory:
+            limits = FetchLimits(
+                memory=limits.memory,
+                count_in_memory=limits.count_in_memory,
+                bytes_in_memory=max_bytes,
+                count_on_disk=limits.count_on_disk,
+                bytes_on_disk=min(max_bytes, limits.bytes_on_disk),
+            )
+        queue = self._queues.by_key.get((topic, queue_id))
+        return fetch(self._log, queue, offset, max_count, limits, accept)
+
+    def record_at(self, physical_offset: int, size: int | None = None) -> memoryview | None:
+        """The record at a place in the log; None when none can begin there.
+
+        Without `size` the record's own is taken. Only its first fields are looked at: a caller who did not get the
+        place from the store decodes it with its checks.
+        """
+        head = self._log.read(physical_offset, _BLANK_SIZE)
+        if head is None or int.from_bytes(head[MAGIC_AT:], signed=True) not in (MAGIC_V1, MAGIC_V2):
+            return None
+        own = int.from_bytes(head[:MAGIC_AT], signed=True)
+        if own < SMALLEST:
+            return None
+        return self._log.read(physical_offset, own if size is None else size)
+
+    def store_time(self, topic: str, queue_id: int, queue_offset: int) -> int:
+        """Store time in ms of a message, -1 when it is not there."""
+        queue = self._queues.by_key.get((topic, queue_id))
+        return -1 if queue is None else store_time(self._log, queue, queue_offset)
+
+    def earliest_time(self, topic: str, queue_id: int) -> int:
+        """Store time in ms of a queue's oldest message, -1 when it has none."""
+        queue = self._queues.by_key.get((topic, queue_id))
+        return -1 if queue is None else store_time(self._log, queue, queue.min)
+
+    def offset_by_time(self, topic: str, queue_id: int, timestamp: int) -> int:
+        """Offset of the message stored nearest to a time in ms: see `times.offset_by_time`."""
+        queue = self._queues.by_key.get((topic, queue_id))
+        return 0 if queue is None else offset_by_time(self._log, queue, timestamp)
+
+    def query(self, topic: str, key: str, max_count: int, begin_ms: int, end_ms: int) -> QueryResult:
+        """Records with a key, stored between two times.
+
+        Keys are compared by their hash only: the caller (Apache's client does) must compare the real ones. A message
+        that was appended just before is found; while very many are not indexed yet, as after a stop that was not
+        clean, only what is indexed so far: no query waits for all of that.
+        """
+        if self._index is None:
+            return QueryResult(records=[], index_last_update_timestamp=0, index_last_update_offset=0)
+        return query(self._index, self.record_at, topic, key, most=max_count, begin=begin_ms, end=end_ms)
