@@ -1,7 +1,8 @@
 """An official client that reaches the name server and the broker over IPv6 only.
 
-The 4.9.7 Java client takes `[::1]:PORT` for a name server's and a broker's address: it splits at the last colon. What
-keeps it from IPv6 is the JVM's preferIPv4Stack, which the tests otherwise set.
+The Java clients 4.9.7 and 5.5.0 take `[::1]:PORT` for a name server's and a broker's address: they split at the last
+colon. What keeps them from IPv6 is the JVM's preferIPv4Stack, which the tests otherwise set. 4.4.0 splits at every
+colon, so it cannot.
 """
 
 from __future__ import annotations
@@ -39,9 +40,10 @@ def endpoint_6(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         yield started
 
 
-def test_send_consume_and_query(endpoint_6: Endpoint, clients_6: Clients) -> None:
+@pytest.mark.parametrize("version", ["4.9.7", "5.5.0"])
+def test_send_consume_and_query(endpoint_6: Endpoint, clients_6: Clients, version: str) -> None:
     topic = "V6"
-    client = Client(clients=clients_6, version="4.9.7", namesrv=endpoint_6.namesrv)
+    client = Client(clients=clients_6, version=version, namesrv=endpoint_6.namesrv)
     client.run("CreateTopic", topic=topic, queues=2)
     assert remoting.broker_addresses(endpoint_6.namesrv, topic) == {endpoint_6.broker}
 
