@@ -37,6 +37,8 @@ def bind(host: str, port: int, *, option: str) -> socket.socket:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
         sock = socket.socket(family, kind, protocol)
+    except UnicodeError as error:
+        raise AddressInUse(f"cannot listen on {text} ({option}): not a host name") from error
     except OSError as error:
         raise AddressInUse(f"cannot listen on {text} ({option}): {error.strerror or error}") from error
     try:

@@ -39,9 +39,10 @@ def test_an_address_of_another_machine(host: str, shown: str) -> None:
         bind(host, 1234, option="--broker")
 
 
-def test_a_host_that_is_no_address() -> None:
-    with pytest.raises(AddressInUse, match=r"^cannot listen on no host:1 \(--broker\): \S"):
-        bind("no host", 1, option="--broker")
+@pytest.mark.parametrize("host", ["no host", "a..b", "x" * 64])
+def test_a_host_that_is_no_address(host: str) -> None:
+    with pytest.raises(AddressInUse, match=rf"^cannot listen on {host}:1 \(--broker\): \S"):
+        bind(host, 1, option="--broker")
 
 
 @pytest.mark.parametrize(("host", "only"), [("::1", 1), ("::", 0)])

@@ -169,7 +169,8 @@ async def test_clients_are_told_the_advertised_address(tmp_path: Path, host: str
 
 
 def run_and(config: ServerConfig, number: signal.Signals) -> int:
-    """Run until it serves, then send this process a signal."""
+    """Run until it serves, then send this process a signal; a server that ends by itself gets none."""
+    ended = threading.Event()
 
     def stop() -> None:
         def serves() -> bool:
@@ -179,14 +180,16 @@ def run_and(config: ServerConfig, number: signal.Signals) -> int:
             except OSError:
                 return False
 
-        eventually(serves)
-        os.kill(os.getpid(), number)
+        eventually(lambda: ended.is_set() or serves())
+        if not ended.is_set():
+            os.kill(os.getpid(), number)
 
     stopper = threading.Thread(target=stop)
     stopper.start()
     try:
         return run.run(config)
     finally:
+        ended.set()
         stopper.join()
 
 
