@@ -107,10 +107,10 @@ def small_config(store: Path, **changes: Any) -> ServerConfig:
     return replace(config, **changes)
 
 
-def free_port() -> int:
-    """A port nobody listens on now."""
+def free_port(host: str = "127.0.0.1") -> int:
+    """A port of that address that nobody has now."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((host, 0))
         port: int = probe.getsockname()[1]
         return port
 
