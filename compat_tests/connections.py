@@ -30,9 +30,13 @@ def peers(port: int) -> set[int]:
 
 
 class Watch:
-    """Collects, inside its `with`, the remote ports of all connections to some local ports."""
+    """Collects, inside its `with`, the remote ports of all connections to some local ports that were not there before.
+
+    What was there before are the connections of other tests' clients to an endpoint that they share.
+    """
 
     def __init__(self, *ports: int) -> None:
+        self._before = {port: peers(port) for port in ports}
         self.seen: dict[int, set[int]] = {port: set() for port in ports}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
@@ -50,7 +54,7 @@ class Watch:
     def _look(self) -> None:
         while not self._over.wait(_EVERY):
             for port in self.seen:
-                self.seen[port] |= peers(port)
+                self.seen[port] |= peers(port) - self._before[port]
 
 
 class Forwarder:

@@ -9,7 +9,7 @@ is stored, and writing the answer. Each is proven equal to its declared counterp
 from __future__ import annotations
 
 from struct import Struct
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -152,7 +152,7 @@ def batch_messages(body: bytes) -> list[BatchMessage]:
     at, end = 0, len(body)
     while at < end:
         if end - at < _BATCH_LEAST:
-            return _refused_batch(body)
+            raise _why_refused(body)
         total, _, _, flag, body_length = unpack(body, at)
         body_at = at + _BATCH_HEAD.size
         length_at = body_at + body_length
@@ -165,7 +165,7 @@ def batch_messages(body: bytes) -> list[BatchMessage]:
             or body[length_at] << 8 | body[length_at + 1] != len(properties)
             or body[length_at] > _INT16_HIGH
         ):
-            return _refused_batch(body)
+            raise _why_refused(body)
         unique_key = keys = tags = None
         steering = False
         for item in str(properties, "utf-8", "replace").split("\x02"):
@@ -182,10 +182,14 @@ def batch_messages(body: bytes) -> list[BatchMessage]:
     return result
 
 
-def _refused_batch(body: bytes) -> NoReturn:
-    """Have the declared decoder say what is wrong with a batch."""
-    decode_batch(body)
-    raise BatchInvalid("the batch cannot be read")
+def _why_refused(body: bytes) -> BatchInvalid:
+    """What the declared decoder finds wrong with a batch."""
+    reason = "the batch cannot be read"
+    try:
+        decode_batch(body)
+    except BatchInvalid as error:
+        reason = str(error)
+    return BatchInvalid(reason)
 
 
 _TAG_CODES: dict[str, int] = {}
