@@ -72,7 +72,7 @@ def in_container(copy: Path, command: str, name: str) -> list[str | Path]:
         mounts["/etc/ssl/certs/ca-certificates.crt"] = str(Path(authorities).resolve())
     downloads = artifacts.cached("pip", lambda _: None)
     options = ["--rm", "--name", name, "--volume", f"{copy}:/rocketwire", "--workdir", "/rocketwire"]
-    options += ["--volume", f"{downloads}:/root/.cache/pip"]
+    options += ["--volume", f"{downloads}:/pip-cache", "--env", "PIP_CACHE_DIR=/pip-cache"]
     for inside, outside in mounts.items():
         options += ["--volume", f"{outside}:{inside}:ro"]
     for key, value in settings.items():

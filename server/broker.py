@@ -103,7 +103,7 @@ class Broker:
         )
         topics.changed = self._registration.register
 
-    async def start(self, nursery: trio.Nursery) -> None:
+    def start(self, nursery: trio.Nursery) -> None:
         """Register with the name server and start the recurring work in `nursery`."""
         services = self.services
         self._registration.register()

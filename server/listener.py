@@ -10,6 +10,7 @@ from typing import Final
 
 import trio
 
+from rocketwire.server.addresses import Address
 from rocketwire.server.session import Dispatcher, Session
 
 log = logging.getLogger(__name__)
@@ -32,7 +33,7 @@ def bind(host: str, port: int, *, option: str) -> socket.socket:
     Raises:
         AddressInUse: the address is taken, not this machine's, or not an address at all.
     """
-    text = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    text = str(Address(host=host, port=port))
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]

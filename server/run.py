@@ -147,7 +147,7 @@ async def _serve_on(
         gc.set_threshold(*_GC_THRESHOLDS)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(routes.run)
-            await broker.start(nursery)
+            broker.start(nursery)
             for listener in (name_server_listener, *listeners):
                 nursery.start_soon(listener.run)
             for what, sock in (("name server", name_server_socket), *(("broker", sock) for sock in broker_sockets)):

@@ -28,13 +28,14 @@ from rocketwire.wire import properties as property_names
 from rocketwire.wire.bodies.topic import TopicConfig, TopicFilterType
 from rocketwire.wire.codes import Permission, ResponseCode, SysFlag, permission_text
 from rocketwire.wire.compression import compression_type
-from rocketwire.wire.fast import SendFields, batch_messages, stored_properties, tags_code
+from rocketwire.wire.fast import STEERING_NAMES, SendFields, batch_messages, stored_properties, tags_code
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.properties import decode_properties
 
 MAX_PROPERTIES_BYTES: Final = 32767
 _ITEM_SEPARATOR: Final = 2  # the byte between two properties
 _NO_PROPERTIES: Final = ""
+_TIMERS: Final = STEERING_NAMES - {property_names.DELAY, property_names.TRANSACTION_PREPARED}
 _HOST_BITS: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
 
 
@@ -226,17 +227,6 @@ class Sending:
                     appended, ResponseCode.SUCCESS if durable else ResponseCode.FLUSH_DISK_TIMEOUT, refusals
                 ),
             )
-
-
-_TIMERS: Final = frozenset(
-    {
-        property_names.TIMER_DELAY_SEC,
-        property_names.TIMER_DELAY_MS,
-        property_names.TIMER_DELIVER_MS,
-        property_names.START_DELIVER_TIME,
-        property_names.TIMER_DEL_UNIQ_KEY,
-    }
-)
 
 
 def _check_name(topic: str) -> None:

@@ -17,6 +17,7 @@ from typing import Any, Final, Protocol
 
 import trio
 
+from rocketwire.server.addresses import Address
 from rocketwire.server.errors import response_code
 from rocketwire.server.request import Reply, Request
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, VERSION_4_9_7
@@ -93,7 +94,7 @@ class Session:
         self._closed = False
         self._relieved: trio.Event | None = None
         host, port = remote
-        self.remote_text = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self.remote_text = str(Address(host=host, port=port))
         self.born_host = encode_host(host, port)
         self.last_activity = trio.current_time()
         self.frame_started: float | None = None
@@ -267,8 +268,6 @@ class Session:
 
     def push(self, code: int, ext: dict[str, str]) -> None:
         """Send a one-way request of the server's own, with an opaque of its own."""
-        header = Header(
-            code=code, opaque=next(_opaques), flag=FLAG_ONEWAY, language="JAVA", version=VERSION_4_9_7, ext=ext
-        )
+        header = Header(code=code, opaque=next(_opaques), flag=FLAG_ONEWAY, version=VERSION_4_9_7, ext=ext)
         self.write(encode_frame(header, b"", _JSON))
         self.flush()
