@@ -25,7 +25,9 @@ bench: .venv/installed
 clean:
 	rm -rf .venv .venv-dev .tox .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
 
+# tox leaves a file .venv that names one of its environments; venv wants a folder there.
 .venv/installed: pyproject.toml
+	@test -d .venv || rm -f .venv
 	$(PYTHON) -m venv .venv
 	.venv/bin/python -m pip install --quiet --editable .
 	@touch $@
