@@ -1,0 +1,65 @@
+"""The timer log of 5.x: one unit of 52 bytes for each message that waits for its time.
+
+The units of one wheel slot (layout.timer_wheel) are chained backwards by `previous`. A unit is not put where it would
+leave less than BLANK_SIZE bytes of its file: a blank ends the file there, which has the layout of a unit's first three
+fields.
+"""
+
+from __future__ import annotations
+
+from enum import IntFlag
+from typing import Final
+
+from construct import Int32sb, Int64sb, Struct
+
+from rocketwire.store.layout.derive import dtype_fields, fixed_struct
+from rocketwire.wire.message import BLANK_MAGIC
+
+_HEAD: Final = (
+    "size" / Int32sb,
+    "previous" / Int64sb,
+    "magic" / Int32sb,
+)
+
+#: `previous` is the position of the slot's unit before this one, NO_UNIT for none. The message is to come `delay` ms
+#: after `write_time` (ms). `physical_offset` and `record_size` say where it is in the commit log, `topic_hash` is
+#: Java's String.hashCode of its real topic.
+UNIT = Struct(
+    *_HEAD,
+    "write_time" / Int64sb,
+    "delay" / Int32sb,
+    "physical_offset" / Int64sb,
+    "record_size" / Int32sb,
+    "topic_hash" / Int32sb,
+    "reserved" / Int64sb,
+)
+#: `size` counts the bytes left of the file, `previous` is 0, `magic` that of the commit log's blank.
+BLANK = Struct(*_HEAD)
+
+UNIT_STRUCT = fixed_struct(UNIT)
+UNIT_DTYPE = dtype_fields(UNIT)
+UNIT_SIZE = UNIT_STRUCT.size
+BLANK_STRUCT = fixed_struct(BLANK)
+BLANK_SIZE = BLANK_STRUCT.size
+NO_UNIT: Final = -1
+FILE_SIZE: Final = 100 << 20
+
+
+class UnitMagic(IntFlag):
+    """Bits of a unit's magic: what is to happen when its time comes."""
+
+    DEFAULT = 1
+    """Every unit has it."""
+    ROLL = 2
+    """The time is farther away than the wheel turns: the message goes round once more."""
+    DELETE = 4
+    """The message cancels another one."""
+
+
+#: A magic with another bit than these is damage: Apache leaves one for later use.
+MAGIC_MASK: Final = 0xF
+
+
+def blank(size: int) -> bytes:
+    """The blank that ends a file of which `size` bytes are left."""
+    return BLANK_STRUCT.pack(size, 0, BLANK_MAGIC)

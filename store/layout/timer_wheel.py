@@ -1,0 +1,34 @@
+"""The timer wheel of 5.x: a slot for every second of two weeks, used again and again.
+
+A slot says where the first and the last unit of its second stand in the timer log (layout.timer_log). It is never
+cleared: a slot whose `time` is not the one asked for is as good as empty.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from construct import Int32sb, Int64sb, Struct
+
+from rocketwire.store.layout.derive import dtype_fields, fixed_struct
+
+#: `time` is in units of the precision (timerPrecisionMs, 1000 ms if nothing else is set), 0 in a slot never used.
+#: `count` is the number of messages less those cancelled; nothing is kept in `magic`.
+SLOT = Struct(
+    "time" / Int64sb,
+    "first_position" / Int64sb,
+    "last_position" / Int64sb,
+    "count" / Int32sb,
+    "magic" / Int32sb,
+)
+SLOT_STRUCT = fixed_struct(SLOT)
+SLOT_DTYPE = dtype_fields(SLOT)
+SLOT_SIZE = SLOT_STRUCT.size
+#: 7 days of seconds, twice, whatever the precision.
+SLOT_COUNT: Final = 7 * 86_400 * 2
+FILE_SIZE = SLOT_COUNT * SLOT_SIZE
+
+
+def slot_number(time: int) -> int:
+    """The slot of a time in units of the precision."""
+    return time % SLOT_COUNT
