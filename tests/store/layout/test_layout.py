@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.store.layout import checkpoint, consume_queue, index
 from rocketwire.store.layout.derive import dtype_fields, field_offsets, fixed_struct
-from rocketwire.store.records import record_head
-from rocketwire.wire.message import FIXED_V1_IPV4
+from rocketwire.store.layout.record import HOST_FORMS, SMALLEST, head_dtype, head_of, record_head
+from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.message import FIXED_V1_IPV4, MAGIC_V1, RECORD, Message, encode_record
 
 INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -50,3 +52,37 @@ def test_record_heads_grow_with_the_hosts() -> None:
     assert record_head(8, 8).format == FIXED_V1_IPV4.format
     assert record_head(20, 8).size == record_head(8, 20).size == FIXED_V1_IPV4.size + 12
     assert record_head(20, 20).size == FIXED_V1_IPV4.size + 24
+
+
+@pytest.mark.parametrize("bits", HOST_FORMS)
+def test_heads_are_the_declaration(bits: int) -> None:
+    record = encode_record(
+        Message(
+            topic="T",
+            queue_id=-1,
+            body=b"abc",
+            flag=2,
+            queue_offset=3,
+            physical_offset=4,
+            born_timestamp=5,
+            born_host=("::1" if bits & SysFlag.BORN_HOST_V6 else "127.0.0.1", 6),
+            store_timestamp=7,
+            store_host=("::2" if bits & SysFlag.STORE_HOST_V6 else "127.0.0.2", 8),
+            reconsume_times=9,
+            prepared_transaction_offset=10,
+        )
+    )
+    parsed = RECORD.parse(record)
+    expected = {name: value for name, value in parsed.items() if name not in {"_io", "body", "topic", "properties"}}
+    assert parsed.magic == MAGIC_V1
+    expected["body_length"] = 3
+    head = np.dtype(head_dtype(bits))
+    assert head.itemsize == head_of(bits).size
+    assert list(expected.values()) == list(head_of(bits).unpack_from(record))
+    row = np.frombuffer(record, head, 1)[0]
+    found = {name: row[name] for name in head.names or ()}
+    assert {name: v.tobytes() if name.endswith("_host") else int(v) for name, v in found.items()} == expected
+
+
+def test_the_smallest_record_is_one() -> None:
+    assert len(encode_record(Message(topic="", queue_id=0, body=b""))) == SMALLEST

@@ -1,0 +1,49 @@
+"""The head of a commit log record: its fields up to and with the body's length, with hosts of either size.
+
+What follows is the body, then topic and properties, each behind its length (wire.message.RECORD).
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+import construct as cs
+
+from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.message import FIXED_V1_IPV4, HOST_V4_SIZE, HOST_V6_SIZE, RECORD
+
+#: The bits of a record's sysFlag that tell the sizes of its hosts, and each that they can be together.
+HOST_BITS: Final = int(SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6)
+HOST_FORMS: Final = (0, int(SysFlag.BORN_HOST_V6), int(SysFlag.STORE_HOST_V6), HOST_BITS)
+
+
+def record_head(born_host_size: int, store_host_size: int) -> struct.Struct:
+    """The fast codec of a head with hosts of those sizes in bytes."""
+    v4 = f"{HOST_V4_SIZE}s"
+    before, between, after = FIXED_V1_IPV4.format.split(v4)
+    return struct.Struct(f"{before}{born_host_size}s{between}{store_host_size}s{after}")
+
+
+def head_of(host_bits: int) -> struct.Struct:
+    """The fast codec of a head with the hosts that these bits of the sysFlag mean."""
+    return record_head(
+        HOST_V6_SIZE if host_bits & SysFlag.BORN_HOST_V6 else HOST_V4_SIZE,
+        HOST_V6_SIZE if host_bits & SysFlag.STORE_HOST_V6 else HOST_V4_SIZE,
+    )
+
+
+def head_dtype(host_bits: int) -> list[tuple[str, str]]:
+    """The same head as a field list for numpy.dtype (packed, big-endian); hosts are opaque bytes."""
+    fields: list[tuple[str, str]] = []
+    for field in RECORD.subcons:
+        if field.name == "body":
+            fields.append(("body_length", f">i{field.subcon.lengthfield.sizeof()}"))
+            break
+        size = field.sizeof(sys_flag=host_bits)
+        fields.append((field.name, f"V{size}" if isinstance(field.subcon, cs.Bytes) else f">i{size}"))
+    return fields
+
+
+#: The smallest record: no body, a topic of no bytes behind a length of one, properties of no bytes behind one of two.
+SMALLEST: Final = head_of(0).size + 1 + 2
