@@ -1,7 +1,7 @@
 """Appending a group of drafts of which the store may refuse some.
 
-A draft that the store can never take is refused by itself and those behind it are stored; what no draft is to blame
-for, as a full disk, refuses all that are left.
+A draft that the store can never take is refused by itself, or with the batch it begins, and those behind it are
+stored; what no draft is to blame for, as a full disk, refuses all that are left.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ def append_group(store: MessageStore, drafts: Sequence[Draft]) -> tuple[list[App
         # Taken down now: the next append, of anyone, sets it anew.
         error = store.append_error
         if isinstance(error, _OF_THE_DRAFT):
-            refusals[at] = error
-            appended.append(NOT_STORED)
-            appended += store.append(drafts[at + 1 :])
+            refused = range(at, at + max(1, drafts[at].together))
+            refusals.update(dict.fromkeys(refused, error))
+            appended += [NOT_STORED] * len(refused)
+            appended += store.append(drafts[refused.stop :])
         else:
             left = range(at, len(drafts))
             refusals.update(dict.fromkeys(left, ServiceUnavailable(str(error))))

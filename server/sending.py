@@ -152,6 +152,7 @@ class Sending:
             )
         if not drafts:
             raise MessageIllegal("the batch holds no message")
+        drafts[0].together = len(drafts)
         return Prepared(queue_id, drafts, wait)
 
     def _queue(self, fields: SendRequestFields, remote: str) -> tuple[TopicConfig, int]:

@@ -3,6 +3,9 @@
 The hot path of the server, so it is one loop without calls into this package: records are packed and joined, and go
 to the log in one copy; consume queue entries are packed straight into their mapping. Everything slow (room on the
 disk, the next file, a new queue) is behind a comparison that rarely holds. The layout is wire.message.RECORD's.
+
+Messages that were sent as one batch stand in one file of the log, as Apache writes them: room is made for all of them
+at the first.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
 from rocketwire.store.queues import QueueTable
 from rocketwire.store.records import record_head
 from rocketwire.wire.codes import SysFlag
-from rocketwire.wire.message import HOST_V4_SIZE, HOST_V6_SIZE, MAGIC_V1
+from rocketwire.wire.message import HOST_V4_SIZE, HOST_V6_SIZE
 
 _CRC_MASK: Final = 0x7FFFFFFF
 _PROPERTIES_LENGTH: Final = struct.Struct(">h")
@@ -33,6 +36,7 @@ class Draft(msgspec.Struct, gc=False):
 
     `tags_code` is the Java hash of the tag (ignored for the schedule topic, where the store computes the time of
     delivery); `unique_key` and `keys` are what the index gets: the values of UNIQ_KEY and KEYS in the properties.
+    `together` is how many drafts are one batch, given to the first of them; 0 for all others.
     """
 
     topic: str
@@ -48,6 +52,7 @@ class Draft(msgspec.Struct, gc=False):
     tags_code: int = 0
     unique_key: str | None = None
     keys: str | None = None
+    together: int = 0
 
 
 class Appended(NamedTuple):
@@ -102,6 +107,7 @@ class Appender:
         store_host = self._store_host
         host_bit = self._host_bit
         pack_v4, overhead_v4 = self._head_v4.pack, self._head_v4.size + _PROPERTIES_LENGTH.size
+        overhead_v6 = self._head_v6.size + _PROPERTIES_LENGTH.size
         pack_entry = ENTRY_STRUCT.pack_into
         pack_length = _PROPERTIES_LENGTH.pack
         touch = touched.add
@@ -120,26 +126,29 @@ class Appender:
                 if queue is None:
                     queue = self._queues.create(topic, queue_id)
                 body = draft.body
+                body_length = len(body)
                 properties = draft.properties
+                properties_length = len(properties)
                 sys_flag = draft.sys_flag | host_bit
                 born_host = draft.born_host
                 topic_field = queue.topic_field
                 if len(born_host) == 8:
                     pack = pack_v4
-                    size = overhead_v4 + len(body) + len(topic_field) + len(properties)
+                    size = overhead_v4 + body_length + len(topic_field) + properties_length
                 else:
                     pack = self._head_v6.pack
-                    size = overhead_v4 + 12 + len(body) + len(topic_field) + len(properties)
+                    size = overhead_v6 + body_length + len(topic_field) + properties_length
                     sys_flag |= SysFlag.BORN_HOST_V6
                 end = at + size
+                if draft.together > 1:
+                    end = at + self._batch_size(drafts[len(results) : len(results) + draft.together], topic_field)
                 if end > limit:
                     if parts:
                         log.write(b"".join(parts))
                         parts.clear()
-                    log.make_room(size)
+                    log.make_room(end - at)
                     at = log.position
                     limit = log.limit
-                    end = at + size
                 if sys_flag & 4:  # prepared and rolled back messages are not for consumers
                     offset = 0
                     position = -1
@@ -151,7 +160,7 @@ class Appender:
                         position = queue.position
                 head = pack(
                     size,
-                    MAGIC_V1,
+                    queue.magic,
                     crc32(body) & _CRC_MASK,
                     queue_id,
                     draft.flag,
@@ -164,23 +173,24 @@ class Appender:
                     store_host,
                     draft.reconsume_times,
                     draft.prepared_offset,
-                    len(body),
+                    body_length,
                 )
-                length = pack_length(len(properties))
+                parts += (head, body, topic_field, pack_length(properties_length), properties)
                 if position >= 0:
                     delay = queue.delay
                     pack_entry(queue.buffer, position, at, size, draft.tags_code if delay is None else now + delay)
                     queue.position = position + ENTRY_SIZE
                     queue.end = offset + 1
                     touch(queue)
-                parts += (head, body, topic_field, length, properties)
-                if indexed:
-                    if sys_flag & 12 == 12:
+                    if indexed:
+                        columns += (queue.index_prefix_hash, draft.unique_key, draft.keys, at, now)
+                elif indexed:
+                    if sys_flag & 8:  # rolled back
                         columns += (0, None, None, at, now)
                     else:
                         columns += (queue.index_prefix_hash, draft.unique_key, draft.keys, at, now)
                 results.append(_new_appended(Appended, (at, size, offset)))
-                at = end
+                at += size
         except StoreError as error:
             self.error = error
         except OSError as error:
@@ -193,3 +203,9 @@ class Appender:
                 if self._index is not None:
                     self._index.add(start, log.position, columns)
         return results
+
+    def _batch_size(self, drafts: Sequence[Draft], topic_field: bytes) -> int:
+        """Bytes of the records of one batch: all for one queue and from one client."""
+        head = self._head_v4 if len(drafts[0].born_host) == HOST_V4_SIZE else self._head_v6
+        each = head.size + len(topic_field) + _PROPERTIES_LENGTH.size
+        return len(drafts) * each + sum(len(draft.body) + len(draft.properties) for draft in drafts)

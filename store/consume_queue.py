@@ -18,6 +18,7 @@ from rocketwire.store.files import FileSystem
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT, PRE_BLANK
 from rocketwire.store.segments import Segments
 from rocketwire.wire.java import string_hash
+from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, MAX_TOPIC_LENGTH_V1, TOPIC_LENGTHS
 
 SIZE_SETTING: Final = "mappedFileSizeConsumeQueue"
 SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
@@ -35,7 +36,8 @@ class ConsumeQueue:
         min: Offset of the oldest entry whose message is still in the log.
         end: Offset of the next entry.
         delay: Delay in ms of the level this queue holds, for queues of the schedule topic, else None.
-        topic_field: The topic as records hold it: length, then UTF-8.
+        magic: Magic number of its records: version 2 only for a topic too long for version 1, as 5.x writes it.
+        topic_field: The topic as those records hold it: length, then UTF-8.
         index_prefix_hash: Java hash of `topic#`, with which index keys begin.
     """
 
@@ -48,6 +50,7 @@ class ConsumeQueue:
         "index_prefix_hash",
         "key",
         "limit",
+        "magic",
         "min",
         "position",
         "topic_field",
@@ -65,7 +68,8 @@ class ConsumeQueue:
     ) -> None:
         topic = key[0].encode()
         self.key = key
-        self.topic_field = bytes([len(topic)]) + topic
+        self.magic = MAGIC_V1 if len(topic) <= MAX_TOPIC_LENGTH_V1 else MAGIC_V2
+        self.topic_field = TOPIC_LENGTHS[self.magic].pack(len(topic)) + topic
         self.index_prefix_hash = string_hash(key[0] + "#")
         self.delay = delay
         self.min = 0

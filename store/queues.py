@@ -10,9 +10,8 @@ from rocketwire.store.consume_queue import SCHEDULE_TOPIC, ConsumeQueue
 from rocketwire.store.errors import TopicUnusable
 from rocketwire.store.files import FileSystem
 from rocketwire.store.settings import StoreSettings
+from rocketwire.wire.message import MAX_TOPIC_LENGTH_V1
 
-#: Bytes of a topic in a record of version 1, whose length is a signed byte; those of version 2 (5.x) take more.
-LONGEST_V1: Final = 127
 #: Bytes of a directory's name.
 LONGEST_NAME: Final = 255
 
@@ -73,17 +72,23 @@ class QueueTable:
             oldest, _ = self._mapped.popitem(last=False)
             oldest.park()
 
-    def create(self, topic: str, queue_id: int, *, longest: int = LONGEST_V1) -> ConsumeQueue:
+    def create(self, topic: str, queue_id: int, *, longest: int = MAX_TOPIC_LENGTH_V1) -> ConsumeQueue:
         """A new, empty queue; its files are made by its first entry. A topic has `longest` bytes at most.
+
+        A topic that another queue has already may be as long as a directory's name: the store is 5.x's, and a broker
+        that cannot read records of version 2 would not open it.
 
         Raises:
             TopicUnusable: no directory, or no record, can have such a topic.
         """
-        if not usable(topic, longest):
+        if not usable(topic, longest) and not (usable(topic, LONGEST_NAME) and self._has(topic)):
             raise TopicUnusable(topic)
         queue = self._new((topic, queue_id))
         self.by_key[topic, queue_id] = queue
         return queue
+
+    def _has(self, topic: str) -> bool:
+        return any(known == topic for known, _ in self.by_key)
 
     def __iter__(self) -> Iterator[ConsumeQueue]:
         return iter(self.by_key.values())

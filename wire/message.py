@@ -36,6 +36,7 @@ HOST_V4_SIZE: Final = 8
 HOST_V6_SIZE: Final = 20
 MAX_PROPERTIES_LENGTH: Final = 32767
 MAX_TOPIC_LENGTH_V1: Final = 127
+"""Bytes of a topic in a record of version 1, whose length is a signed byte; those of version 2 (5.x) take more."""
 _BODY_CRC_MASK: Final = 0x7FFFFFFF
 
 _HEAD: Final = (
@@ -98,7 +99,8 @@ _FORMS: Final = {
     for born_v6 in (False, True)
     for store_v6 in (False, True)
 }
-_TOPIC_LENGTHS: Final = {MAGIC_V1: Struct(">b"), MAGIC_V2: Struct(">h")}
+TOPIC_LENGTHS: Final = {MAGIC_V1: Struct(">b"), MAGIC_V2: Struct(">h")}
+"""How a record of each version holds the length of its topic."""
 _INT16: Final = Struct(">h")
 _SIZE_AND_MAGIC: Final = Struct(">ii")
 _SYS_FLAG: Final = Struct(">i")
@@ -169,14 +171,14 @@ def encode_record(message: Message) -> bytes:
     born_v6, store_v6 = len(born_host) == HOST_V6_SIZE, len(store_host) == HOST_V6_SIZE
     sys_flag = message.sys_flag & ~(SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6)
     sys_flag |= (SysFlag.BORN_HOST_V6 if born_v6 else 0) | (SysFlag.STORE_HOST_V6 if store_v6 else 0)
-    if message.magic not in _TOPIC_LENGTHS:
+    if message.magic not in TOPIC_LENGTHS:
         raise RecordMagicUnknown(message.magic)
     if len(message.properties) > MAX_PROPERTIES_LENGTH:
         raise PropertiesInvalid(
             f"properties of {len(message.properties)} bytes are longer than {MAX_PROPERTIES_LENGTH}"
         )
     form = _FORMS[born_v6, store_v6]
-    topic_length = _TOPIC_LENGTHS[message.magic]
+    topic_length = TOPIC_LENGTHS[message.magic]
     try:
         topic = message.topic.encode()
         return b"".join(
@@ -233,7 +235,7 @@ def decode_record(buf: bytes | bytearray | memoryview, offset: int = 0, *, check
         raise RecordBlank(total)
     if total == 0:
         raise RecordUnwritten
-    if magic not in _TOPIC_LENGTHS:
+    if magic not in TOPIC_LENGTHS:
         raise RecordMagicUnknown(magic)
     if total > len(view):
         raise RecordTruncated(total, len(view))
@@ -264,7 +266,7 @@ def _decode(data: bytes, magic: int, *, check_crc: bool) -> Message:
             body_length,
         ) = form.unpack_from(data)
         body, at = _take(data, form.size, body_length)
-        topic, at = _counted(data, at, _TOPIC_LENGTHS[magic])
+        topic, at = _counted(data, at, TOPIC_LENGTHS[magic])
         properties, at = _counted(data, at, _INT16)
         name = topic.decode()
     except (struct_error, UnicodeDecodeError) as error:

@@ -128,6 +128,7 @@ def test_a_batch_becomes_a_draft_a_message(setup: Setup) -> None:
     text = properties_text(TAGS="A", KEYS="k", UNIQ_KEY="U")
     prepared = setup.sending.batch(fields(properties=""), body(batch_body([b"a", b"b"], text)), HOST, "peer")
     assert [bytes(draft.body) for draft in prepared.drafts] == [b"a", b"b"]
+    assert [draft.together for draft in prepared.drafts] == [2, 0]
     assert [(draft.tags_code, draft.keys, draft.unique_key) for draft in prepared.drafts] == [(65, "k", "U")] * 2
     assert bytes(prepared.drafts[0].properties).decode() == f"{text}\x02CLUSTER\x01C"
 
@@ -229,6 +230,16 @@ def test_what_the_store_can_never_take_does_not_keep_out_the_rest(
     assert setup.refusal_codes == {ResponseCode.MESSAGE_ILLEGAL}
     assert setup.metrics.messages_in == setup.store.max_offset("T", 0) == stored
     assert setup.metrics.bytes_in == setup.store.max_physical_offset
+
+
+def test_a_batch_larger_than_a_commit_log_file_is_refused_whole(setup: Setup) -> None:
+    batch = setup.sending.batch(fields(), body(batch_body([bytes(300_000)] * 4)), HOST, "peer").drafts
+    before, after = prepared_drafts(setup)
+    setup.sending.commit([before, *batch, after], setup.outcome, wait=False)
+    assert setup.outcomes == [(2, ResponseCode.SUCCESS)]
+    assert setup.refused.keys() == {1, 2, 3, 4}
+    assert setup.refusal_codes == {ResponseCode.MESSAGE_ILLEGAL}
+    assert setup.store.max_offset("T", 0) == 2
 
 
 def test_a_topic_that_no_directory_can_have_is_refused(setup: Setup) -> None:

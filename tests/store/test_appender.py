@@ -1,0 +1,212 @@
+"""The bytes that appending writes: records of both versions against the codec, the blank, and batches kept whole."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from rocketwire.store.errors import RecordTooLarge, TopicUnusable
+from rocketwire.store.queues import LONGEST_NAME
+from rocketwire.store.store import Draft, MessageStore
+from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.message import (
+    BLANK_MAGIC,
+    END_OF_FILE_BLANK,
+    MAGIC_V1,
+    MAGIC_V2,
+    Message,
+    decode_host,
+    decode_record,
+    encode_host,
+    encode_record,
+)
+from tests.store.fakes import LimitedDisk
+from tests.store.support import HOST, START, Clock, bodies, draft, kill, open_store, small
+
+FILE = 4096
+LONG = "%RETRY%" + "g" * 200
+
+INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
+INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
+HOSTS = st.sampled_from([encode_host("10.0.0.1", 1), encode_host("2001:db8::1", 65535)])
+OFFSETS_AND_HOSTS = ~(SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6 | SysFlag.TRANSACTION_PREPARED)
+TOPICS = st.integers(1, LONGEST_NAME).map("t".ljust) | st.sampled_from(["ä" * 63, "ä" * 64])
+
+
+@hypothesis_settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_appended_records_are_the_codecs(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    topic = data.draw(TOPICS).replace(" ", "x")
+    store_host = data.draw(HOSTS)
+    drafts = [
+        Draft(
+            topic=topic,
+            queue_id=3,
+            body=data.draw(st.binary(max_size=300)),
+            properties=data.draw(st.binary(max_size=300)),
+            flag=data.draw(INT32),
+            sys_flag=data.draw(st.integers(0, (1 << 31) - 1)) & OFFSETS_AND_HOSTS,
+            born_timestamp=data.draw(INT64),
+            born_host=data.draw(HOSTS),
+            reconsume_times=data.draw(INT32),
+            prepared_offset=data.draw(INT64),
+        )
+        for _ in range(3)
+    ]
+    settings = small(tmp_path_factory.mktemp("records"), message_index_enable=False)
+    store = MessageStore.open(settings, clock=Clock(), store_host=store_host)
+    store._queues.create(topic, 3, longest=LONGEST_NAME)
+    appended = store.append(drafts)
+    assert len(appended) == 3
+    for number, (each, (offset, size, queue_offset)) in enumerate(zip(drafts, appended, strict=True)):
+        record = store.record_at(offset, size)
+        assert record is not None
+        assert queue_offset == number
+        assert bytes(record) == encode_record(
+            Message(
+                magic=MAGIC_V1 if len(topic.encode()) <= 127 else MAGIC_V2,
+                topic=topic,
+                queue_id=3,
+                body=bytes(each.body),
+                properties=each.properties,
+                flag=each.flag,
+                queue_offset=queue_offset,
+                physical_offset=offset,
+                sys_flag=each.sys_flag,
+                born_timestamp=each.born_timestamp,
+                born_host=decode_host(each.born_host),
+                store_timestamp=START,
+                store_host=decode_host(store_host),
+                reconsume_times=each.reconsume_times,
+                prepared_transaction_offset=each.prepared_offset,
+            )
+        )
+    kill(store)
+
+
+@given(size=st.integers(8, (1 << 31) - 1))
+def test_the_blank_is_the_declarations(size: int) -> None:
+    built = END_OF_FILE_BLANK.build({"size": size, "magic": BLANK_MAGIC})
+    assert built == size.to_bytes(4) + (0xCBD43194).to_bytes(4)
+    assert END_OF_FILE_BLANK.parse(built).size == size
+
+
+def store_of_5x(root: Path) -> MessageStore:
+    """A store that holds a topic too long for version 1, as a broker of 5.x leaves it."""
+    open_store(small(root)).close()
+    (root / "abort").touch()
+    record = encode_record(
+        Message(topic=LONG, queue_id=0, body=b"theirs", magic=MAGIC_V2, store_timestamp=START, properties=b"A\x01b")
+    )
+    (root / "commitlog" / f"{0:020d}").write_bytes(record.ljust(FILE, b"\0"))
+    return open_store(small(root))
+
+
+def test_a_long_topic_of_5x_goes_on_in_its_version(tmp_path: Path) -> None:
+    store = store_of_5x(tmp_path)
+    first, short, other = store.append([draft(1, topic=LONG), draft(2), draft(3, topic=LONG, queue_id=1)])
+    assert [each.queue_offset for each in (first, short, other)] == [1, 0, 0]
+    kill(store)
+    store = open_store(small(tmp_path))
+    assert bodies(store, LONG) == [b"theirs", b"body-1"]
+    assert bodies(store, LONG, 1) == [b"body-3"]
+    for each, magic in ((first, MAGIC_V2), (short, MAGIC_V1), (other, MAGIC_V2)):
+        record = store.record_at(each.physical_offset, each.size)
+        assert record is not None
+        assert decode_record(record).magic == magic
+    assert len(store.query(LONG, "k3", 32, 0, START + 1000).records) == 1
+    store.close()
+
+
+def test_another_long_topic_is_refused_in_a_store_of_5x_too(tmp_path: Path) -> None:
+    store = store_of_5x(tmp_path)
+    for topic in (LONG + "x", LONG + "x" * 49):
+        assert store.append([draft(1, topic=topic)]) == []
+        assert isinstance(store.append_error, TopicUnusable)
+    store.close()
+
+
+def batch(first: int, count: int, body_size: int = 100) -> list[Draft]:
+    drafts = [draft(n, body=bytes([n % 256]) * body_size) for n in range(first, first + count)]
+    drafts[0].together = count
+    return drafts
+
+
+@pytest.mark.parametrize("spare", [-1, 0, 1])
+def test_a_batch_stands_in_one_file(tmp_path: Path, spare: int) -> None:
+    store = open_store(small(tmp_path))
+    size = store.append(batch(1000, 1))[0].size
+    room = FILE - 8 - size - 5 * size - spare
+    filler = store.append([draft(1000, body=bytes(100 + room - size))])[0]
+    assert filler.physical_offset + filler.size == FILE - 8 - 5 * size - spare
+    appended = store.append([*batch(1001, 5), draft(1006)])
+    fits = spare >= 0
+    start = filler.physical_offset + filler.size if fits else FILE
+    assert [each.physical_offset for each in appended[:5]] == [start + n * size for n in range(5)]
+    assert appended[5].physical_offset == (FILE if fits else FILE + 5 * size)
+    left = 8 + spare + (0 if fits else 5 * size)
+    assert END_OF_FILE_BLANK.parse((tmp_path / "commitlog" / f"{0:020d}").read_bytes()[-left:]).size == left
+    kill(store)
+    store = open_store(small(tmp_path))
+    assert store.max_offset("T", 0) == 8
+    store.close()
+
+
+def test_single_messages_and_batches_of_one_group_keep_their_order(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    group = [draft(0), *batch(1, 9), draft(10), *batch(11, 9), *batch(20, 9), draft(29)]
+    appended = store.append(group)
+    assert [each.queue_offset for each in appended] == list(range(30))
+    for first in (1, 11, 20):
+        places = appended[first : first + 9]
+        assert len({each.physical_offset // FILE for each in places}) == 1
+        assert all(
+            before.physical_offset + before.size == after.physical_offset
+            for before, after in pairwise(places)
+        )
+    assert bodies(store) == [bytes(each.body) for each in group]
+    store.close()
+
+
+def test_a_batch_larger_than_a_file_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    appended = store.append([draft(0), *batch(1, 40), draft(41)])
+    assert len(appended) == 1
+    assert isinstance(store.append_error, RecordTooLarge)
+    assert store.max_physical_offset == appended[0].size
+    assert bodies(store) == [b"body-0"]
+    store.close()
+
+
+def test_a_batch_that_finds_no_room_can_be_tried_again(tmp_path: Path) -> None:
+    disk = LimitedDisk()
+    store = open_store(small(tmp_path), files=disk)
+    store.append(batch(0, 5))
+    disk.room = 0
+    disk.files_left = 0
+    store.append(batch(5, 5))
+    before = store.max_offset("T", 0)
+    refused = batch(10, 9)
+    assert store.append(refused) == []
+    assert store.max_offset("T", 0) == before
+    disk.room = disk.files_left = None
+    assert len(store.append(refused)) == 9
+    store.close()
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1", "2001:db8::1"])
+def test_a_batch_is_measured_with_its_hosts(tmp_path: Path, host: str) -> None:
+    store = MessageStore.open(small(tmp_path), clock=Clock(), store_host=HOST)
+    born = encode_host(host, 1)
+    size = store.append([draft(1000, body=bytes(100), born_host=born)])[0].size
+    store.append([draft(1000, body=bytes(100 + FILE - 8 - 7 * size), born_host=born)])
+    drafts = batch(1001, 5)
+    for each in drafts:
+        each.born_host = born
+    assert [each.physical_offset for each in store.append(drafts)] == [FILE - 8 - (5 - n) * size for n in range(5)]
+    store.close()
