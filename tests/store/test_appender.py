@@ -165,10 +165,7 @@ def test_single_messages_and_batches_of_one_group_keep_their_order(tmp_path: Pat
     for first in (1, 11, 20):
         places = appended[first : first + 9]
         assert len({each.physical_offset // FILE for each in places}) == 1
-        assert all(
-            before.physical_offset + before.size == after.physical_offset
-            for before, after in pairwise(places)
-        )
+        assert all(before.physical_offset + before.size == after.physical_offset for before, after in pairwise(places))
     assert bodies(store) == [bytes(each.body) for each in group]
     store.close()
 
