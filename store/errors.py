@@ -37,6 +37,15 @@ class StoreForeign(StoreError):
         self.what = what
 
 
+class StoreUnreadable(StoreError):
+    """A file or directory of a store cannot be read."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} cannot be read: {reason}")
+        self.path = path
+        self.reason = reason
+
+
 class StoreClosed(StoreError):
     """The store was closed; nothing can be appended."""
 
