@@ -1,0 +1,267 @@
+"""The commit log read from outside, with pread.
+
+`LogFile.blocks` gives a whole file in blocks of some MiB, each with the columns of its records; `Log.read` gives single
+places. Memory is bounded by the block, or by one record that is larger than a block.
+
+On a store that a broker is writing, UNWRITTEN is the present end. A record that is being copied into the file just now
+may be seen half: whoever meets DAMAGED at the end of such a log reads that place again a little later.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple, Self
+
+from rocketwire.store.archive.directory import RowFile
+from rocketwire.store.archive.opening import FileGone, OpenFile
+from rocketwire.store.columns import NOTHING
+from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, SMALLEST, head_of
+from rocketwire.store.walk import Records, Stop, walk
+from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, SYS_FLAG_AT
+
+BLOCK: Final = 4 << 20
+#: `walk` is given buffers that begin at a page.
+_PAGE: Final = 4096
+_INT32: Final = struct.Struct(">i")
+_HEADS: Final = {bits: head_of(bits) for bits in HOST_FORMS}
+#: Bytes that hold the head of any record.
+LARGEST_HEAD: Final = _HEADS[HOST_BITS].size
+#: Topic and properties at their longest, each with its length.
+_MOST_BEHIND_BODY: Final = 2 + 0x7FFF + 2 + 0x7FFF
+_MOST_OPEN: Final = 8
+_NO_BLANK: Final = "the file ends without a blank record"
+#: Bytes between two places that cost less to read than a second call.
+_NEAR: Final = 32 << 10
+
+
+class Block(NamedTuple):
+    """Records that follow each other in one file.
+
+    `records` has positions in `buffer`, whose first byte is at the physical offset `base`. `next` is the physical
+    offset behind the last of them, where `stop` and `reason` say what comes: FULL and MORE that there is another block.
+    """
+
+    buffer: bytes
+    base: int
+    records: Records
+    next: int
+    stop: Stop
+    reason: str
+
+    def record(self, number: int) -> bytes:
+        """The bytes of a record."""
+        at = int(self.records.position[number])
+        return self.buffer[at : at + int(self.records.size[number])]
+
+
+class LogFile:
+    """One commit log file, open for reading; close it, or use it as a context."""
+
+    def __init__(self, row_file: RowFile) -> None:
+        """Open the file.
+
+        Raises:
+            FileGone: it was removed.
+            StoreUnreadable: it may not be read, or is no regular file.
+        """
+        self.path = row_file.path
+        self.start = row_file.start
+        self.size = row_file.size
+        self._file = OpenFile(row_file.path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    @property
+    def end(self) -> int:
+        """Physical offset of the first byte behind the file."""
+        return self.start + self.size
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Bytes from a physical offset on; fewer only where the file ends.
+
+        Raises:
+            StoreUnreadable: the disk refused.
+        """
+        return self._file.read(offset - self.start, max(0, min(length, self.start + self.size - offset)))
+
+    def blocks(self, offset: int | None = None, *, check_crc: bool = True, block: int = BLOCK) -> Iterator[Block]:
+        """The records from a physical offset (of a record; None for the file's first) to where the file's content ends.
+
+        The last block says with BLANK, UNWRITTEN or DAMAGED why it is the last. Every block counts, also one without
+        records.
+
+        Raises:
+            StoreUnreadable: the disk refused.
+        """
+        at = 0 if offset is None else offset - self.start
+        wanted = block
+        while True:
+            base = at - at % _PAGE
+            buffer = self.read(self.start + base, at - base + wanted)
+            # Short where the file was cut.
+            whole = base + len(buffer) >= self.size or len(buffer) < at - base + wanted
+            position = at - base
+            if position >= len(buffer):
+                stop, reason = (Stop.UNWRITTEN, "") if at == 0 else (Stop.DAMAGED, _NO_BLANK)
+                yield Block(buffer, self.start + base, NOTHING, self.start + at, stop, reason)
+                return
+            stop = Stop.FULL
+            while stop is Stop.FULL:
+                walked = walk(buffer, base=self.start + base, position=position, whole=whole, check_crc=check_crc)
+                records, position, stop, reason = walked
+                reached = self.start + base + position
+                if stop is Stop.MORE and base + position == at:
+                    # Not even one: room for it is made only if its head can be believed.
+                    size = promised_size(buffer, position, reached)
+                    if size is None and len(buffer) - position >= LARGEST_HEAD:
+                        stop, reason = Stop.DAMAGED, "its lengths do not fit together"
+                    wanted = max(wanted, size or 0) + _PAGE
+                yield Block(buffer, self.start + base, records, reached, stop, reason)
+            if stop is not Stop.MORE:
+                return
+            if base + position != at:
+                wanted = block
+            at = base + position
+
+    def first_store_time(self) -> int | None:
+        """Store time in ms of the file's first record; None when it has none that can be believed.
+
+        Raises:
+            StoreUnreadable: the disk refused.
+        """
+        buffer = self.read(self.start, _PAGE)
+        return head_store_time(buffer, self.start)
+
+
+class Log:
+    """Single places of the whole commit log. A few files are kept open; close it, or use it as a context."""
+
+    def __init__(self, files: Sequence[RowFile]) -> None:
+        self.files = files
+        self._starts = [file.start for file in files]
+        self._open: OrderedDict[int, LogFile] = OrderedDict()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the files."""
+        while self._open:
+            self._open.popitem()[1].close()
+
+    def file_of(self, offset: int) -> RowFile | None:
+        """The file that holds a physical offset; None when there is none."""
+        number = bisect_right(self._starts, offset) - 1
+        return self.files[number] if number >= 0 and offset < self.files[number].end else None
+
+    def opened(self, file: RowFile) -> LogFile:
+        """A file, open until others were asked for more lately.
+
+        Raises:
+            FileGone: it was removed.
+            StoreUnreadable: it may not be read, or is no regular file.
+        """
+        found = self._open.pop(file.start, None) or LogFile(file)
+        self._open[file.start] = found
+        if len(self._open) > _MOST_OPEN:
+            self._open.popitem(last=False)[1].close()
+        return found
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Bytes of one file from a physical offset on; fewer, or none, where the log has no more.
+
+        Raises:
+            FileGone: the file was removed.
+            StoreUnreadable: it cannot be read.
+        """
+        file = self.file_of(offset)
+        return b"" if file is None else self.opened(file).read(offset, length)
+
+    def gather(self, places: Iterable[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
+        """Physical offset and bytes of places that are given as (physical offset, size), in ascending order.
+
+        Places near each other are read at once. Of what lies outside the log, or in a file removed meanwhile, there is
+        less than its size, or nothing.
+
+        Raises:
+            StoreUnreadable: a file cannot be read.
+        """
+        group: list[tuple[int, int]] = []
+        for place in places:
+            if group and not (
+                group[-1][0] <= place[0] <= group[-1][0] + group[-1][1] + _NEAR
+                and place[0] + place[1] - group[0][0] <= BLOCK
+            ):
+                yield from self._together(group)
+                group = []
+            group.append(place)
+        yield from self._together(group)
+
+    def _together(self, group: list[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
+        while group:
+            first = group[0][0]
+            file = self.file_of(first)
+            # What stands in the next file is another reading.
+            here = [place for place in group if file is None or place[0] < file.end]
+            try:
+                data = self.read(first, max(offset + size for offset, size in here) - first)
+            except FileGone:
+                data = b""
+            for offset, size in here:
+                yield offset, data[offset - first : offset - first + size]
+            group = group[len(here) :]
+
+    def store_time(self, offset: int) -> int | None:
+        """Store time in ms of the record at a physical offset; None when there is none that can be believed.
+
+        Raises:
+            StoreUnreadable: the file cannot be read.
+        """
+        try:
+            return head_store_time(self.read(offset, LARGEST_HEAD), offset)
+        except FileGone:
+            return None
+
+
+def head_store_time(head: bytes, physical_offset: int) -> int | None:
+    """Store time in ms of the record that a buffer begins with; None when it is none of that physical offset."""
+    if len(head) < SMALLEST:
+        return None
+    (sys_flag,) = _INT32.unpack_from(head, SYS_FLAG_AT)
+    form = _HEADS[sys_flag & HOST_BITS]
+    if len(head) < form.size:
+        return None
+    _, magic, _, _, _, _, own_offset, _, _, _, store_timestamp, *_ = form.unpack_from(head)
+    return store_timestamp if magic in (MAGIC_V1, MAGIC_V2) and own_offset == physical_offset else None
+
+
+def promised_size(buffer: bytes, position: int, physical_offset: int) -> int | None:
+    """The size of the record whose head is at a position, believed only if all lengths and places in it agree.
+
+    None when they do not, or the buffer ends within the head.
+    """
+    head = buffer[position : position + LARGEST_HEAD]
+    if len(head) < SMALLEST:
+        return None
+    (sys_flag,) = _INT32.unpack_from(head, SYS_FLAG_AT)
+    form = _HEADS[sys_flag & HOST_BITS]
+    if len(head) < form.size:
+        return None
+    size, magic, _, _, _, _, own_offset, *_, body_length = form.unpack_from(head)
+    behind = size - form.size - body_length
+    fits = magic in (MAGIC_V1, MAGIC_V2) and own_offset == physical_offset and body_length >= 0
+    return int(size) if fits and 0 <= behind <= _MOST_BEHIND_BODY else None
