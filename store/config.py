@@ -1,17 +1,21 @@
 """Files of `config/`: texts that are replaced as a whole, with the former one kept as .bak.
 
 A file that is missing, empty or unreadable is read from its .bak, as Apache does. If neither is readable but one of
-them holds something, that is an error: starting with an empty table would overwrite it.
+them holds something, that is an error: starting with an empty table would overwrite it. A text that breaks off, as a
+crash of the machine leaves it, does not replace the .bak that was read instead of it.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TypeVar
 
 from rocketwire.store.errors import ConfigInvalid, StoreNotWritable
 from rocketwire.store.files import FileSystem
 from rocketwire.wire.errors import WireError
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -32,9 +36,13 @@ def load(path: str, files: FileSystem, decode: Callable[[bytes], T]) -> T | None
         if data is None or not data.strip():
             continue
         try:
-            return decode(data)
+            value = decode(data)
         except WireError as error:
             reason = reason or str(error)
+            continue
+        if candidate != path and (found := files.size(path)) is not None:
+            log.warning("%s is not readable, %s is taken instead: %s", path, candidate, reason or f"{found} bytes")
+        return value
     if reason:
         raise ConfigInvalid(path, reason)
     return None
@@ -48,6 +56,13 @@ def save(path: str, files: FileSystem, data: bytes) -> None:
     """
     try:
         files.make_directory(path.rpartition("/")[0])
+        former = files.read(path)
+        if former is not None and not _whole(former):
+            files.remove(path)
         files.replace(path, data)
     except OSError as error:
         raise StoreNotWritable(path, error.strerror or str(error)) from error
+
+
+def _whole(text: bytes) -> bool:
+    return text.lstrip().startswith(b"{") and text.rstrip().endswith(b"}")

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from rocketwire.store import config
 from rocketwire.store.files import FileSystem, RealFileSystem
+from rocketwire.store.unknown_fields import UnknownFields, load_body
 from rocketwire.store.versioned_table import VersionedTable
-from rocketwire.wire.bodies._codec import decode_body
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig, SubscriptionGroupWrapper
 
 
 class GroupTable(VersionedTable[SubscriptionGroupConfig, SubscriptionGroupWrapper]):
     """The groups by name."""
 
-    def __init__(self, path: str, files: FileSystem, clock: Callable[[], int], saved: SubscriptionGroupWrapper) -> None:
-        super().__init__(path, files, clock, saved.subscription_group_table, saved.data_version)
+    def __init__(
+        self,
+        path: str,
+        files: FileSystem,
+        clock: Callable[[], int],
+        saved: SubscriptionGroupWrapper,
+        unknown: UnknownFields,
+    ) -> None:
+        super().__init__(path, files, clock, saved.subscription_group_table, saved.data_version, unknown)
         self._forbidden = saved.forbidden_table
 
     @classmethod
@@ -27,13 +33,18 @@ class GroupTable(VersionedTable[SubscriptionGroupConfig, SubscriptionGroupWrappe
             ConfigInvalid: the file and its .bak are unreadable.
         """
         files = files or RealFileSystem()
-        saved = config.load(str(path), files, lambda data: decode_body(SubscriptionGroupWrapper, data))
-        return cls(str(path), files, clock, saved or SubscriptionGroupWrapper())
+        saved, unknown = load_body(str(path), files, SubscriptionGroupWrapper)
+        return cls(str(path), files, clock, saved, unknown)
 
     @staticmethod
     def name_of(value: SubscriptionGroupConfig) -> str:
         """The group's name."""
         return value.group_name
+
+    @staticmethod
+    def table_name() -> str:
+        """The name of the file's map of configurations."""
+        return "subscriptionGroupTable"
 
     def wrapper(self) -> SubscriptionGroupWrapper:
         """The whole table as a body."""

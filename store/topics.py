@@ -7,18 +7,34 @@ from pathlib import Path
 
 from rocketwire.store import config
 from rocketwire.store.files import FileSystem, RealFileSystem
+from rocketwire.store.unknown_fields import UnknownFields, load_body
 from rocketwire.store.versioned_table import VersionedTable
 from rocketwire.wire.bodies._codec import decode_body
 from rocketwire.wire.bodies.topic import TopicConfig, TopicConfigSerializeWrapper
+
+
+def topic_names(path: str | Path, files: FileSystem) -> set[str] | None:
+    """Names of the topics in a file; None when there is none.
+
+    Raises:
+        ConfigInvalid: the file and its .bak are unreadable.
+    """
+    saved = config.load(str(path), files, lambda data: decode_body(TopicConfigSerializeWrapper, data))
+    return None if saved is None else set(saved.topic_config_table)
 
 
 class TopicTable(VersionedTable[TopicConfig, TopicConfigSerializeWrapper]):
     """The topics by name."""
 
     def __init__(
-        self, path: str, files: FileSystem, clock: Callable[[], int], saved: TopicConfigSerializeWrapper
+        self,
+        path: str,
+        files: FileSystem,
+        clock: Callable[[], int],
+        saved: TopicConfigSerializeWrapper,
+        unknown: UnknownFields,
     ) -> None:
-        super().__init__(path, files, clock, saved.topic_config_table, saved.data_version)
+        super().__init__(path, files, clock, saved.topic_config_table, saved.data_version, unknown)
 
     @classmethod
     def open(cls, path: str | Path, files: FileSystem | None = None, *, clock: Callable[[], int]) -> TopicTable:
@@ -28,13 +44,18 @@ class TopicTable(VersionedTable[TopicConfig, TopicConfigSerializeWrapper]):
             ConfigInvalid: the file and its .bak are unreadable.
         """
         files = files or RealFileSystem()
-        saved = config.load(str(path), files, lambda data: decode_body(TopicConfigSerializeWrapper, data))
-        return cls(str(path), files, clock, saved or TopicConfigSerializeWrapper())
+        saved, unknown = load_body(str(path), files, TopicConfigSerializeWrapper)
+        return cls(str(path), files, clock, saved, unknown)
 
     @staticmethod
     def name_of(value: TopicConfig) -> str:
         """The topic's name."""
         return value.topic_name
+
+    @staticmethod
+    def table_name() -> str:
+        """The name of the file's map of configurations."""
+        return "topicConfigTable"
 
     def wrapper(self) -> TopicConfigSerializeWrapper:
         """The whole table as a body."""

@@ -1,23 +1,32 @@
 """What topics.json and subscriptionGroup.json have in common: configurations by name, and a data version.
 
-The data version counts the changes of a table; others ask for it to learn whether what they know is old.
+The data version counts the changes of a table; others ask for it to learn whether what they know is old. The file is
+written after each change.
+
+What 5.x adds is not lost: fields that no body here has are kept as they were read, and those that are None in a new
+configuration as they were in the one it replaces.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import MappingProxyType
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rocketwire.store import config
 from rocketwire.store.files import FileSystem
+from rocketwire.store.unknown_fields import UnknownFields
+from rocketwire.wire.bodies._shapes import to_builtins
 from rocketwire.wire.bodies.fastjson import dumps_pretty
 from rocketwire.wire.bodies.topic import DataVersion
 
-C = TypeVar("C")
-W = TypeVar("W")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+C = TypeVar("C", bound="DataclassInstance")
+W = TypeVar("W", bound="DataclassInstance")
 
 
 class VersionedTable(ABC, Generic[C, W]):
@@ -30,18 +39,25 @@ class VersionedTable(ABC, Generic[C, W]):
         clock: Callable[[], int],
         configs: Mapping[str, C],
         version: DataVersion,
+        unknown: UnknownFields,
     ) -> None:
         self._path = path
         self._files = files
         self._clock = clock
         self._configs = dict(configs)
         self._version = version
+        self._unknown = unknown
         self._dirty = False
 
     @staticmethod
     @abstractmethod
     def name_of(value: C) -> str:
         """The name under which a configuration stands."""
+
+    @staticmethod
+    @abstractmethod
+    def table_name() -> str:
+        """The name of the file's map of configurations."""
 
     @abstractmethod
     def wrapper(self) -> W:
@@ -77,7 +93,10 @@ class VersionedTable(ABC, Generic[C, W]):
     def put(self, value: C) -> None:
         """Add or replace a configuration; no change when it is the same."""
         name = self.name_of(value)
-        if self._configs.get(name) != value:
+        former = self._configs.get(name)
+        if former is not None:
+            value = _with_what_it_lacks(value, former)
+        if former != value:
             self._configs[name] = value
             self.raise_version()
 
@@ -85,6 +104,7 @@ class VersionedTable(ABC, Generic[C, W]):
         """Remove a configuration; false when there was none."""
         if self._configs.pop(name, None) is None:
             return False
+        self._unknown.forget(self.table_name(), name)
         self.raise_version()
         return True
 
@@ -103,7 +123,15 @@ class VersionedTable(ABC, Generic[C, W]):
             # Cleared first: a change that comes while a thread writes is written by the next call.
             self._dirty = False
             try:
-                config.save(self._path, self._files, dumps_pretty(self.wrapper()))
+                document = self._unknown.restore(to_builtins(self.wrapper()))
+                config.save(self._path, self._files, dumps_pretty(document))
             except BaseException:
                 self._dirty = True
                 raise
+
+
+def _with_what_it_lacks(value: C, former: C) -> C:
+    lacking: dict[str, Any] = {
+        field.name: getattr(former, field.name) for field in fields(value) if getattr(value, field.name) is None
+    }
+    return replace(value, **lacking) if lacking else value

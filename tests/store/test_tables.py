@@ -1,18 +1,22 @@
-"""config/*.json: as Apache writes them, replaced whole, and read back from the .bak when needed."""
+"""The tables of config/*.json: kept over a stop, written when they changed, and Apache's own come back as they were."""
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from rocketwire.store.consumer_filters import ConsumerFilter, ConsumerFilterTable
+from rocketwire.store.delay_offsets import DelayOffsetTable
 from rocketwire.store.errors import ConfigInvalid, StoreNotWritable
 from rocketwire.store.files import RealFileSystem
 from rocketwire.store.groups import GroupTable
 from rocketwire.store.offsets import OffsetTable
+from rocketwire.store.saved_table import SavedTable
 from rocketwire.store.topics import TopicTable
+from rocketwire.wire.bodies.fastjson import loads
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig
 from tests.store.fakes import refusal
@@ -29,6 +33,38 @@ def groups(path: Path, files: RealFileSystem | None = None) -> GroupTable:
 
 def offsets(path: Path, files: RealFileSystem | None = None) -> OffsetTable:
     return OffsetTable.open(path / "config" / "consumerOffset.json", files)
+
+
+def delay_offsets(path: Path, files: RealFileSystem | None = None) -> DelayOffsetTable:
+    return DelayOffsetTable.open(path / "config" / "delayOffset.json", files)
+
+
+def filters(path: Path, files: RealFileSystem | None = None) -> ConsumerFilterTable:
+    return ConsumerFilterTable.open(path / "config" / "consumerFilter.json", files)
+
+
+MAKERS: dict[str, Any] = {
+    "topics": topics,
+    "subscriptionGroup": groups,
+    "consumerOffset": offsets,
+    "delayOffset": delay_offsets,
+    "consumerFilter": filters,
+}
+
+
+def rewritten(root: Path, name: str) -> bytes:
+    """The file as the table writes it when nothing but its age changed."""
+    table = MAKERS[name](root)
+    if isinstance(table, SavedTable):
+        table._changed()
+    else:
+        table._dirty = True
+    table.persist()
+    return (root / "config" / f"{name}.json").read_bytes()
+
+
+def document(root: Path, name: str) -> Any:
+    return loads((root / "config" / f"{name}.json").read_bytes())
 
 
 def test_topics_are_kept(tmp_path: Path) -> None:
@@ -93,63 +129,142 @@ def test_offsets_are_kept(tmp_path: Path) -> None:
     assert offsets(tmp_path).query("G", "%RETRY%G", 0) == 1
 
 
-def test_nothing_is_written_when_nothing_changed(tmp_path: Path) -> None:
-    for table in (topics(tmp_path), groups(tmp_path), offsets(tmp_path)):
-        table.persist()
+def test_delay_offsets_are_kept(tmp_path: Path) -> None:
+    table = delay_offsets(tmp_path)
+    assert table.get(3) is None
+    for level, offset in ((18, 1), (3, 4), (3, 5)):
+        table.put(level, offset)
+    table.persist()
+    assert (tmp_path / "config" / "delayOffset.json").read_bytes() == b'{\n\t"offsetTable":{3:5,18:1\n\t}\n}'
+    again = delay_offsets(tmp_path)
+    assert [again.get(level) for level in (3, 4, 18)] == [5, None, 1]
+    again.put(3, 5)
+    assert again.encode() is None
+
+
+def test_filters_are_kept(tmp_path: Path) -> None:
+    table = filters(tmp_path)
+    assert table.get("T", "G") is None
+    first = ConsumerFilter(topic="T", consumer_group="G", expression="a > 1", expression_type="SQL92", born_time=START)
+    table.put(first)
+    table.put(ConsumerFilter(topic="T", consumer_group="H", dead=True, dead_time=START))
+    table.persist()
+    again = filters(tmp_path)
+    assert again.get("T", "G") == first
+    assert again.get("T", "H") == table.get("T", "H")
+    assert again.get("U", "G") is None
+    again.put(first)
+    assert again.encode() is None
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_nothing_is_written_when_nothing_changed(tmp_path: Path, name: str) -> None:
+    MAKERS[name](tmp_path).persist()
     assert not (tmp_path / "config").exists()
 
 
-@pytest.mark.parametrize("name", ["topics", "subscriptionGroup", "consumerOffset"])
+@pytest.mark.parametrize("name", MAKERS)
 def test_apaches_files_are_written_again_byte_for_byte(golden_497: Golden, tmp_path: Path, name: str) -> None:
     root = golden_497.copy(tmp_path)
-    path = root / "config" / f"{name}.json"
-    before = path.read_bytes()
-    makers: dict[str, Callable[[Path], TopicTable | GroupTable | OffsetTable]] = {
-        "topics": topics,
-        "subscriptionGroup": groups,
-        "consumerOffset": offsets,
-    }
-    table = makers[name](root)
-    if isinstance(table, OffsetTable):
-        table._version += 1
-    else:
-        table._dirty = True
-    table.persist()
-    assert path.read_bytes() == before
-    assert path.with_name(path.name + ".bak").read_bytes() == before
+    before = (root / "config" / f"{name}.json").read_bytes()
+    assert rewritten(root, name) == before
+    assert (root / "config" / f"{name}.json.bak").read_bytes() == before
 
 
-def test_what_5x_adds_is_kept(golden_550: Golden, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", MAKERS)
+def test_the_files_of_5x_lose_nothing(golden_550: Golden, tmp_path: Path, name: str) -> None:
     root = golden_550.copy(tmp_path)
-    table = offsets(root)
-    table.commit("G", "T", 0, 1)
+    before = document(root, name)
+    rewritten(root, name)
+    assert document(root, name) == before
+
+
+def test_a_filter_of_apache_is_read(golden_497: Golden, tmp_path: Path) -> None:
+    found = filters(golden_497.copy(tmp_path)).get("GoldenSql", "golden_cg_sql")
+    assert found is not None
+    assert (found.expression_type, found.dead, found.dead_time - found.born_time) == ("SQL92", True, 86625)
+    assert found.bloom_filter_data == {"bitNum": 112, "bitPos": [63, 71, 64]}
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("topics", lambda table: table.put(TopicConfig(topic_name="New"))),
+        ("subscriptionGroup", lambda table: table.put(SubscriptionGroupConfig(group_name="New"))),
+        ("consumerOffset", lambda table: table.commit("G", "T", 0, 1)),
+        ("delayOffset", lambda table: table.put(4, 1)),
+        ("consumerFilter", lambda table: table.put(ConsumerFilter(topic="GoldenSql", consumer_group="New"))),
+    ],
+)
+def test_what_a_later_version_adds_survives_a_change(
+    golden_550: Golden, tmp_path: Path, name: str, change: Any
+) -> None:
+    root = golden_550.copy(tmp_path)
+    path = root / "config" / f"{name}.json"
+    text = path.read_bytes().replace(b"{", b'{"zzz":{"a":[1,null]},"aaa":"b",', 1)
+    path.write_bytes(
+        text.replace(b'"readQueueNums"', b'"later":7,"readQueueNums"').replace(b'"dead"', b'"later":7,"dead"')
+    )
+    before = document(root, name)
+    table = MAKERS[name](root)
+    change(table)
     table.persist()
-    assert b"groupTopicMap" in (root / "config" / "consumerOffset.json").read_bytes()
-    assert topics(root).names()
-    assert groups(root).names()
+    after = document(root, name)
+    assert list(after) == sorted(after)
+    version = after.get("dataVersion")
+    if version is not None and name in {"topics", "subscriptionGroup"}:
+        assert version.pop("counter") == before["dataVersion"].pop("counter") + 1
+        assert version.pop("timestamp") == START
+        before["dataVersion"].pop("timestamp")
+    assert without_additions(after, before) == before
 
 
-@pytest.mark.parametrize("damage", [b"", b"  \n", b"{", b'{"offsetTable":{"T@G":5}}', b'{"offsetTable":7}', None])
-def test_a_damaged_file_is_read_from_its_bak(tmp_path: Path, damage: bytes | None) -> None:
-    table = offsets(tmp_path)
-    table.commit("G", "T", 0, 5)
+def without_additions(value: Any, wanted: Any) -> Any:
+    if isinstance(value, dict) and isinstance(wanted, dict):
+        return {name: without_additions(each, wanted[name]) for name, each in value.items() if name in wanted}
+    return value
+
+
+def test_a_changed_entry_keeps_what_only_5x_has(golden_550: Golden, tmp_path: Path) -> None:
+    root = golden_550.copy(tmp_path)
+    path = root / "config" / "topics.json"
+    path.write_bytes(path.read_bytes().replace(b'"attributes":{}', b'"attributes":{"a":"b"},"later":7'))
+    table = topics(root)
+    table.put(TopicConfig(topic_name="GoldenOrder", perm=4))
+    table.put(TopicConfig(topic_name="GoldenSql", attributes={"c": "d"}))
+    assert table.remove("GoldenTx")
+    table.put(TopicConfig(topic_name="GoldenTx"))
     table.persist()
-    table.commit("G", "T", 0, 6)
-    table.persist()
-    path = tmp_path / "config" / "consumerOffset.json"
-    if damage is None:
-        path.unlink()
-    else:
-        path.write_bytes(damage)
-    assert offsets(tmp_path).query("G", "T", 0) == 5
+    entries = document(root, "topics")["topicConfigTable"]
+    assert (entries["GoldenOrder"]["perm"], entries["GoldenOrder"]["attributes"]) == (4, {"a": "b"})
+    assert entries["GoldenOrder"]["later"] == 7
+    assert list(entries["GoldenOrder"]) == sorted(entries["GoldenOrder"])
+    assert entries["GoldenSql"]["attributes"] == {"c": "d"}
+    assert entries["GoldenTx"].keys() & {"attributes", "later"} == set()
+    same = table.get("GoldenOrder")
+    assert same is not None
+    counter = table.data_version.counter
+    table.put(TopicConfig(topic_name="GoldenOrder", perm=4))
+    assert table.data_version.counter == counter
 
 
-def test_a_file_that_nothing_replaces_is_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("delayOffset", b"[]"),
+        ("delayOffset", b'{"offsetTable":5}'),
+        ("delayOffset", b'{"offsetTable":{1:"x"}}'),
+        ("consumerFilter", b"[]"),
+        ("consumerFilter", b'{"filterDataByTopic":{"T":5}}'),
+        ("consumerFilter", b'{"filterDataByTopic":{"T":{"groupFilterData":{"G":5}}}}'),
+        ("topics", b'{"topicConfigTable":5}'),
+    ],
+)
+def test_a_file_of_something_else_is_refused(tmp_path: Path, name: str, text: bytes) -> None:
     (tmp_path / "config").mkdir()
-    (tmp_path / "config" / "topics.json").write_bytes(b"not json")
-    with pytest.raises(ConfigInvalid, match=r"topics\.json") as refused:
-        topics(tmp_path)
-    assert "\n" not in str(refused.value)
+    (tmp_path / "config" / f"{name}.json").write_bytes(text)
+    with pytest.raises(ConfigInvalid, match=name):
+        MAKERS[name](tmp_path)
 
 
 class Unwritable(RealFileSystem):
@@ -159,11 +274,6 @@ class Unwritable(RealFileSystem):
         if self.broken:
             raise refusal(errno.ENOSPC)
         super().replace(path, data)
-
-
-class Unreadable(RealFileSystem):
-    def read(self, path: str) -> bytes | None:
-        raise refusal(errno.EACCES)
 
 
 def test_a_change_that_could_not_be_written_is_written_later(tmp_path: Path) -> None:
@@ -203,8 +313,3 @@ def test_offsets_committed_during_a_write_are_written_by_the_next(tmp_path: Path
     table.persist()
     assert offsets(tmp_path).query("G", "T", 0) == 6
     assert table.encode() is None
-
-
-def test_a_file_that_may_not_be_read_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(StoreNotWritable, match="Permission denied"):
-        topics(tmp_path, Unreadable())

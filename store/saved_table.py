@@ -1,0 +1,63 @@
+"""What the tables of `config/` that change all the time have in common: their file is written at intervals.
+
+Each change raises a count; the file is up to date when the count last written is the table's. So a write that was given
+up half-way, and a change during a write, are both made good by the next.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+from rocketwire.store import config
+from rocketwire.store.files import FileSystem
+from rocketwire.wire.bodies.fastjson import dumps_pretty
+
+
+class TableText(NamedTuple):
+    """A file's text as `encode` gives it, and the count of changes that are in it."""
+
+    text: bytes
+    changes: int
+
+
+class SavedTable(ABC):
+    """A table in a file of its own."""
+
+    def __init__(self, path: str, files: FileSystem) -> None:
+        self._path = path
+        self._files = files
+        self._changes = 0
+        self._written = 0
+
+    @abstractmethod
+    def _document(self) -> dict[str, Any]:
+        """The table as it stands in the file."""
+
+    def _changed(self) -> None:
+        self._changes += 1
+
+    def persist(self) -> None:
+        """Write the file if the table changed since. Blocking; `encode` and `write` are its two halves.
+
+        Raises:
+            StoreNotWritable: it could not be written; the change is written by the next call.
+        """
+        text = self.encode()
+        if text is not None:
+            self.write(text)
+
+    def encode(self) -> TableText | None:
+        """The file's next text, None when it is up to date. To be called where changes are made, not in a thread."""
+        if self._written == self._changes:
+            return None
+        return TableText(dumps_pretty(self._document()), self._changes)
+
+    def write(self, text: TableText) -> None:
+        """Put a text that `encode` gave on the disk. Blocking; safe in a thread.
+
+        Raises:
+            StoreNotWritable: it could not be written; the change is written by the next `persist`.
+        """
+        config.save(self._path, self._files, text.text)
+        self._written = text.changes
