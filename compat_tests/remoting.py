@@ -1,7 +1,7 @@
 """A few remoting requests by hand, so that the tests' set-up trusts neither rocketwire's codec nor a client's.
 
 A frame is a length (4 bytes, of all that follows), a header length (4 bytes, the upper one the serialise type, 0 =
-JSON), the header and the body.
+JSON), the header and the body. Answers come in any order; the number in `opaque` says which request one belongs to.
 """
 
 from __future__ import annotations
@@ -10,52 +10,106 @@ import json
 import re
 import socket
 import struct
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple, Self
 
 GET_MAX_OFFSET: Final = 30
 GET_ROUTE_BY_TOPIC: Final = 105
-_TIMEOUT: Final = 5.0
+_TIMEOUT: Final = 15.0
+_AT_ONCE: Final = 64  # requests on the way
 
 
-def request(
-    address: str, code: int, ext: dict[str, str] | None = None, body: bytes = b""
-) -> tuple[dict[str, Any], bytes]:
-    """The answer's header and body to one request. `address` is HOST:PORT or [IPV6]:PORT.
+class Ask(NamedTuple):
+    """A request: its code, the header's fields and the body."""
 
-    Raises OSError when it does not answer.
-    """
-    host, _, port = address.rpartition(":")
-    header = {
-        "code": code,
-        "flag": 0,
-        "language": "JAVA",
-        "opaque": 1,
-        "version": 407,
-        "extFields": ext or {},
-    }
-    packed = json.dumps(header).encode()
-    with socket.create_connection((host.strip("[]"), int(port)), _TIMEOUT) as connection:
-        connection.sendall(struct.pack(">II", 4 + len(packed) + len(body), len(packed)) + packed + body)
-        frame = _exactly(connection, struct.unpack(">I", _exactly(connection, 4))[0])
-    header_length = struct.unpack_from(">I", frame)[0] & 0xFFFFFF
-    return json.loads(frame[4 : 4 + header_length]), frame[4 + header_length :]
+    code: int
+    fields: Mapping[str, str | int]
+    body: bytes = b""
 
 
-def _exactly(connection: socket.socket, count: int) -> bytes:
-    data = b""
-    while len(data) < count:
-        part = connection.recv(count - len(data))
-        if not part:
+class Answer(NamedTuple):
+    """What came back: the response code, its remark, the header's fields and the body."""
+
+    code: int
+    remark: str
+    fields: Mapping[str, str]
+    body: bytes
+
+
+class Connection:
+    """One connection to a server, HOST:PORT or [IPV6]:PORT. Everything raises OSError when it does not answer."""
+
+    def __init__(self, address: str) -> None:
+        host, _, port = address.rpartition(":")
+        self._socket = socket.create_connection((host.strip("[]"), int(port)), _TIMEOUT)
+        self._stream = self._socket.makefile("rb")
+        self._opaque = 0
+
+    def __enter__(self) -> Self:
+        """Close it at the end of a `with`."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close."""
+        self._stream.close()
+        self._socket.close()
+
+    def ask(self, code: int, fields: Mapping[str, str | int] | None = None, body: bytes = b"") -> Answer:
+        """The answer to one request."""
+        (answer,) = self.ask_all([Ask(code, fields or {}, body)])
+        return answer
+
+    def ask_all(self, asks: Iterable[Ask]) -> list[Answer]:
+        """The answers to the requests, in the order of these; many are on their way at once."""
+        waiting = list(asks)
+        answers: list[Answer] = []
+        for start in range(0, len(waiting), _AT_ONCE):
+            some = waiting[start : start + _AT_ONCE]
+            first = self._opaque + 1
+            self._socket.sendall(b"".join(self._frame(ask) for ask in some))
+            by_opaque = dict(self._answer() for _ in some)
+            answers += [by_opaque[first + number] for number in range(len(some))]
+        return answers
+
+    def _frame(self, ask: Ask) -> bytes:
+        self._opaque += 1
+        header = {
+            "code": ask.code,
+            "flag": 0,
+            "language": "JAVA",
+            "opaque": self._opaque,
+            "version": 407,
+            "extFields": {name: str(value) for name, value in ask.fields.items()},
+        }
+        packed = json.dumps(header).encode()
+        return struct.pack(">II", 4 + len(packed) + len(ask.body), len(packed)) + packed + ask.body
+
+    def _answer(self) -> tuple[int, Answer]:
+        length, header_length = struct.unpack(">II", self._exactly(8))
+        header_length &= 0xFFFFFF
+        header: dict[str, Any] = json.loads(self._exactly(header_length))
+        body = self._exactly(length - 4 - header_length)
+        fields = header.get("extFields") or {}
+        return header["opaque"], Answer(header["code"], header.get("remark") or "", fields, body)
+
+    def _exactly(self, count: int) -> bytes:
+        data = self._stream.read(count)
+        if len(data) < count:
             raise ConnectionError(f"the connection ended after {len(data)} of {count} bytes")
-        data += part
-    return data
+        return data
+
+
+def request(address: str, code: int, fields: Mapping[str, str | int] | None = None, body: bytes = b"") -> Answer:
+    """The answer to one request on a connection of its own. Raises OSError when the server does not answer."""
+    with Connection(address) as connection:
+        return connection.ask(code, fields, body)
 
 
 def max_offset(broker: str, topic: str, queue: int) -> int:
     """The offset that the queue's next message gets. Raises OSError when the broker does not answer."""
-    header, _ = request(broker, GET_MAX_OFFSET, {"topic": topic, "queueId": str(queue)})
-    assert header["code"] == 0, header
-    return int(header["extFields"]["offset"])
+    answer = request(broker, GET_MAX_OFFSET, {"topic": topic, "queueId": queue})
+    assert answer.code == 0, answer
+    return int(answer.fields["offset"])
 
 
 def broker_addresses(namesrv: str, topic: str) -> set[str]:
@@ -64,7 +118,7 @@ def broker_addresses(namesrv: str, topic: str) -> set[str]:
     Read with a pattern, not a JSON parser: name servers write the broker ids in `brokerAddrs` as bare numbers.
     """
     try:
-        header, body = request(namesrv, GET_ROUTE_BY_TOPIC, {"topic": topic})
+        answer = request(namesrv, GET_ROUTE_BY_TOPIC, {"topic": topic})
     except OSError:
         return set()
-    return set(re.findall(r'"?\d+"?:"([^"]+:\d+)"', body.decode())) if header["code"] == 0 else set()
+    return set(re.findall(r'"?\d+"?:"([^"]+:\d+)"', answer.body.decode())) if answer.code == 0 else set()

@@ -9,8 +9,9 @@ import pytest
 from compat_tests import remoting
 from compat_tests.clients import Client, Clients, events
 from compat_tests.connections import Forwarder, Watch
-from compat_tests.endpoints import Rocketwire, port_of, running
+from compat_tests.endpoints import Rocketwire, running
 from compat_tests.messages import Outgoing, assert_each_once, assert_same
+from compat_tests.ports import port_of
 
 
 @pytest.mark.usefixtures("only_rocketwire")  # Apache's broker can advertise an address, but no port

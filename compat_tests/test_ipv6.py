@@ -15,8 +15,9 @@ import pytest
 
 from compat_tests import remoting
 from compat_tests.clients import Client, Clients, Programs, events
-from compat_tests.endpoints import LOOPBACK_6, TARGETS, Endpoint, port_of, running
+from compat_tests.endpoints import TARGETS, Endpoint, running
 from compat_tests.messages import Outgoing, assert_each_once, assert_same
+from compat_tests.ports import LOOPBACK_6, port_of
 
 # The one variable whose flags a JVM takes after those of its command line.
 OVER_IPV6: Final[Mapping[str, str]] = {"_JAVA_OPTIONS": "-Djava.net.preferIPv4Stack=false"}

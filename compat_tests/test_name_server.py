@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from compat_tests import remoting
+from compat_tests.apache import ApacheBroker
 from compat_tests.clients import Client, Clients
-from compat_tests.endpoints import ApacheBroker, Endpoint, free_ports
+from compat_tests.endpoints import Endpoint
 from compat_tests.messages import Outgoing, assert_each_once
+from compat_tests.ports import free_ports
 
 
 @pytest.fixture

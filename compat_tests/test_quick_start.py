@@ -7,8 +7,9 @@ import subprocess
 import uuid
 
 from compat_tests.clients import Programs
-from compat_tests.endpoints import Endpoint, Process
+from compat_tests.endpoints import Endpoint
 from compat_tests.image import HERE
+from compat_tests.processes import Process
 
 COUNT = 100
 

@@ -12,7 +12,8 @@ from typing import Final, Self
 import pytest
 
 from compat_tests.clients import Client, Clients, events
-from compat_tests.endpoints import LOOPBACK, Endpoint, port_of
+from compat_tests.endpoints import Endpoint
+from compat_tests.ports import LOOPBACK, port_of
 
 COUNT: Final = 200
 EVERY: Final = 1.0  # seconds between two bytes of one connection

@@ -9,8 +9,9 @@ import pytest
 
 from compat_tests.clients import Client, Clients, Programs
 from compat_tests.connections import Watch
-from compat_tests.endpoints import Endpoint, Rocketwire, port_of, running
+from compat_tests.endpoints import Endpoint, Rocketwire, running
 from compat_tests.messages import Outgoing, assert_each_once
+from compat_tests.ports import port_of
 
 OLD = "4.4.0"
 VIP_OFF = {"JAVA_TOOL_OPTIONS": "-Dcom.rocketmq.sendMessageWithVIPChannel=false"}

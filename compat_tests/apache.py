@@ -1,0 +1,197 @@
+"""Apache's own name server and broker, each a JVM of the host.
+
+Theory: what the broker's log says of its store is an answer too: whether it found the last stop clean, what it read,
+and whether something was wrong. So it prints what its store logs, and the warnings of all the rest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from compat_tests import artifacts, remoting
+from compat_tests.ports import LOOPBACK, port_of
+from compat_tests.processes import READY_WITHIN, EndpointError, Process
+
+COMMIT_LOG_FILE_SIZE: Final = 64 << 20
+
+# 4.x looks for one of these in ROCKETMQ_HOME/conf for each of its programs; 5.x has logback in a package of its own and
+# is told the file by a property.
+_LOGBACK: Final = """<configuration>
+  <statusListener class="{package}ch.qos.logback.core.status.NopStatusListener"/>
+  <appender name="OUT" class="{package}ch.qos.logback.core.ConsoleAppender">
+    <encoder><pattern>%level %logger %msg%n</pattern></encoder>
+  </appender>
+  <logger name="RocketmqStore" level="INFO"/>
+  <root level="{level}"><appender-ref ref="OUT"/></root>
+</configuration>
+"""
+_PACKAGE: Final = {"4": "", "5": "org.apache.rocketmq.logging."}
+
+_COMPLAINT: Final = re.compile(r"(?:WARN|ERROR) (?:RocketmqStore|RocketmqBroker|StoreError) .*")
+# What a broker warns of on a store that it alone has ever used; the third and fourth are of the log's end.
+_USUAL: Final = (
+    "WARN RocketmqBroker Load default (transaction message|discard message) hook service",
+    "WARN RocketmqStore Load default HA Service",
+    "WARN RocketmqStore found a illegal magic code 0x0$",
+    r"WARN RocketmqStore maxPhyOffsetOfConsumeQueue\((?P<end>[0-9]+)\) >= processOffset\((?P=end)\), truncate dirty",
+    "WARN RocketmqStore (Over index file capacity|Index file .* is full, trying to create another one)",
+    # At the stop:
+    "WARN RocketmqStore AllocateMappedFileService interrupted, possibly by shutdown",
+    "WARN RocketmqStore take flush disk commit request, but interrupted",
+    "WARN RocketmqStore message store has shutdown, so getMessage is forbidden",
+)
+_USUAL_WHEN_NEW: Final = "WARN RocketmqStore The commitlog files are deleted, and delete the consume queue files"
+_USUAL_AFTER_A_KILL: Final = "WARN RocketmqStore Maybe try to build consume queue repeatedly"
+# The thread that tells of connections looks up only every 3 s, or when there is news; the stop waits for it, twice.
+_CONNECTIONS_THAT_END: Final = 4
+
+
+class ApacheNameServer:
+    """Apache's name server."""
+
+    def __init__(self, folder: Path, *, address: str, version: str = "4.9.7") -> None:
+        self.address = address
+        self._folder = folder
+        self._version = version
+        self._process: Process | None = None
+
+    def start(self) -> None:
+        """Start it unless it runs."""
+        if self._process is not None:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        configuration = self._folder / "namesrv.conf"
+        configuration.write_text(f"listenPort={port_of(self.address)}\n", "utf-8")
+        main = "org.apache.rocketmq.namesrv.NamesrvStartup"
+        self._process = _apache(self._folder, self._version, main, configuration, heap="256m", log="OFF")
+        self._process.wait_for("boot success", within=READY_WITHIN)
+
+    def stop(self) -> None:
+        """Stop it."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.stop()
+
+
+class ApacheBroker:
+    """Apache's broker, registering with any name server.
+
+    `registers`: whether `start` waits until the name server knows it, which takes 5.5.0's 10 s.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        namesrv: str,
+        port: int,
+        version: str = "4.9.7",
+        name: str = "broker-a",
+        host: str = LOOPBACK,
+        registers: bool = True,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self.namesrv = namesrv
+        self.broker = f"{host}:{port}"
+        self._folder = folder
+        self._version = version
+        self._registers = registers
+        self._settings = {
+            "brokerClusterName": "DefaultCluster",
+            "brokerName": name,
+            "brokerId": "0",
+            "brokerIP1": host,
+            "brokerIP2": host,
+            "listenPort": str(port),
+            "haListenPort": str(port + 1),
+            "namesrvAddr": namesrv,
+            "storePathRootDir": "store",
+            "storePathCommitLog": "store/commitlog",
+            "mappedFileSizeCommitLog": str(COMMIT_LOG_FILE_SIZE),
+            "autoCreateTopicEnable": "true",
+            "diskMaxUsedSpaceRatio": "95",
+            "brokerFastFailureEnable": "false",  # a busy machine is no reason to refuse
+            **(settings or {}),
+        }
+        self._process: Process | None = None
+        self._also_usual: list[str] = []
+        self.log: list[str] = []
+
+    def start(self) -> None:
+        """Start it and wait until the name server knows it."""
+        configuration = self._folder / f"{self.name}.conf"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        configuration.write_text("".join(f"{key}={value}\n" for key, value in self._settings.items()), "utf-8")
+        store = self._folder / "store"
+        self._also_usual = [] if store.exists() else [_USUAL_WHEN_NEW]
+        self._also_usual += [_USUAL_AFTER_A_KILL] if (store / "abort").exists() else []
+        main = "org.apache.rocketmq.broker.BrokerStartup"
+        self._process = _apache(self._folder, self._version, main, configuration, heap="1g", log="WARN")
+        self.log = self._process.output
+        self._process.wait_for("boot success", within=READY_WITHIN)
+        end = time.monotonic() + READY_WITHIN
+        while self._registers and self.broker not in remoting.broker_addresses(self.namesrv, "TBW102"):
+            if time.monotonic() > end or not self._process.running:
+                raise EndpointError(f"{self.name} did not register with {self.namesrv}: {self._process.tail()}")
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """Stop it; a JVM ends with code 143 after SIGTERM."""
+        process, self._process = self._process, None
+        if process is not None:
+            with self._connected():
+                process.stop()
+
+    def kill(self) -> None:
+        """Kill it."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.stop(signal.SIGKILL)
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[None]:
+        """Some connections to each of its ports, so that their end tells its waiting threads of the stop."""
+        host, port = self.broker.rpartition(":")[0].strip("[]"), port_of(self.broker)
+        with contextlib.ExitStack() as stack:
+            for each in (port, port - 2) * _CONNECTIONS_THAT_END:
+                with contextlib.suppress(OSError):
+                    stack.enter_context(socket.create_connection((host, each), 1))
+            yield
+
+    def complaints(self) -> list[str]:
+        """The warnings and errors that its store or broker logged since its start, less the usual ones."""
+        usual = re.compile("|".join((*_USUAL, *self._also_usual)))
+        return [line for line in self.log if _COMPLAINT.match(line) and not usual.match(line)]
+
+
+def _apache(folder: Path, version: str, main: str, configuration: Path, *, heap: str, log: str) -> Process:
+    """One of Apache's own programs on the host's JVM; it logs to its output from the level `log` on."""
+    home = folder / "home"
+    (home / "conf").mkdir(parents=True, exist_ok=True)
+    program = main.split(".")[3]
+    logback = home / "conf" / f"logback_{program}.xml"
+    logback.write_text(_LOGBACK.format(package=_PACKAGE[version[0]], level=log), "utf-8")
+    classes = artifacts.classpath(artifacts.jars(version, kind="server"))
+    command = [
+        artifacts.java(),
+        *artifacts.JAVA_FLAGS,
+        f"-Xmx{heap}",
+        "-XX:+UseSerialGC",
+        f"-Duser.home={folder}",
+        f"-Drmq.logback.configurationFile={logback}",
+    ]
+    return Process(
+        main.rpartition(".")[2],
+        [*command, "-cp", classes, main, "-c", str(configuration)],
+        cwd=folder,
+        env={**os.environ, "ROCKETMQ_HOME": str(home)},
+    )

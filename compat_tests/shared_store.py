@@ -1,0 +1,85 @@
+"""One store directory that Apache's broker and rocketwire open in turn, at one address.
+
+Theory: both get the same sizes of files, small ones, so that a few hundred messages fill several files of each kind;
+and the same port, so that an address in a message's id leads to whichever runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from compat_tests.apache import ApacheBroker, ApacheNameServer
+from compat_tests.endpoints import Rocketwire, running
+from compat_tests.ports import LOOPBACK, free_ports, port_of
+from compat_tests.store_view import loads
+
+QUEUE_FILE: Final = 100  # messages in a consume queue file
+SIZES: Final[Mapping[str, str]] = {
+    "mappedFileSizeCommitLog": str(256 << 10),
+    "mappedFileSizeConsumeQueue": str(QUEUE_FILE * 20),
+    "maxHashSlotNum": "100",
+    "maxIndexNum": "200",
+}
+# Apache only. 5.x looks for consumed messages that were not acknowledged every 10 s, and its stop waits for that.
+_REVIVE: Final = {"reviveScanTime": "200", "reviveQueueNum": "1"}
+_APACHE: Final[Mapping[str, Mapping[str, str]]] = {"4.9.7": {}, "5.5.0": _REVIVE}
+
+
+class SharedStore:
+    """A store directory, and the brokers that open it."""
+
+    def __init__(self, folder: Path, name_server: ApacheNameServer) -> None:
+        self.path = folder / "store"
+        self._folder = folder
+        self._name_server = name_server
+        self._ports = free_ports()
+
+    @property
+    def broker(self) -> str:
+        """The address of the broker that runs."""
+        return f"{LOOPBACK}:{self._ports[1]}"
+
+    @contextlib.contextmanager
+    def apache(self, version: str = "4.9.7", **settings: str) -> Iterator[ApacheBroker]:
+        """Apache's broker on the store, which may find nothing to complain of there.
+
+        It is stopped cleanly at the end unless it was killed.
+        """
+        broker = ApacheBroker(
+            self._folder,
+            namesrv=self._name_server.address,
+            port=port_of(self.broker),
+            version=version,
+            registers=version == "4.9.7",
+            settings={**SIZES, **_APACHE[version], **settings},
+        )
+        with running(broker):
+            yield broker
+        assert broker.complaints() == []
+
+    @contextlib.contextmanager
+    def rocketwire(self, **settings: str) -> Iterator[Rocketwire]:
+        """The server of this project on the store; stopped cleanly at the end unless it was killed."""
+        with running(Rocketwire(self._folder, settings={**SIZES, **settings}, ports=self._ports)) as server:
+            yield server
+
+    def config(self, name: str) -> dict[str, Any]:
+        """A file of config/, without its data version."""
+        document = loads((self.path / "config" / name).read_text("utf-8"))
+        return {key: value for key, value in document.items() if key != "dataVersion"}
+
+    def digests(self, *folders: str) -> dict[str, str]:
+        """The SHA-256 of each file below some folders of the store, less the files of zeros that are made ahead."""
+        files = [file for folder in folders for file in sorted((self.path / folder).rglob("*")) if file.is_file()]
+        texts = {str(file.relative_to(self.path)): file.read_bytes() for file in files}
+        return {name: hashlib.sha256(text).hexdigest() for name, text in texts.items() if text.strip(b"\0")}
+
+    def remove(self, *folders: str) -> None:
+        """Remove folders of the store."""
+        for folder in folders:
+            shutil.rmtree(self.path / folder)

@@ -1,0 +1,213 @@
+"""What the store's tests put into a broker: messages of every kind by hand, in volume; and load until a broker dies.
+
+Theory: each message is told from all others by its unique key, which is made from a name that the caller gives; so a
+test knows what was acknowledged, where it must lie, and what may not be there twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import threading
+import time
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from compat_tests.remoting import Answer, Ask, Connection
+from compat_tests.store_view import Queue, View
+from compat_tests.stored import Stored
+
+UPDATE_CONSUMER_OFFSET: Final = 15
+UPDATE_AND_CREATE_TOPIC: Final = 17
+SEND_MESSAGE_V2: Final = 310
+SEND_BATCH_MESSAGE: Final = 320
+
+COMPRESSED: Final = 1  # sysFlag
+_STORED: Final = frozenset({0, 10, 11, 12})  # 10 to 12: stored, but not (yet) on the disk or on a slave
+_BATCHED: Final = struct.Struct(">iiiii")  # a message in a batch: size, magic, CRC, flag, length of the body
+_LARGE: Final = 60_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """A message and where the broker said it put it."""
+
+    queue: Queue
+    queue_offset: int
+    unique_key: str
+    body: bytes
+
+
+@dataclass(slots=True, kw_only=True)
+class _Message:
+    queue: Queue
+    unique_key: str
+    body: bytes
+    sys_flag: int = 0
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    def text(self) -> str:
+        pairs = {**self.properties, "UNIQ_KEY": self.unique_key, "WAIT": "true"}
+        return "".join(f"{name}\x01{value}\x02" for name, value in pairs.items())
+
+
+def create_topic(connection: Connection, topic: str, queues: int) -> None:
+    """Make a topic that can be read and written."""
+    fields: dict[str, str | int] = {"topic": topic, "defaultTopic": "TBW102", "perm": 6, "order": "false"}
+    fields |= {"readQueueNums": queues, "writeQueueNums": queues, "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0}
+    answer = connection.ask(UPDATE_AND_CREATE_TOPIC, fields)
+    assert answer.code == 0, answer
+
+
+def commit(connection: Connection, group: str, topic: str, offsets: Mapping[int, int]) -> None:
+    """Commit a group's next offset of each queue."""
+    fields = {"consumerGroup": group, "topic": topic}
+    asks = (
+        Ask(UPDATE_CONSUMER_OFFSET, {**fields, "queueId": queue, "commitOffset": offset})
+        for queue, offset in offsets.items()
+    )
+    assert {answer.code for answer in connection.ask_all(asks)} <= {0}
+
+
+def send_all_kinds(connection: Connection, topic: str, name: str, *, queues: int, count: int) -> list[Sent]:
+    """Send so many messages of all kinds over the topic's queues, and a batch to each queue. All must be taken."""
+    messages = [_kind(topic, f"{name}-{number}", number, queues) for number in range(count)]
+    answers = connection.ask_all(_single(message) for message in messages)
+    sent = [_sent(message, answer) for message, answer in zip(messages, answers, strict=True)]
+    for queue in range(queues):
+        batch = [_kind(topic, f"{name}-batch-{queue}-{i}", 3, queues, queue=queue) for i in range(5)]
+        answer = connection.ask_all([_batch(batch)])[0]
+        first = _sent(batch[0], answer).queue_offset
+        sent += [
+            Sent(queue=each.queue, queue_offset=first + i, unique_key=each.unique_key, body=each.body)
+            for i, each in enumerate(batch)
+        ]
+    return sent
+
+
+def send_delayed(connection: Connection, topic: str, name: str, level: int) -> str:
+    """Send a message with a delay level to queue 0; its unique key."""
+    properties = {"DELAY": str(level), "KEYS": f"{name}-key"}
+    message = _Message(queue=(topic, 0), unique_key=name, body=name.encode(), properties=properties)
+    answer = connection.ask_all([_single(message)])[0]
+    assert answer.code == 0, answer
+    return name
+
+
+def _kind(topic: str, name: str, number: int, queues: int, *, queue: int | None = None) -> _Message:
+    place = (topic, number % queues if queue is None else queue)
+    noise = hashlib.sha256(name.encode()).digest()
+    body, sys_flag, properties = name.encode(), 0, {"TAGS": f"Tag{number % 3}"}
+    match number % 8:
+        case 0:
+            properties = {"KEYS": f"{name}-a {name}-b 键{name}", "TAGS": "标签", "属性": "值 " * 20}
+        case 1:
+            body, properties = noise[:1], {}
+        case 2:
+            body, sys_flag = zlib.compress(name.encode() * 200), COMPRESSED
+        case 4:
+            body = noise * 100
+            properties |= {f"p{i}": "x" * i for i in range(1, 40)}
+        case 5 if number % 40 == 5:
+            body = noise * (_LARGE // len(noise))
+    return _Message(queue=place, unique_key=name, body=body, sys_flag=sys_flag, properties=properties)
+
+
+def _single(message: _Message) -> Ask:
+    return Ask(SEND_MESSAGE_V2, _fields(message, properties=message.text(), batch=False), message.body)
+
+
+def _batch(messages: Iterable[_Message]) -> Ask:
+    parts, last = [], None
+    for last in messages:
+        text = last.text().encode()
+        size = _BATCHED.size + len(last.body) + 2 + len(text)
+        parts += [_BATCHED.pack(size, 0, 0, 0, len(last.body)), last.body, struct.pack(">h", len(text)), text]
+    assert last is not None
+    return Ask(SEND_BATCH_MESSAGE, _fields(last, properties="", batch=True), b"".join(parts))
+
+
+def _fields(message: _Message, *, properties: str, batch: bool) -> dict[str, str | int]:
+    """The short names: producer group, topic, default topic and its queues, queue, sysFlag, born, flag and so on."""
+    topic, queue = message.queue
+    fields: dict[str, str | int] = {"a": "store_traffic", "b": topic, "c": "TBW102", "d": 4, "e": queue}
+    fields |= {
+        "f": message.sys_flag,
+        "g": time.time_ns() // 1_000_000,
+        "h": 7,
+        "i": properties,
+        "j": 0,
+        "k": "false",
+        "l": 16,
+    }
+    return {**fields, "m": str(batch).lower()}
+
+
+def _sent(message: _Message, answer: Answer) -> Sent:
+    assert answer.code in _STORED, answer
+    assert int(answer.fields["queueId"]) == message.queue[1]
+    offset = int(answer.fields["queueOffset"])
+    return Sent(queue=message.queue, queue_offset=offset, unique_key=message.unique_key, body=message.body)
+
+
+class Load:
+    """Producers, one a queue, that send for as long as the broker answers; `join` gives what was acknowledged."""
+
+    def __init__(self, broker: str, topic: str, name: str, *, queues: int) -> None:
+        self._broker = broker
+        self._acknowledged: list[list[Sent]] = [[] for _ in range(queues)]
+        self._threads = [
+            threading.Thread(target=self._send, args=((topic, queue), f"{name}-{queue}", acknowledged), daemon=True)
+            for queue, acknowledged in enumerate(self._acknowledged)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def wait_for(self, count: int, *, within: float = 30.0) -> None:
+        """Return once so many are acknowledged."""
+        end = time.monotonic() + within
+        while (got := sum(map(len, self._acknowledged))) < count:
+            assert time.monotonic() < end, f"{got} acknowledged in {within:.0f} s"
+            time.sleep(0.005)
+
+    def join(self) -> list[Sent]:
+        """Everything acknowledged, once the broker is gone."""
+        for thread in self._threads:
+            thread.join(30)
+            assert not thread.is_alive(), "the broker still answers"
+        return [sent for acknowledged in self._acknowledged for sent in acknowledged]
+
+    def _send(self, queue: Queue, name: str, acknowledged: list[Sent]) -> None:
+        number = 0
+        try:
+            with Connection(self._broker) as connection:
+                while True:
+                    messages = [
+                        _kind(queue[0], f"{name}-{number + i}", number + i, 1, queue=queue[1]) for i in (0, 1, 2)
+                    ]
+                    number += len(messages)
+                    answers = connection.ask_all(map(_single, messages))
+                    acknowledged += [_sent(each, answer) for each, answer in zip(messages, answers, strict=True)]
+        except OSError:
+            return  # the broker is gone
+
+
+def assert_there(view: View, sent: Iterable[Sent]) -> None:
+    """Each lies where its broker said, as it was sent; no unique key is in its topic twice."""
+    lost = [each for each in sent if not _is(_at(view, each), each)]
+    assert not lost, f"{len(lost)} are gone or elsewhere: {lost[:2]}"
+    keys = [(message.topic, message.unique_key) for message in view if message.unique_key]
+    assert len(keys) == len(set(keys))
+
+
+def _at(view: View, sent: Sent) -> Stored | None:
+    first, following = view.ends.get(sent.queue, (0, 0))
+    if not first <= sent.queue_offset < following:
+        return None
+    return view.queues[sent.queue][sent.queue_offset - first]
+
+
+def _is(found: Stored | None, sent: Sent) -> bool:
+    return found is not None and (found.unique_key, found.body) == (sent.unique_key, sent.body)

@@ -1,0 +1,202 @@
+"""Everything that a broker serves of its store, asked for in all four ways; two views are compared as wholes.
+
+Theory: a pull's answer is the stored bytes themselves, so two brokers that serve one store serve the same bytes. What
+is asked for comes from the broker (its topics, its queues' ends) and from the records that it gave, so a message that
+one broker hides is missing from its view, and the comparison shows it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from compat_tests.remoting import Answer, Ask, Connection
+from compat_tests.stored import Stored, records
+
+PULL_MESSAGE: Final = 11
+QUERY_MESSAGE: Final = 12
+QUERY_CONSUMER_OFFSET: Final = 14
+GET_ALL_TOPIC_CONFIG: Final = 21
+SEARCH_OFFSET_BY_TIMESTAMP: Final = 29
+GET_MAX_OFFSET: Final = 30
+GET_MIN_OFFSET: Final = 31
+VIEW_MESSAGE_BY_ID: Final = 33
+
+READER: Final = "store_view"  # the consumer group that pulls
+_SUCCESS: Final = 0
+_BY_SUBSCRIPTION: Final = 4  # the pull's sysFlag: the filter is in the request
+_AT_ONCE: Final = 32
+_MANY: Final = 64
+_FOREVER: Final = 1 << 62
+_INDEXED_WITHIN: Final = 10.0  # seconds
+
+Queue = tuple[str, int]
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What one broker served.
+
+    Attributes:
+        ends: First offset of each queue that has or had messages, and the offset of its next message.
+        queues: The messages of each queue as pulled from its first offset on.
+        by_key: The raw records that each word of a message's keys finds, and its unique key.
+        by_id: The raw record at each physical offset.
+        by_time: The offset that each store time found in each queue.
+    """
+
+    ends: Mapping[Queue, tuple[int, int]]
+    queues: Mapping[Queue, tuple[Stored, ...]]
+    by_key: Mapping[Key, tuple[bytes, ...]]
+    by_id: Mapping[int, bytes]
+    by_time: Mapping[tuple[Queue, int], int]
+
+    def __iter__(self) -> Iterator[Stored]:
+        """All messages in the order of the log."""
+        every = (message for queue in self.queues.values() for message in queue)
+        return iter(sorted(every, key=lambda message: message.physical_offset))
+
+    def raw(self) -> dict[Queue, tuple[bytes, ...]]:
+        """The stored bytes of each queue's messages."""
+        return {queue: tuple(message.raw for message in found) for queue, found in self.queues.items()}
+
+    def starts_with(self, before: View) -> bool:
+        """Whether all that `before` has is there with the same bytes, and more only behind it."""
+        mine = self.raw()
+        return all(mine[queue][: len(found)] == found for queue, found in before.raw().items())
+
+
+def look(broker: str) -> View:
+    """Ask a broker for everything. Raises OSError when it does not answer, AssertionError when it refuses."""
+    with Connection(broker) as connection:
+        ends = _ends(connection)
+        queues = _pull_all(connection, ends)
+        every = [message for found in queues.values() for message in found]
+        by_key = _by_key(connection, every)
+        by_id = connection.ask_all(Ask(VIEW_MESSAGE_BY_ID, {"offset": each.physical_offset}) for each in every)
+        by_time = _by_time(connection, queues)
+    assert not [answer for answer in by_id if answer.code != _SUCCESS]
+    return View(
+        ends=ends,
+        queues=queues,
+        by_key=by_key,
+        by_id={each.physical_offset: answer.body for each, answer in zip(every, by_id, strict=True)},
+        by_time=by_time,
+    )
+
+
+def assert_whole(view: View) -> None:
+    """Each message is found where it says it is, in all four ways, and the queues have no gaps."""
+    for queue, found in view.queues.items():
+        first, following = view.ends[queue]
+        assert [message.queue_offset for message in found] == list(range(first, following)), queue
+        for message in found:
+            assert view.by_id[message.physical_offset] == message.raw
+            assert all(message.raw in view.by_key[key] for key in _keys(message))
+        times = [message.store_timestamp for message in found]
+        wrong = [
+            (at, offset)
+            for (of, at), offset in view.by_time.items()
+            if of == queue and not (first <= offset < following and times[offset - first] == at)
+        ]
+        assert not wrong, f"{queue}: {wrong[:3]}"
+
+
+def topic_configs(broker: str) -> dict[str, dict[str, Any]]:
+    """All topics of a broker by name."""
+    with Connection(broker) as connection:
+        answer = connection.ask(GET_ALL_TOPIC_CONFIG)
+    assert answer.code == _SUCCESS, answer
+    table: dict[str, dict[str, Any]] = json.loads(answer.body)["topicConfigTable"]
+    return table
+
+
+def committed(broker: str, group: str, topic: str, queues: Iterable[int]) -> list[int | None]:
+    """The next offset that a group consumes in each of the queues, None where it committed nothing."""
+    fields = {"consumerGroup": group, "topic": topic, "setZeroIfNotFound": "false"}
+    with Connection(broker) as connection:
+        answers = connection.ask_all(Ask(QUERY_CONSUMER_OFFSET, {**fields, "queueId": queue}) for queue in queues)
+    return [int(answer.fields["offset"]) if answer.code == _SUCCESS else None for answer in answers]
+
+
+def loads(text: str) -> dict[str, Any]:
+    """A JSON document as Apache writes it, with bare numbers as names."""
+    document: dict[str, Any] = json.loads(re.sub(r"([{,]\s*)(\d+)(\s*:)", r'\1"\2"\3', text))
+    return document
+
+
+def _ends(connection: Connection) -> dict[Queue, tuple[int, int]]:
+    table = json.loads(connection.ask(GET_ALL_TOPIC_CONFIG).body)["topicConfigTable"]
+    queues = [(topic, queue) for topic, config in table.items() for queue in range(config["readQueueNums"])]
+    newest = _offsets(connection, GET_MAX_OFFSET, queues)
+    used = [queue for queue, offset in zip(queues, newest, strict=True) if offset > 0]
+    oldest = _offsets(connection, GET_MIN_OFFSET, used)
+    return dict(zip(used, zip(oldest, filter(None, newest), strict=True), strict=True))
+
+
+def _offsets(connection: Connection, code: int, queues: Iterable[Queue]) -> list[int]:
+    answers = connection.ask_all(Ask(code, {"topic": topic, "queueId": queue}) for topic, queue in queues)
+    return [int(answer.fields["offset"]) for answer in answers]
+
+
+def _pull_all(connection: Connection, ends: Mapping[Queue, tuple[int, int]]) -> dict[Queue, tuple[Stored, ...]]:
+    found: dict[Queue, list[Stored]] = {queue: [] for queue in ends}
+    following = {queue: first for queue, (first, _) in ends.items()}
+    while wanted := [queue for queue, (_, end) in ends.items() if following[queue] < end]:
+        answers = connection.ask_all(_pull(queue, following[queue]) for queue in wanted)
+        for queue, answer in zip(wanted, answers, strict=True):
+            assert answer.code == _SUCCESS, (queue, following[queue], answer)
+            found[queue] += records(answer.body)
+            following[queue] = int(answer.fields["nextBeginOffset"])
+    return {queue: tuple(messages) for queue, messages in found.items()}
+
+
+def _pull(queue: Queue, offset: int) -> Ask:
+    fields: dict[str, str | int] = {
+        "consumerGroup": READER,
+        "topic": queue[0],
+        "queueId": queue[1],
+        "queueOffset": offset,
+    }
+    fields |= {"maxMsgNums": _AT_ONCE, "sysFlag": _BY_SUBSCRIPTION, "commitOffset": 0, "suspendTimeoutMillis": 0}
+    return Ask(PULL_MESSAGE, {**fields, "subscription": "*", "subVersion": 0, "expressionType": "TAG"})
+
+
+def _keys(message: Stored) -> list[Key]:
+    unique = [message.unique_key] if message.unique_key else []
+    return [(message.topic, key) for key in (*unique, *message.keys)]
+
+
+def _by_key(connection: Connection, messages: Iterable[Stored]) -> dict[Key, tuple[bytes, ...]]:
+    """The index is written behind the log, in the log's order: once it has the last message, it has all."""
+    ordered = sorted(messages, key=lambda message: message.physical_offset)
+    keys = list(dict.fromkeys(key for message in ordered for key in _keys(message)))
+    end = time.monotonic() + _INDEXED_WITHIN
+    while keys and connection.ask_all([_query(keys[-1])])[0].code != _SUCCESS:
+        assert time.monotonic() < end, f"{keys[-1]} is not indexed"
+        time.sleep(0.02)
+    answers = connection.ask_all(_query(key) for key in keys)
+    return {key: _bodies(answer) for key, answer in zip(keys, answers, strict=True)}
+
+
+def _query(key: Key) -> Ask:
+    times = {"beginTimestamp": 0, "endTimestamp": _FOREVER}
+    return Ask(QUERY_MESSAGE, {"topic": key[0], "key": key[1], "maxNum": _MANY, **times})
+
+
+def _bodies(answer: Answer) -> tuple[bytes, ...]:
+    return tuple(message.raw for message in records(answer.body))
+
+
+def _by_time(connection: Connection, queues: Mapping[Queue, tuple[Stored, ...]]) -> dict[tuple[Queue, int], int]:
+    wanted = list(dict.fromkeys((queue, each.store_timestamp) for queue, found in queues.items() for each in found))
+    answers = connection.ask_all(
+        Ask(SEARCH_OFFSET_BY_TIMESTAMP, {"topic": topic, "queueId": queue, "timestamp": at})
+        for (topic, queue), at in wanted
+    )
+    return {each: int(answer.fields["offset"]) for each, answer in zip(wanted, answers, strict=True)}
