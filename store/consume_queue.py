@@ -196,6 +196,21 @@ class ConsumeQueue:
         self.position += ENTRY_SIZE
         self.end += 1
 
+    def put_many(self, entries: memoryview) -> None:
+        """Append whole entries as they stand in a file.
+
+        Raises:
+            DiskFull: there is no room; those before are appended.
+        """
+        while entries:
+            if self.position >= self.limit:
+                self.extend()
+            length = min(len(entries), self.limit - self.position)
+            self.buffer[self.position : self.position + length] = entries[:length]
+            self.position += length
+            self.end += length // ENTRY_SIZE
+            entries = entries[length:]
+
     def put_at(self, offset: int, physical_offset: int, size: int, tags_code: int) -> None:
         """Make an entry the newest one at `offset`, as recovery reads it from the log.
 

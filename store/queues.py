@@ -31,6 +31,8 @@ class QueueTable:
     def __init__(self, settings: StoreSettings, files: FileSystem) -> None:
         self.by_key: dict[tuple[str, int], ConsumeQueue] = {}
         self.dirty: set[ConsumeQueue] = set()
+        #: Topics whose directory held nothing at the start.
+        self.empty: set[str] = set()
         self._settings = settings
         self._files = files
         self._mapped: OrderedDict[ConsumeQueue, None] = OrderedDict()
@@ -44,7 +46,10 @@ class QueueTable:
         """
         root = self._settings.consume_queues
         for topic in self._files.names(root):
-            for name in self._files.names(f"{root}/{topic}"):
+            names = self._files.names(f"{root}/{topic}")
+            if not names:
+                self.empty.add(topic)
+            for name in names:
                 if name.isascii() and name.isdigit():
                     queue = self._new((topic, int(name)))
                     queue.load()

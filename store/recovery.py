@@ -11,15 +11,15 @@ happens to begin where a later record ends must not come back to life.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import Final
 
 from rocketwire.store.checkpoint import Checkpoint
 from rocketwire.store.commit_log import CommitLog
-from rocketwire.store.queues import LONGEST_NAME, QueueTable, usable
-from rocketwire.store.records import ScannedRecord, Scanner, store_timestamp
+from rocketwire.store.queues import QueueTable
+from rocketwire.store.records import store_timestamp
 from rocketwire.store.settings import StoreSettings
-from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.message import MAGIC_AT, MAGIC_V1, MAGIC_V2, STORE_TIMESTAMP_AT_IPV4
 
 #: Files that are read after a clean stop ...
@@ -27,12 +27,6 @@ _CLEAN_FILES: Final = 3
 #: ... or this much of their end, if some of the queues say where a record begins there.
 _CLEAN_BYTES: Final = 16 << 20
 _CLEAN_QUEUES: Final = 64
-#: A record that claims to be further behind its queue's end than this is not believed, and gets no entry.
-_MOST_MISSING: Final = 1 << 20
-
-
-class _QueueIncomplete(Exception):
-    """A queue lacks entries of messages before the part of the log that is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,18 +40,34 @@ class Recovered:
 
 
 def recover(
-    log: CommitLog, queues: QueueTable, checkpoint: Checkpoint, settings: StoreSettings, *, clean: bool
+    log: CommitLog,
+    queues: QueueTable,
+    checkpoint: Checkpoint,
+    settings: StoreSettings,
+    *,
+    clean: bool,
+    topics: Callable[[], Container[str] | None],
 ) -> Recovered:
     """Recover a loaded log and loaded queues.
 
+    Args:
+        log: The log.
+        queues: The queues.
+        checkpoint: The checkpoint.
+        settings: The store's.
+        clean: Whether the last stop was a clean one.
+        topics: Gives the topics that exist, None if that is not known.
+
     Raises:
+        ConfigInvalid: the topics are wanted and cannot be read.
         DiskFull: there is no room for the consume queues.
     """
     if not len(log.segments):
         queues.remove_all()
         log.resume(0, flushed=0, clear=False)
         return Recovered(start=0, end=0, records=0, last_timestamp=0)
-    scanner = Scanner(settings.delay_levels, check_crc=settings.check_crc_on_recover, keys=False)
+    from rocketwire.store.replay import QueueIncomplete, replay  # noqa: PLC0415 - needs numpy, an empty store does not
+
     known = queues.physical_end()
     if known < log.start:
         start = dispatch_from = log.start
@@ -66,19 +76,18 @@ def recover(
         start = _clean_start(log, queues, known)
     else:
         start = dispatch_from = _abnormal_start(log, checkpoint)
+    if not clean:
+        queues.truncate(start)
     try:
-        done = _read(log, queues, scanner, start, dispatch_from, clean=clean)
-    except _QueueIncomplete:
+        done = replay(log, queues, settings, start=start, dispatch_from=dispatch_from, topics=topics)
+    except QueueIncomplete:
         start = log.start
-        done = _read(log, queues, scanner, start, start, clean=False)
+        queues.truncate(start)
+        done = replay(log, queues, settings, start=start, dispatch_from=start, topics=topics)
     queues.truncate(done.end)
-    log.resume(
-        done.end,
-        flushed=done.end if clean else start,
-        clear=not clean or scanner.stop == "damaged",
-    )
+    log.resume(done.end, flushed=done.end if clean else start, clear=not clean or done.damaged)
     queues.correct_min(log.start)
-    return done
+    return Recovered(start=start, end=done.end, records=done.records, last_timestamp=done.last_timestamp)
 
 
 def _clean_start(log: CommitLog, queues: QueueTable, known: int) -> int:
@@ -102,64 +111,3 @@ def _abnormal_start(log: CommitLog, checkpoint: Checkpoint) -> int:
                 return files[number].start
         files[number].unmap()
     return log.start
-
-
-def _read(
-    log: CommitLog, queues: QueueTable, scanner: Scanner, start: int, dispatch_from: int, *, clean: bool
-) -> Recovered:
-    if not clean:
-        queues.truncate(start)
-    files = log.segments
-    number = next(i for i in range(len(files)) if files[i].start <= start < files[i].end)
-    segment = files[number]
-    position = start - segment.start
-    records = last_timestamp = 0
-    last: ScannedRecord | None = None
-    held: ScannedRecord | None = None
-    while True:
-        record = scanner.read(segment, position)
-        if record is not None:
-            if held is not None:
-                _dispatch(log, queues, held, start)
-            held = record if record.physical_offset >= dispatch_from else None
-            last = record
-            records += 1
-            last_timestamp = record.store_timestamp
-            position += record.size
-            continue
-        if scanner.stop != "blank" or number + 1 == len(files):
-            break
-        number += 1
-        segment.unmap()
-        segment = files[number]
-        position = 0
-    end = segment.start + position
-    if last is not None and position and scanner.properties_length and segment.view[position - 1] == 0:
-        # The last record breaks off in its properties: no properties end with a zero byte.
-        end = last.physical_offset
-        records -= 1
-        held = None
-        scanner.stop = "damaged"
-    if held is not None:
-        _dispatch(log, queues, held, start)
-    return Recovered(start=start, end=end, records=records, last_timestamp=last_timestamp)
-
-
-def _dispatch(log: CommitLog, queues: QueueTable, record: ScannedRecord, start: int) -> None:
-    if record.sys_flag & SysFlag.TRANSACTION_PREPARED:  # the bit that prepared and rolled back messages have
-        return
-    queue = queues.by_key.get((record.topic, record.queue_id))
-    if queue is None:
-        if record.queue_id < 0 or not usable(record.topic, LONGEST_NAME):
-            return
-        queue = queues.create(record.topic, record.queue_id, longest=LONGEST_NAME)
-    offset = record.queue_offset
-    if offset == queue.end:
-        queue.put(record.physical_offset, record.size, record.tags_code)
-    else:
-        if offset > queue.end and start > log.start:
-            raise _QueueIncomplete
-        if offset < 0 or (queue.end and offset > queue.end + _MOST_MISSING):
-            return
-        queue.put_at(offset, record.physical_offset, record.size, record.tags_code)
-    queues.dirty.add(queue)

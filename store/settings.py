@@ -76,6 +76,11 @@ class StoreSettings:
         return str(self.root / "checkpoint")
 
     @property
+    def topics(self) -> str:
+        """The file of the topics."""
+        return str(self.root / "config" / "topics.json")
+
+    @property
     def abort(self) -> str:
         """The file whose presence at start says that the last run did not stop cleanly."""
         return str(self.root / "abort")

@@ -31,6 +31,7 @@ from rocketwire.store.queues import QueueTable
 from rocketwire.store.reader import StoreReader
 from rocketwire.store.recovery import Recovered, recover
 from rocketwire.store.settings import StoreSettings
+from rocketwire.store.topics import topic_names
 
 __all__ = ["Appended", "Draft", "FetchStatus", "Fetched", "MessageStore", "QueryResult"]
 
@@ -159,7 +160,14 @@ class MessageStore(StoreReader):
         # From here on the files are changed: a stop in the middle is not a clean one.
         files.write(self.settings.abort, b"")
         self._checkpoint.create()
-        self.recovered = recover(self._log, self._queues, self._checkpoint, self.settings, clean=clean)
+        self.recovered = recover(
+            self._log,
+            self._queues,
+            self._checkpoint,
+            self.settings,
+            clean=clean,
+            topics=lambda: topic_names(self.settings.topics, files),
+        )
         if self._index is not None:
             self._index.start()
         if not clean:
