@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from rocketwire.store import config
 from rocketwire.store.files import FileSystem, RealFileSystem
 from rocketwire.store.unknown_fields import UnknownFields, load_body
 from rocketwire.store.versioned_table import VersionedTable
-from rocketwire.wire.bodies._codec import decode_body
 from rocketwire.wire.bodies.topic import TopicConfig, TopicConfigSerializeWrapper
 
 
 def topic_names(path: str | Path, files: FileSystem) -> set[str] | None:
-    """Names of the topics in a file; None when there is none.
+    """Names of the topics in a file; None when there is no file, or none in it.
 
     Raises:
         ConfigInvalid: the file and its .bak are unreadable.
     """
-    saved = config.load(str(path), files, lambda data: decode_body(TopicConfigSerializeWrapper, data))
-    return None if saved is None else set(saved.topic_config_table)
+    saved, _ = load_body(str(path), files, TopicConfigSerializeWrapper)
+    return set(saved.topic_config_table) or None
 
 
 class TopicTable(VersionedTable[TopicConfig, TopicConfigSerializeWrapper]):
