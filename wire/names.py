@@ -41,6 +41,15 @@ SYSTEM_TOPICS: Final = frozenset(
 )
 """System topics of every broker; a broker adds its own name, its cluster's and the cluster's reply topic."""
 
+LATER_SYSTEM_TOPICS: Final = frozenset(
+    {
+        "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC",
+        "RMQ_SYS_ROCKSDB_TRANS_OP_HALF_TOPIC",
+        "CHECKPOINT_TOPIC",
+    }
+)
+"""Those that 5.x adds: names that a 4.9 broker lets users have."""
+
 NOT_SENDABLE_TOPICS: Final = frozenset(
     {
         SCHEDULE_TOPIC,
@@ -106,6 +115,11 @@ def not_sendable_problem(topic: str) -> str | None:
 def is_system_topic(topic: str) -> bool:
     """Tell whether the topic is one of RocketMQ's own on every broker."""
     return topic in SYSTEM_TOPICS or topic.startswith(SYSTEM_TOPIC_PREFIX)
+
+
+def is_system_topic_of_any_version(topic: str) -> bool:
+    """Tell whether the topic is one of RocketMQ's own on a broker of 4.9 or 5.x."""
+    return topic in LATER_SYSTEM_TOPICS or is_system_topic(topic)
 
 
 def is_system_group(group: str) -> bool:

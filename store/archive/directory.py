@@ -79,6 +79,7 @@ class QueueFiles:
 
     topic: str
     queue_id: int
+    path: str
     files: tuple[RowFile, ...]
 
 
@@ -210,8 +211,8 @@ def _queues(directory: str, strange: list[Strange]) -> tuple[list[str], list[Que
             else:
                 strange.append(Strange(f"{path}/{queue.name}", "it is not a queue's directory"))
         for number in sorted(numbers):
-            files = tuple(_row(f"{path}/{number}", strange))
-            queues.append(QueueFiles(topic=topic.name, queue_id=number, files=files))
+            at = f"{path}/{number}"
+            queues.append(QueueFiles(topic=topic.name, queue_id=number, path=at, files=tuple(_row(at, strange))))
     return topics, queues
 
 

@@ -57,6 +57,20 @@ class Block(NamedTuple):
         return self.buffer[at : at + int(self.records.size[number])]
 
 
+class Place(NamedTuple):
+    """Where a record is, and which entry of which queue (a number of the caller's own) said so."""
+
+    physical_offset: int
+    size: int
+    queue_offset: int = -1
+    queue: int = -1
+
+    @property
+    def end(self) -> int:
+        """Physical offset of the first byte behind it."""
+        return self.physical_offset + self.size
+
+
 class LogFile:
     """One commit log file, open for reading; close it, or use it as a context."""
 
@@ -191,39 +205,63 @@ class Log:
         file = self.file_of(offset)
         return b"" if file is None else self.opened(file).read(offset, length)
 
-    def gather(self, places: Iterable[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
-        """Physical offset and bytes of places that are given as (physical offset, size), in ascending order.
+    def record(self, offset: int) -> bytes | None:
+        """The record at a physical offset, with nothing but its head looked at; None when none can begin there.
 
-        Places near each other are read at once. Of what lies outside the log, or in a file removed meanwhile, there is
-        less than its size, or nothing.
+        Raises:
+            FileGone: the file was removed.
+            StoreUnreadable: it cannot be read.
+        """
+        data = self.read(offset, _PAGE)
+        size = promised_size(data, 0, offset)
+        if size is None:
+            return None
+        if size > len(data):
+            data = self.read(offset, size)
+        return data[:size] if size <= len(data) else None
+
+    def gather(self, places: Iterable[Place]) -> Iterator[tuple[Place, bytes]]:
+        """The bytes of places, one after the other; those near each other are read at once.
+
+        Of what lies outside the log, in a file removed meanwhile, or is larger than its head says, there is less than
+        its size, or nothing.
 
         Raises:
             StoreUnreadable: a file cannot be read.
         """
-        group: list[tuple[int, int]] = []
+        group: list[Place] = []
         for place in places:
             if group and not (
-                group[-1][0] <= place[0] <= group[-1][0] + group[-1][1] + _NEAR
-                and place[0] + place[1] - group[0][0] <= BLOCK
+                group[-1].physical_offset <= place.physical_offset <= group[-1].end + _NEAR
+                and place.end - group[0].physical_offset <= BLOCK
             ):
                 yield from self._together(group)
                 group = []
             group.append(place)
         yield from self._together(group)
 
-    def _together(self, group: list[tuple[int, int]]) -> Iterator[tuple[int, bytes]]:
+    def _together(self, group: list[Place]) -> Iterator[tuple[Place, bytes]]:
         while group:
-            first = group[0][0]
+            first = group[0].physical_offset
             file = self.file_of(first)
             # What stands in the next file is another reading.
-            here = [place for place in group if file is None or place[0] < file.end]
+            here = [place for place in group if file is None or place.physical_offset < file.end]
             try:
-                data = self.read(first, max(offset + size for offset, size in here) - first)
+                data = self._read_together(first, max(place.end for place in here) - first)
             except FileGone:
                 data = b""
-            for offset, size in here:
-                yield offset, data[offset - first : offset - first + size]
+            for place in here:
+                at = place.physical_offset - first
+                yield place, data[at : at + place.size]
             group = group[len(here) :]
+
+    def _read_together(self, offset: int, length: int) -> bytes:
+        if length > BLOCK:
+            # One place. It is a queue's entry that says so, which may be damaged.
+            head = self.read(offset, LARGEST_HEAD)
+            if promised_size(head, 0, offset) != length:
+                return head
+        return self.read(offset, length)
 
     def store_time(self, offset: int) -> int | None:
         """Store time in ms of the record at a physical offset; None when there is none that can be believed.

@@ -32,6 +32,7 @@ class Queue:
 
     Attributes:
         topic, queue_id: Which queue it is.
+        path: Its directory.
         first: Offset of the first entry that has a place in the files.
         min: Offset of the first entry whose message is in the log, which begins at `log_start`; `end` if there is none.
         end: Offset behind the last entry that was written when the queue was opened.
@@ -45,6 +46,7 @@ class Queue:
         """
         self.topic = files.topic
         self.queue_id = files.queue_id
+        self.path = files.path
         self._row = list(files.files)
         self._open: tuple[RowFile, OpenFile] | None = None
         while True:
