@@ -132,7 +132,7 @@ class _Parser:
             found = found[self._units[self._starts[found] + place] == letter]
         records = np.searchsorted(self._begins, self._starts[found], side="right") - 1
         if len(records):
-            last = np.append(records[1:] != records[:-1], True)  # noqa: FBT003 - the newest always counts
+            last = np.append(records[1:] != records[:-1], True)
             found, records = found[last], records[last]
         return records, self._middles[found] + 1, self._ends[found]
 
@@ -166,4 +166,5 @@ def index_hashes(prefixes: NDArray[np.uint32], hashes: NDArray[np.uint32], lengt
     whole = prefixes * _powers(_FACTOR, longest + 1)[lengths] + hashes
     positive = np.abs(whole.astype(np.int32).astype(np.int64))
     positive[positive > _INT32_MAX] = 0
-    return positive.astype(np.int32)
+    result: NDArray[np.int32] = positive.astype(np.int32)
+    return result

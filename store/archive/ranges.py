@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 class Ranges:
-    """A set as ranges [start, stop). Adding what follows the last range costs nothing; the rest is sorted when asked."""
+    """A set as ranges [start, stop). Adding what follows the last range costs little; all else is sorted when asked."""
 
     __slots__ = ("_ranges", "_sorted")
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,4 +24,4 @@ def test_ranges_are_a_set(added: list[tuple[int, int]], start: int, stop: int) -
     assert gaps == sorted(set(range(start, stop)) - numbers)
     found = list(ranges)
     assert all(low < high for low, high in found)
-    assert all(before[1] < after[0] for before, after in zip(found, found[1:], strict=False))
+    assert all(before[1] < after[0] for before, after in itertools.pairwise(found))
