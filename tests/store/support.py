@@ -108,9 +108,17 @@ class Golden:
     def untouched(self) -> Path:
         return self._unpacked / "store"
 
-    def settings(self, root: Path) -> StoreSettings:
+    @property
+    def port(self) -> int:
+        """The port of the broker that wrote it."""
+        return int(self._conf()["listenPort"])
+
+    def _conf(self) -> dict[str, str]:
         lines = (self.directory / "broker.conf").read_text().splitlines()
-        conf = dict(line.split("=", 1) for line in lines if line)
+        return dict(line.split("=", 1) for line in lines if line)
+
+    def settings(self, root: Path) -> StoreSettings:
+        conf = self._conf()
         return StoreSettings(
             root=root,
             commit_log_file_size=int(conf["mappedFileSizeCommitLog"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import sys
 from pathlib import Path
+from time import tzset
 
 import numpy as np
 import pytest
@@ -170,6 +171,19 @@ def test_queries_go_over_many_files(tmp_path: Path) -> None:
     assert len(names) == 400 // 49 + 1
     assert all(len(name) == 17 for name in names)
     store.close()
+
+
+def test_files_are_named_by_the_local_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    try:
+        with monkeypatch.context() as patch:
+            patch.setenv("TZ", "Asia/Kolkata")
+            tzset()
+            store = open_store(small(tmp_path), Clock(START + 7))
+            store.append([draft(1)])
+            store.close()
+    finally:
+        tzset()
+    assert [path.name for path in (tmp_path / "index").iterdir()] == ["20231115034320007"]
 
 
 def test_full_files_are_flushed_and_kept_after_a_kill(tmp_path: Path) -> None:
