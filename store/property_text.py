@@ -47,9 +47,20 @@ class TagCodes(dict[bytes, int]):
         code = self[tag] = string_hash(tag.decode("utf-8", "replace")) if tag else 0
         return code
 
-    def of(self, text: bytes) -> int:
-        """The code of the tag in a record's properties, 0 without one."""
-        return self[value_of(text, _TAGS)]
+    def of(self, texts: list[bytes]) -> list[int]:
+        """The code of the tag in each record's properties, 0 without one."""
+        codes: list[int] = []
+        add = codes.append
+        for text in texts:
+            # What `value_of` does, for the place where the tag nearly always is: a call for each would double the time.
+            at = text.find(_TAGS)
+            if at > 0 and text[at - 1] == _ITEM_SEP[0] and text.rfind(_TAGS) == at:
+                start = at + len(_TAGS)
+                stop = text.find(_ITEM_SEP, start)
+                add(self[text[start:] if stop < 0 else text[start:stop]])
+            else:
+                add(self[value_of(text, _TAGS)])
+        return codes
 
 
 def delivery_time(text: bytes, store_timestamp: int, delay_levels: tuple[int, ...]) -> int | None:

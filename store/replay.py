@@ -6,6 +6,7 @@ run is copied to its queue in one piece. The last record read is held back until
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Container
 from typing import Final, NamedTuple
 
@@ -69,16 +70,16 @@ def replay(
     number = next(i for i in range(len(files)) if files[i].start <= start < files[i].end)
     position = start - files[number].start
     count = 0
-    held: tuple[memoryview, Records] | None = None
+    held: tuple[mmap.mmap, Records] | None = None
     while True:
         segment = files[number]
         walked = walk(
-            segment.view, base=segment.start, position=position, whole=True, check_crc=settings.check_crc_on_recover
+            segment.mapping, base=segment.start, position=position, whole=True, check_crc=settings.check_crc_on_recover
         )
         if len(walked.records.position):
             if held is not None:
                 dispatch.add(*held)
-            held = segment.view, walked.records
+            held = segment.mapping, walked.records
             count += len(walked.records.position)
         position = walked.position
         if walked.stop is Stop.BLANK and number + 1 < len(files):
@@ -90,16 +91,16 @@ def replay(
     end = segment.start + position
     if held is None:
         return Replayed(end, count, 0, walked.stop is Stop.DAMAGED)
-    view, records = held
+    buffer, records = held
     damaged = walked.stop is Stop.DAMAGED
     last_timestamp = int(records.store_timestamp[-1])
-    if position and records.properties_length[-1] and segment.view[position - 1] == 0:
+    if position and records.properties_length[-1] and segment.mapping[position - 1] == 0:
         # The last record breaks off in its properties: no properties end with a zero byte.
         end = int(records.physical_offset[-1])
         records = _part(records, slice(0, -1))
         count -= 1
         damaged = True
-    dispatch.add(view, records)
+    dispatch.add(buffer, records)
     return Replayed(end, count, last_timestamp, damaged)
 
 
@@ -118,11 +119,11 @@ class _Runs(NamedTuple):
     bounds: list[int]
 
 
-def _runs(view: memoryview, records: Records) -> _Runs:
+def _runs(buffer: mmap.mmap, records: Records) -> _Runs:
     # Prepared and rolled back messages, which have this bit, are not for consumers; queue ids below 0 are nobody's.
     chosen = np.flatnonzero((records.sys_flag & SysFlag.TRANSACTION_PREPARED == 0) & (records.queue_id >= 0))
     records = _part(records, chosen)
-    codes, topics = topics_of(view, records)
+    codes, topics = topics_of(buffer, records)
     keys = codes.astype(np.int64) << 32 | records.queue_id
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
@@ -154,13 +155,13 @@ class _Dispatch:
         self._tags = TagCodes()
         self._ends: dict[ConsumeQueue, int] = {}
 
-    def add(self, view: memoryview, records: Records) -> None:
+    def add(self, buffer: mmap.mmap, records: Records) -> None:
         """Take note of the next records of the log."""
         known = int(np.searchsorted(records.physical_offset, self._dispatch_from))
         if known:
-            self._check(_runs(view, _part(records, slice(0, known))))
+            self._check(_runs(buffer, _part(records, slice(0, known))))
         if known < len(records.position):
-            self._put(view, _runs(view, _part(records, slice(known, None))))
+            self._put(buffer, _runs(buffer, _part(records, slice(known, None))))
 
     def _check(self, runs: _Runs) -> None:
         """Look whether each queue has an entry for these records: its newest is not older than the newest of them."""
@@ -185,12 +186,12 @@ class _Dispatch:
         topics = self._topics()
         return topics is not None and topic not in topics
 
-    def _put(self, view: memoryview, runs: _Runs) -> None:
+    def _put(self, buffer: mmap.mmap, runs: _Runs) -> None:
         records, queues, bounds = runs
         entries = np.empty(len(records.position), _ENTRY)
         entries["physical_offset"] = records.physical_offset
         entries["size"] = records.size
-        entries["tags_code"] = self._tags_codes(view, runs)
+        entries["tags_code"] = self._tags_codes(buffer, runs)
         packed = memoryview(entries.tobytes())
         first_offsets = records.queue_offset[bounds[:-1]].tolist()
         for key, offset, start, stop in zip(queues, first_offsets, bounds[:-1], bounds[1:], strict=True):
@@ -214,13 +215,12 @@ class _Dispatch:
             offset += 1
             entries = entries[ENTRY_SIZE:]
 
-    def _tags_codes(self, view: memoryview, runs: _Runs) -> list[int]:
+    def _tags_codes(self, buffer: mmap.mmap, runs: _Runs) -> list[int]:
         records, queues, bounds = runs
         starts = records.properties_position
         stops = starts + records.properties_length
-        code = self._tags.of
-        texts = [bytes(view[start:stop]) for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
-        codes = [code(text) for text in texts]
+        texts = [buffer[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
+        codes = self._tags.of(texts)
         for (topic, _), start, stop in zip(queues, bounds[:-1], bounds[1:], strict=True):
             if topic == SCHEDULE_TOPIC:
                 for i in range(start, stop):
