@@ -35,10 +35,9 @@ _LOGBACK: Final = """<configuration>
 """
 _PACKAGE: Final = {"4": "", "5": "org.apache.rocketmq.logging."}
 
-_COMPLAINT: Final = re.compile(r"(?:WARN|ERROR) (?:RocketmqStore|RocketmqBroker|StoreError) .*")
-# What a broker warns of on a store that it alone has ever used; the third and fourth are of the log's end.
+_COMPLAINT: Final = re.compile("(WARN|ERROR) Rocketmq(Store|StoreError) |ERROR RocketmqBroker ")
+# What a broker warns of on a store that it alone has ever used; the second and third are of the log's end.
 _USUAL: Final = (
-    "WARN RocketmqBroker Load default (transaction message|discard message) hook service",
     "WARN RocketmqStore Load default HA Service",
     "WARN RocketmqStore found a illegal magic code 0x0$",
     r"WARN RocketmqStore maxPhyOffsetOfConsumeQueue\((?P<end>[0-9]+)\) >= processOffset\((?P=end)\), truncate dirty",
@@ -168,7 +167,7 @@ class ApacheBroker:
             yield
 
     def complaints(self) -> list[str]:
-        """The warnings and errors that its store or broker logged since its start, less the usual ones."""
+        """The warnings of its store and the errors of both that were logged since its start, less the usual ones."""
         usual = re.compile("|".join((*_USUAL, *self._also_usual)))
         return [line for line in self.log if _COMPLAINT.match(line) and not usual.match(line)]
 

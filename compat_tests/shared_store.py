@@ -60,7 +60,8 @@ class SharedStore:
         )
         with running(broker):
             yield broker
-        assert broker.complaints() == []
+        complaints = broker.complaints()
+        assert not complaints, "\n".join(complaints)
 
     @contextlib.contextmanager
     def rocketwire(self, **settings: str) -> Iterator[Rocketwire]:

@@ -62,13 +62,11 @@ def create_topic(connection: Connection, topic: str, queues: int) -> None:
 
 
 def commit(connection: Connection, group: str, topic: str, offsets: Mapping[int, int]) -> None:
-    """Commit a group's next offset of each queue."""
-    fields = {"consumerGroup": group, "topic": topic}
-    asks = (
-        Ask(UPDATE_CONSUMER_OFFSET, {**fields, "queueId": queue, "commitOffset": offset})
-        for queue, offset in offsets.items()
-    )
-    assert {answer.code for answer in connection.ask_all(asks)} <= {0}
+    """Commit a group's next offset of each queue: one by one, for Apache may lose one of two first ones at a time."""
+    for queue, offset in offsets.items():
+        fields = {"consumerGroup": group, "topic": topic, "queueId": queue, "commitOffset": offset}
+        answer = connection.ask(UPDATE_CONSUMER_OFFSET, fields)
+        assert answer.code == 0, answer
 
 
 def send_all_kinds(connection: Connection, topic: str, name: str, *, queues: int, count: int) -> list[Sent]:
