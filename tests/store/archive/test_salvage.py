@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -110,7 +111,7 @@ def test_a_record_is_found_across_the_seam_of_two_blocks(tmp_path: Path, monkeyp
     monkeypatch.setattr("rocketwire.store.archive.salvage.BLOCK", 64)
     data, starts = log_of(BODIES)
     with opened(tmp_path, data) as file:
-        for start, following in zip(starts[:-2], starts[1:-1], strict=True):
+        for start, following in itertools.pairwise(starts[:-1]):
             assert next_record(file, start + 1) == following
         assert next_record(file, starts[-2]) == starts[-2]
         assert next_record(file, starts[-2] + 1) is None

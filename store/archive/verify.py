@@ -1,0 +1,148 @@
+"""Verifying a whole store: one pass over the log, with everything else compared on the way.
+
+Nothing is changed, locked or mapped. What a live broker appends after the beginning is not looked at: up to where some
+consume queue points then, everything before must be there. Memory is bounded: a batch of records, a window of each
+queue, and one index file's slots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from rocketwire.store.archive.config import Times, checkpoint, table
+from rocketwire.store.archive.directory import Directory, State
+from rocketwire.store.archive.findings import Finding, Kind, Report
+from rocketwire.store.archive.log import Log, LogFile
+from rocketwire.store.archive.opening import FileGone
+from rocketwire.store.archive.queues import Queue
+from rocketwire.store.archive.verify_entries import EntryCheck
+from rocketwire.store.archive.verify_index import IndexCheck
+from rocketwire.store.archive.verify_log import Known, LogCheck
+from rocketwire.store.archive.verify_queues import QueueCheck
+from rocketwire.store.archive.verify_small import check_checkpoint, check_small_files
+from rocketwire.store.archive.verify_timer import TimerCheck
+from rocketwire.store.errors import StoreUnreadable
+from rocketwire.store.property_columns import properties_of
+from rocketwire.store.walk import topics_of
+
+#: Recovery goes back this much behind the checkpoint (ms).
+_MARGIN: Final = 3000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What was looked at, and what was found.
+
+    Attributes:
+        state: How the store was.
+        log_bytes: From the first file's begin to the end of the last record.
+        records, queue_entries, index_entries, timer_units: How many were looked at.
+        damages, notes: How many findings there were of each kind.
+    """
+
+    state: State
+    log_bytes: int
+    records: int
+    queue_entries: int
+    index_entries: int
+    timer_units: int
+    damages: int
+    notes: int
+
+
+def verify(directory: Directory, report: Report, *, progress: Callable[[int], None] = lambda _: None) -> Summary:
+    """Look at everything of a store.
+
+    Args:
+        directory: What `discover` found.
+        report: Gets every finding, as it is found.
+        progress: Gets the number of bytes of the log that were read since the last call.
+
+    Raises:
+        StoreUnreadable: the disk refused, or a directory may not be read.
+    """
+    counts = dict.fromkeys(Kind, 0)
+
+    def counted(finding: Finding) -> None:
+        counts[finding.kind] += 1
+        report(finding)
+
+    live = directory.state in {State.LIVE, State.UNKNOWN}
+    known = _known(directory)
+    check_small_files(directory, counted)
+    index = IndexCheck(directory, counted, live=live)
+    queues = QueueCheck(directory, known, counted, live=live)
+    timer = TimerCheck(directory, counted, live=live, log_start=directory.start)
+    timer.read()
+    log = LogCheck(directory, known, counted)
+    at = log.start
+    for block in log.blocks():
+        records = block.records
+        topics, names = topics_of(block.buffer, records)
+        properties = properties_of(block.buffer, records)
+        queues.feed(records, topics, names, properties.tags_codes(len(topics)))
+        index.feed(records, topics, names, properties, block.next)
+        timer.feed(block.buffer, records, topics, names)
+        progress(block.next - at)
+        at = block.next
+    index.finish()
+    timer.finish(log_end=log.end)
+    with Log(directory.commit_log) as places:
+        ends = EntryCheck(places, log, known, counted, live=live, crashed=directory.state is State.CRASHED)
+        ends.check(queues, _topics(directory))
+    check_checkpoint(directory, log.last_timestamp, counted)
+    return Summary(
+        state=directory.state,
+        log_bytes=log.end - log.start,
+        records=log.records,
+        queue_entries=queues.entries,
+        index_entries=index.entries,
+        timer_units=timer.units,
+        damages=counts[Kind.DAMAGE],
+        notes=counts[Kind.NOTE],
+    )
+
+
+def _known(directory: Directory) -> Known:
+    queued = -1
+    for files in directory.queues:
+        if files.files:
+            with Queue(files, log_start=directory.start) as queue:
+                try:
+                    if queue.end > queue.min:
+                        queued = max(queued, queue.physical_end())
+                except FileGone:
+                    continue
+    times = _times(directory)
+    crashed = directory.state is State.CRASHED
+    recovered = _recovery_start(directory, times) if crashed else max(queued, directory.start)
+    return Known(queued=queued, flushed=times.commit_log, recovered=recovered)
+
+
+def _times(directory: Directory) -> Times:
+    try:
+        found = checkpoint(directory)
+    except StoreUnreadable:
+        found = None
+    return found or Times(commit_log=0, consume_queue=0, index=0)
+
+
+def _recovery_start(directory: Directory, times: Times) -> int:
+    """The file from which a start after a crash reads, as store.recovery chooses it."""
+    recover_from = max(0, min(times.commit_log, times.consume_queue) - _MARGIN)
+    for row_file in reversed(directory.commit_log[1:]):
+        with LogFile(row_file) as file:
+            timestamp = file.first_store_time()
+        if timestamp is not None and 0 < timestamp <= recover_from:
+            return row_file.start
+    return directory.start
+
+
+def _topics(directory: Directory) -> set[str] | None:
+    try:
+        found = set(table(directory, "topics.json", "topicConfigTable"))
+    except StoreUnreadable:
+        return None
+    return found or None

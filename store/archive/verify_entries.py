@@ -1,0 +1,180 @@
+"""What is left of the consume queues when the whole log was read: entries no record was met for, and the reverse."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rocketwire.store.archive.findings import Finding, Kind, Report
+from rocketwire.store.archive.log import Log
+from rocketwire.store.archive.verify_log import Known, LogCheck
+from rocketwire.store.archive.verify_queues import BLANK_SIZE, CheckedQueue, QueueCheck
+from rocketwire.store.walk import topics_of, walk
+from rocketwire.wire.properties import INNER_MULTI_DISPATCH, decode_properties
+
+#: Queues of 5.x whose entries point to records of other topics.
+_LIGHT_PREFIX: Final = "%LMQ%"
+_PAGE: Final = 4096
+
+#: What an entry that was not met can be.
+_BLANK, _UNWRITTEN, _REMOVED, _BEHIND, _NOWHERE = range(5)
+
+
+class EntryCheck:
+    """The end of a verification of the queues."""
+
+    def __init__(self, log: Log, found: LogCheck, known: Known, report: Report, *, live: bool, crashed: bool) -> None:
+        self._log = log
+        self._found = found
+        self._known = known
+        self._report = report
+        self._live = live
+        self._crashed = crashed
+
+    def check(self, check: QueueCheck, topics: Collection[str] | None) -> None:
+        """Report on all queues; `topics` are those that topics.json has, None when that is not known.
+
+        Raises:
+            StoreUnreadable: the disk refused.
+        """
+        for queue in check.queues.values():
+            self._missing(queue)
+            for start, stop in queue.met.gaps(queue.queue.first, queue.queue.end):
+                self._unmet(queue, start, stop)
+            queue.forget_window()
+        for topic, (count, first) in check.without_queue.items():
+            self._without_queue(topic, count, first, topics)
+
+    def _missing(self, queue: CheckedQueue) -> None:
+        for start, stop, first, last in queue.missing:
+            # What the next start reads is dispatched again, if it belongs at the end of its queue.
+            again = start >= queue.queue.end and first >= self._known.recovered
+            what = f"no entry for the records at physical offsets {first} to {last}"
+            if stop - start == 1:
+                what = f"no entry for the record at physical offset {first}"
+            if again:
+                what += "; the next start makes it"
+            path, position = queue.place(start)
+            self._say(Kind.NOTE if again else Kind.DAMAGE, queue, path, position, what, start, stop - start)
+
+    def _without_queue(self, topic: str, count: int, first: int, topics: Collection[str] | None) -> None:
+        deleted = topics is not None and topic not in topics
+        again = first >= self._known.recovered
+        if deleted:
+            what = f"{count} messages have no consume queue: the topic was deleted"
+        else:
+            what = f"{count} messages have no consume queue" + ("; the next start makes it" if again else "")
+        kind = Kind.NOTE if deleted or again else Kind.DAMAGE
+        self._report(Finding(kind=kind, path=f"consumequeue/{topic}", topic=topic, what=what))
+
+    def _unmet(self, queue: CheckedQueue, start: int, stop: int) -> None:
+        at = start
+        for begin, entries in queue.queue.blocks(start, stop):
+            at = begin
+            for first, last, kind in _runs(self._classify(entries)):
+                self._say_run(queue, at + first, entries[first:last], kind)
+
+    def _classify(self, entries: NDArray[Any]) -> NDArray[np.int8]:
+        offsets, sizes = entries["physical_offset"], entries["size"]
+        kinds = np.full(len(entries), _NOWHERE, np.int8)
+        kinds[(offsets < self._found.start) & (offsets >= 0)] = _REMOVED
+        kinds[offsets >= self._found.end] = _BEHIND
+        kinds[(sizes == 0) & (offsets == 0) & (entries["tags_code"] == 0)] = _UNWRITTEN
+        kinds[(sizes == BLANK_SIZE) & (offsets == 0) & (entries["tags_code"] == 0)] = _BLANK
+        return kinds
+
+    def _say_run(self, queue: CheckedQueue, offset: int, entries: NDArray[Any], kind: int) -> None:
+        count = len(entries)
+        path, position = queue.place(offset)
+        # Before the first message that is in the log there may be those that are gone with it.
+        first = next(iter(queue.met), (queue.queue.end, 0))[0]
+        claimed = any(offset <= each < offset + count for each in queue.claimed)
+        if kind == _BLANK:
+            if offset > first:
+                self._say(Kind.NOTE, queue, path, position, "blank: there are no such messages", offset, count)
+        elif kind == _REMOVED and offset < first and not claimed:
+            return
+        elif kind == _UNWRITTEN:
+            if not any(start < offset + count and offset < stop for start, stop, *_ in queue.missing):
+                self._say(Kind.DAMAGE, queue, path, position, "never written, though later ones are", offset, count)
+        elif kind == _BEHIND and not claimed:
+            if self._live:
+                return
+            what = f"points behind the end of the log, to {int(entries[0]['physical_offset'])}"
+            last = offset + count == queue.queue.end
+            kept = Kind.NOTE if self._crashed and last else Kind.DAMAGE
+            self._say(kept, queue, path, position, what, offset, count)
+        else:
+            self._nowhere(queue, offset, entries)
+
+    def _nowhere(self, queue: CheckedQueue, offset: int, entries: NDArray[Any]) -> None:
+        lost = 0
+        for number, place in enumerate(entries["physical_offset"].tolist()):
+            if place in self._found.lost:
+                lost += 1
+                continue
+            self._say_lost(queue, offset + number, lost)
+            lost = 0
+            what = self._what_is_at(queue, place, int(entries[number]["size"]))
+            if what:
+                claimed = queue.claimed.get(offset + number)
+                if claimed is not None:
+                    what += f"; the message's record is at {claimed}"
+                path, position = queue.place(offset + number)
+                self._say(Kind.DAMAGE, queue, path, position, what, offset + number, 1)
+        self._say_lost(queue, offset + len(entries), lost)
+
+    def _say_lost(self, queue: CheckedQueue, stop: int, count: int) -> None:
+        if count:
+            path, position = queue.place(stop - count)
+            what = "lost: its record is in a damaged or missing part of the log"
+            self._say(Kind.DAMAGE, queue, path, position, what, stop - count, count)
+
+    def _what_is_at(self, queue: CheckedQueue, place: int, size: int) -> str:
+        """What is wrong with an entry that points to a place in the log; empty when nothing is."""
+        file = self._log.file_of(place)
+        if file is None or size <= 0:
+            return f"points to physical offset {place}, where no record is"
+        before = (place - file.start) % _PAGE
+        buffer = self._log.read(place - before, before + size)
+        walked = walk(buffer, base=place - before, position=before, whole=True, most=1)
+        records = walked.records
+        if not len(records.position):
+            return f"points to physical offset {place}, where no whole record of {size} bytes begins"
+        _, (name,) = topics_of(buffer, records)
+        if queue.queue.topic.startswith(_LIGHT_PREFIX):
+            start = int(records.properties_position[0])
+            text = buffer[start : start + int(records.properties_length[0])].decode("utf-8", "replace")
+            if queue.queue.topic in decode_properties(text).get(INNER_MULTI_DISPATCH, "").split(","):
+                return ""
+        return (
+            f"points to physical offset {place}, the record of {name} queue {int(records.queue_id[0])} "
+            f"offset {int(records.queue_offset[0])}"
+        )
+
+    def _say(
+        self, kind: Kind, queue: CheckedQueue, path: str, position: int | None, what: str, offset: int, count: int
+    ) -> None:
+        topic, queue_id = queue.queue.topic, queue.queue.queue_id
+        self._report(
+            Finding(
+                kind=kind,
+                path=path,
+                position=position,
+                what=what,
+                topic=topic,
+                queue_id=queue_id,
+                offset=offset,
+                count=count,
+            )
+        )
+
+
+def _runs(kinds: NDArray[np.int8]) -> Iterator[tuple[int, int, int]]:
+    bounds = [0, *(np.flatnonzero(kinds[1:] != kinds[:-1]) + 1).tolist(), len(kinds)]
+    for first, last in itertools.pairwise(bounds):
+        yield first, last, int(kinds[first])

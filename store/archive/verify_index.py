@@ -1,0 +1,428 @@
+"""Verifying the index files against the log.
+
+Entries stand in the order of the log, as records come: the entries of a batch of records are the next ones, compared
+as arrays. Only where they are not what the records say is each looked at alone.
+
+A chain is right when every entry names the entry before it in its slot, and every slot its newest. That is checked
+with a table of the newest entry so far of each slot, as when the file was written; so no chain has to be followed, and
+none has a loop when all is right. Where a record says which hash an entry should have, that one leads to the slot, so
+that a wrong hash is reported once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rocketwire.store.archive.directory import Directory, PlainFile
+from rocketwire.store.archive.findings import Finding, Kind, Report
+from rocketwire.store.archive.index import DEFAULT, Header, IndexFile
+from rocketwire.store.archive.opening import FileGone, OpenFile
+from rocketwire.store.columns import Records
+from rocketwire.store.errors import StoreUnreadable
+from rocketwire.store.layout.derive import dtype_fields
+from rocketwire.store.layout.index import ENTRY as LAYOUT
+from rocketwire.store.layout.index import (
+    ENTRY_SIZE,
+    HEADER_OFFSETS,
+    HEADER_SIZE,
+    SLOT_DTYPE,
+    SLOT_SIZE,
+    file_size,
+)
+from rocketwire.store.property_columns import Properties, Texts, index_hashes
+from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.java import string_hash
+
+_STORED: Final = np.dtype(dtype_fields(LAYOUT))
+_ENTRY: Final = _STORED.newbyteorder("=")
+_INT32_MAX: Final = 0x7FFFFFFF
+#: Entries and slots read at once.
+_BLOCK: Final = 4096
+_SLOT_BLOCK: Final = 1 << 18
+#: So many entries behind those that were expected are looked at to find the place again.
+_SLACK: Final = 256
+
+
+class Expected(NamedTuple):
+    """Keys of records in the order they are indexed: hash, physical offset and store time (ms) of the record."""
+
+    hash: NDArray[np.int32]
+    physical_offset: NDArray[np.int64]
+    timestamp: NDArray[np.int64]
+
+    def part(self, chosen: Any) -> Expected:  # noqa: ANN401 - a slice, a mask or numbers
+        """Some of them."""
+        return Expected(*(column[chosen] for column in self))
+
+
+class CheckedIndex:
+    """One index file and how far it was compared.
+
+    Attributes:
+        next: Number of the next entry to be compared.
+        begin: The time from which the entries' seconds count, in ms; of the first entry, that of the file before.
+    """
+
+    def __init__(
+        self, plain: PlainFile, header: Header, geometry: tuple[int, int], former_end: int, report: Report
+    ) -> None:
+        self.path = f"index/{plain.name}"
+        self.header = header
+        self.slots, self.entries = geometry
+        self.count = min(max(1, self.header.entry_count), self.entries)
+        self.next = 1
+        self.last_timestamp: int | None = None
+        self.first_offset: int | None = None
+        self.last_offset: int | None = None
+        self._former_end = former_end
+        self._first_timestamp: int | None = None
+        self._report = report
+        self._file = OpenFile(plain.path)
+        self._newest = np.zeros(self.slots, np.int32)
+        self._buffer: NDArray[Any] = np.empty(0, _ENTRY)
+        self._buffer_start = 1
+
+    def close(self) -> None:
+        """Give back everything."""
+        self._file.close()
+        self._newest = self._newest[:0]
+
+    def peek(self, most: int) -> NDArray[Any]:
+        """The next entries, `most` at most."""
+        most = min(most, self.count - self.next)
+        start = self.next - self._buffer_start
+        if start < 0 or start + most > len(self._buffer):
+            wanted = min(max(most, _BLOCK), self.count - self.next)
+            data = self._file.read(self.entry_position(self.next), wanted * ENTRY_SIZE)
+            self._buffer = np.frombuffer(data, _STORED, len(data) // ENTRY_SIZE).astype(_ENTRY)
+            self._buffer_start, start = self.next, 0
+        return self._buffer[start : start + most]
+
+    def entry_position(self, number: int) -> int:
+        """Byte of an entry."""
+        return HEADER_SIZE + self.slots * SLOT_SIZE + number * ENTRY_SIZE
+
+    def seconds(self, timestamps: NDArray[np.int64]) -> NDArray[np.int64]:
+        """What the next entries have to say about messages stored at these times (ms)."""
+        first = self._first_timestamp
+        begin = np.full(len(timestamps), self.header.begin_timestamp if first is None else first, np.int64)
+        if self.next == 1 and len(timestamps):
+            begin[0] = self._former_end
+            begin[1:] = timestamps[0]
+        found: NDArray[np.int64] = np.clip((timestamps - begin) // 1000, 0, _INT32_MAX)
+        found[begin <= 0] = 0
+        return found
+
+    def take(self, entries: NDArray[Any], hashes: NDArray[np.int32], timestamps: NDArray[np.int64] | None) -> None:
+        """Count the next entries as compared, and check how they are chained by the hashes they should have.
+
+        `timestamps` are those of their records, None when these are not in the log.
+        """
+        if not len(entries):
+            return
+        if timestamps is not None:
+            if self.next == 1:
+                self._first_timestamp = int(timestamps[0])
+            self.last_timestamp = int(timestamps[-1])
+        if self.first_offset is None:
+            self.first_offset = int(entries["physical_offset"][0])
+        self.last_offset = int(entries["physical_offset"][-1])
+        self._check_chain(entries["previous"], hashes.astype(np.int64))
+        self.next += len(entries)
+
+    def _check_chain(self, stored: NDArray[np.int32], hashes: NDArray[np.int64]) -> None:
+        count = len(stored)
+        slots = np.abs(hashes) % self.slots
+        order = np.argsort(slots, kind="stable")
+        in_order = slots[order]
+        again = np.concatenate([[False], in_order[1:] == in_order[:-1]])
+        numbers = order + self.next
+        expected = np.empty(count, np.int64)
+        expected[1:] = numbers[:-1]
+        expected[~again] = self._newest[in_order[~again]]
+        last = np.concatenate([~again[1:], [True]])
+        self._newest[in_order[last]] = numbers[last]
+        for at in np.flatnonzero(stored[order] != expected).tolist():
+            number = int(numbers[at])
+            what = (
+                f"entry {number} says that the one before it in its slot is {int(stored[order[at]])}, "
+                f"it is {int(expected[at])}"
+            )
+            self.say(Kind.DAMAGE, self.entry_position(number), what)
+
+    def check_end(self, *, growing: bool) -> None:
+        """Compare slots and header with what the entries were; of a file that is being written no newer ones."""
+        used = 0
+        for start in range(0, self.slots, _SLOT_BLOCK):
+            wanted = self._newest[start : start + _SLOT_BLOCK]
+            data = self._file.read(HEADER_SIZE + start * SLOT_SIZE, len(wanted) * SLOT_SIZE)
+            stored = np.frombuffer(data, SLOT_DTYPE, len(data) // SLOT_SIZE)
+            wrong = stored != wanted[: len(stored)]
+            if growing:
+                wrong &= stored < self.count
+            for at in np.flatnonzero(wrong).tolist():
+                position = HEADER_SIZE + (start + at) * SLOT_SIZE
+                what = f"slot {start + at} says that its newest entry is {stored[at]}, it is {wanted[at]}"
+                self.say(Kind.DAMAGE, position, what)
+            used += int(np.count_nonzero(wanted))
+        if not growing:
+            self._check_header(used)
+
+    def _check_header(self, used: int) -> None:
+        header = self.header
+        found: dict[str, int | None] = {"slot_count": used}
+        if self.count > 1:
+            found |= {
+                "begin_offset": self.first_offset,
+                "end_offset": self.last_offset,
+                "begin_timestamp": self._first_timestamp,
+                "end_timestamp": self.last_timestamp,
+            }
+        if header.entry_count != self.count:
+            found["entry_count"] = self.count
+        for name, value in found.items():
+            stored = getattr(header, name)
+            if value is not None and stored != value:
+                what = f"the header's {name.replace('_', ' ')} is {stored}, by its entries it is {value}"
+                self.say(Kind.DAMAGE, HEADER_OFFSETS[name], what)
+
+    def say(self, kind: Kind, position: int | None, what: str) -> None:
+        """Report something about the file."""
+        self._report(Finding(kind=kind, path=self.path, position=position, what=what))
+
+
+class IndexCheck:
+    """All index files of a store; `entries` counts those that were looked at."""
+
+    def __init__(self, directory: Directory, report: Report, *, live: bool) -> None:
+        self.entries = 0
+        self.unindexed = 0
+        self._report = report
+        self._live = live
+        self._log_start = directory.start
+        self._prefixes: dict[str, tuple[int, int]] = {}
+        self._with_tags = False
+        self._files = self._open(directory.index)
+        self._at = 0
+        self._missing: list[int] = []
+        self._first = self._files[0].header.begin_offset if self._files else 0
+
+    def _open(self, plain_files: Iterable[PlainFile]) -> list[CheckedIndex]:
+        found: dict[int, tuple[int, int]] = {file_size(*DEFAULT): DEFAULT}
+        headers: list[tuple[PlainFile, Header]] = []
+        for plain in plain_files:
+            try:
+                with IndexFile(plain, likely=found.get(plain.size, DEFAULT)) as file:
+                    headers.append((plain, file.header))
+                    if file.geometry is not None and file.header.keys:
+                        found[plain.size] = file.geometry
+            except FileGone:
+                if not self._live:
+                    raise
+            except StoreUnreadable as error:
+                self._say(plain, error.reason)
+        files: list[CheckedIndex] = []
+        for plain, header in headers:
+            if plain.size not in found:
+                self._say(plain, f"its {plain.size} bytes cannot be taken apart into slots and entries")
+                continue
+            former_end = files[-1].header.end_timestamp if files else 0
+            files.append(CheckedIndex(plain, header, found[plain.size], former_end, self._report))
+        return files
+
+    def _say(self, plain: PlainFile, what: str) -> None:
+        self._report(Finding(kind=Kind.DAMAGE, path=f"index/{plain.name}", what=what))
+
+    def feed(
+        self, records: Records, topics: NDArray[np.int32], names: list[str], properties: Properties, following: int
+    ) -> None:
+        """Compare a batch of records, which ends at the physical offset `following`, with the next entries."""
+        if self._at >= len(self._files):
+            self.unindexed += len(properties.keys.record) if self._files else 0
+            return
+        if following <= self._first:
+            return
+        plain = self._keys(records, topics, names, properties)
+        self._skip_removed(int(records.physical_offset[0]))
+        expected = self._tagged(plain, records, topics, names, properties) if self._with_tags else plain
+        done = self._take_all(expected)
+        if done == len(expected.hash):
+            return
+        if not self._with_tags and not done:
+            expected = self._tagged(plain, records, topics, names, properties)
+            done = self._take_all(expected)
+            if done:
+                self._with_tags = True
+        if done < len(expected.hash):
+            self._one_by_one(plain, expected, done, following)
+
+    def _keys(self, records: Records, topics: NDArray[np.int32], names: list[str], properties: Properties) -> Expected:
+        prefixes = np.array([self._prefix(name)[0] for name in names], np.int64).astype(np.uint32)
+        return self._expected(records, topics, prefixes, properties.keys)
+
+    def _tagged(
+        self,
+        plain: Expected,
+        records: Records,
+        topics: NDArray[np.int32],
+        names: list[str],
+        properties: Properties,
+    ) -> Expected:
+        """What 5.x indexes: behind the keys of a message its tag, as `topic#T#tag`."""
+        prefixes = np.array([self._prefix(name)[1] for name in names], np.int64).astype(np.uint32)
+        tags = self._expected(records, topics, prefixes, properties.tags)
+        both = Expected(
+            np.concatenate([plain.hash, tags.hash]),
+            np.concatenate([plain.physical_offset, tags.physical_offset]),
+            np.concatenate([plain.timestamp, tags.timestamp]),
+        )
+        return both.part(np.argsort(both.physical_offset, kind="stable"))
+
+    def _expected(
+        self, records: Records, topics: NDArray[np.int32], prefixes: NDArray[np.uint32], texts: Texts
+    ) -> Expected:
+        hashes = index_hashes(prefixes[topics[texts.record]], texts.hash, texts.length)
+        flags = records.sys_flag[texts.record] & SysFlag.TRANSACTION_MASK
+        chosen = flags != SysFlag.TRANSACTION_ROLLBACK
+        chosen &= records.physical_offset[texts.record] >= self._first
+        of = texts.record[chosen]
+        return Expected(hashes[chosen], records.physical_offset[of], records.store_timestamp[of])
+
+    def _prefix(self, topic: str) -> tuple[int, int]:
+        found = self._prefixes.get(topic)
+        if found is None:
+            found = self._prefixes[topic] = string_hash(topic + "#"), string_hash(topic + "#T#")
+        return found
+
+    def _current(self) -> CheckedIndex | None:
+        """The file with the next entry to be compared."""
+        while self._at < len(self._files):
+            file = self._files[self._at]
+            if file.next < file.count:
+                return file
+            file.check_end(growing=self._live and self._at + 1 == len(self._files))
+            file.close()
+            self._at += 1
+        return None
+
+    def _skip_removed(self, start: int) -> None:
+        """Pass over entries of messages that were removed with their file, before the log's first record."""
+        while start <= self._log_start and (file := self._current()) is not None:
+            entries = file.peek(_BLOCK)
+            gone = entries["physical_offset"] < start
+            count = len(entries) if gone.all() else int(gone.argmin())
+            file.take(entries[:count], entries["key_hash"][:count], None)
+            self.entries += count
+            if count < len(entries):
+                break
+        self._log_start = -1
+
+    def _take_all(self, expected: Expected) -> int:
+        """Compare the next entries with what they should be; how many were so."""
+        done = 0
+        while done < len(expected.hash) and (file := self._current()) is not None:
+            entries = file.peek(len(expected.hash) - done)
+            part = expected.part(slice(done, done + len(entries)))
+            same = (entries["key_hash"] == part.hash) & (entries["physical_offset"] == part.physical_offset)
+            same &= entries["time_diff"] == file.seconds(part.timestamp)
+            if not same.all():
+                # All or nothing of a file, so that the other expectation can be tried.
+                break
+            file.take(entries, part.hash, part.timestamp)
+            self.entries += len(entries)
+            done += len(entries)
+        return done
+
+    def _one_by_one(self, plain: Expected, expected: Expected, done: int, following: int) -> None:
+        """Look at the entries of a batch alone: which are wrong, and which keys have none."""
+        reached = int(expected.physical_offset[done]) if done else -1
+        needed = Counter(zip(plain.physical_offset.tolist(), plain.hash.tolist(), strict=True))
+        allowed: dict[int, dict[int, int]] = {}
+        for key_hash, offset, timestamp in zip(*(column.tolist() for column in expected), strict=True):
+            allowed.setdefault(offset, {})[key_hash] = timestamp
+        if done:
+            for pair in zip(expected.physical_offset[:done].tolist(), expected.hash[:done].tolist(), strict=True):
+                needed[pair] -= 1
+        wrong: Counter[int] = Counter()
+        left = len(expected.hash) - done + _SLACK
+        while left > 0 and (file := self._current()) is not None:
+            entries = file.peek(left)
+            ours = np.flatnonzero((entries["physical_offset"] < following) & (entries["physical_offset"] >= 0))
+            if not len(ours):
+                break
+            entries = entries[: int(ours[-1]) + 1]
+            for number in range(len(entries)):
+                self._look_at(file, entries[number : number + 1], allowed, needed, wrong)
+            left -= len(entries)
+        self._lacking(needed, wrong, max(reached, 0))
+
+    def _look_at(
+        self,
+        file: CheckedIndex,
+        entry: NDArray[Any],
+        allowed: dict[int, dict[int, int]],
+        needed: Counter[tuple[int, int]],
+        wrong: Counter[int],
+    ) -> None:
+        key_hash, offset, difference, _ = entry[0].tolist()
+        position = file.entry_position(file.next)
+        self.entries += 1
+        hashes = allowed.get(offset)
+        if hashes is None:
+            what = f"entry {file.next} points to physical offset {offset}, where no record with keys is"
+            file.say(Kind.DAMAGE, position, what)
+            file.take(entry, entry["key_hash"], None)
+            return
+        timestamp = hashes.get(key_hash)
+        if timestamp is None:
+            wrong[offset] += 1
+            what = f"entry {file.next} has the hash {key_hash} of no key of the record at physical offset {offset}"
+            file.say(Kind.DAMAGE, position, what)
+            lacking = [other for other in hashes if needed[offset, other] > 0]
+            # Its slot is the one of the hash it should have, if that is clear.
+            meant = lacking[0] if lacking else key_hash
+            timestamp = next(iter(hashes.values()))
+        else:
+            needed[offset, key_hash] -= 1
+            meant = key_hash
+        times = np.array([timestamp], np.int64)
+        seconds = int(file.seconds(times)[0])
+        if difference != seconds:
+            file.say(Kind.DAMAGE, position, f"entry {file.next} says {difference} s, by its record it is {seconds} s")
+        file.take(entry, np.array([meant], np.int32), times)
+
+    def _lacking(self, needed: Counter[tuple[int, int]], wrong: Counter[int], reached: int) -> None:
+        lacking = Counter({offset: 0 for offset, _ in needed})
+        for (offset, _), count in needed.items():
+            lacking[offset] += max(0, count)
+        behind = self._current() is None
+        newest = self._files[-1].last_offset if behind and self._files else None
+        for offset, count in sorted(lacking.items()):
+            if newest is not None and offset >= newest and offset >= reached:
+                self.unindexed += count
+            elif count > wrong[offset]:
+                self._missing.append(offset)
+
+    def finish(self) -> None:
+        """Look at what the records did not lead to, and say which records are not indexed."""
+        while (file := self._current()) is not None:
+            entries = file.peek(_BLOCK)
+            for number, offset in enumerate(entries["physical_offset"].tolist()):
+                if self._live:
+                    break
+                what = f"entry {file.next + number} points to physical offset {offset}, behind the end of the log"
+                file.say(Kind.DAMAGE, file.entry_position(file.next + number), what)
+            file.take(entries, entries["key_hash"], None)
+            self.entries += len(entries)
+        if self._missing:
+            first, last = self._missing[0], self._missing[-1]
+            what = f"{len(self._missing)} records with keys are not indexed, at physical offsets {first} to {last}"
+            self._report(Finding(kind=Kind.DAMAGE, path="index", what=what, count=len(self._missing)))
+        if self.unindexed and not self._live:
+            what = f"{self.unindexed} keys of the newest records are not indexed yet; the next start does it"
+            self._report(Finding(kind=Kind.NOTE, path="index", what=what, count=self.unindexed))

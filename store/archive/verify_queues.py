@@ -1,0 +1,260 @@
+"""Verifying the consume queues against the log: each message has its entry, and each entry is some message's.
+
+Records come in batches in the order of the log; the part of a queue that a batch is about is one slice of it, compared
+as arrays. What was met is noted; in the end whatever of a queue was not met is looked at again.
+
+A topic that was deleted and made again begins its offsets anew, and its former life's messages are still in the log.
+So an entry that points to a younger message than the one at hand is left for that one, and messages without an entry
+are forgiven when an offset of their queue comes a second time.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rocketwire.store.archive.directory import Directory, QueueFiles
+from rocketwire.store.archive.findings import Finding, Kind, Report
+from rocketwire.store.archive.queues import ENTRY, Queue
+from rocketwire.store.archive.ranges import Ranges
+from rocketwire.store.archive.verify_log import Known
+from rocketwire.store.columns import Records
+from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT, PRE_BLANK
+from rocketwire.store.segment import file_name
+from rocketwire.store.settings import DELAY_LEVELS
+from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.names import SCHEDULE_TOPIC
+
+#: Entries read at once while the log is read, and queues of which that much is kept.
+_WINDOW: Final = 1024
+_MOST_KEPT: Final = 1024
+BLANK_SIZE: Final[int] = ENTRY_STRUCT.unpack(PRE_BLANK)[1]
+#: A tags code up to this is a place in consumequeue_ext.
+_EXTENSION: Final = -(1 << 31) - 1
+
+
+class Columns(NamedTuple):
+    """Of records of one queue, in the order of the log."""
+
+    queue_offset: NDArray[np.int64]
+    physical_offset: NDArray[np.int64]
+    size: NDArray[np.int32]
+    tags_code: NDArray[np.int64]
+    store_timestamp: NDArray[np.int64]
+
+
+class Missing(NamedTuple):
+    """Messages of consecutive offsets that have no entry; the first's and the last's physical offset."""
+
+    start: int
+    stop: int
+    first: int
+    last: int
+
+
+class CheckedQueue:
+    """What is known of one queue.
+
+    Attributes:
+        queue: To read it; its `end` is behind the last place that holds anything.
+        met: Offsets whose entries are some record's.
+        claimed: Physical offset of a record whose entry at an offset points to elsewhere.
+        missing: Messages without an entry.
+    """
+
+    def __init__(self, files: QueueFiles) -> None:
+        self.queue = Queue(files)
+        self.met = Ranges()
+        self.claimed: dict[int, int] = {}
+        self.missing: list[Missing] = []
+        self.newest = -1
+        self.delay: int | None = None
+        self.path = f"consumequeue/{files.topic}/{files.queue_id}"
+        self._files = files
+        self._window_start = 0
+        self._window: NDArray[Any] = np.empty(0, ENTRY)
+        self.queue.end = files.files[-1].end // ENTRY_SIZE if files.files else 0
+        end = self.queue.first
+        for start, entries in self.queue.blocks(self.queue.first, self.queue.end):
+            written = np.flatnonzero(entries["physical_offset"] | entries["size"] | entries["tags_code"])
+            if len(written):
+                end = start + int(written[-1]) + 1
+        self.queue.end = end
+
+    def entries(self, offset: int, count: int) -> NDArray[Any]:
+        """Entries from an offset on; fewer where the queue ends or a file is missing."""
+        start = offset - self._window_start
+        if start < 0 or start + count > len(self._window):
+            wanted = max(count, _WINDOW)
+            parts = [found for at, found in self.queue.blocks(offset, offset + wanted) if at >= offset]
+            self._window = np.concatenate(parts) if parts else np.empty(0, ENTRY)
+            self._window_start = offset
+            start = 0
+        return self._window[start : start + count]
+
+    def forget_window(self) -> None:
+        """Give back what reading took."""
+        self._window = self._window[:0]
+        self.queue.close()
+
+    def place(self, offset: int) -> tuple[str, int | None]:
+        """File and byte of an entry."""
+        at = offset * ENTRY_SIZE
+        for file in self._files.files:
+            if file.start <= at < file.end:
+                return f"{self.path}/{file.name}", at - file.start
+        return self.path, None
+
+    def lacks(self, offset: int, physical_offset: int) -> None:
+        """Note a message without an entry."""
+        if self.missing and self.missing[-1].stop == offset:
+            self.missing[-1] = self.missing[-1]._replace(stop=offset + 1, last=physical_offset)
+        else:
+            self.missing.append(Missing(offset, offset + 1, physical_offset, physical_offset))
+
+
+class QueueCheck:
+    """All consume queues of a store; `entries` counts those that were compared with a record."""
+
+    def __init__(self, directory: Directory, known: Known, report: Report, *, live: bool) -> None:
+        self.entries = 0
+        self.queues: dict[tuple[str, int], CheckedQueue] = {}
+        #: Messages whose queue has no files, by topic.
+        self.without_queue: dict[str, tuple[int, int]] = {}
+        self._report = report
+        self._known = known
+        self._live = live
+        self._kept: OrderedDict[CheckedQueue, None] = OrderedDict()
+        for files in directory.queues:
+            if files.files:
+                found = self.queues[files.topic, files.queue_id] = CheckedQueue(files)
+                found.forget_window()
+                self._check_files(files, found)
+
+    def _check_files(self, files: QueueFiles, queue: CheckedQueue) -> None:
+        size = files.files[0].size
+        expected: int | None = None
+        for file in files.files:
+            if file.size == 0 and file is files.files[-1]:
+                continue
+            if file.size != size or size % ENTRY_SIZE or file.start % max(size, 1):
+                what = f"its size {file.size} or its name does not fit the queue's first file of {size} bytes"
+                self._say(Kind.DAMAGE, queue, f"{queue.path}/{file.name}", None, what)
+            if expected is not None and file.start > expected:
+                what = f"missing: the queue goes on in {file.name}"
+                self._say(Kind.DAMAGE, queue, f"{queue.path}/{file_name(expected)}", None, what)
+            expected = file.end
+
+    def feed(
+        self, records: Records, topics: NDArray[np.int32], names: list[str], tags_codes: NDArray[np.int64]
+    ) -> None:
+        """Compare a batch of records with their entries."""
+        # Prepared and rolled back messages are not for consumers. On a live store the newest are not dispatched yet.
+        chosen = (records.sys_flag & SysFlag.TRANSACTION_PREPARED) == 0
+        if self._live:
+            chosen &= records.physical_offset < self._known.queued
+        numbers = np.flatnonzero(chosen)
+        if not len(numbers):
+            return
+        key = topics[numbers].astype(np.int64) << 32 | records.queue_id[numbers].astype(np.int64) & 0xFFFFFFFF
+        order = np.argsort(key, kind="stable")
+        numbers, key = numbers[order], key[order]
+        bounds = [0, *(np.flatnonzero(key[1:] != key[:-1]) + 1).tolist(), len(key)]
+        for start, stop in itertools.pairwise(bounds):
+            some = numbers[start:stop]
+            self._feed_queue(
+                names[topics[some[0]]],
+                int(records.queue_id[some[0]]),
+                Columns(
+                    records.queue_offset[some],
+                    records.physical_offset[some],
+                    records.size[some],
+                    tags_codes[some],
+                    records.store_timestamp[some],
+                ),
+            )
+
+    def _feed_queue(self, topic: str, queue_id: int, found: Columns) -> None:
+        queue = self.queues.get((topic, queue_id))
+        count = len(found.queue_offset)
+        if queue is None:
+            before, first = self.without_queue.get(topic, (0, int(found.physical_offset[0])))
+            self.without_queue[topic] = before + count, first
+            return
+        self._keep(queue)
+        first = int(found.queue_offset[0])
+        if topic == SCHEDULE_TOPIC:
+            found = found._replace(tags_code=self._delivery_times(queue, queue_id, found))
+        if first > queue.newest and bool((np.diff(found.queue_offset) == 1).all()):
+            entries = queue.entries(first, count)
+            if len(entries) == count and _same(entries, found):
+                queue.met.add(first, first + count)
+                queue.newest = first + count - 1
+                self.entries += count
+                return
+        for number in range(count):
+            self._check_one(queue, *(int(column[number]) for column in found[:4]))
+
+    def _keep(self, queue: CheckedQueue) -> None:
+        self._kept[queue] = None
+        self._kept.move_to_end(queue)
+        if len(self._kept) > _MOST_KEPT:
+            self._kept.popitem(last=False)[0].forget_window()
+
+    def _delivery_times(self, queue: CheckedQueue, queue_id: int, found: Columns) -> NDArray[np.int64]:
+        """Tags codes in the schedule topic: store time and delay; the delays of the levels are a setting."""
+        if queue.delay is None:
+            entries = queue.entries(int(found.queue_offset[0]), len(found.queue_offset))
+            delays = entries["tags_code"] - found.store_timestamp[: len(entries)]
+            queue.delay = DELAY_LEVELS[queue_id] if queue_id < len(DELAY_LEVELS) else 0
+            if len(delays) and not (delays == queue.delay).any():
+                queue.delay = int(np.median(delays))
+        return found.store_timestamp + queue.delay
+
+    def _check_one(self, queue: CheckedQueue, offset: int, physical_offset: int, size: int, tags_code: int) -> None:
+        if offset <= queue.newest:
+            # A second life of the topic: the first one's entries are gone, or some record is older than it says.
+            queue.missing = [each for each in queue.missing if each.first >= physical_offset]
+        queue.newest = offset
+        entries = queue.entries(offset, 1)
+        if not len(entries) or not entries[0]["size"]:
+            queue.lacks(offset, physical_offset)
+            return
+        self.entries += 1
+        found_offset, found_size, found_code = entries[0].tolist()
+        if found_offset != physical_offset:
+            if offset in queue.met:
+                what = f"so says the record at physical offset {physical_offset} too, but its entry is another's"
+                self._at_entry(queue, offset, what)
+            else:
+                queue.claimed[offset] = physical_offset
+            return
+        queue.met.add(offset, offset + 1)
+        if found_size != size:
+            self._at_entry(queue, offset, f"its entry says {found_size} bytes, the record has {size}")
+        if found_code != tags_code and found_code > _EXTENSION:
+            self._at_entry(queue, offset, f"its entry's tags code is {found_code}, by the record it is {tags_code}")
+
+    def _at_entry(self, queue: CheckedQueue, offset: int, what: str) -> None:
+        path, position = queue.place(offset)
+        self._say(Kind.DAMAGE, queue, path, position, what, offset=offset)
+
+    def _say(
+        self, kind: Kind, queue: CheckedQueue, path: str, position: int | None, what: str, *, offset: int | None = None
+    ) -> None:
+        topic, queue_id = queue.queue.topic, queue.queue.queue_id
+        self._report(
+            Finding(kind=kind, path=path, position=position, what=what, topic=topic, queue_id=queue_id, offset=offset)
+        )
+
+
+def _same(entries: NDArray[Any], found: Columns) -> bool:
+    return bool(
+        (entries["physical_offset"] == found.physical_offset).all()
+        and (entries["size"] == found.size).all()
+        and (entries["tags_code"] == found.tags_code).all()
+    )
