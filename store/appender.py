@@ -22,8 +22,8 @@ from rocketwire.store.consume_queue import ConsumeQueue
 from rocketwire.store.errors import StoreError, StoreNotWritable
 from rocketwire.store.index import Index
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
+from rocketwire.store.layout.record import record_head
 from rocketwire.store.queues import QueueTable
-from rocketwire.store.records import record_head
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.message import HOST_V4_SIZE, HOST_V6_SIZE
 

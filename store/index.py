@@ -60,7 +60,7 @@ class Index:
         self._clock = clock
         self._row: list[IndexFile] = []
         self._full: deque[IndexFile] = deque()
-        self._backlog = Backlog(log, settings.delay_levels)
+        self._backlog = Backlog(log)
         self._given_up = False
         self._lock = threading.Lock()
 
@@ -131,13 +131,13 @@ class Index:
     def _dispatch(self) -> bool:
         if self._given_up:
             return False
-        columns, end = self._backlog.take()
-        if columns:
-            try:
+        try:
+            columns, end = self._backlog.take()
+            if columns:
                 self._put(columns)
-            except ImportError as error:
-                self._give_up(error)
-                return False
+        except ImportError as error:
+            self._give_up(error)
+            return False
         self._backlog.next_offset = max(self._backlog.next_offset, end)
         return self._backlog.behind
 
@@ -145,7 +145,7 @@ class Index:
         # What failed half-way, for want of descriptors, cannot be imported again by this process.
         log.error("no message is found by key until the next start, which makes the index again: %s", error)
         self._given_up = True
-        self._backlog = Backlog(self._log, ())
+        self._backlog = Backlog(self._log)
 
     def _put(self, columns: list[Any]) -> None:
         import numpy as np  # noqa: PLC0415 - see above

@@ -9,32 +9,38 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rocketwire.store.commit_log import CommitLog
-from rocketwire.store.records import Scanner
+from rocketwire.store.property_text import key_of, value_of
+from rocketwire.wire import properties as names
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.properties import KEY_SEP
+
+if TYPE_CHECKING:
+    from mmap import mmap
+
+    from rocketwire.store.walk import Records
 
 #: Columns of a message in a batch: hash of `topic#`, unique key, keys, physical offset, store timestamp.
 _COLUMNS: Final = 5
 #: Messages taken by one step; more pending ones than the second are dropped and read from the log later.
 _STEP: Final = 1024
 _MOST_PENDING: Final = 1 << 16
+_UNIQUE_KEY: Final = key_of(names.UNIQ_KEY)
+_KEYS: Final = key_of(names.KEYS)
 
 
 class Backlog:
     """The messages from `next_offset` to the end of the log. `add` is called by one thread, all else by another."""
 
-    def __init__(self, log: CommitLog, delay_levels: tuple[int, ...]) -> None:
+    def __init__(self, log: CommitLog) -> None:
         self.next_offset = 0
         self._log = log
         self._pending: deque[tuple[int, int, list[Any]]] = deque()
         # Values that were added, dropped again, and taken: each counted by one thread only.
         self._added = self._dropped = self._taken = 0
-        self._scanner = Scanner(delay_levels, check_crc=False, keys=True)
-        self._prefixes: dict[str, int] = {}
 
     def add(self, start: int, end: int, columns: list[Any]) -> None:
         """Note a group of messages: the part of the log from `start` to `end`, the columns of each message."""
@@ -72,6 +78,8 @@ class Backlog:
 
     def _read_log(self, columns: list[Any]) -> int:
         """Take messages from the log itself; give where the next ones are."""
+        from rocketwire.store.walk import Stop, walk  # noqa: PLC0415 - needs numpy, as the index files do
+
         log = self._log
         end = max(self.next_offset, log.start)
         limit = log.position
@@ -79,23 +87,45 @@ class Backlog:
             limit = self._pending[0][0]
         while end < limit and len(columns) < _STEP * _COLUMNS:
             segment = log.segments.find(end)
-            record = None if segment is None else self._scanner.read(segment, end - segment.start)
-            if record is None:
+            if segment is None:
                 end = log.next_file(end)
                 continue
-            prefix = self._prefixes.get(record.topic)
-            if prefix is None:
-                prefix = self._prefixes[record.topic] = string_hash(record.topic + "#")
-            rolled_back = record.sys_flag & SysFlag.TRANSACTION_MASK == SysFlag.TRANSACTION_ROLLBACK
-            columns += (
-                prefix,
-                None if rolled_back else record.unique_key,
-                None if rolled_back else record.keys,
-                record.physical_offset,
-                record.store_timestamp,
+            buffer = segment.mapping
+            walked = walk(
+                buffer,
+                base=segment.start,
+                position=end - segment.start,
+                end=min(limit, segment.end) - segment.start,
+                whole=segment.end <= limit,
+                check_crc=False,
+                most=_STEP,
             )
-            end += record.size
+            self._add_columns(columns, buffer, walked.records)
+            end = segment.start + walked.position
+            if walked.stop is not Stop.FULL and end < limit:
+                end = log.next_file(end)
         return min(end, limit)
+
+    def _add_columns(self, columns: list[Any], buffer: mmap, records: Records) -> None:
+        from rocketwire.store.walk import topics_of  # noqa: PLC0415 - see _read_log
+
+        codes, topics = topics_of(buffer, records)
+        prefixes = [string_hash(topic + "#") for topic in topics]
+        rolled_back = records.sys_flag & SysFlag.TRANSACTION_MASK == SysFlag.TRANSACTION_ROLLBACK
+        starts = records.properties_position
+        for code, passed, start, stop, offset, timestamp in zip(
+            codes.tolist(),
+            rolled_back.tolist(),
+            starts.tolist(),
+            (starts + records.properties_length).tolist(),
+            records.physical_offset.tolist(),
+            records.store_timestamp.tolist(),
+            strict=True,
+        ):
+            text = b"" if passed else buffer[start:stop]
+            unique_key = value_of(text, _UNIQUE_KEY).decode("utf-8", "replace") or None
+            keys = value_of(text, _KEYS).decode("utf-8", "replace") or None
+            columns += (prefixes[code], unique_key, keys, offset, timestamp)
 
 
 def last_offset(columns: list[Any]) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rocketwire.store.index import Index
-from rocketwire.store.records import store_timestamp
+from rocketwire.store.layout.record import store_timestamp
 
 _ROUNDS: Final = 3
 #: Steps of the index before an answer: 8192 messages are all that was appended lately, and some 30 ms of work at most.

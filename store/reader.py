@@ -11,9 +11,9 @@ from typing import Final
 from rocketwire.store.commit_log import CommitLog
 from rocketwire.store.fetch import Fetched, FetchLimits, fetch
 from rocketwire.store.index import Index
+from rocketwire.store.layout.record import SMALLEST
 from rocketwire.store.query import QueryResult, query
 from rocketwire.store.queues import QueueTable
-from rocketwire.store.records import SMALLEST
 from rocketwire.store.times import offset_by_time, store_time
 from rocketwire.wire.message import END_OF_FILE_BLANK, MAGIC_AT, MAGIC_V1, MAGIC_V2
 

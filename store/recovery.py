@@ -17,8 +17,8 @@ from typing import Final
 
 from rocketwire.store.checkpoint import Checkpoint
 from rocketwire.store.commit_log import CommitLog
+from rocketwire.store.layout.record import store_timestamp
 from rocketwire.store.queues import QueueTable
-from rocketwire.store.records import store_timestamp
 from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.message import MAGIC_AT, MAGIC_V1, MAGIC_V2, STORE_TIMESTAMP_AT_IPV4
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from rocketwire.store.commit_log import CommitLog
 from rocketwire.store.consume_queue import ConsumeQueue
-from rocketwire.store.records import SMALLEST, store_timestamp
+from rocketwire.store.layout.record import SMALLEST, store_timestamp
 
 
 def store_time(log: CommitLog, queue: ConsumeQueue, offset: int) -> int:

@@ -11,8 +11,10 @@ from typing import Final
 import construct as cs
 
 from rocketwire.wire.codes import SysFlag
-from rocketwire.wire.message import FIXED_V1_IPV4, HOST_V4_SIZE, HOST_V6_SIZE, RECORD
+from rocketwire.wire.message import BORN_HOST_AT, FIXED_V1_IPV4, HOST_V4_SIZE, HOST_V6_SIZE, RECORD, SYS_FLAG_AT
 
+_INT32: Final = struct.Struct(">i")
+_INT64: Final = struct.Struct(">q")
 #: The bits of a record's sysFlag that tell the sizes of its hosts, and each that they can be together.
 HOST_BITS: Final = int(SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6)
 HOST_FORMS: Final = (0, int(SysFlag.BORN_HOST_V6), int(SysFlag.STORE_HOST_V6), HOST_BITS)
@@ -47,3 +49,11 @@ def head_dtype(host_bits: int) -> list[tuple[str, str]]:
 
 #: The smallest record: no body, a topic of no bytes behind a length of one, properties of no bytes behind one of two.
 SMALLEST: Final = head_of(0).size + 1 + 2
+
+
+def store_timestamp(record: memoryview) -> int:
+    """Store timestamp in ms of a whole record."""
+    (sys_flag,) = _INT32.unpack_from(record, SYS_FLAG_AT)
+    born = HOST_V6_SIZE if sys_flag & SysFlag.BORN_HOST_V6 else HOST_V4_SIZE
+    (timestamp,) = _INT64.unpack_from(record, BORN_HOST_AT + born)
+    return int(timestamp)
