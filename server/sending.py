@@ -28,7 +28,14 @@ from rocketwire.wire import properties as property_names
 from rocketwire.wire.bodies.topic import TopicConfig, TopicFilterType
 from rocketwire.wire.codes import Permission, ResponseCode, SysFlag, permission_text
 from rocketwire.wire.compression import compression_type
-from rocketwire.wire.fast import STEERING_NAMES, SendFields, batch_messages, stored_properties, tags_code
+from rocketwire.wire.fast import (
+    STEERING_NAMES,
+    SendFields,
+    batch_messages,
+    batch_properties,
+    stored_properties,
+    tags_code,
+)
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.properties import decode_properties
 
@@ -109,7 +116,7 @@ class Sending:
     def batch(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> Prepared:
         """Check a send of several messages for one queue.
 
-        Every message is stored with its own properties, followed by CLUSTER and the batch's own, as Apache stores it.
+        Every message is stored with its own properties, followed by the batch's own with CLUSTER, as Apache stores it.
 
         Raises:
             ServerError: the send is refused; nothing was stored.
@@ -121,8 +128,10 @@ class Sending:
         if len(body) > self._config.current.max_message_size:
             raise self._too_large()
         common = fields.properties or _NO_PROPERTIES
-        wait = stored_properties(common, self._cluster_item).wait
-        tail = (f"{self._cluster_item}\x02{common}" if common else self._cluster_item).encode()
+        of_all = stored_properties(common, self._cluster_item)
+        if of_all.steering:
+            self._check_steering(common)
+        tail = batch_properties(common, self._cluster_item)
         sys_flag = self._sys_flag(config, fields)
         reconsume_times = fields.reconsume_times or 0
         topic, born_timestamp = fields.topic, fields.born_timestamp
@@ -153,7 +162,7 @@ class Sending:
         if not drafts:
             raise MessageIllegal("the batch holds no message")
         drafts[0].together = len(drafts)
-        return Prepared(queue_id, drafts, wait)
+        return Prepared(queue_id, drafts, of_all.wait)
 
     def _queue(self, fields: SendRequestFields, remote: str) -> tuple[TopicConfig, int]:
         """The topic's configuration, made if allowed, and the queue to store in."""

@@ -8,6 +8,7 @@ is stored, and writing the answer. Each is proven equal to its declared counterp
 
 from __future__ import annotations
 
+from functools import lru_cache
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -18,7 +19,8 @@ from rocketwire.wire.batch import decode_batch
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.errors import BatchInvalid
 from rocketwire.wire.frame import PREFIX
-from rocketwire.wire.java import Int32, Int64, string_hash
+from rocketwire.wire.java import Int32, Int64, hash_map_order, string_hash
+from rocketwire.wire.properties import decode_properties, encode_properties
 
 _STARTS: Final = frozenset(
     b'{"code":%d,' % code for code in (RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
@@ -28,6 +30,7 @@ _TYPE_WORD: Final = 4
 _BATCH_HEAD: Final = Struct(">iiiii")
 _BATCH_LEAST: Final = _BATCH_HEAD.size + 2
 _INT16_HIGH: Final = 0x7F
+_MOST_BATCH_TEXTS: Final = 64
 _SHORTEST_ITEM: Final = 3  # the official decoder passes over anything shorter
 
 
@@ -125,6 +128,18 @@ def stored_properties(text: str, cluster_item: str) -> StoredProperties:
         kept.append(item)
     kept.append(cluster_item)
     return StoredProperties("\x02".join(kept).encode(), unique_key, keys, tags, wait, steering)
+
+
+@lru_cache(maxsize=_MOST_BATCH_TEXTS)
+def batch_properties(text: str, cluster_item: str) -> bytes:
+    """Rewrite the property text of a batch's header as a 4.9.7 broker appends it to each message's.
+
+    Unlike a single message's it keeps WAIT. Batches of one client have few such texts, or just one.
+    """
+    items = decode_properties(text)
+    name, _, value = cluster_item.partition("\x01")
+    items[name] = value
+    return encode_properties({name: items[name] for name in hash_map_order(items)}).encode()
 
 
 class BatchMessage(NamedTuple):

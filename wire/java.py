@@ -1,5 +1,6 @@
 """Java arithmetic that RocketMQ's formats depend on."""
 
+from collections.abc import Iterable
 from typing import Annotated, Final
 
 import msgspec
@@ -17,6 +18,8 @@ Int64 = Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)]
 _UINT32_MASK: Final = 0xFFFFFFFF
 _INT32_SIGN: Final = 0x80000000
 _HASH_FACTOR: Final = 31
+_BUCKETS: Final = 16
+_LOAD_FACTOR: Final = 0.75
 
 
 def to_int32(value: int) -> int:
@@ -35,3 +38,17 @@ def string_hash(text: str) -> int:
         for low, high in zip(data[::2], data[1::2], strict=True):
             result = (_HASH_FACTOR * result + (high << 8 | low)) & _UINT32_MASK
     return (result ^ _INT32_SIGN) - _INT32_SIGN
+
+
+def hash_map_order(keys: Iterable[str]) -> list[str]:
+    """Give the order in which a ``HashMap`` of default size goes through keys that were put into it in this one."""
+    found = list(dict.fromkeys(keys))
+    buckets = _BUCKETS
+    while len(found) > buckets * _LOAD_FACTOR:
+        buckets *= 2
+
+    def bucket(key: str) -> int:
+        value = string_hash(key) & _UINT32_MASK
+        return (value ^ value >> 16) & buckets - 1
+
+    return sorted(found, key=bucket)

@@ -124,6 +124,11 @@ def test_the_producer_says_whether_it_waits(setup: Setup, wait: str, expected: b
     assert batch.wait is expected
 
 
+def test_a_batch_is_not_delayed_as_a_whole_either(setup: Setup) -> None:
+    with pytest.raises(MessageIllegal, match="DELAY"):
+        setup.sending.batch(fields(properties=properties_text(DELAY="1")), body(batch_body([b"a"])), HOST, "peer")
+
+
 def test_a_batch_becomes_a_draft_a_message(setup: Setup) -> None:
     text = properties_text(TAGS="A", KEYS="k", UNIQ_KEY="U")
     prepared = setup.sending.batch(fields(properties=""), body(batch_body([b"a", b"b"], text)), HOST, "peer")

@@ -155,6 +155,25 @@ def test_items_without_name_or_value_are_dropped() -> None:
     assert fast.stored_properties("", "CLUSTER\x01c").data == b"CLUSTER\x01c"
 
 
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [  # as a 4.9.7 broker stored them
+        ("", "CLUSTER=c"),
+        ("WAIT=true", "CLUSTER=c;WAIT=true"),
+        ("WAIT=true;", "CLUSTER=c;WAIT=true"),
+        ("UNIQ_KEY=X;WAIT=true;AAA=b;", "AAA=b;UNIQ_KEY=X;CLUSTER=c;WAIT=true"),
+        ("zeta=;WAIT=false;alpha=1", "alpha=1;CLUSTER=c;WAIT=false"),
+        ("A=b;A=c;", "A=c;CLUSTER=c"),
+        ("bad;WAIT=true", "CLUSTER=c;WAIT=true"),
+        ("CLUSTER=mine;", "CLUSTER=c"),
+        ("a=b=c;", "a=b=c;CLUSTER=c"),
+    ],
+)
+def test_the_properties_of_a_whole_batch_are_put_in_apaches_order(text: str, stored: str) -> None:
+    sent, wanted = (each.replace("=", "\x01").replace(";", "\x02") for each in (text, stored))
+    assert fast.batch_properties(sent, "CLUSTER\x01c") == wanted.encode()
+
+
 def test_tag_codes_are_java_hashes_and_the_table_of_them_is_bounded() -> None:
     assert fast.tags_code(None) == fast.tags_code("") == 0
     for number in range(5000):

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.wire.java import INT32_MAX, INT32_MIN, string_hash, to_int32
+from rocketwire.wire.java import INT32_MAX, INT32_MIN, hash_map_order, string_hash, to_int32
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,18 @@ def test_to_int32_is_the_low_32_bits(value: int) -> None:
     result = to_int32(value)
     assert INT32_MIN <= result <= INT32_MAX
     assert (result - value) % 2**32 == 0
+
+
+@pytest.mark.parametrize(
+    ("put", "seen"),
+    [  # as a JVM prints the keys of such maps
+        ([], []),
+        (["WAIT", "UNIQ_KEY", "AAA", "CLUSTER"], ["AAA", "UNIQ_KEY", "CLUSTER", "WAIT"]),
+        (["b", "a", "b"], ["a", "b"]),
+        (["BB", "Aa"], ["BB", "Aa"]),
+        (["属性", "x"], ["属性", "x"]),
+        ([f"key{n}" for n in range(14)], [f"key{n}" for n in (1, 2, 0, 5, 6, 3, 4, 9, 7, 8, 11, 10, 13, 12)]),
+    ],
+)
+def test_keys_come_out_of_a_hash_map_in_its_order(put: list[str], seen: list[str]) -> None:
+    assert hash_map_order(put) == seen
