@@ -1,9 +1,10 @@
 """Recovery: find where the log really ends, cut what is torn, and bring the consume queues up to it.
 
 After a clean stop the last three files are read, or only the last megabytes of them when the queues tell where a
-record begins. After any other stop the log is read from the newest file whose first message is older than the
-checkpoint: what lies before it is on the disk, in log and queues; from there on all queue entries are made again.
-If a queue turns out to miss older entries, everything is made again from the start of the log.
+record begins; more only if the queues end before. After any other stop the log is read from the newest file whose first
+message is older than the checkpoint: what lies before it is on the disk, in log and queues; from there on all queue
+entries are made again. If a queue turns out to miss older entries, or no record stands where the queues say that one
+does, everything is made again from the start of the log.
 
 The log is cut at the first record that is not whole. The file it was cut in is zeroed behind the cut: a leftover that
 happens to begin where a later record ends must not come back to life.
@@ -68,7 +69,7 @@ def recover(
         return Recovered(start=0, end=0, records=0, last_timestamp=0)
     from rocketwire.store.replay import QueueIncomplete, replay  # noqa: PLC0415 - needs numpy, an empty store does not
 
-    known = queues.physical_end()
+    known = min(queues.physical_end(), log.segments[-1].end)
     if known < log.start:
         start = dispatch_from = log.start
     elif clean:
@@ -80,7 +81,10 @@ def recover(
         queues.truncate(start)
     try:
         done = replay(log, queues, settings, start=start, dispatch_from=dispatch_from, topics=topics)
+        again = clean and not done.records and start > log.start
     except QueueIncomplete:
+        again = True
+    if again:
         start = log.start
         queues.truncate(start)
         done = replay(log, queues, settings, start=start, dispatch_from=start, topics=topics)
@@ -93,6 +97,8 @@ def recover(
 def _clean_start(log: CommitLog, queues: QueueTable, known: int) -> int:
     files = log.segments
     floor = files[max(0, len(files) - _CLEAN_FILES)].start
+    if known < floor:
+        return known
     wanted = known - _CLEAN_BYTES
     if wanted <= floor:
         return floor

@@ -67,7 +67,7 @@ def replay(
     """
     dispatch = _Dispatch(queues, settings, dispatch_from, topics, from_start=dispatch_from == log.start)
     files = log.segments
-    number = next(i for i in range(len(files)) if files[i].start <= start < files[i].end)
+    number = next(i for i in reversed(range(len(files))) if files[i].start <= start)
     position = start - files[number].start
     count = 0
     held: tuple[mmap.mmap, Records] | None = None

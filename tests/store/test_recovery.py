@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import Appended
+from rocketwire.store.topics import TopicTable
+from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.message import BODY_CRC_AT, MAGIC_AT, MAGIC_V2, PHYSICAL_OFFSET_AT, Message, encode_record
 from tests.store.support import START, Clock, bodies, draft, kill, open_store, small
 
@@ -102,6 +104,107 @@ def test_one_deleted_queue_is_made_again_after_a_kill(tmp_path: Path) -> None:
     settings, _ = filled(tmp_path)
     shutil.rmtree(tmp_path / "consumequeue" / "T" / "1")
     check(settings, 60)
+
+
+def test_a_deleted_queue_is_noticed_at_a_clean_start(tmp_path: Path) -> None:
+    settings, _ = filled(tmp_path)
+    open_store(settings).close()
+    shutil.rmtree(tmp_path / "consumequeue" / "T" / "1")
+    check(settings, 60)
+
+
+def cut_queue(root: Path, queue_id: int, entries: int) -> None:
+    """Zero the entries of a queue from one on."""
+    for path in (root / "consumequeue" / "T" / str(queue_id)).iterdir():
+        keep = max(0, entries * 20 - int(path.name))
+        path.write_bytes(path.read_bytes()[:keep].ljust(320, b"\0"))
+
+
+@pytest.mark.parametrize("left", [0, 10, 29])
+def test_a_queue_that_lost_its_end_is_noticed_at_a_clean_start(tmp_path: Path, left: int) -> None:
+    settings, _ = filled(tmp_path)
+    open_store(settings).close()
+    cut_queue(tmp_path, 0, left)
+    check(settings, 60)
+
+
+def test_queues_that_end_before_the_last_files_are_brought_up(tmp_path: Path) -> None:
+    settings, results = filled(tmp_path, 150)
+    open_store(settings).close()
+    assert len(log_files(tmp_path)) > 4
+    for queue_id in (0, 1):
+        cut_queue(tmp_path, queue_id, 5)
+    store = open_store(settings)
+    assert store.recovered.start == results[10].physical_offset
+    store.close()
+    check(settings, 150)
+
+
+def test_a_log_that_lost_its_last_files_ends_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rocketwire.store.recovery._CLEAN_BYTES", 1000)
+    settings, results = filled(tmp_path, 150)
+    open_store(settings).close()
+    *first, _, _ = log_files(tmp_path)
+    for path in log_files(tmp_path)[len(first) :]:
+        path.unlink()
+    check(settings, sum(each.physical_offset < len(first) * 4096 for each in results))
+
+
+def test_a_log_whose_end_is_zeros_ends_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rocketwire.store.recovery._CLEAN_BYTES", 1000)
+    settings, results = filled(tmp_path)
+    open_store(settings).close()
+    *_, newest = log_files(tmp_path)
+    at = results[-12].physical_offset
+    assert int(newest.name) < at
+    newest.write_bytes(newest.read_bytes()[: at % 4096].ljust(4096, b"\0"))
+    check(settings, 48)
+
+
+@pytest.mark.parametrize("how", ["as 4.9", "as 5.x"])
+def test_a_deleted_topic_does_not_come_back_at_a_clean_start(tmp_path: Path, how: str) -> None:
+    settings, _ = filled(tmp_path)
+    store = open_store(settings)
+    store.append([draft(0, topic="Kept")])
+    store.close()
+    gone = tmp_path / "consumequeue" / "T"
+    shutil.rmtree(gone)
+    if how == "as 4.9":
+        gone.mkdir()
+    else:
+        table = TopicTable.open(settings.topics, clock=Clock())
+        table.put(TopicConfig(topic_name="Kept"))
+        table.persist()
+    store = open_store(settings)
+    assert store.topics() == {"Kept"}
+    store.close()
+
+
+def test_a_topic_made_anew_is_no_queue_that_lost_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rocketwire.store.recovery._CLEAN_BYTES", 1500)
+    settings = small(tmp_path, commit_log_file_size=1 << 16)
+    store = open_store(settings)
+    store.append([draft(n) for n in range(30)])
+    store._queues.remove_all()
+    store.append([draft(n) for n in range(30, 35)])
+    store.append([draft(0, topic="Other", body=bytes(2000))])
+    store.close()
+    store = open_store(settings)
+    assert store.recovered.start > 0
+    assert bodies(store) == [b"body-%d" % n for n in range(30, 35)]
+    store.close()
+
+
+@pytest.mark.parametrize("queues", [True, False])
+def test_a_clean_start_reads_no_more_than_three_files(tmp_path: Path, queues: bool) -> None:
+    settings, _ = filled(tmp_path, 150)
+    open_store(settings).close()
+    files = log_files(tmp_path)
+    if not queues:
+        shutil.rmtree(tmp_path / "consumequeue")
+    store = open_store(settings)
+    assert store.recovered.start == (int(files[-3].name) if queues else 0)
+    store.close()
 
 
 def test_a_queue_that_lost_old_entries_is_made_again(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rocketwire.store.layout import checkpoint, consume_queue, index
 from rocketwire.store.layout.derive import dtype_fields, field_offsets, fixed_struct
-from rocketwire.store.layout.record import HOST_FORMS, SMALLEST, head_dtype, head_of, record_head
+from rocketwire.store.layout.record import HOST_FORMS, SMALLEST, head_dtype, head_of, record_head, store_timestamp
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.message import FIXED_V1_IPV4, MAGIC_V1, RECORD, Message, encode_record
 
@@ -76,6 +76,7 @@ def test_heads_are_the_declaration(bits: int) -> None:
     expected = {name: value for name, value in parsed.items() if name not in {"_io", "body", "topic", "properties"}}
     assert parsed.magic == MAGIC_V1
     expected["body_length"] = 3
+    assert store_timestamp(memoryview(record)) == 7
     head = np.dtype(head_dtype(bits))
     assert head.itemsize == head_of(bits).size
     assert list(expected.values()) == list(head_of(bits).unpack_from(record))
