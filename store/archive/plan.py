@@ -8,7 +8,8 @@
 After a crash queues and index may lack what the log has, so then the log is walked. Store times are taken to rise along
 the log, but for a clock that was set back by up to a minute.
 
-A topic that was deleted and made again has new queues: its former messages are found by a walk only, so not by topic.
+What a deleted topic left in the log is found by a walk, and when the topic is named. If the topic was made again, its
+new queues do not lead to its former messages. A key without a topic is looked for in the topics that still exist.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from rocketwire.store.archive.directory import Directory, QueueFiles, State
 from rocketwire.store.archive.index import Covered, look_up
 from rocketwire.store.archive.log import Log, LogFile, Place
 from rocketwire.store.archive.opening import FileGone
-from rocketwire.store.archive.queues import Queue
+from rocketwire.store.archive.queues import BLANK_SIZE, Queue
 from rocketwire.store.archive.scan import Report, Trouble, scan
 from rocketwire.store.archive.select import FOREVER, Selected, Wanted, with_properties
 from rocketwire.wire.errors import MessageIdInvalid, WireError
@@ -35,7 +36,6 @@ _CLOCK_MARGIN: Final = 60_000
 #: Entries held at once over all queues, and the least of one.
 _MOST_ENTRIES: Final = 1 << 17
 _LEAST_ENTRIES: Final = 64
-_PRE_BLANK_SIZE: Final = 0x7FFFFFFF
 _MULTI_DISPATCH_PREFIX: Final = "%LMQ%"
 
 
@@ -212,9 +212,7 @@ class ByQueues:
         gone: set[str] = set()
         # What the queues vouch for is not asked of the messages: those of several queues (5.x's multi-dispatch) keep
         # the topic that they were sent to.
-        left = replace(
-            self.wanted, topics=None, system_topics=True, queue_ids=None, first_offset=0, end_offset=FOREVER
-        )
+        left = replace(self.wanted, topics=None, system_topics=True, queue_ids=None, first_offset=0, end_offset=FOREVER)
         with Log(self.directory.commit_log) as log:
             wanted = [files for files in self.files if self.wanted.takes_queue(files.queue_id)]
             queues = [Queue(files, log_start=self.directory.start) for files in wanted]
@@ -245,7 +243,7 @@ class ByQueues:
             queue.close()  # there may be more queues than a process may have files
             offsets, sizes = entries["physical_offset"].tolist(), entries["size"].tolist()
             for queue_offset, (offset, size) in enumerate(zip(offsets, sizes, strict=True), start=at):
-                if size != _PRE_BLANK_SIZE:
+                if size != BLANK_SIZE:
                     yield Place(offset, size, queue_offset, number)
 
     def _missing(self, log: Log, queue: Queue, place: Place, gone: set[str], report: Report) -> None:

@@ -24,7 +24,8 @@ _STORED: Final = np.dtype(dtype_fields(LAYOUT))
 ENTRY: Final = _STORED.newbyteorder("=")
 #: Entries read at once.
 BLOCK: Final = 16 * 1024
-_BLANK_SIZE: Final = ENTRY_STRUCT.unpack(PRE_BLANK)[1]
+#: The size that an entry of no message has: PRE_BLANK.
+BLANK_SIZE: Final = ENTRY_STRUCT.unpack(PRE_BLANK)[1]
 
 
 class Queue:
@@ -65,7 +66,7 @@ class Queue:
         low = self.bisect(self.first, self.end, lambda entry: entry[0] < log_start)
         # Pre-blank entries point to 0, which is a place in a log that starts there.
         for offset, entries in self.blocks(low, self.end):
-            real = np.flatnonzero(entries["size"] != _BLANK_SIZE)
+            real = np.flatnonzero(entries["size"] != BLANK_SIZE)
             if len(real):
                 return offset + int(real[0])
         return self.end

@@ -1,7 +1,7 @@
 """Walking the log over all its files, past what is damaged.
 
 After a damaged record the walk goes on at the next place where a record may begin: behind it, when its head is whole
-and another record stands there; else where a consume queue says that one begins; else in the next file.
+and another head stands there; else where the next whole record is found; else in the next file.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from rocketwire.store.archive.directory import Directory, QueueFiles, RowFile, State
+from rocketwire.store.archive.directory import Directory, RowFile, State
 from rocketwire.store.archive.log import LARGEST_HEAD, Block, LogFile, promised_size
 from rocketwire.store.archive.opening import FileGone
-from rocketwire.store.archive.queues import Queue
+from rocketwire.store.archive.salvage import next_record
 from rocketwire.store.walk import Stop
-from rocketwire.wire.message import BLANK_MAGIC, END_OF_FILE_BLANK
+from rocketwire.wire.message import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_AT
 
 _TRIES: Final = 5
 _PAUSE: Final = 0.02
 _BLANK_SIZE: Final[int] = END_OF_FILE_BLANK.sizeof()
-_BLANK: Final[bytes] = END_OF_FILE_BLANK.build({"size": 0, "magic": BLANK_MAGIC})[4:]
+_BLANK: Final[bytes] = END_OF_FILE_BLANK.build({"size": 0, "magic": BLANK_MAGIC})[MAGIC_AT:]
 
 
 class Trouble(NamedTuple):
@@ -33,6 +33,9 @@ class Trouble(NamedTuple):
     physical_offset: int
     reason: str
     gone: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.path}: at physical offset {self.physical_offset}: {self.reason}"
 
 
 Report = Callable[[Trouble], None]
@@ -106,7 +109,7 @@ def _file(
             pause()
             continue
         report(Trouble(file.path, start, "nothing was ever written here, but behind it" if unwritten else block.reason))
-        place = _next_place(directory, file, start)
+        place = _next_place(file, start)
         if place is None:
             return
         start, tries = place, _TRIES
@@ -122,23 +125,11 @@ def _is_written(later: list[RowFile]) -> bool:
     return False
 
 
-def _next_place(directory: Directory, file: LogFile, damaged: int) -> int | None:
+def _next_place(file: LogFile, damaged: int) -> int | None:
     """Where in a file a record may begin behind a damaged one."""
     size = promised_size(file.read(damaged, LARGEST_HEAD), 0, damaged)
     if size is not None:
         head = file.read(damaged + size, LARGEST_HEAD)
-        if promised_size(head, 0, damaged + size) is not None or head[4:_BLANK_SIZE] == _BLANK:
+        if promised_size(head, 0, damaged + size) is not None or head[MAGIC_AT:_BLANK_SIZE] == _BLANK:
             return damaged + size
-    places = [place for queue in directory.queues if (place := _next_entry(queue, damaged)) is not None]
-    place = min(places, default=file.end)
-    return place if place < file.end else None
-
-
-def _next_entry(files: QueueFiles, damaged: int) -> int | None:
-    """The first physical offset behind a damaged record that a queue has an entry for."""
-    with Queue(files) as queue:
-        try:
-            number = queue.bisect(queue.min, queue.end, lambda entry: entry[0] <= damaged)
-            return queue.entry(number)[0] if number < queue.end else None
-        except FileGone:
-            return None
+    return next_record(file, damaged + 1)
