@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from rocketwire import __version__
-from rocketwire.cli import serve
+from rocketwire.cli import serve, store
 from rocketwire.cli.mistake import EXIT_CODE, Mistake
 
 
@@ -20,6 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"rocketwire {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     serve.add_parser(commands)
+    store.add_parser(commands)
     options = parser.parse_args(arguments)
     run: Callable[[argparse.Namespace], int] = options.run
     try:

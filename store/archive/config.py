@@ -92,8 +92,8 @@ def committed(directory: Directory) -> list[Committed]:
     """
     found: list[Committed] = []
     for key, queues in table(directory, "consumerOffset.json", "offsetTable").items():
-        # A group has no @ in its name, but 5.x commits some for topics that have.
-        topic, _, group = key.rpartition(_SEPARATOR)
+        # A topic has no @ in its name; what 5.x notes of a broadcasting group has one in the group's.
+        topic, _, group = key.partition(_SEPARATOR)
         try:
             for queue_id, offset in queues.items():
                 found.append(Committed(group=group, topic=topic, queue_id=int(queue_id), offset=int(offset)))

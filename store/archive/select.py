@@ -37,6 +37,11 @@ class Selected(NamedTuple):
         return self.properties.get(names.UNIQ_KEY) or self.offset_message_id
 
     @property
+    def tags(self) -> str | None:
+        """Its tag: one, though it is called tags."""
+        return self.properties.get(names.TAGS)
+
+    @property
     def keys(self) -> list[str]:
         """The words of its keys."""
         return [key for key in self.properties.get(names.KEYS, "").split(names.KEY_SEP) if key]
@@ -98,7 +103,7 @@ class Wanted:
             and self.since <= message.store_timestamp < self.until
             and self.takes_queue(message.queue_id)
             and self.takes_topic(message.topic)
-            and (self.tags is None or one.properties.get(names.TAGS) in self.tags)
+            and (self.tags is None or one.tags in self.tags)
             and (self.key is None or self.key == one.properties.get(names.UNIQ_KEY) or self.key in one.keys)
             and (self.message_id is None or self._is_id_of(one))
         )

@@ -1,0 +1,27 @@
+"""`rocketwire store`: looking into a store directory, one module a subcommand, each with `add_parser`.
+
+The directory may be of any broker, at rest or in use; these commands read it and change nothing in it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rocketwire.cli.store import cat, info, ls
+
+if TYPE_CHECKING:
+    from rocketwire.cli.serve import Commands
+
+_SUBCOMMANDS = (info, ls, cat)
+
+
+def add_parser(commands: Commands) -> None:
+    """Add `store` to the commands."""
+    parser = commands.add_parser(
+        "store",
+        help="look into a store directory",
+        description="Look into a store directory of this or Apache's broker, at rest or in use, without changing it.",
+    )
+    subcommands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for subcommand in _SUBCOMMANDS:
+        subcommand.add_parser(subcommands)

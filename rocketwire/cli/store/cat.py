@@ -1,0 +1,174 @@
+"""`rocketwire store cat`: the messages of a store, those that are wanted."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.store.ending import DAMAGED, ended
+from rocketwire.cli.store.message import body_of, json_object
+from rocketwire.cli.store.output import json_line, warn
+from rocketwire.cli.store.table import Column, lines, output_width
+from rocketwire.cli.store.times import parsed, shown
+
+if TYPE_CHECKING:
+    from rocketwire.cli.serve import Commands
+    from rocketwire.store.archive.directory import Directory
+    from rocketwire.store.archive.scan import Report, Trouble
+    from rocketwire.store.archive.select import Selected, Wanted
+
+_EPILOG = """\
+All conditions must hold. Messages come in the order they were stored. TIME is ISO 8601, in UTC if it names no zone, or
+ms since 1970; --since is inclusive, --until is not. A damaged message is reported on stderr and passed over; the exit
+code is 1 then. docs/store-tools.md tells more."""
+_COLUMNS = (
+    Column("STORED (UTC)", least=23),
+    Column("TOPIC", least=12),
+    Column("QUEUE", right=True),
+    Column("OFFSET", right=True),
+    Column("TAG", least=5),
+    Column("KEYS", least=6),
+    Column("BODY", least=16),
+)
+#: Characters of a body that a table looks at: more than any terminal shows.
+_MOST_SHOWN = 1000
+
+
+def add_parser(commands: Commands) -> None:
+    """Add `cat` to the commands."""
+    parser = commands.add_parser(
+        "cat",
+        help="print the messages of a store",
+        description="Print the messages of a store. RocketMQ's own topics are left out unless they are named.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("directory", metavar="DIR", help="the store's folder")
+    parser.add_argument("--topic", metavar="T", action="append", dest="topics", help="of this topic; repeatable")
+    parser.add_argument("--queue", metavar="N", action="append", dest="queues", help="of this queue; repeatable")
+    parser.add_argument(
+        "--offset",
+        metavar="A[:B]",
+        help="at this queue offset; A: from A on, A:B from A up to, not including, B, :B before B",
+    )
+    parser.add_argument("--since", metavar="TIME", help="stored at or after this time")
+    parser.add_argument("--until", metavar="TIME", help="stored before this time")
+    parser.add_argument("--key", metavar="K", help="with this key, or this unique key")
+    parser.add_argument("--id", metavar="MSGID", help="with this message id, of either kind")
+    parser.add_argument("--tag", metavar="TAG", action="append", dest="tags", help="with this tag; repeatable")
+    parser.add_argument("--limit", metavar="N", help="no more than so many")
+    parser.add_argument("--all-topics", action="store_true", help="RocketMQ's own topics too")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--table", action="store_true", help="print a table (the default)")
+    form.add_argument("--json", action="store_true", help="print one JSON object a line")
+    form.add_argument("--raw", action="store_true", help="print the bodies as they are, a newline between two")
+    parser.set_defaults(run=ended(_cat))
+
+
+def _cat(options: argparse.Namespace) -> int:
+    wanted = _wanted(options)
+    most = None if options.limit is None else _whole("--limit", options.limit)
+    from rocketwire.store.archive.directory import discover
+    from rocketwire.store.archive.plan import find
+
+    directory = discover(options.directory)
+    unknown = _unknown_topics(directory, wanted)
+    for topic in unknown:
+        warn(f"{directory.root} has no topic {topic}; looking for messages that it left")
+    damaged = False
+    count = 0
+
+    def report(trouble: Trouble) -> None:
+        nonlocal damaged
+        damaged = damaged or not trouble.gone
+        warn(str(trouble))
+
+    def counted() -> Iterator[Selected]:
+        nonlocal count
+        for one in islice(find(directory, wanted, report), most):
+            count += 1
+            yield one
+
+    write = _write_json if options.json else _write_raw if options.raw else _write_table
+    write(counted(), report)
+    if unknown and not count:
+        raise Mistake(f"--topic {unknown[0]}: no such topic; rocketwire store ls {directory.root} lists them")
+    return DAMAGED if damaged else 0
+
+
+def _wanted(options: argparse.Namespace) -> Wanted:
+    first, end = _offsets(options.offset)
+    from rocketwire.store.archive.select import FOREVER, Wanted
+
+    return Wanted(
+        topics=frozenset(options.topics) if options.topics else None,
+        system_topics=options.all_topics,
+        queue_ids=frozenset(_whole("--queue", text) for text in options.queues) if options.queues else None,
+        first_offset=first,
+        end_offset=FOREVER if end is None else end,
+        since=0 if options.since is None else parsed("--since", options.since),
+        until=FOREVER if options.until is None else parsed("--until", options.until),
+        key=options.key,
+        message_id=options.id,
+        tags=frozenset(options.tags) if options.tags else None,
+    )
+
+
+def _offsets(text: str | None) -> tuple[int, int | None]:
+    if text is None:
+        return 0, None
+    first, colon, end = text.partition(":")
+    if not colon:
+        only = _whole("--offset", first)
+        return only, only + 1
+    return (_whole("--offset", first) if first else 0), (_whole("--offset", end) if end else None)
+
+
+def _whole(option: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 20):
+        raise Mistake(f"{option} {text}: a whole number is needed")
+    return min(int(text), (1 << 63) - 1)
+
+
+def _unknown_topics(directory: Directory, wanted: Wanted) -> list[str]:
+    from rocketwire.store.archive.config import topic_names
+
+    return sorted((wanted.topics or frozenset()) - topic_names(directory))
+
+
+def _write_table(found: Iterable[Selected], report: Report) -> None:
+    def rows() -> Iterator[tuple[str, ...]]:
+        for one in found:
+            message = one.message
+            place = (message.topic, str(message.queue_id), str(message.queue_offset))
+            body = body_of(one, report)
+            yield shown(message.store_timestamp), *place, one.tags or "", " ".join(one.keys), _excerpt(body)
+
+    for line in lines(_COLUMNS, rows(), output_width()):
+        print(line)
+
+
+def _excerpt(body: bytes | None) -> str:
+    if body is None:
+        return ""
+    try:
+        return body.decode()[:_MOST_SHOWN]
+    except UnicodeDecodeError:
+        return "0x" + body[:_MOST_SHOWN].hex()
+
+
+def _write_json(found: Iterable[Selected], report: Report) -> None:
+    for one in found:
+        json_line(json_object(one, report))
+
+
+def _write_raw(found: Iterable[Selected], report: Report) -> None:
+    first = True
+    for one in found:
+        body = body_of(one, report)
+        if body is not None:
+            sys.stdout.buffer.write(body if first else b"\n" + body)
+            first = False

@@ -1,0 +1,45 @@
+"""How a command that prints much ends: with its exit code, or quietly when nobody reads on or the user stops it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from typing import Final
+
+from rocketwire.cli.mistake import Mistake
+
+DAMAGED: Final = 1
+"""Exit code: something could not be read, and stderr says what."""
+PIPE_CLOSED: Final = 141
+"""Exit code when the reader of stdout went away, as a shell shows it for a program that SIGPIPE ended."""
+INTERRUPTED: Final = 130
+"""Exit code after Ctrl-C."""
+
+Run = Callable[[argparse.Namespace], int]
+
+
+def ended(run: Run) -> Run:
+    """The same command, whose output is written out at its end, and that turns errors of the store into one line."""
+
+    def guarded(options: argparse.Namespace) -> int:
+        from rocketwire.store.errors import StoreError
+
+        for stream in (sys.stdout, sys.stderr):
+            # A name that is no UTF-8 is shown with escapes; it must not end the program.
+            getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
+        try:
+            code = run(options)
+            sys.stdout.flush()
+        except StoreError as error:
+            raise Mistake(str(error)) from error
+        except BrokenPipeError:
+            # What is still buffered is written to nowhere when the interpreter ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return PIPE_CLOSED
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        return code
+
+    return guarded

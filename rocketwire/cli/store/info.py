@@ -1,0 +1,99 @@
+"""`rocketwire store info`: what a store is, and what is in it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rocketwire.cli.store.ending import DAMAGED, ended
+from rocketwire.cli.store.output import json_line, number, size, warn
+from rocketwire.cli.store.times import shown
+
+if TYPE_CHECKING:
+    from rocketwire.cli.serve import Commands
+    from rocketwire.store.archive.directory import Directory
+    from rocketwire.store.archive.overview import Counts, Overview
+
+
+def add_parser(commands: Commands) -> None:
+    """Add `info` to the commands."""
+    parser = commands.add_parser(
+        "info",
+        help="what a store is, and what is in it",
+        description="Tell what a store directory is and what is in it. Times are UTC.",
+    )
+    parser.add_argument("directory", metavar="DIR", help="the store's folder")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(run=ended(_info))
+
+
+def _info(options: argparse.Namespace) -> int:
+    from rocketwire.store.archive.directory import discover
+    from rocketwire.store.archive.overview import overview
+
+    directory = discover(options.directory)
+    found = overview(directory)
+    if options.json:
+        json_line(_object(directory, found))
+    else:
+        for title, text in _lines(directory, found):
+            print(f"{title:<16}{text}".rstrip())
+    for problem in found.problems:
+        warn(problem)
+    return DAMAGED if found.problems else 0
+
+
+def _object(directory: Directory, found: Overview) -> dict[str, Any]:
+    log = asdict(found.log)
+    del log["troubles"]
+    return {
+        "directory": directory.root,
+        "state": directory.state.name.lower(),
+        "version": found.version,
+        "version_facts": found.facts,
+        "commit_log": log,
+        "user_topics": found.user_topics,
+        "system_topics": found.own_topics,
+        "files": found.files,
+        "index": found.index,
+        "checkpoint": found.checkpoint,
+        "config": found.config,
+        "timer_last_read_time": found.timer_time,
+        "problems": found.problems,
+    }
+
+
+def _lines(directory: Directory, found: Overview) -> Iterator[tuple[str, str]]:
+    log = found.log
+    yield "store", directory.root
+    yield "state", directory.state.value
+    yield "version", f"{found.version}: {'; '.join(found.facts)}"
+    if log.first_store_time is not None:
+        yield "stored", f"{shown(log.first_store_time)} to {shown(log.last_store_time)} UTC"
+    yield "messages", _counts(found.user_topics)
+    yield "", f"RocketMQ's own: {_counts(found.own_topics)}"
+    yield "offsets", f"physical, {number(log.start)} to {number(log.end)}: {size(log.end - log.start)}"
+    yield "keys", f"{number(sum(file.keys for file in found.index))} in the index"
+    if found.checkpoint is not None:
+        times = (found.checkpoint.commit_log, found.checkpoint.consume_queue, found.checkpoint.index)
+        told = [shown(time) if time else "not known" for time in times]
+        yield "on the disk", "up to {} (commit log), {} (consume queues), {} (index)".format(*told)
+    if found.timer_time is not None:
+        yield "timer", f"delivered up to {shown(found.timer_time)}"
+    for kind, files in found.files.items():
+        yield kind, f"{_of(files.count, 'file')} of {size(files.bytes)}, {size(files.allocated)} on the disk"
+    yield "in all", f"{size(sum(files.allocated for files in found.files.values()))} on the disk"
+    for config in found.config:
+        if not config.name.endswith(".bak"):
+            version = "" if config.counter is None else f", version {config.counter} of {shown(config.changed)}"
+            yield "", f"config/{config.name}: {size(config.bytes)}{version}"
+
+
+def _counts(counts: Counts) -> str:
+    return f"{number(counts.messages)} in {_of(counts.queues, 'queue')} of {_of(counts.topics, 'topic')}"
+
+
+def _of(count: int, what: str) -> str:
+    return f"{number(count)} {what}" + ("" if count == 1 else "s")

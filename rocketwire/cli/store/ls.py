@@ -1,0 +1,103 @@
+"""`rocketwire store ls`: the topics, queues and consumer groups of a store."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from rocketwire.cli.store.ending import ended
+from rocketwire.cli.store.output import json_line, number, size, warn
+from rocketwire.cli.store.table import Column, lines, output_width
+from rocketwire.cli.store.times import shown
+
+if TYPE_CHECKING:
+    from rocketwire.cli.serve import Commands
+    from rocketwire.store.archive.summary import GroupLag, QueueSummary
+
+_QUEUES = (
+    Column("TOPIC", least=16),
+    Column("QUEUE", right=True),
+    Column("MIN", right=True),
+    Column("MAX", right=True),
+    Column("MESSAGES", right=True),
+    Column("SIZE", right=True),
+    Column("FIRST STORED (UTC)", least=19),
+    Column("LAST STORED (UTC)", least=19),
+)
+_GROUPS = (
+    Column("GROUP", least=16),
+    Column("TOPIC", least=16),
+    Column("QUEUES", right=True),
+    Column("LAG", right=True),
+)
+
+
+def add_parser(commands: Commands) -> None:
+    """Add `ls` to the commands."""
+    parser = commands.add_parser(
+        "ls",
+        help="the topics and queues of a store, or its consumer groups",
+        description=(
+            "List the queues of a store: MIN is the offset of the first message, MAX that of the next one. "
+            "RocketMQ's own topics are left out."
+        ),
+    )
+    parser.add_argument("directory", metavar="DIR", help="the store's folder")
+    parser.add_argument("--all-topics", action="store_true", help="RocketMQ's own topics too")
+    parser.add_argument("--groups", action="store_true", help="list the consumer groups and their lag instead")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+    parser.set_defaults(run=ended(_ls))
+
+
+def _ls(options: argparse.Namespace) -> int:
+    from rocketwire.store.archive.directory import State, discover
+    from rocketwire.store.archive.summary import group_lags, queue_summaries
+    from rocketwire.wire.names import is_system_topic_of_any_version
+
+    directory = discover(options.directory)
+    if directory.state in (State.CRASHED, State.UNKNOWN):
+        warn(f"{directory.root} is {directory.state.value}; its queues may lack the newest messages")
+
+    def wanted(topic: str) -> bool:
+        return options.all_topics or not is_system_topic_of_any_version(topic)
+
+    if options.groups:
+        _print_groups(group_lags(directory, wanted), json=options.json)
+    else:
+        _print_queues(queue_summaries(directory, wanted), json=options.json)
+    return 0
+
+
+def _print_queues(queues: Iterable[QueueSummary], *, json: bool) -> None:
+    if json:
+        for queue in queues:
+            json_line(queue)
+        return
+    rows = (
+        (
+            queue.topic,
+            str(queue.queue_id),
+            number(queue.min_offset),
+            number(queue.max_offset),
+            number(queue.messages),
+            size(queue.bytes),
+            shown(queue.first_store_time),
+            shown(queue.last_store_time),
+        )
+        for queue in queues
+    )
+    for line in lines(_QUEUES, rows, output_width()):
+        print(line)
+
+
+def _print_groups(groups: Iterable[GroupLag], *, json: bool) -> None:
+    if json:
+        for group in groups:
+            queues = [{**asdict(queue), "lag": queue.lag} for queue in group.queues]
+            json_line({"group": group.group, "topic": group.topic, "lag": group.lag, "queues": queues})
+        return
+    rows = ((group.group, group.topic, number(len(group.queues)), number(group.lag)) for group in groups)
+    for line in lines(_GROUPS, rows, output_width()):
+        print(line)

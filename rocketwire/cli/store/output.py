@@ -1,0 +1,38 @@
+"""JSON lines and sizes, as all subcommands write them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+_STEP: Final = 1024
+_UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+def json_line(value: Any) -> None:  # noqa: ANN401 - whatever JSON can say
+    """Write one line of JSON in UTF-8 to stdout, whatever the terminal's encoding is."""
+    import msgspec
+
+    sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
+
+
+def size(count: int) -> str:
+    """A number of bytes for people."""
+    if count < _STEP:
+        return f"{count} bytes"
+    value, unit = float(count), 0
+    while value >= _STEP and unit + 1 < len(_UNITS):
+        value /= _STEP
+        unit += 1
+    return f"{value:.1f} {_UNITS[unit]}"
+
+
+def number(count: int) -> str:
+    """A number with its thousands set apart."""
+    return f"{count:,}"
+
+
+def warn(line: str) -> None:
+    """Write a line to stderr, behind what was written to stdout so far."""
+    sys.stdout.flush()
+    print(f"rocketwire: {line}", file=sys.stderr)
