@@ -11,44 +11,43 @@ from typing import Final
 
 APACHE_KEYS_WITHOUT_EFFECT: Final = frozenset(
     """
-    aclEnable adminBrokerThreadPoolNums autoDeleteUnusedStats bitMapLengthConsumeQueueExt
-    brokerFastFailureEnable brokerIP2 brokerRole channelNotActiveInterval cleanFileForciblyEnable
-    cleanResourceInterval clientAsyncSemaphoreValue clientCallbackExecutorThreads
+    aclEnable adminBrokerThreadPoolNums autoDeleteUnusedStats bitMapLengthConsumeQueueExt brokerIP2
+    brokerRole channelNotActiveInterval clientAsyncSemaphoreValue clientCallbackExecutorThreads
     clientChannelMaxIdleTimeSeconds clientCloseSocketIfTimeout clientManagerThreadPoolQueueCapacity
     clientManageThreadPoolNums clientOnewaySemaphoreValue clientPooledByteBufAllocatorEnable
     clientSocketRcvBufSize clientSocketSndBufSize clientWorkerThreads commercialBaseCount
     commercialBigCount commercialEnable commercialTimerCount commercialTransCount
     commitCommitLogLeastPages commitCommitLogThoroughInterval commitIntervalCommitLog compressedRegister
     connectTimeoutMillis consumerFallbehindThreshold consumerManagerThreadPoolQueueCapacity
-    consumerManageThreadPoolNums debugLockEnable deleteCommitLogFilesInterval
-    deleteConsumeQueueFilesInterval deleteWhen destroyMapedFileIntervalForcibly
-    disableConsumeIfConsumerReadSlowly diskFallRecorded diskMaxUsedSpaceRatio dLegerGroup dLegerPeers
-    dLegerSelfId duplicationEnable enableBatchPush enableCalcFilterBitMap enableConsumeQueueExt
-    enableDetailStat enableDLegerCommitLog enableLmq enableMultiDispatch enablePropertyFilter
-    enableScheduleAsyncDeliver enableScheduleMessageStats endTransactionPoolQueueCapacity
-    endTransactionThreadPoolNums expectConsumerNumUseFilter fastFailIfNoBufferInStorePool
-    fetchNamesrvAddrByAddressServer fileReservedTime filterDataCleanTimeSpan filterServerNums
-    filterSupportRetry flushCommitLogTimed flushConsumerOffsetHistoryInterval flushDelayOffsetInterval
-    flushLeastPagesWhenWarmMapedFile forceRegister haHousekeepingInterval haListenPort haMasterAddress
-    haSendHeartbeatInterval haSlaveFallbehindMax haTransferBatchSize heartbeatThreadPoolNums
-    heartbeatThreadPoolQueueCapacity highSpeedMode isolateLogEnable mapedFileSizeConsumeQueueExt
-    mappedFileSizeConsumeQueueExt maxDelayTime maxErrorRateOfBloomFilter maxLmqConsumeQueueNum
-    maxMsgsNumBatch messageIndexSafe messageStorePlugIn namesrvAddr offsetCheckInSlave
-    osPageCacheBusyTimeOutMills preferredLeaderId processReplyMessageThreadPoolNums
-    pullMessageThreadPoolNums pullThreadPoolQueueCapacity putMessageFutureThreadPoolNums
-    putMsgIndexHightWater putThreadPoolQueueCapacity queryMessageThreadPoolNums
-    queryThreadPoolQueueCapacity readOnlyCommitLogStorePaths redeleteHangedFileInterval
-    registerBrokerTimeoutMills registerNameServerPeriod rejectTransactionMessage
-    replyThreadPoolQueueCapacity rocketmqHome scheduleAsyncDeliverMaxPendingLimit
-    scheduleAsyncDeliverMaxResendNum2Blocked sendMessageThreadPoolNums sendThreadPoolQueueCapacity
-    serverAsyncSemaphoreValue serverCallbackExecutorThreads serverChannelMaxIdleTimeSeconds
-    serverOnewaySemaphoreValue serverPooledByteBufAllocatorEnable serverSelectorThreads
-    serverSocketBacklog serverSocketRcvBufSize serverSocketSndBufSize serverWorkerThreads slaveReadEnable
-    slaveTimeout startAcceptSendRequestTimeStamp storePathDLedgerCommitLog storeReplyMessageEnable
+    consumerManageThreadPoolNums debugLockEnable destroyMapedFileIntervalForcibly
+    disableConsumeIfConsumerReadSlowly diskFallRecorded dLegerGroup dLegerPeers dLegerSelfId
+    duplicationEnable enableBatchPush enableCalcFilterBitMap enableConsumeQueueExt enableDetailStat
+    enableDLegerCommitLog enableLmq enableMultiDispatch enablePropertyFilter enableScheduleAsyncDeliver
+    enableScheduleMessageStats endTransactionPoolQueueCapacity endTransactionThreadPoolNums
+    expectConsumerNumUseFilter fastFailIfNoBufferInStorePool fetchNamesrvAddrByAddressServer
+    filterDataCleanTimeSpan filterServerNums filterSupportRetry flushCommitLogTimed
+    flushConsumerOffsetHistoryInterval flushDelayOffsetInterval flushLeastPagesWhenWarmMapedFile
+    forceRegister haHousekeepingInterval haListenPort haMasterAddress haSendHeartbeatInterval
+    haSlaveFallbehindMax haTransferBatchSize heartbeatThreadPoolNums heartbeatThreadPoolQueueCapacity
+    highSpeedMode isolateLogEnable mapedFileSizeConsumeQueueExt mappedFileSizeConsumeQueueExt
+    maxDelayTime maxErrorRateOfBloomFilter maxLmqConsumeQueueNum maxMsgsNumBatch messageIndexSafe
+    messageStorePlugIn namesrvAddr offsetCheckInSlave preferredLeaderId
+    processReplyMessageThreadPoolNums pullMessageThreadPoolNums pullThreadPoolQueueCapacity
+    putMessageFutureThreadPoolNums putMsgIndexHightWater putThreadPoolQueueCapacity
+    queryMessageThreadPoolNums queryThreadPoolQueueCapacity readOnlyCommitLogStorePaths
+    redeleteHangedFileInterval registerBrokerTimeoutMills registerNameServerPeriod
+    rejectTransactionMessage replyThreadPoolQueueCapacity rocketmqHome
+    scheduleAsyncDeliverMaxPendingLimit scheduleAsyncDeliverMaxResendNum2Blocked
+    sendMessageThreadPoolNums sendThreadPoolQueueCapacity serverAsyncSemaphoreValue
+    serverCallbackExecutorThreads serverChannelMaxIdleTimeSeconds serverOnewaySemaphoreValue
+    serverPooledByteBufAllocatorEnable serverSelectorThreads serverSocketBacklog serverSocketRcvBufSize
+    serverSocketSndBufSize serverWorkerThreads slaveReadEnable slaveTimeout
+    startAcceptSendRequestTimeStamp storePathDLedgerCommitLog storeReplyMessageEnable
     transactionCheckInterval transactionCheckMax transactionTimeOut transferMsgByHeap
-    transientStorePoolEnable transientStorePoolSize useEpollNativeSelector useReentrantLockWhenPutMessage
-    useTLS waitTimeMillsInHeartbeatQueue waitTimeMillsInPullQueue waitTimeMillsInSendQueue
-    waitTimeMillsInTransactionQueue warmMapedFileEnable writeBufferHighWaterMark writeBufferLowWaterMark
+    transientStorePoolEnable transientStorePoolSize useEpollNativeSelector
+    useReentrantLockWhenPutMessage useTLS waitTimeMillsInHeartbeatQueue waitTimeMillsInPullQueue
+    waitTimeMillsInSendQueue waitTimeMillsInTransactionQueue warmMapedFileEnable
+    writeBufferHighWaterMark writeBufferLowWaterMark
     """.split()  # noqa: SIM905 (a list literal of these would be a page long)
 )
 

@@ -13,10 +13,13 @@ from rocketwire.server.clock import Clock
 from rocketwire.server.config import ServerConfig
 from rocketwire.server.groups import ClientGroups
 from rocketwire.server.hot_sends import HotSends
+from rocketwire.server.lifetime import Lifetime
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.long_poll import LongPoll
 from rocketwire.server.metrics import Metrics
+from rocketwire.server.offset_moved import OffsetMoved
 from rocketwire.server.order_locks import OrderLocks
+from rocketwire.server.page_cache import PageCacheGuard
 from rocketwire.server.registration import Registration
 from rocketwire.server.request import Peer
 from rocketwire.server.routes import BrokerIdentity, RouteTable
@@ -70,7 +73,15 @@ class Broker:
         topics.make_system_topics(len(settings.delay_levels))
         groups = SubscriptionGroups(GroupTable.open(config_dir / "subscriptionGroup.json", clock=clock), live)
         groups.make_built_in()
-        sending = Sending(config=live, topics=topics, store=store, flush=self._flush, metrics=metrics, choose=choose)
+        sending = Sending(
+            config=live,
+            topics=topics,
+            store=store,
+            flush=self._flush,
+            metrics=metrics,
+            choose=choose,
+            page_cache=PageCacheGuard(live),
+        )
         long_poll = LongPoll()
         store.arrivals = long_poll.arrived
         answers = SendAnswers(region=config.region_id, trace_on=config.trace_on, version=VERSION_4_9_7)
@@ -88,6 +99,8 @@ class Broker:
             order_locks=OrderLocks(),
             sending=sending,
             metrics=metrics,
+            lifetime=Lifetime(store, live, clock, run_sync),
+            offset_moved=OffsetMoved(store, broker_name=config.broker_name, store_host=store_host, clock=clock),
         )
         self._registration = Registration(
             BrokerIdentity(
@@ -110,6 +123,8 @@ class Broker:
         nursery.start_soon(self._registration.run)
         nursery.start_soon(services.clients.run)
         nursery.start_soon(services.long_poll.run)
+        nursery.start_soon(services.lifetime.watch_disk)
+        nursery.start_soon(services.lifetime.clean)
         nursery.start_soon(upkeep.flush, self._store, services.config, self._clock, self._run_sync)
         nursery.start_soon(upkeep.index, self._store, self._run_sync)
         nursery.start_soon(upkeep.persist_offsets, services.offsets, services.config, self._run_sync)

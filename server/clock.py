@@ -16,3 +16,8 @@ Clock = Callable[[], int]
 def system_clock() -> int:
     """The machine's wall time in milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
+
+
+def hour_of_day(moment: int) -> int:
+    """The local hour, 0 to 23, at a time in milliseconds since the epoch."""
+    return time.localtime(moment // 1000).tm_hour

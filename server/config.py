@@ -129,6 +129,39 @@ class ServerConfig:
             "delays such as 10s 5m 2h 1d with a blank between two",
         ),
     )
+    file_reserved_time: int = key(
+        "hours that a commit log file is kept once it is full", default=72, high=1_000_000, online=True
+    )
+    delete_when: str = key(
+        "hours of the day at which older files are removed, local time",
+        default="04",
+        form=(r"([01]?[0-9]|2[0-3])(;([01]?[0-9]|2[0-3]))*", "hours from 0 to 23 with ; between two"),
+        online=True,
+    )
+    disk_max_used_space_ratio: int = key(
+        "percent of the disk (10 to 95 count); above it older files go at any hour",
+        default=75,
+        high=100,
+        online=True,
+    )
+    disk_space_clean_forcibly_ratio: int = key(
+        "percent of the disk; above it younger files are removed too", default=85, high=100, online=True, apache=False
+    )
+    disk_space_warning_level_ratio: int = key(
+        "percent of the disk; above it sends are refused", default=90, high=100, online=True, apache=False
+    )
+    clean_file_forcibly_enable: bool = key("remove younger files when the disk is that full", default=True, online=True)
+    clean_resource_interval: int = key("ms between two looks for files to remove", default=10_000, low=1, online=True)
+    delete_commit_log_files_interval: int = key(
+        "ms between the removal of two commit log files", default=100, online=True
+    )
+    delete_consume_queue_files_interval: int = key(
+        "ms between the removal of files of two queues", default=100, online=True
+    )
+    os_page_cache_busy_time_out_mills: int = key(
+        "ms; what waited behind an append that took longer is refused", default=1000, low=1, online=True
+    )
+    broker_fast_failure_enable: bool = key("refuse such sends, with code 2", default=True, online=True)
     flush_disk_type: str = key(
         "whether a send waits until its message is on the disk",
         default=ASYNC_FLUSH,

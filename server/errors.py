@@ -103,6 +103,16 @@ class ServiceUnavailable(ServerError):
         )
 
 
+class SystemBusy(ServerError):
+    """A send that waited behind an append that took too long."""
+
+    def __init__(self, milliseconds: int, waiting: int) -> None:
+        super().__init__(
+            "[PCBUSY_CLEAN_QUEUE]broker busy, start flow control for a while, "
+            f"period in queue: {milliseconds}ms, size of queue: {waiting}"
+        )
+
+
 class BodyRejected(ServerError):
     """A request body that does not fit its header, or is missing."""
 
@@ -126,6 +136,7 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     FilterTypeUnsupported: ResponseCode.SYSTEM_ERROR,
     NotFound: ResponseCode.QUERY_NOT_FOUND,
     ServiceUnavailable: ResponseCode.SERVICE_NOT_AVAILABLE,
+    SystemBusy: ResponseCode.SYSTEM_BUSY,
     BodyRejected: ResponseCode.SYSTEM_ERROR,
     ConfigRejected: ResponseCode.SYSTEM_ERROR,
     HeaderFieldMissing: ResponseCode.SYSTEM_ERROR,

@@ -20,6 +20,7 @@ from rocketwire.server.errors import (
 )
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.metrics import Metrics
+from rocketwire.server.page_cache import PageCacheGuard
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.store.flush import GroupCommit
 from rocketwire.store.store import Appended, Draft, MessageStore
@@ -74,6 +75,7 @@ class Sending:
         flush: GroupCommit | None,
         metrics: Metrics,
         choose: Callable[[int], int],
+        page_cache: PageCacheGuard,
     ) -> None:
         self._config = config
         self._topics = topics
@@ -81,6 +83,7 @@ class Sending:
         self._flush = flush
         self._metrics = metrics
         self._choose = choose
+        self._page_cache = page_cache
         self._cluster_item = f"{property_names.CLUSTER}\x01{config.current.broker_cluster_name}"
 
     def message(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> Prepared:
@@ -220,7 +223,13 @@ class Sending:
 
     def commit(self, drafts: list[Draft], outcome: Outcome, *, wait: bool) -> None:
         """Append the drafts as one group and report; under SYNC_FLUSH with `wait` not before the disk has them."""
+        if self._page_cache.busy:
+            refusal = self._page_cache.refusal(len(drafts))
+            outcome([NOT_STORED] * len(drafts), ResponseCode.SUCCESS, dict.fromkeys(range(len(drafts)), refusal))
+            return
+        began = self._page_cache.now()
         appended, refusals = append_group(self._store, drafts)
+        self._page_cache.appended(began)
         stored = [each for each in appended if each is not NOT_STORED] if refusals else appended
         if not stored:
             outcome(appended, ResponseCode.SUCCESS, refusals)

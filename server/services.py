@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from rocketwire.server.clock import Clock
 from rocketwire.server.groups import ClientGroups
+from rocketwire.server.lifetime import Lifetime
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.long_poll import LongPoll
 from rocketwire.server.metrics import Metrics
+from rocketwire.server.offset_moved import OffsetMoved
 from rocketwire.server.order_locks import OrderLocks
 from rocketwire.server.routes import KeyValueConfig, RouteTable
 from rocketwire.server.sending import Sending
@@ -34,6 +36,8 @@ class BrokerServices:
     order_locks: OrderLocks
     sending: Sending
     metrics: Metrics
+    lifetime: Lifetime
+    offset_moved: OffsetMoved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -281,9 +281,16 @@ class ConsumeQueue:
         if end == self._flushed:
             return
         self._segments.sync_directory()
+    def remove_expired_file(self) -> bool:
+        """Remove the oldest file if all its entries are before `min` and it is not the newest; true when it was."""
+        first = self._segments.first
+        if first is None or len(self._segments) == 1 or first.end > self.min * ENTRY_SIZE:
+            return False
+        self._segments.take_first().remove()
+        return True
+
         at = self._flushed * ENTRY_SIZE
-        for index in range(len(self._segments)):
-            segment = self._segments[index]
+        for segment in self._segments:
             if segment.end > at and segment.start < end * ENTRY_SIZE:
                 segment.sync()
         self._flushed = max(self._flushed, end)

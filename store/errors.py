@@ -63,6 +63,10 @@ class DiskFull(StoreError):
         self.reason = reason
 
 
+class DiskNearlyFull(StoreError):
+    """The disk is so full that nothing is appended any more, though there is room yet; the text says how full."""
+
+
 class RecordTooLarge(StoreError):
     """A record does not fit into one commit log file."""
 

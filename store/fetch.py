@@ -84,6 +84,9 @@ def fetch(
     if queue is None or not queue.end:
         return Fetched(FetchStatus.NO_MESSAGE_IN_QUEUE, 0, 0, 0)
     low, high = queue.min, queue.end
+    if offset < low == high:
+        # All of it is gone. As 4.9.7: the reader goes on at once; he would wait 10 s after OFFSET_TOO_SMALL.
+        return Fetched(FetchStatus.MESSAGE_WAS_REMOVING, high, low, high)
     if offset < low:
         return Fetched(FetchStatus.OFFSET_TOO_SMALL, low, low, high)
     if offset >= high:

@@ -124,6 +124,10 @@ class FileSystem(Protocol):
         ...
 
     def descriptors(self) -> int:
+    def usage(self, path: str) -> float:
+        """How full the disk is that holds a path or will hold it: the part of it that is used, from 0 to 1."""
+        ...
+
         """How many descriptors the process may have."""
         ...
 
@@ -310,6 +314,18 @@ class InputFile:
     """
 
     __slots__ = ("_fd", "path")
+    def usage(self, path: str) -> float:
+        """See FileSystem.
+
+        As Apache and df count it: room that only root may use belongs to nobody, and parts of a percent are rounded up.
+        """
+        at = Path(path)
+        while not at.exists():
+            at = at.parent
+        disk = os.statvfs(at)
+        used = disk.f_blocks - disk.f_bfree
+        return -(-used * 100 // max(1, used + disk.f_bavail)) / 100
+
 
     def __init__(self, path: str) -> None:
         """Open the file.

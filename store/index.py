@@ -247,3 +247,13 @@ class Index:
 def _name(now: int) -> str:
     moment = time.localtime(now // 1000)
     return time.strftime("%Y%m%d%H%M%S", moment) + f"{now % 1000:03d}"
+    def remove_before(self, offset: int) -> int:
+        """Remove the files whose last message is before a physical offset, but not the newest; give how many."""
+        with self._lock:
+            count = 0
+            while len(self._row) > 1 and self._row[0].end_offset < offset:
+                self._row[0].remove()
+                del self._row[0]
+                count += 1
+            return count
+

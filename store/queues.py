@@ -125,19 +125,23 @@ class QueueTable:
             try:
                 queue.flush()
             except OSError:
-                self.dirty.add(queue)
-                raise
+                if self.by_key.get(queue.key) is queue:  # else it was removed meanwhile
+                    self.dirty.add(queue)
+                    raise
+
+    def remove(self, queue: ConsumeQueue) -> None:
+        """Remove a queue with its files; the next message of its topic and number begins a new one."""
+        del self.by_key[queue.key]
+        self.dirty.discard(queue)
+        self._mapped.pop(queue, None)
+        queue.remove()
+        self._files.remove_directory(queue.directory)
+        self._files.remove_directory(f"{self._settings.consume_queues}/{queue.key[0]}")
 
     def remove_all(self) -> None:
         """Remove every queue: the log is empty."""
-        root = self._settings.consume_queues
-        for queue in self:
-            queue.remove()
-            self._files.remove_directory(queue.directory)
-            self._files.remove_directory(f"{root}/{queue.key[0]}")
-        self.by_key.clear()
-        self.dirty.clear()
-        self._mapped.clear()
+        for queue in list(self):
+            self.remove(queue)
 
     def close(self) -> None:
         """Forget all mappings and descriptors."""

@@ -1,12 +1,15 @@
 """A row of files without gaps, each named by its start: the commit log and every consume queue are one.
 
 Few files of a row are mapped: whoever reads an old one maps it, and the one mapped longest ago is forgotten.
+
+Threads that flush walk the row while the owner appends to it and takes the oldest files out of it. Appending leaves the
+places of the others alone; what takes files out makes a new list, so that a walk never skips one.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from rocketwire.store.errors import StoreForeign
 from rocketwire.store.files import FileSystem
@@ -74,6 +77,10 @@ class Segments:
 
     def __getitem__(self, index: int) -> Segment:
         return self._row[index]
+
+    def __iter__(self) -> Iterator[Segment]:
+        """The files, oldest first; safe in a thread."""
+        return iter(self._row)
 
     @property
     def first(self) -> Segment | None:
@@ -159,9 +166,25 @@ class Segments:
         """Remove the files that end at or before `offset`, never the last; give how many."""
         count = 0
         while len(self._row) > 1 and self._row[0].end <= offset:
-            self._forget(self._row.pop(0))
+            self.take_first().remove()
             count += 1
         return count
+
+    def take_first(self) -> Segment:
+        """Take the oldest file out of the row; it is there until it is removed."""
+        first, *rest = self._row
+        self._row = rest
+        self._mapped.pop(first.start, None)
+        first.unmap()
+        return first
+
+    def put_back(self, first: Segment) -> None:
+        """Put the file that was taken last into its place again: it could not be removed."""
+        self._row = [first, *self._row]
+
+    def sync_removal(self) -> None:
+        """Make removals durable, so that no power cut leaves a gap in the row. Safe in a thread."""
+        self._files.sync_directory(self.directory)
 
     def remove_last(self) -> None:
         """Remove the newest file."""

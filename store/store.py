@@ -32,6 +32,7 @@ from rocketwire.store.reader import StoreReader
 from rocketwire.store.recovery import Recovered, recover
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.topics import topic_names
+from rocketwire.store.retention import Retention
 
 __all__ = ["Appended", "Draft", "FetchStatus", "Fetched", "MessageStore", "QueryResult"]
 
@@ -62,6 +63,8 @@ class MessageStore(StoreReader):
 
     def __init__(
         self,
+        refusal: Why nothing is appended though the store itself could: set by who watches the disk.
+        retention: Takes away what is expired.
         settings: StoreSettings,
         files: FileSystem,
         clock: Callable[[], int],
@@ -85,6 +88,8 @@ class MessageStore(StoreReader):
         self._lock = lock
         self._closed = False
         self._append_error: StoreError | None = None
+        self.refusal: StoreError | None = None
+        self.retention = Retention(settings, self._log, self._queues, self._index, files)
         self._checkpoint = Checkpoint(settings.checkpoint, files)
         self._appender = Appender(self._log, self._queues, self._index, clock=clock, store_host=store_host)
         self._flusher = Flusher(
@@ -210,8 +215,8 @@ class MessageStore(StoreReader):
         A result shorter than the drafts means that the rest was refused: `append_error` says why. The same drafts may
         be tried again.
         """
-        if self._closed or self._flusher.error is not None:
-            self._append_error = self._flusher.error or StoreClosed(str(self.settings.root))
+        if self._closed or self._flusher.error is not None or self.refusal is not None:
+            self._append_error = self._flusher.error or self.refusal or StoreClosed(str(self.settings.root))
             return []
         touched: set[ConsumeQueue] = set()
         results = self._appender.append(drafts, touched)

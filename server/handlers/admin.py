@@ -1,4 +1,4 @@
-"""Administration: topics (17, 21) and the broker's configuration (25, 26)."""
+"""Administration: topics (17, 21), the broker's configuration (25, 26), removing what is expired (306, 316, 329)."""
 
 from __future__ import annotations
 
@@ -61,6 +61,21 @@ def _get_config(services: BrokerServices, _request: Request[None]) -> Reply:
     return Reply(fields=GetBrokerConfigResponseHeader(version=version), body=(text.encode(),))
 
 
+def _remove_expired_log(services: BrokerServices, _request: Request[None]) -> Reply:
+    services.lifetime.remove_expired_soon()
+    return Reply()
+
+
+def _remove_expired_queues(services: BrokerServices, _request: Request[None]) -> Reply:
+    services.store.retention.remove_expired_queues()
+    return Reply()
+
+
+def _remove_unused_topics(services: BrokerServices, _request: Request[None]) -> Reply:
+    services.store.retention.remove_unused_topics(services.topics.table.configs.keys())
+    return Reply()
+
+
 ROUTES: Final = (
     Route(
         code=RequestCode.UPDATE_AND_CREATE_TOPIC,
@@ -75,5 +90,20 @@ ROUTES: Final = (
         response=GetBrokerConfigResponseHeader,
         handler=_get_config,
         heading="the broker's configuration",
+    ),
+    Route(
+        code=RequestCode.DELETE_EXPIRED_COMMITLOG,
+        handler=_remove_expired_log,
+        heading="remove expired commit log files soon, whatever the hour",
+    ),
+    Route(
+        code=RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE,
+        handler=_remove_expired_queues,
+        heading="remove queues of which no message is left",
+    ),
+    Route(
+        code=RequestCode.CLEAN_UNUSED_TOPIC,
+        handler=_remove_unused_topics,
+        heading="remove queues of topics that do not exist any more",
     ),
 )

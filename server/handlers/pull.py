@@ -126,6 +126,10 @@ def _reply(services: BrokerServices, fields: PullMessageRequestHeader, fetched: 
         code = ResponseCode.PULL_OFFSET_MOVED
     if fetched.count:
         services.metrics.delivered(fetched.count, fetched.size)
+    if code == ResponseCode.PULL_OFFSET_MOVED:
+        services.offset_moved.tell(
+            fields.consumer_group, fields.topic, fields.queue_id, asked=fields.queue_offset, new=fetched.next_offset
+        )
     return Reply(
         code=code,
         remark=remark,

@@ -103,6 +103,9 @@ def small_config(store: Path, **changes: Any) -> ServerConfig:
         max_hash_slot_num=1000,
         max_index_num=4000,
         broker_cluster_name="C",
+        # How full the machine's disk is, is no concern of a test.
+        disk_space_warning_level_ratio=100,
+        disk_space_clean_forcibly_ratio=100,
     )
     return replace(config, **changes)
 
@@ -539,6 +542,21 @@ class FullDisk:
             return real(*args)
 
         return refusing
+
+
+class SlowDisk:
+    """Makes the kernel take its time for new pages of a file: both clocks go on by `seconds` when it is asked."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seconds = 0.0
+        real = RealFileSystem.populate
+
+        def slow(*args: Any) -> bool:
+            seconds, self.seconds = self.seconds, 0.0
+            mock_clock().jump(seconds)
+            return real(*args)
+
+        monkeypatch.setattr(RealFileSystem, "populate", slow)
 
 
 class FakePeer:

@@ -42,11 +42,8 @@ flushDiskType = SYNC_FLUSH
 """
     config, warnings = read_settings(parse_java_properties(sample))
     assert config.sync_flush
-    assert warnings == (
-        "deleteWhen: known to Apache, has no effect here",
-        "fileReservedTime: known to Apache, has no effect here",
-        "brokerRole: known to Apache, has no effect here",
-    )
+    assert (config.delete_when, config.file_reserved_time) == ("04", 48)
+    assert warnings == ("brokerRole: known to Apache, has no effect here",)
 
 
 def test_each_type_is_read() -> None:
@@ -149,7 +146,7 @@ def test_a_running_broker_takes_new_values() -> None:
     ("key", "reason"),
     [
         ("listenPort", "read at the start only; restart the server with it"),
-        ("fileReservedTime", "known to Apache, has no effect here"),
+        ("redeleteHangedFileInterval", "known to Apache, has no effect here"),
         ("brokrName", "unknown key"),
         ("brokerPermission", "allowed is a whole number from 2 to 6"),
     ],

@@ -12,6 +12,7 @@ from rocketwire.server.appending import Refusals
 from rocketwire.server.errors import MessageIllegal, NameInvalid, NotPermitted, TopicNotFound, response_code
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.metrics import Metrics
+from rocketwire.server.page_cache import PageCacheGuard
 from rocketwire.server.sending import Sending, topic_text
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.store.settings import StoreSettings
@@ -63,6 +64,7 @@ class Setup:
             flush=flush,
             metrics=self.metrics,
             choose=lambda bound: bound - 1,
+            page_cache=PageCacheGuard(self.live, now=lambda: 0.0),
         )
 
     def outcome(self, appended: Sequence[Appended], code: ResponseCode, refused: Refusals) -> None:

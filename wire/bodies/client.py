@@ -40,6 +40,16 @@ class MessageQueue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetMovedEvent:
+    """What a broker writes into the topic OFFSET_MOVED_EVENT: a consumer asked for an offset that is not there."""
+
+    consumer_group: str = ""
+    message_queue: MessageQueue = MessageQueue()
+    offset_request: int = 0
+    offset_new: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionData:
     """What a group wants of a topic.
 

@@ -136,7 +136,7 @@ async def test_each_change_has_a_version(server: Server, broker: Client) -> None
         ("autoCreateTopicEnable=maybe", "autoCreateTopicEnable=maybe: allowed is true or false"),
         ("brokerName=b", "brokerName=b: read at the start only; restart the server with it"),
         ("nonsense=1", "nonsense=1: unknown key"),
-        ("fileReservedTime=1", "fileReservedTime=1: known to Apache, has no effect here"),
+        ("highSpeedMode=true", "highSpeedMode=true: known to Apache, has no effect here"),
     ],
 )
 async def test_what_cannot_be_set_is_refused_whole(broker: Client, text: str, remark: str) -> None:

@@ -1,0 +1,184 @@
+"""The lifetime of files: which may go, by Apache's rules, and taking them away.
+
+The commit log decides. Its oldest file goes when it is older than `reserved` and somebody asks for room: it is the
+hour, the disk is fuller than `max_used`, or an administrator wants it. On a disk fuller than `clean_forcibly` it goes
+whatever its age; on one fuller than `warning` nothing is appended either. The file that is being written always stays.
+What pointed into removed files goes after them: files of consume queues and of the index all of whose messages are
+gone, but never the newest of a queue or of the index, for it says where to go on. A stop at any point of this leaves a
+store that opens: what queues and index still say of removed files is passed over.
+
+A file's age counts from the first message behind it, which was stored when the file was full. Apache goes by the
+modification time, which is the time of the last message in it, but also that of a copy. So no message ever goes before
+its time here; a file after which nothing was sent for a while stays up to that long longer than Apache's.
+
+Removing a large file waits for the disk, and so does making a removal durable, without which a power cut could bring
+back an older file and leave a gap. Both may run in a thread; everything else belongs to the one that appends.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from rocketwire.store.commit_log import CommitLog
+from rocketwire.store.consume_queue import SCHEDULE_TOPIC, ConsumeQueue
+from rocketwire.store.files import FileSystem
+from rocketwire.store.index import Index
+from rocketwire.store.layout.record import SMALLEST, store_timestamp
+from rocketwire.store.queues import QueueTable
+from rocketwire.store.segment import Segment
+from rocketwire.store.settings import StoreSettings
+from rocketwire.wire.message import MAGIC_AT, MAGIC_V1, MAGIC_V2
+
+log = logging.getLogger(__name__)
+
+#: Log files that one pass removes at most.
+MOST_FILES: Final = 10
+_OP_TOPIC: Final = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionRules:
+    """When log files go: `reserved` in ms, `hours` of the day (0 to 23), parts of the disk from 0 to 1."""
+
+    reserved: int
+    hours: frozenset[int]
+    max_used: float
+    clean_forcibly: float
+    warning: float
+    forcibly_enabled: bool
+
+
+class DiskUsage(NamedTuple):
+    """How full the disks of commit log, consume queues and index are, from 0 to 1."""
+
+    commit_log: float
+    consume_queues: float
+    index_files: float
+
+    @property
+    def fullest(self) -> float:
+        """Of the disks without which nothing can be appended."""
+        return max(self.commit_log, self.consume_queues)
+
+    def __str__(self) -> str:
+        """As Apache tells it to producers."""
+        return f"CL: {self.commit_log:5.2f} CQ: {self.consume_queues:5.2f} INDEX: {self.index_files:5.2f}"
+
+
+class Verdict(NamedTuple):
+    """What the rules say now: look for expired files; do not look at their age; append nothing."""
+
+    clean: bool
+    forcibly: bool
+    full: bool
+
+
+def judge(rules: RetentionRules, used: float, *, hour: int, asked: bool) -> Verdict:
+    """Apply the rules to a disk that is used to a part, at an hour of the day; `asked` is an administrator's wish."""
+    pressed = used > rules.clean_forcibly or used > rules.warning
+    return Verdict(
+        clean=asked or pressed or used > rules.max_used or hour in rules.hours,
+        forcibly=pressed and rules.forcibly_enabled,
+        full=used > rules.warning,
+    )
+
+
+class Retention:
+    """Takes files away from one store."""
+
+    def __init__(
+        self, settings: StoreSettings, commit_log: CommitLog, queues: QueueTable, index: Index | None, files: FileSystem
+    ) -> None:
+        self._settings = settings
+        self._log = commit_log
+        self._queues = queues
+        self._index = index
+        self._files = files
+
+    def disk_usage(self) -> DiskUsage:
+        """How full the disks are. Safe in a thread, for it may wait for a network's disk."""
+        settings = self._settings
+        commit_log, consume_queues = self._files.usage(settings.commit_log), self._files.usage(settings.consume_queues)
+        return DiskUsage(commit_log, consume_queues, self._files.usage(settings.index))
+
+    @property
+    def log_start(self) -> int:
+        """Physical offset of the oldest file of the log."""
+        return self._log.start
+
+    # --- the commit log ---
+
+    def take_log_file(self, now: int, reserved: int, *, forcibly: bool) -> Segment | None:
+        """Take the oldest file out of the log if it is older than `reserved` ms, or `forcibly`; None when none may go.
+
+        From then on nobody reads it. Its `remove` and then `sync_log` are what may run in a thread; if `remove` fails,
+        `put_log_file_back` is next.
+        """
+        oldest = self._log.segments.first
+        if oldest is None or oldest.end >= self._log.position:
+            return None
+        if not forcibly:
+            full_since = self._store_time_at(oldest.end)
+            if full_since < 0 or now < full_since + reserved:
+                return None
+        return self._log.segments.take_first()
+
+    def _store_time_at(self, offset: int) -> int:
+        head = self._log.read(offset, SMALLEST)
+        if head is None or int.from_bytes(head[MAGIC_AT : MAGIC_AT + 4], signed=True) not in (MAGIC_V1, MAGIC_V2):
+            return -1
+        return store_timestamp(head)
+
+    def put_log_file_back(self, segment: Segment) -> None:
+        """Have a file in the log again that could not be removed."""
+        self._log.segments.put_back(segment)
+
+    def sync_log(self) -> None:
+        """Make the removal of a log file durable. Blocking; safe in a thread."""
+        self._log.segments.sync_removal()
+
+    # --- what points into the log ---
+
+    def queues(self) -> Iterator[ConsumeQueue]:
+        """The queues there are now."""
+        return iter(list(self._queues))
+
+    def remove_queue_file(self, queue: ConsumeQueue) -> bool:
+        """Tell a queue where the log starts, and remove its oldest file if all messages in it are gone.
+
+        True when a file was removed: `sync_queue` makes that durable, then there may be another. The newest stays.
+        """
+        if self._queues.by_key.get(queue.key) is not queue:
+            return False  # it was removed meanwhile
+        queue.correct_min(self._log.start)
+        return queue.remove_expired_file()
+
+    def sync_queue(self, queue: ConsumeQueue) -> None:
+        """Make the removal of a queue's file durable. Blocking; safe in a thread."""
+        if self._queues.by_key.get(queue.key) is queue:
+            self._files.sync_directory(queue.directory)
+
+    def remove_index_files(self) -> int:
+        """Remove the index files whose messages are all gone, but not the newest; give how many."""
+        return 0 if self._index is None else self._index.remove_before(self._log.start)
+
+    # --- what an administrator asks for ---
+
+    def remove_expired_queues(self) -> None:
+        """Remove the queues of which no message is left; the next message of such a queue gets offset 0."""
+        for queue in list(self._queues):
+            if queue.key[0] != SCHEDULE_TOPIC and 0 <= queue.physical_end() < self._log.start:
+                self._remove_queue(queue)
+
+    def remove_unused_topics(self, used: Container[str]) -> None:
+        """Remove the queues of topics that are not among those, apart from the delayed and the transactional."""
+        for queue in list(self._queues):
+            if queue.key[0] not in used and queue.key[0] not in (SCHEDULE_TOPIC, _OP_TOPIC):
+                self._remove_queue(queue)
+
+    def _remove_queue(self, queue: ConsumeQueue) -> None:
+        self._queues.remove(queue)
+        log.info("topic %s: queue %d removed", *queue.key)

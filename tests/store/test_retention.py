@@ -1,0 +1,466 @@
+"""Which files go and when, and that what is left of a store is whole, whenever it stops in between."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rocketwire.store.errors import DiskNearlyFull
+from rocketwire.store.fetch import FetchStatus
+from rocketwire.store.files import RealFileSystem
+from rocketwire.store.retention import DiskUsage, RetentionRules, Verdict, judge
+from rocketwire.store.store import MessageStore
+from tests.store.fakes import refusal
+from tests.store.support import START, Clock, bodies, draft, kill, open_store, small
+
+HOUR = 3_600_000
+RULES = RetentionRules(
+    reserved=72 * HOUR,
+    hours=frozenset({4, 16}),
+    max_used=0.75,
+    clean_forcibly=0.85,
+    warning=0.90,
+    forcibly_enabled=True,
+)
+NOTHING, EXPIRED, FORCIBLY, FULL = (
+    Verdict(clean=False, forcibly=False, full=False),
+    Verdict(clean=True, forcibly=False, full=False),
+    Verdict(clean=True, forcibly=True, full=False),
+    Verdict(clean=True, forcibly=True, full=True),
+)
+
+
+@pytest.mark.parametrize(
+    ("used", "hour", "asked", "expected"),
+    [
+        (0.10, 3, False, NOTHING),
+        (0.75, 5, False, NOTHING),
+        (0.10, 4, False, EXPIRED),
+        (0.10, 16, False, EXPIRED),
+        (0.10, 3, True, EXPIRED),
+        (0.76, 3, False, EXPIRED),
+        (0.85, 3, False, EXPIRED),
+        (0.86, 3, False, FORCIBLY),
+        (0.90, 3, False, FORCIBLY),
+        (0.91, 3, False, FULL),
+        (1.00, 4, True, FULL),
+    ],
+)
+def test_the_rules(used: float, hour: int, asked: bool, expected: Verdict) -> None:
+    assert judge(RULES, used, hour=hour, asked=asked) == expected
+
+
+def test_young_files_may_be_left_alone_though_the_disk_is_full() -> None:
+    rules = RetentionRules(
+        reserved=0, hours=frozenset(), max_used=0.9, clean_forcibly=0.95, warning=0.5, forcibly_enabled=False
+    )
+    assert judge(rules, 0.6, hour=0, asked=False) == Verdict(clean=True, forcibly=False, full=True)
+
+
+def test_how_full_the_disks_are_is_told_as_apache_tells_it() -> None:
+    usage = DiskUsage(0.91, 0.5, 1.0)
+    assert str(usage) == "CL:  0.91 CQ:  0.50 INDEX:  1.00"
+    assert usage.fullest == 0.91
+
+
+def test_how_full_a_disk_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = os.statvfs(tmp_path)
+    used = disk.f_blocks - disk.f_bfree
+    found = RealFileSystem().usage(str(tmp_path / "not" / "there"))
+    assert found - 0.02 <= used / (used + disk.f_bavail) <= found + 0.01
+    numbers = type("Disk", (), {"f_blocks": 1000, "f_bfree": 400, "f_bavail": 300})
+    monkeypatch.setattr("rocketwire.store.files.os.statvfs", lambda _: numbers)
+    assert RealFileSystem().usage(str(tmp_path)) == 0.67  # 600 of 900 that users may have
+
+
+# --- a store of some files ---
+
+
+def hours(number: float) -> int:
+    return START + round(number * HOUR)
+
+
+def filled(root: Path, clock: Clock, files: RealFileSystem | None = None, **changes: Any) -> MessageStore:
+    """A store with one message an hour in queue 0, of 400 bytes; the first ten have one in "Old" beside them."""
+    store = open_store(small(root, **changes), clock, files)
+    for number in range(60):
+        clock.now = hours(number)
+        drafts = [draft(number, body=b"%d" % number + bytes(400))]
+        if number < 10:
+            drafts.append(draft(1000 + number, topic="Old", body=bytes(10)))
+        assert len(store.append(drafts)) == len(drafts)
+    while store.dispatch_index():
+        pass
+    return store
+
+
+def remove_log(store: MessageStore, now: int, reserved_hours: float, *, forcibly: bool = False) -> int:
+    """Remove all log files that may go; give how many."""
+    count = 0
+    while True:
+        segment = store.retention.take_log_file(now, round(reserved_hours * HOUR), forcibly=forcibly)
+        if segment is None:
+            return count
+        segment.remove()
+        store.retention.sync_log()
+        count += 1
+
+
+def remove_queues(store: MessageStore) -> None:
+    for queue in store.retention.queues():
+        while store.retention.remove_queue_file(queue):
+            store.retention.sync_queue(queue)
+
+
+def log_files(store: MessageStore) -> list[str]:
+    return store._files.names(store.settings.commit_log)
+
+
+def queue_files(store: MessageStore, topic: str = "T") -> list[str]:
+    return store._files.names(f"{store.settings.consume_queues}/{topic}/0")
+
+
+def numbers(store: MessageStore) -> list[int]:
+    return [int(body.rstrip(b"\0")) for body in bodies(store)]
+
+
+def first_left(store: MessageStore) -> int:
+    """Number of the message with which the oldest log file begins."""
+    record = store.record_at(store.retention.log_start)
+    assert record is not None
+    found = [n for n in range(60) if store.store_time("T", 0, n) >= 0]
+    return found[0]
+
+
+def test_a_file_goes_when_the_message_behind_it_is_old_enough(tmp_path: Path) -> None:
+    clock = Clock()
+    store = filled(tmp_path, clock)
+    starts = [int(name) for name in log_files(store)][:-1]  # less the one made ahead
+    behind = next(n for n in range(60) if store._queues.by_key["T", 0].entry(n)[0] >= starts[1])
+    full = behind + 72
+    assert remove_log(store, hours(full) - 1, 72) == 0
+    assert remove_log(store, hours(full), 72) == 1
+    assert store.retention.log_start == starts[1]
+    assert first_left(store) == behind
+    assert remove_log(store, hours(10_000), 72) == len(starts) - 2
+    assert store.retention.log_start == starts[-1] == max(s for s in starts if s <= store.max_physical_offset)
+    assert remove_log(store, hours(10_000), 72, forcibly=True) == 0
+    store.close()
+
+
+def test_a_file_goes_whatever_its_age_when_it_must(tmp_path: Path) -> None:
+    clock = Clock()
+    store = filled(tmp_path, clock)
+    assert remove_log(store, clock.now, 72) == 0
+    assert remove_log(store, clock.now, 72, forcibly=True) == 60 * 560 // 4096
+    assert numbers(store) == list(range(first_left(store), 60))
+    store.close()
+
+
+def test_a_file_that_is_just_full_stays_though_the_next_one_was_made(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    assert remove_log_or_none(store)
+    while store.max_physical_offset % 4096 or not store.max_physical_offset:
+        room = 4096 - store.max_physical_offset % 4096 - 8
+        size = store.append([draft(0, body=b"")])[0].size
+        if room - size < 2 * size:
+            store._log._close_current(store._log._current)  # type: ignore[arg-type]  # there is one
+    assert len(log_files(store)) == 2
+    assert remove_log_or_none(store)
+    store.close()
+
+
+def remove_log_or_none(store: MessageStore) -> bool:
+    return store.retention.take_log_file(hours(10_000), 0, forcibly=True) is None
+
+
+def test_a_file_of_unknown_age_stays(tmp_path: Path) -> None:
+    clock = Clock()
+    store = filled(tmp_path, clock)
+    second = store._log.segments[1]
+    second.mapping[4:8] = bytes(4)
+    assert remove_log(store, hours(10_000), 0) == 0
+    assert remove_log(store, hours(10_000), 0, forcibly=True) > 0
+    kill(store)
+
+
+def test_queues_and_index_follow_the_log(tmp_path: Path) -> None:
+    clock = Clock()
+    store = filled(tmp_path, clock)
+    before = queue_files(store)
+    indexed = store._files.names(store.settings.index)
+    held = store.get("T", 0, 0, 1).chunks[0]
+    text = bytes(held)
+    remove_log(store, hours(60), 12)
+    removed_to = first_left(store)
+    gone = store.get("T", 0, 0, 1)  # before the queue knows
+    assert (gone.status, gone.next_offset, gone.min_offset) == (FetchStatus.MESSAGE_WAS_REMOVING, 16, 0)
+    remove_queues(store)
+    assert store.retention.remove_index_files() > 0
+    assert 40 < store.min_offset("T", 0) == removed_to < 48
+    assert queue_files(store) == before[removed_to // 16 :]
+    assert set(store._files.names(store.settings.index)) < set(indexed)
+    assert numbers(store) == list(range(removed_to, 60))
+    assert store.earliest_time("T", 0) == hours(removed_to)
+    assert store.offset_by_time("T", 0, hours(removed_to + 3)) == removed_to + 3
+    below = store.get("T", 0, 7, 1)
+    assert (below.status, below.next_offset, below.min_offset) == (FetchStatus.OFFSET_TOO_SMALL, removed_to, removed_to)
+    assert store.query("T", "k3", 8, 0, hours(100)).records == []
+    assert len(store.query("T", "k59", 8, 0, hours(100)).records) == 1
+    assert bytes(held) == text  # who was reading goes on
+    store.close()
+
+
+def test_of_a_queue_and_of_the_index_the_newest_file_stays(tmp_path: Path) -> None:
+    clock = Clock()
+    store = filled(tmp_path, clock)
+    remove_log(store, hours(10_000), 0)
+    remove_queues(store)
+    store.retention.remove_index_files()
+    assert queue_files(store, "Old") == ["0" * 20]
+    assert (store.min_offset("Old", 0), store.max_offset("Old", 0)) == (10, 10)
+    assert store.earliest_time("Old", 0) == -1
+    again = store.get("Old", 0, 3, 8)
+    # 4.9.7: code 20, the reader goes on at the end at once. It waits ten seconds after "offset moved".
+    assert (again.status, again.next_offset, again.max_offset) == (FetchStatus.MESSAGE_WAS_REMOVING, 10, 10)
+    assert store.get("Old", 0, 10, 8).status is FetchStatus.OFFSET_OVERFLOW_ONE
+    assert store.get("Old", 0, 11, 8).status is FetchStatus.OFFSET_OVERFLOW_BADLY
+    assert store.append([draft(5, topic="Old")])[0].queue_offset == 10
+    assert len(bodies(store, "Old")) == 1
+    assert store._files.names(store.settings.index)
+    store.close()
+
+
+def test_nothing_is_left_to_do_in_a_store_without_an_index(tmp_path: Path) -> None:
+    store = filled(tmp_path, Clock(), message_index_enable=False)
+    assert store.retention.remove_index_files() == 0
+    store.close()
+
+
+# --- a stop in between ---
+
+
+def nothing(_: MessageStore) -> None:
+    """Stop before what pointed into the removed files is looked at."""
+
+
+def only_index(store: MessageStore) -> None:
+    store.retention.remove_index_files()
+
+
+def some_queue_files(store: MessageStore) -> None:
+    assert store.retention.remove_queue_file(store._queues.by_key["T", 0])
+
+
+def everything(store: MessageStore) -> None:
+    remove_queues(store)
+    store.retention.remove_index_files()
+
+
+@pytest.mark.parametrize("stop", [kill, MessageStore.close], ids=["killed", "closed"])
+@pytest.mark.parametrize("done", [nothing, only_index, some_queue_files, remove_queues, everything])
+def test_a_store_opens_wherever_the_removing_stopped(
+    tmp_path: Path, done: Callable[[MessageStore], None], stop: Callable[[MessageStore], None]
+) -> None:
+    clock = Clock()
+    store = filled(tmp_path, clock)
+    store.flush_to(store.max_physical_offset)
+    remove_log(store, hours(60), 12)
+    first = first_left(store)
+    done(store)
+    stop(store)
+    again = open_store(small(tmp_path), clock)
+    assert (again.min_offset("T", 0), again.max_offset("T", 0)) == (first, 60)
+    assert numbers(again) == list(range(first, 60))
+    assert again.max_offset("Old", 0) == 10
+    while again.dispatch_index():
+        pass
+    assert len(again.query("T", "k59", 8, 0, hours(100)).records) == 1
+    remove_queues(again)
+    again.retention.remove_index_files()
+    assert queue_files(again)[0] == f"{first // 16 * 320:020d}"
+    assert again.append([draft(60)])[0].queue_offset == 60
+    again.close()
+
+
+@pytest.mark.parametrize("stop", [kill, MessageStore.close], ids=["killed", "closed"])
+def test_a_log_file_that_came_back_after_a_power_cut_is_read_again(
+    tmp_path: Path, stop: Callable[[MessageStore], None]
+) -> None:
+    """Its removal was not on the disk, that of the queue's files was: the queue is made again from the log."""
+    clock = Clock()
+    store = filled(tmp_path, clock)
+    store.flush_to(store.max_physical_offset)
+    removed = {name: (tmp_path / "commitlog" / name).read_bytes() for name in log_files(store)}
+    remove_log(store, hours(60), 12)
+    first = first_left(store)
+    last = f"{store.retention.log_start - 4096:020d}"
+    everything(store)
+    stop(store)
+    (tmp_path / "commitlog" / last).write_bytes(removed[last])
+    again = open_store(small(tmp_path), clock)
+    found = numbers(again)
+    assert found == list(range(found[0], 60))
+    assert found[0] < first
+    assert again.append([draft(60)])[0].queue_offset == 60
+    again.close()
+
+
+# --- flushing meanwhile ---
+
+
+class Interrupted(RealFileSystem):
+    """Calls back in the middle of a flush, as the event loop goes on beside the thread that flushes."""
+
+    def __init__(self) -> None:
+        self.meanwhile: Callable[[], None] | None = None
+        self.synced: list[str] = []
+
+    def open(self, path: str) -> int:
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+        fd = super().open(path)
+        self.synced.append(Path(path).name)
+        return fd
+
+
+def test_a_flush_of_the_log_goes_on_past_files_that_are_removed_meanwhile(tmp_path: Path) -> None:
+    files = Interrupted()
+    store = filled(tmp_path, Clock(), files)
+    names = log_files(store)
+    files.synced.clear()
+    files.meanwhile = lambda: assert_removed(store, 2)
+    store.flush_to(store.max_physical_offset)
+    assert files.synced == names[2:-1]
+    assert store.flushed_offset == store.max_physical_offset
+    store.close()
+
+
+def assert_removed(store: MessageStore, count: int) -> None:
+    for _ in range(count):
+        segment = store.retention.take_log_file(0, 0, forcibly=True)
+        assert segment is not None
+        segment.remove()
+
+
+def test_a_flush_of_a_queue_goes_on_past_files_that_are_removed_meanwhile(tmp_path: Path) -> None:
+    files = Interrupted()
+    store = filled(tmp_path, Clock(), files)
+    queue = store._queues.by_key["T", 0]
+    names = queue_files(store)
+    remove_log(store, hours(60), 12)
+    files.synced.clear()
+
+    def remove() -> None:
+        while store.retention.remove_queue_file(queue):
+            pass
+
+    files.meanwhile = remove
+    queue.flush()
+    assert files.synced[-len(queue_files(store)) :] == queue_files(store) == names[2:]
+    assert queue.dirty_bytes == 0
+    store.close()
+
+
+def test_a_file_that_cannot_be_removed_stays_in_the_log(tmp_path: Path) -> None:
+    store = filled(tmp_path, Clock())
+    segment = store.retention.take_log_file(0, 0, forcibly=True)
+    assert segment is not None
+    assert store.retention.log_start == 4096
+    store.retention.put_log_file_back(segment)
+    assert store.retention.log_start == 0
+    assert numbers(store) == list(range(60))
+    assert remove_log(store, 0, 0, forcibly=True) > 1
+    store.close()
+
+
+# --- what an administrator asks for ---
+
+
+def test_queues_of_which_nothing_is_left_are_removed_when_asked(tmp_path: Path) -> None:
+    clock = Clock()
+    store = filled(tmp_path, clock)
+    store.append([draft(1, topic="SCHEDULE_TOPIC_XXXX")])
+    store.retention.remove_expired_queues()
+    assert store.topics() == {"T", "Old", "SCHEDULE_TOPIC_XXXX"}
+    for number in range(60):
+        store.append([draft(number, body=bytes(400))])
+    remove_log(store, hours(10_000), 0)
+    store.retention.remove_expired_queues()
+    assert store.topics() == {"T", "SCHEDULE_TOPIC_XXXX"}
+    assert store._files.names(store.settings.consume_queues) == ["SCHEDULE_TOPIC_XXXX", "T"]
+    gone = store.get("Old", 0, 3, 8)
+    assert (gone.status, gone.next_offset) == (FetchStatus.NO_MESSAGE_IN_QUEUE, 0)
+    assert store.append([draft(7, topic="Old")])[0].queue_offset == 0
+    assert len(bodies(store, "Old")) == 1
+    kill(store)
+    again = open_store(small(tmp_path), clock)
+    assert (again.min_offset("Old", 0), again.max_offset("Old", 0)) == (0, 1)
+    again.close()
+
+
+def test_queues_of_unknown_topics_are_removed_when_asked(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    kept = ("SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "T")
+    store.append([draft(0, topic=topic) for topic in (*kept, "Unused")])
+    store.append([draft(1, topic="Unused", queue_id=3)])
+    store.retention.remove_unused_topics({"T", "Other"})
+    assert store.topics() == set(kept)
+    assert store._files.names(store.settings.consume_queues) == sorted(kept)
+    store.close()
+
+
+def test_a_queue_that_was_removed_is_no_more_touched(tmp_path: Path) -> None:
+    files = Interrupted()
+    store = filled(tmp_path, Clock(), files)
+    remove_log(store, hours(10_000), 0)
+    queue = store._queues.by_key["Old", 0]
+    store.retention.remove_expired_queues()
+    store.append([draft(0, topic="Old")])
+    assert not store.retention.remove_queue_file(queue)
+    store.retention.sync_queue(queue)
+    assert queue_files(store, "Old") == ["0" * 20]
+    store.close()
+
+
+class FailingOnce(RealFileSystem):
+    """Has one sync of a directory fail, after calling back."""
+
+    def __init__(self) -> None:
+        self.meanwhile: Callable[[], None] | None = None
+
+    def sync_directory(self, path: str) -> None:
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+            raise refusal(errno.ENOENT)
+        super().sync_directory(path)
+
+
+def test_a_queue_removed_while_it_is_flushed_fails_no_flush(tmp_path: Path) -> None:
+    files = FailingOnce()
+    store = open_store(small(tmp_path), files=files)
+    store.append([draft(0), draft(0, topic="Unused")])
+    queue = store._queues.by_key["Unused", 0]
+    store._queues.dirty = {queue}
+    files.meanwhile = lambda: store.retention.remove_unused_topics({"T"})
+    store._queues.flush(0)
+    assert not store._queues.dirty
+    store.close()
+
+
+def test_a_store_that_is_told_to_refuse_says_why(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    store.refusal = DiskNearlyFull("CL:  0.91")
+    assert store.append([draft(0)]) == []
+    assert str(store.append_error) == "CL:  0.91"
+    store.refusal = None
+    assert len(store.append([draft(0)])) == 1
+    assert store.append_error is None
+    store.close()
