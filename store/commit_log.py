@@ -13,6 +13,7 @@ latest without asking `make_room`. Everything before `flushed` is on the disk.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import Final
 
@@ -132,20 +133,18 @@ class CommitLog:
         self.segments.unpin(current)
 
     def _next_segment(self) -> Segment:
+        if self._ahead is None:
+            self._ahead = self.segments.append(self.position)
         segment = self._ahead
-        if segment is None:
-            segment = self.segments.append(self.position)
+        self._enter(segment)  # if that fails, the file is still the next one
         self._ahead = None
-        self._enter(segment)
         self._create_ahead(segment)
         return segment
 
     def _create_ahead(self, segment: Segment) -> None:
-        try:
+        # If that fails, it is tried again when the file is needed.
+        with contextlib.suppress(DiskFull, OSError):
             self._ahead = self.segments.append(segment.end)
-        except DiskFull:
-            # Tried again when it is needed.
-            self._ahead = None
 
     def write(self, data: bytes) -> None:
         """Put whole records at `position`; `make_room` was asked for them."""
@@ -188,6 +187,28 @@ class CommitLog:
                 segment.sync(keep_open=target < segment.end)
                 at = segment.end
             self.flushed = target
+
+    def settle(self, start: int, *, rewrite: bool) -> None:
+        """Put on the disk what recovery found from `start` on, and what it cut off: that must not come back.
+
+        Args:
+            start: What is before this place is on the disk.
+            rewrite: A sync failed before, so that no page is known to be there that only seems to be written.
+
+        Raises:
+            OSError: the disk refused.
+        """
+        with self._flushing:
+            segments = self.segments
+            segments.unsynced = len(segments) > 0
+            segments.sync_directory()
+            for number in range(len(segments)):
+                segment = segments[number]
+                if segment.end > start:
+                    if rewrite:
+                        segment.rewrite(min(segment.size, self.position - segment.start))
+                    segment.sync()
+            self.flushed = self.position
 
     def remove_before(self, offset: int) -> int:
         """Remove the files that end at or before an offset, but not the newest; give how many."""

@@ -38,6 +38,7 @@ class Flusher:
         checkpoint: Checkpoint,
         *,
         last_timestamp: Callable[[], int],
+        failed: Callable[[], None],
         now: int,
     ) -> None:
         self.error: FlushFailed | None = None
@@ -47,6 +48,7 @@ class Flusher:
         self._index = index
         self._checkpoint = checkpoint
         self._last_timestamp = last_timestamp
+        self._failed = failed
         self._log_at = self._log_thorough_at = now
         self._queues_at = self._queues_thorough_at = now
 
@@ -113,6 +115,7 @@ class Flusher:
             action()
         except SyncFailed as error:
             self.error = FlushFailed(str(self._settings.root), error.strerror or str(error))
+            self._failed()
             raise self.error from error
         except OSError as error:
             raise FlushDelayed(str(self._settings.root), error.strerror or str(error)) from error

@@ -172,6 +172,11 @@ class Segment:
         with self._opened() as fd:
             self._files.clear(fd, position, self.size - position)
 
+    def rewrite(self, length: int) -> None:
+        """Write the first bytes again as they are, so that the next sync takes none of them for written."""
+        with self._opened() as fd:
+            self._files.rewrite(fd, 0, length)
+
     def sync(self, *, keep_open: bool = False) -> None:
         """Return once everything written to the file is on the disk; a removed file needs nothing. Safe in a thread.
 

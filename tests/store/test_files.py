@@ -77,6 +77,30 @@ def test_directories_are_removed_only_when_empty(tmp_path: Path) -> None:
         FILES.remove_directory(str(tmp_path / "f"))
 
 
+class UnsyncedDirectory(RealFileSystem):
+    def sync_directory(self, path: str) -> None:
+        raise refusal(errno.EIO)
+
+
+def test_a_directory_that_cannot_be_made_durable_is_not_left(tmp_path: Path) -> None:
+    # Else the next call would find it, and think that it is durable.
+    with pytest.raises(OSError, match="Input/output"):
+        UnsyncedDirectory().make_directory(str(tmp_path / "a" / "b"))
+    assert list(tmp_path.iterdir()) == []
+    FILES.make_directory(str(tmp_path / "a" / "b"))
+    assert (tmp_path / "a" / "b").is_dir()
+
+
+def test_a_range_is_written_again_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    data = os.urandom((2 << 20) + 5000)
+    path.write_bytes(data)
+    fd = FILES.open(str(path))
+    FILES.rewrite(fd, 100, (2 << 20) + 500)
+    FILES.close(fd)
+    assert path.read_bytes() == data
+
+
 def test_facts_of_the_machine() -> None:
     assert FILES.memory() > 1 << 20
     assert FILES.descriptors() > 0
@@ -246,7 +270,7 @@ def test_many_queues_need_few_descriptors(tmp_path: Path) -> None:
 def test_directories_that_are_no_queue_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "consumequeue" / "T" / "notes").mkdir(parents=True)
     table = QueueTable(small(tmp_path), FILES)
-    table.load()
+    table.load(clean=True)
     assert len(table) == 0
     assert table.physical_end() == -1
 

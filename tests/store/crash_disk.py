@@ -1,0 +1,398 @@
+"""A file system that refuses any one of its operations, and knows at each of them what a crash would leave.
+
+It works on a real directory, so mappings are real ones, and keeps beside it what would be durable (disk_images).
+Nothing is really synced: that costs time and proves nothing here. Every operation that changes the disk, or that could
+fail, is a numbered step; so is a store into a mapping by assignment, which is how the commit log writes. Stores by
+other means lie between two steps.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rocketwire.store.errors import SyncFailed
+from rocketwire.store.files import RealFileSystem
+from tests.store.disk_images import PAGE, Change, DirectoryImage, FileImage, page
+
+
+def refusal(code: int) -> OSError:
+    return OSError(code, os.strerror(code))
+
+
+class Step(NamedTuple):
+    number: int
+    name: str
+    path: str
+
+
+#: What may be refused, and how. `short` writes half before it says that the disk is full.
+SHORT = -1
+REFUSALS: dict[str, tuple[int, ...]] = {
+    "make_directory": (errno.ENOSPC,),
+    "create": (errno.ENOSPC, errno.EMFILE),
+    "resize": (errno.EFBIG,),
+    "open": (errno.EMFILE,),
+    "map": (errno.ENOMEM,),
+    "reserve": (errno.ENOSPC,),
+    "populate": (errno.EFAULT,),
+    "clear": (errno.EIO,),
+    "rewrite": (errno.EIO,),
+    "write_at": (SHORT, errno.EIO),
+    "write": (SHORT,),
+    "rename": (errno.EIO,),
+    "sync": (errno.EIO,),
+    "sync_directory": (errno.EIO, errno.EMFILE),
+    "remove": (errno.EIO,),
+    "remove_directory": (errno.EIO,),
+    "lock": (errno.EMFILE,),
+    "store": (),
+}
+
+
+class _File:
+    def __init__(self, path: str, disk: bytes | None) -> None:
+        self.path = path
+        self.disk = disk
+        self.removed: bytes | None = None
+        #: Pages as they were when a sync of them failed: the kernel takes them for clean since.
+        self.clean: dict[int, bytes] = {}
+
+    def cached(self) -> bytes:
+        return Path(self.path).read_bytes() if self.removed is None else self.removed
+
+    def sync(self) -> None:
+        cached = self.cached()
+        if self.clean:
+            old = (self.disk or b"").ljust(len(cached), b"\0")
+            count = (len(cached) + PAGE - 1) // PAGE
+            self.disk = b"".join(page(old if n in self.still_clean(cached) else cached, n) for n in range(count))
+        else:
+            self.disk = cached
+
+    def fail(self) -> None:
+        cached = self.cached()
+        old = (self.disk or b"").ljust(len(cached), b"\0")
+        for number in range((len(cached) + PAGE - 1) // PAGE):
+            if page(cached, number) != page(old, number):
+                self.clean[number] = page(cached, number)
+
+    def still_clean(self, cached: bytes) -> frozenset[int]:
+        return frozenset(number for number, data in self.clean.items() if page(cached, number) == data)
+
+    def image(self) -> FileImage:
+        cached = self.cached()
+        return FileImage(self.path, self.disk, cached, self.still_clean(cached))
+
+
+class _Directory:
+    def __init__(self) -> None:
+        self.synced: dict[str, _Node] = {}
+        self.now: dict[str, _Node] = {}
+        self.changes: list[tuple[dict[str, _Node | None], _File | None]] = []
+
+    def change(self, entries: dict[str, _Node | None], sized: _File | None = None) -> None:
+        self.changes.append((entries, sized))
+        for name, node in entries.items():
+            if node is None:
+                self.now.pop(name, None)
+            else:
+                self.now[name] = node
+
+    def sync(self) -> None:
+        self.synced = dict(self.now)
+        for _, sized in self.changes:
+            if sized is not None and sized.disk is None:
+                sized.disk = bytes(len(sized.cached()))
+        self.changes.clear()
+
+    def image(self, made: dict[int, FileImage]) -> DirectoryImage:
+        def of(node: _Node) -> FileImage | DirectoryImage:
+            if isinstance(node, _Directory):
+                return node.image(made)
+            if id(node) not in made:
+                made[id(node)] = node.image()
+            return made[id(node)]
+
+        return DirectoryImage(
+            {name: of(node) for name, node in self.synced.items()},
+            tuple(
+                Change(
+                    {name: None if node is None else of(node) for name, node in entries.items()},
+                    None if sized is None else made.setdefault(id(sized), sized.image()),
+                )
+                for entries, sized in self.changes
+            ),
+        )
+
+
+_Node = _File | _Directory
+
+
+class _Mapping(mmap.mmap):
+    step: Callable[[], None]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.step()
+        super().__setitem__(key, value)
+
+
+class CrashDisk(RealFileSystem):
+    """The file system below `root`, whose content at the start is durable.
+
+    Attributes:
+        steps: How many steps were begun.
+        refuse_at, refuse_how: The step that is refused, and in which of its ways (REFUSALS).
+        refusing: Steps, by name, that are refused until they are taken out again.
+        room, files_left: Bytes that can still be reserved, and files that can still be made; None is no limit.
+        observer: Called before and after each step.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.steps = 0
+        self.refuse_at = 0
+        self.refuse_how = 0
+        self.refusing: dict[str, int] = {}
+        self.refused = 0
+        self.room: int | None = None
+        self.files_left: int | None = None
+        self.observer: Callable[[Step], None] | None = None
+        self._fds: dict[int, _File] = {}
+        self._top = _found(root)
+
+    def image(self) -> DirectoryImage:
+        """What is durable now, and what a crash may add."""
+        return self._top.image({})
+
+    # --- steps ---
+
+    def _step(self, name: str, path: str) -> bool:
+        """Begin a step; true when it is to write half only."""
+        self.steps += 1
+        if self.observer is not None:
+            self.observer(Step(self.steps, name, path))
+        code = self.refusing.get(name)
+        if self.refuse_at == self.steps:
+            code = REFUSALS[name][self.refuse_how % len(REFUSALS[name])] if REFUSALS[name] else None
+        if code is None or code == SHORT:
+            return code == SHORT
+        self.refused += 1
+        if name in {"sync", "sync_directory"} and code == errno.EIO:
+            raise SyncFailed(code, os.strerror(code))
+        raise refusal(code)
+
+    def _done(self, name: str, path: str) -> None:
+        if self.observer is not None:
+            self.observer(Step(self.steps, name, path))
+
+    def _directory(self, path: str | Path) -> _Directory:
+        at: _Node = self._top
+        for part in Path(path).relative_to(self.root).parts:
+            assert isinstance(at, _Directory)
+            at = at.now[part]
+        assert isinstance(at, _Directory)
+        return at
+
+    def _parent(self, path: str) -> tuple[_Directory, str]:
+        return self._directory(Path(path).parent), Path(path).name
+
+    def _file(self, path: str) -> _File:
+        parent, name = self._parent(path)
+        file = parent.now[name]
+        assert isinstance(file, _File)
+        return file
+
+    def _new_file(self, path: str) -> _File:
+        parent, name = self._parent(path)
+        file = parent.now.get(name)
+        if file is None:
+            file = _File(path, None)
+            parent.change({name: file})
+        assert isinstance(file, _File)
+        return file
+
+    # --- the file system ---
+
+    def make_directory(self, path: str) -> None:
+        missing = [each for each in (Path(path), *Path(path).parents) if not each.is_dir()]
+        for directory in reversed(missing):
+            self._step("make_directory", str(directory))
+            directory.mkdir()
+            parent, name = self._parent(str(directory))
+            parent.change({name: _Directory()})
+            self._done("make_directory", str(directory))
+            try:
+                self.sync_directory(str(directory.parent))
+            except OSError:
+                directory.rmdir()
+                parent.change({name: None})
+                raise
+
+    def create(self, path: str, size: int) -> int:
+        self._step("create", path)
+        if self.files_left is not None:
+            if self.files_left <= 0:
+                self.refused += 1
+                raise refusal(errno.ENOSPC)
+            self.files_left -= 1
+        fd = super().create(path, 0) if not Path(path).exists() else super().open(path)
+        file = self._new_file(path)
+        try:
+            self._step("resize", path)
+        except OSError:
+            super().close(fd)
+            raise
+        os.ftruncate(fd, size)
+        self._parent(path)[0].change({}, file)
+        self._fds[fd] = file
+        self._done("resize", path)
+        return fd
+
+    def open(self, path: str) -> int:
+        self._step("open", path)
+        fd = super().open(path)
+        self._fds[fd] = self._file(path)
+        return fd
+
+    def close(self, fd: int) -> None:
+        self._fds.pop(fd, None)
+        super().close(fd)
+
+    def map(self, fd: int, size: int) -> mmap.mmap:
+        path = self._fds[fd].path
+        self._step("map", path)
+        mapping = _Mapping(fd, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+        mapping.step = lambda: self._store(path)
+        return mapping
+
+    def _store(self, path: str) -> None:
+        self._step("store", path)
+
+    def reserve(self, fd: int, offset: int, length: int) -> None:
+        self._step("reserve", self._fds[fd].path)
+        if self.room is not None:
+            if length > self.room:
+                self.refused += 1
+                raise refusal(errno.ENOSPC)
+            self.room -= length
+        super().reserve(fd, offset, length)
+
+    def populate(self, mapping: mmap.mmap, offset: int, length: int) -> bool:
+        self._step("populate", "")
+        return super().populate(mapping, offset, length)
+
+    def rewrite(self, fd: int, offset: int, length: int) -> None:
+        file = self._fds[fd]
+        self._step("rewrite", file.path)
+        super().rewrite(fd, offset, length)
+        file.clean.clear()
+        self._done("rewrite", file.path)
+
+    def clear(self, fd: int, offset: int, length: int) -> None:
+        path = self._fds[fd].path
+        self._step("clear", path)
+        super().clear(fd, offset, length)
+        self._fds[fd].clean.clear()
+        self._done("clear", path)
+
+    def write_at(self, fd: int, data: bytes, offset: int) -> None:
+        path = self._fds[fd].path
+        short = self._step("write_at", path)
+        super().write_at(fd, data[: len(data) // 2] if short else data, offset)
+        self._done("write_at", path)
+        if short:
+            raise refusal(errno.ENOSPC)
+
+    def sync(self, fd: int) -> None:
+        file = self._fds[fd]
+        try:
+            self._step("sync", file.path)
+        except SyncFailed:
+            file.fail()
+            raise
+        file.sync()
+        self._done("sync", file.path)
+
+    def sync_directory(self, path: str) -> None:
+        self._step("sync_directory", path)
+        self._directory(path).sync()
+        self._done("sync_directory", path)
+
+    def write(self, path: str, data: bytes) -> None:
+        self._step("create", path)
+        file = self._new_file(path)
+        Path(path).write_bytes(b"")
+        self._parent(path)[0].change({}, file)
+        short = self._step("write", path)
+        Path(path).write_bytes(data[: len(data) // 2] if short else data)
+        if short:
+            raise refusal(errno.ENOSPC)
+        self._step("sync", path)
+        file.sync()
+        self._done("sync", path)
+        self.sync_directory(str(Path(path).parent))
+
+    def _rename(self, old: str, new: str) -> None:
+        self._step("rename", new)
+        parent, name = self._parent(new)
+        file = self._file(old)
+        former = parent.now.get(name)
+        if isinstance(former, _File):
+            former.removed = former.cached()
+        Path(old).replace(new)
+        file.path = new
+        parent.change({Path(old).name: None, name: file})
+        self._done("rename", new)
+
+    def _replace_plainly(self, path: str, data: bytes) -> None:
+        temporary = path + ".tmp"
+        self.write(temporary, data)
+        self._rename(temporary, path)
+        self.sync_directory(str(Path(path).parent))
+
+    def remove(self, path: str) -> None:
+        self._step("remove", path)
+        parent, name = self._parent(path)
+        file = parent.now.get(name)
+        if file is None:
+            return
+        assert isinstance(file, _File)
+        file.removed = file.cached()
+        super().remove(path)
+        parent.change({name: None})
+        self._done("remove", path)
+
+    def remove_directory(self, path: str) -> None:
+        self._step("remove_directory", path)
+        existed = Path(path).is_dir()
+        super().remove_directory(path)
+        if existed and not Path(path).is_dir():
+            parent, name = self._parent(path)
+            parent.change({name: None})
+        self._done("remove_directory", path)
+
+    def lock(self, path: str) -> int:
+        self._step("lock", path)
+        fd = super().lock(path)
+        self._fds[fd] = self._new_file(path)
+        return fd
+
+    def memory(self) -> int:
+        return 1 << 30
+
+    def descriptors(self) -> int:
+        return 1024
+
+
+def _found(directory: Path) -> _Directory:
+    node = _Directory()
+    if directory.is_dir():
+        for path in directory.iterdir():
+            node.now[path.name] = _found(path) if path.is_dir() else _File(str(path), path.read_bytes())
+    node.synced = dict(node.now)
+    return node
