@@ -1,7 +1,7 @@
-"""Opening a large store after a clean stop: at once, and in memory that does not grow with it.
+"""Opening a store after a clean stop: at once, and in memory that does not grow with it.
 
-The stores are sparse. Their messages have bodies of 4 MiB of zeros, of which only what stands around them is written;
-or they are small and very many, and only the newest are there: nothing else of the log is to be read.
+The large stores are sparse. Their messages have bodies of 4 MiB of zeros, of which only what stands around them is
+written; or they are small and very many, and only the newest are there: nothing else of the log is to be read.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ print(json.dumps({
     "start": store.recovered.start,
     "end": store.recovered.end,
     "records": store.recovered.records,
+    "numpy": "numpy" in sys.modules,
     "offsets": [store.max_offset("Large", queue_id) for queue_id in range(4)],
 }))
 store.close()
@@ -65,6 +66,7 @@ class Opened(NamedTuple):
     start: int
     end: int
     records: int
+    numpy: bool
     offsets: list[int]
 
 
@@ -171,3 +173,10 @@ def test_a_store_of_10_gib_opens_at_once_and_in_little_memory(
     assert more.own_memory < less.own_memory + 4 * MIB
     # The rest are pages of the files that happen to be mapped: those looked at, and what the kernel maps around them.
     assert more.most_memory < less.most_memory + 32 * MIB
+
+
+def test_a_store_without_messages_opens_without_numpy(tmp_path: Path) -> None:
+    for _ in range(2):
+        found = opened(tmp_path)
+        assert not found.numpy
+        assert (found.records, found.end) == (0, 0)
