@@ -281,6 +281,14 @@ class ConsumeQueue:
         while self.min < self.end and self.entry(self.min) == blank:
             self.min += 1
 
+    def remove_expired_file(self) -> bool:
+        """Remove the oldest file if all its entries are before `min` and it is not the newest; true when it was."""
+        first = self._segments.first
+        if first is None or len(self._segments) == 1 or first.end > self.min * ENTRY_SIZE:
+            return False
+        self._segments.take_first().remove()
+        return True
+
     @property
     def dirty_bytes(self) -> int:
         """Bytes written since the last flush."""
@@ -292,14 +300,6 @@ class ConsumeQueue:
         if end == self._flushed and not self._cut_unsynced:
             return
         self._segments.sync_directory()
-    def remove_expired_file(self) -> bool:
-        """Remove the oldest file if all its entries are before `min` and it is not the newest; true when it was."""
-        first = self._segments.first
-        if first is None or len(self._segments) == 1 or first.end > self.min * ENTRY_SIZE:
-            return False
-        self._segments.take_first().remove()
-        return True
-
         at = self._flushed * ENTRY_SIZE
         for segment in self._segments:
             if segment.end > at and segment.start < end * ENTRY_SIZE:

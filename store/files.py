@@ -124,15 +124,15 @@ class FileSystem(Protocol):
         """Lock the first byte of a file, as Apache does; raises StoreLocked(its directory) when another has it."""
         ...
 
+    def usage(self, path: str) -> float:
+        """How full the disk is that holds a path or will hold it: the part of it that is used, from 0 to 1."""
+        ...
+
     def memory(self) -> int:
         """Bytes of physical memory."""
         ...
 
     def descriptors(self) -> int:
-    def usage(self, path: str) -> float:
-        """How full the disk is that holds a path or will hold it: the part of it that is used, from 0 to 1."""
-        ...
-
         """How many descriptors the process may have."""
         ...
 
@@ -314,6 +314,18 @@ class RealFileSystem:
         os.pwrite(fd, _LOCK_CONTENT, 0)
         return fd
 
+    def usage(self, path: str) -> float:
+        """See FileSystem.
+
+        As Apache and df count it: room that only root may use belongs to nobody, and parts of a percent are rounded up.
+        """
+        at = Path(path)
+        while not at.exists():
+            at = at.parent
+        disk = os.statvfs(at)
+        used = disk.f_blocks - disk.f_bfree
+        return -(-used * 100 // max(1, used + disk.f_bavail)) / 100
+
     def memory(self) -> int:
         """See FileSystem."""
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -331,18 +343,6 @@ class InputFile:
     """
 
     __slots__ = ("_fd", "path")
-    def usage(self, path: str) -> float:
-        """See FileSystem.
-
-        As Apache and df count it: room that only root may use belongs to nobody, and parts of a percent are rounded up.
-        """
-        at = Path(path)
-        while not at.exists():
-            at = at.parent
-        disk = os.statvfs(at)
-        used = disk.f_blocks - disk.f_bfree
-        return -(-used * 100 // max(1, used + disk.f_bavail)) / 100
-
 
     def __init__(self, path: str) -> None:
         """Open the file.

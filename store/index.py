@@ -248,6 +248,16 @@ class Index:
                     break
             return Found(offsets=offsets, last_timestamp=newest.end_timestamp, last_offset=newest.end_offset)
 
+    def remove_before(self, offset: int) -> int:
+        """Remove the files whose last message is before a physical offset, but not the newest; give how many."""
+        with self._lock:
+            count = 0
+            while len(self._row) > 1 and self._row[0].end_offset < offset:
+                self._row[0].remove()
+                del self._row[0]
+                count += 1
+            return count
+
     def flush_full(self, checkpoint: Checkpoint) -> None:
         """Put files that became full on the disk and note their time in the checkpoint. Safe in a thread."""
         while self._full:
@@ -272,13 +282,3 @@ class Index:
 def _name(now: int) -> str:
     moment = time.localtime(now // 1000)
     return time.strftime("%Y%m%d%H%M%S", moment) + f"{now % 1000:03d}"
-    def remove_before(self, offset: int) -> int:
-        """Remove the files whose last message is before a physical offset, but not the newest; give how many."""
-        with self._lock:
-            count = 0
-            while len(self._row) > 1 and self._row[0].end_offset < offset:
-                self._row[0].remove()
-                del self._row[0]
-                count += 1
-            return count
-

@@ -32,9 +32,9 @@ from rocketwire.store.query import QueryResult
 from rocketwire.store.queues import QueueTable
 from rocketwire.store.reader import StoreReader
 from rocketwire.store.recovery import Recovered, recover
+from rocketwire.store.retention import Retention
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.topics import topic_names
-from rocketwire.store.retention import Retention
 
 __all__ = ["Appended", "Draft", "FetchStatus", "Fetched", "MessageStore", "QueryResult"]
 
@@ -63,12 +63,12 @@ class MessageStore(StoreReader):
     Attributes:
         arrivals: Called after each group with the (topic, queue id) pairs that got messages.
         recovered: What the recovery at the start did.
+        refusal: Why nothing is appended though the store itself could: set by who watches the disk.
+        retention: Takes away what is expired.
     """
 
     def __init__(
         self,
-        refusal: Why nothing is appended though the store itself could: set by who watches the disk.
-        retention: Takes away what is expired.
         settings: StoreSettings,
         files: FileSystem,
         clock: Callable[[], int],
@@ -88,12 +88,12 @@ class MessageStore(StoreReader):
         self.settings = settings
         self.arrivals: Callable[[list[tuple[str, int]]], None] | None = None
         self.recovered = Recovered(start=0, end=0, records=0, last_timestamp=0)
+        self.refusal: StoreError | None = None
+        self.retention = Retention(settings, self._log, self._queues, self._index, files)
         self._files = files
         self._lock = lock
         self._closed = False
         self._append_error: StoreError | None = None
-        self.refusal: StoreError | None = None
-        self.retention = Retention(settings, self._log, self._queues, self._index, files)
         self._checkpoint = Checkpoint(settings.checkpoint, files)
         self._appender = Appender(self._log, self._queues, self._index, clock=clock, store_host=store_host)
         self._flusher = Flusher(
