@@ -42,8 +42,10 @@ class ConsumeQueue:
     """
 
     __slots__ = (
+        "_cut_unsynced",
         "_flushed",
         "_segments",
+        "_uncertain",
         "buffer",
         "delay",
         "end",
@@ -78,6 +80,7 @@ class ConsumeQueue:
         self.position = 0
         self.limit = 0
         self._flushed = 0
+        self._cut_unsynced = self._uncertain = False
         self._segments = Segments(directory, file_size, files, most_mapped=_MOST_MAPPED, on_map=lambda: on_map(self))
 
     @property
@@ -91,13 +94,17 @@ class ConsumeQueue:
         first = self._segments.first
         return first.start // ENTRY_SIZE if first is not None else self.end
 
-    def load(self) -> None:
+    def load(self, *, clean: bool) -> None:
         """Find the files and the end.
+
+        After a stop that was not clean, pages of the files may be missing: entries may stand behind the end that is
+        found. The first truncation removes them, whatever else it cuts.
 
         Raises:
             StoreForeign: a file does not belong there.
         """
         self._segments.load(SIZE_SETTING)
+        self._segments.unsynced = self._uncertain = not clean
         self.min = self.first_offset
         last = self._segments.last
         if last is None:
@@ -231,8 +238,8 @@ class ConsumeQueue:
             self.put(*blank)
         self.put(physical_offset, size, tags_code)
 
-    def truncate(self, physical_offset: int) -> None:
-        """Cut off the entries of messages at or after a physical offset."""
+    def truncate(self, physical_offset: int) -> bool:
+        """Cut off the entries of messages at or after a physical offset; true when the files have changed."""
         low, high = self.first_offset, self.end
         while low < high:
             middle = (low + high) // 2
@@ -241,8 +248,11 @@ class ConsumeQueue:
                 low = middle + 1
             else:
                 high = middle
-        if low < self.end:
-            self._cut(low)
+        if low == self.end and not self._uncertain:
+            return False
+        self._cut(low)
+        self._uncertain = False
+        return True
 
     def _cut(self, end: int) -> None:
         self.park()
@@ -253,6 +263,7 @@ class ConsumeQueue:
             self._segments.remove_last()
         self.end = end
         self._flushed = min(self._flushed, end)
+        self._cut_unsynced = True
         self.min = min(self.min, end)
 
     def correct_min(self, log_start: int) -> None:
@@ -286,7 +297,7 @@ class ConsumeQueue:
     def flush(self) -> None:
         """Put what was written on the disk. Safe in a thread."""
         end = self.end
-        if end == self._flushed:
+        if end == self._flushed and not self._cut_unsynced:
             return
         self._segments.sync_directory()
         at = self._flushed * ENTRY_SIZE
@@ -294,6 +305,7 @@ class ConsumeQueue:
             if segment.end > at and segment.start < end * ENTRY_SIZE:
                 segment.sync()
         self._flushed = max(self._flushed, end)
+        self._cut_unsynced = False  # cuts are recovery's: none is made during a flush
 
     def park(self) -> None:
         """Forget the mappings; the next append or read takes them up again."""

@@ -14,6 +14,7 @@ rules stand behind it:
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import mmap
@@ -81,6 +82,10 @@ class FileSystem(Protocol):
 
     def clear(self, fd: int, offset: int, length: int) -> None:
         """Zero what is not zero in a range, without filling its holes."""
+        ...
+
+    def rewrite(self, fd: int, offset: int, length: int) -> None:
+        """Write a range again as it is: after a sync that failed the kernel takes pages for written that are not."""
         ...
 
     def write_at(self, fd: int, data: bytes, offset: int) -> None:
@@ -151,7 +156,13 @@ class RealFileSystem:
             at = at.parent
         for directory in reversed(missing):
             directory.mkdir(exist_ok=True)
-            self.sync_directory(str(directory.parent))
+            try:
+                self.sync_directory(str(directory.parent))
+            except OSError:
+                # Else the next call would find it there, and take it for durable.
+                with contextlib.suppress(OSError):
+                    directory.rmdir()
+                raise
 
     def names(self, path: str) -> list[str]:
         """See FileSystem."""
@@ -221,6 +232,12 @@ class RealFileSystem:
                 if block.count(0) != len(block):
                     os.pwrite(fd, bytes(len(block)), at)
                 at += len(block)
+
+    def rewrite(self, fd: int, offset: int, length: int) -> None:
+        """See FileSystem."""
+        end = offset + length
+        for at in range(offset, end, _COPY_BLOCK):
+            os.pwrite(fd, os.pread(fd, min(_COPY_BLOCK, end - at), at), at)
 
     def write_at(self, fd: int, data: bytes, offset: int) -> None:
         """See FileSystem."""

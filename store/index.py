@@ -17,7 +17,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from rocketwire.store.errors import DiskFull, StoreForeign
+from rocketwire.store.errors import DiskFull, StoreForeign, StoreNotWritable
 from rocketwire.store.index_backlog import Backlog, flatten, last_offset
 from rocketwire.store.layout.index import file_size
 
@@ -61,11 +61,11 @@ class Index:
         self._row: list[IndexFile] = []
         self._full: deque[IndexFile] = deque()
         self._backlog = Backlog(log)
-        self._given_up = False
+        self._given_up = self._removed = False
         self._lock = threading.Lock()
 
     def load(self, checkpoint: Checkpoint, *, clean: bool) -> None:
-        """Find the files; after a stop that was not clean, those newer than the checkpoint are made again.
+        """Find the files; after a stop that was not clean, those that the checkpoint does not prove are made again.
 
         Raises:
             StoreForeign: a file has another size.
@@ -92,15 +92,33 @@ class Index:
                 )
             if size != wanted:
                 self._files.remove(path)
+                self._removed = True
                 continue
             file = IndexFile.load(path, self._slots, self._entries, self._files)
-            if not clean and file.end_timestamp > checkpoint.index:
-                file.remove()
-            else:
+            if clean or self._proven(file, checkpoint):
                 self._row.append(file)
+            else:
+                file.remove()
+                self._removed = True
+
+    def _proven(self, file: IndexFile, checkpoint: Checkpoint) -> bool:
+        """Whether the checkpoint says that a file is on the disk: it was full, and so were all before it.
+
+        Its time alone would not tell: a file whose header never reached the disk has none, and another may have been
+        begun in the millisecond in which the proven one ended.
+        """
+        if self._removed or not file.full or file.end_timestamp > checkpoint.index:
+            return False
+        return not self._row or self._row[-1].end_timestamp < checkpoint.index
 
     def start(self) -> None:
-        """Find where to go on, once the log was recovered."""
+        """Find where to go on, once the log was recovered. Files that know more than the log are made again."""
+        while self._row and self._row[-1].end_offset >= self._log.position:
+            self._row.pop().remove()
+            self._removed = True
+        if self._removed:
+            # Else a power cut could bring them back, when their places in the log are other messages'.
+            self._files.sync_directory(self._directory)
         start = self._log.start
         if self._row and start <= self._row[-1].end_offset < self._log.position:
             # The newest indexed message is looked at again: a stop may have come between two of its keys.
@@ -117,13 +135,14 @@ class Index:
 
         Raises:
             DiskFull: there is no room. The same call goes on later.
+            StoreNotWritable: a file could not be made or opened. The same call goes on later.
         """
         with self._lock:
             return self._dispatch()
 
     def catch_up(self, steps: int) -> None:
         """Index messages, but do no more than so many steps of `dispatch`; an obstacle is for the next one."""
-        with self._lock, contextlib.suppress(DiskFull):
+        with self._lock, contextlib.suppress(DiskFull, StoreNotWritable):
             for _ in range(steps):
                 if not self._dispatch():
                     return
@@ -138,6 +157,8 @@ class Index:
         except ImportError as error:
             self._give_up(error)
             return False
+        except OSError as error:
+            raise StoreNotWritable(self._directory, error.strerror or str(error)) from error
         self._backlog.next_offset = max(self._backlog.next_offset, end)
         return self._backlog.behind
 
@@ -195,7 +216,11 @@ class Index:
             # Files are ordered by their names alone, also when two are made in a millisecond or the clock went back.
             name = max(name, f"{int(former.path.rpartition('/')[2]) + 1:017d}")
         file = IndexFile.create(f"{self._directory}/{name}", self._slots, self._entries, self._files, former)
-        self._files.sync_directory(self._directory)
+        try:
+            self._files.sync_directory(self._directory)
+        except OSError:
+            file.remove()
+            raise
         self._row.append(file)
         if former is not None:
             former.unmap()
@@ -245,7 +270,7 @@ class Index:
         """Index the rest and put everything on the disk."""
         with self._lock:
             # What finds no room is indexed by the next start, from the log.
-            with contextlib.suppress(DiskFull):
+            with contextlib.suppress(DiskFull, StoreNotWritable):
                 while self._dispatch():
                     pass
             for file in [*self._full, *self._row[-1:]]:

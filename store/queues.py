@@ -38,7 +38,7 @@ class QueueTable:
         self._mapped: OrderedDict[ConsumeQueue, None] = OrderedDict()
         self._most_mapped = max(1, files.descriptors() // 4)
 
-    def load(self) -> None:
+    def load(self, *, clean: bool) -> None:
         """Find all queues. Directories that are no queue's (no number) are left alone, as Apache does.
 
         Raises:
@@ -52,7 +52,7 @@ class QueueTable:
             for name in names:
                 if name.isascii() and name.isdigit():
                     queue = self._new((topic, int(name)))
-                    queue.load()
+                    queue.load(clean=clean)
                     self.by_key[queue.key] = queue
 
     def _new(self, key: tuple[str, int]) -> ConsumeQueue:
@@ -108,7 +108,8 @@ class QueueTable:
     def truncate(self, physical_offset: int) -> None:
         """Cut every queue back to the messages before a physical offset."""
         for queue in self:
-            queue.truncate(physical_offset)
+            if queue.truncate(physical_offset):
+                self.dirty.add(queue)
 
     def correct_min(self, log_start: int) -> None:
         """Tell every queue where the log starts now."""
@@ -117,7 +118,7 @@ class QueueTable:
 
     def flush(self, least_bytes: int) -> None:
         """Flush the queues with at least so many unflushed bytes. Safe in a thread."""
-        for queue in list(self.dirty):
+        for queue in sorted(self.dirty, key=lambda queue: queue.key):
             if queue.dirty_bytes < least_bytes:
                 continue
             # Taken out first: an entry that comes during the flush puts it in again.

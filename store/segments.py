@@ -35,7 +35,7 @@ class Segments:
     ) -> None:
         self.directory = directory
         self.file_size = file_size
-        #: Whether a file was created whose directory entry is not on the disk yet.
+        #: Whether a file was created or cut off and the directory does not say so on the disk yet.
         self.unsynced = False
         self._files = files
         self._row: list[Segment] = []
@@ -144,9 +144,9 @@ class Segments:
         return segment
 
     def sync_directory(self) -> None:
-        """Make the existence of new files durable. Safe in a thread."""
+        """Make it durable which files there are. Safe in a thread."""
         if self.unsynced:
-            # Cleared first: a file created meanwhile sets it again.
+            # Cleared first: a change meanwhile sets it again.
             self.unsynced = False
             try:
                 self._files.sync_directory(self.directory)
@@ -198,6 +198,7 @@ class Segments:
     def _forget(self, segment: Segment) -> None:
         self._mapped.pop(segment.start, None)
         segment.remove()
+        self.unsynced = True
 
     def unmap_all(self) -> None:
         """Forget every mapping; views handed out stay valid."""

@@ -6,6 +6,7 @@ Everything is synchronous. `append`, `get` and the other reads belong to one thr
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from rocketwire.store.errors import (
     StoreError,
     StoreForeign,
     StoreNotWritable,
+    SyncFailed,
 )
 from rocketwire.store.fetch import Fetched, FetchLimits, FetchStatus
 from rocketwire.store.files import NO_ROOM, FileSystem, RealFileSystem
@@ -50,6 +52,8 @@ _KNOWN_NAMES: Final = frozenset(
         "lock",
     }
 )
+#: What `abort` holds after a sync that failed, else nothing. That the file is there is all that others look at.
+_SYNC_FAILED: Final = b"sync failed"
 _HARMLESS_NAMES: Final = frozenset({"lost+found"})
 
 
@@ -99,6 +103,7 @@ class MessageStore(StoreReader):
             self._index,
             self._checkpoint,
             last_timestamp=lambda: self.last_append_timestamp,
+            failed=self._note_failure,
             now=clock(),
         )
 
@@ -153,17 +158,19 @@ class MessageStore(StoreReader):
 
     def _load(self) -> None:
         files = self._files
-        clean = files.size(self.settings.abort) is None
+        abort = files.read(self.settings.abort)
+        clean = abort is None
+        failed = abort == _SYNC_FAILED
         if not clean:
             log.info("recovering %s: its last stop was not a clean one", self.settings.root)
         self._log.load()
-        self._queues.load()
+        self._queues.load(clean=clean)
         if self._index is not None:
             self._index.load(self._checkpoint, clean=clean)
         files.make_directory(self.settings.commit_log)
         files.make_directory(self.settings.consume_queues)
         # From here on the files are changed: a stop in the middle is not a clean one.
-        files.write(self.settings.abort, b"")
+        files.write(self.settings.abort, _SYNC_FAILED if failed else b"")
         self._checkpoint.create()
         self.recovered = recover(
             self._log,
@@ -176,7 +183,18 @@ class MessageStore(StoreReader):
         if self._index is not None:
             self._index.start()
         if not clean:
-            self._log.flush_to(self._log.position)
+            try:
+                self._log.settle(self.recovered.start, rewrite=failed)
+            except SyncFailed:
+                self._note_failure()
+                raise
+        if failed:
+            files.write(self.settings.abort, b"")
+
+    def _note_failure(self) -> None:
+        """Tell the next start that a sync failed, for the kernel does not tell it."""
+        with contextlib.suppress(OSError):
+            self._files.write(self.settings.abort, _SYNC_FAILED)
 
     def close(self) -> None:
         """Stop cleanly: index and flush everything, write the checkpoint, remove `abort`, unlock.
@@ -192,6 +210,8 @@ class MessageStore(StoreReader):
             self._log.close()
             self._files.remove(self.settings.abort)
             self._files.sync_directory(str(self.settings.root))
+        except OSError as error:
+            raise StoreNotWritable(str(self.settings.root), error.strerror or str(error)) from error
         finally:
             self._queues.close()
             self._log.segments.unmap_all()
@@ -265,5 +285,6 @@ class MessageStore(StoreReader):
 
         Raises:
             DiskFull: there is no room for the index; the same call goes on later.
+            StoreNotWritable: its files could not be made or opened; the same call goes on later.
         """
         return self._index is not None and not self._closed and self._index.dispatch()
