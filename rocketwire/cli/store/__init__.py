@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rocketwire.cli.store import cat, info, ls
+from rocketwire.cli.store import cat, info, ls, verify
 
 if TYPE_CHECKING:
     from rocketwire.cli.serve import Commands
 
-_SUBCOMMANDS = (info, ls, cat)
+_SUBCOMMANDS = (info, ls, cat, verify)
 
 
 def add_parser(commands: Commands) -> None:

@@ -12,7 +12,6 @@ from rocketwire.cli.mistake import Mistake
 from rocketwire.cli.store.ending import DAMAGED, ended
 from rocketwire.cli.store.message import body_of, json_object
 from rocketwire.cli.store.output import json_line, warn
-from rocketwire.cli.store.table import Column, lines, output_width
 from rocketwire.cli.store.times import parsed, shown
 
 if TYPE_CHECKING:
@@ -25,17 +24,10 @@ _EPILOG = """\
 All conditions must hold. Messages come in the order they were stored. TIME is ISO 8601, in UTC if it names no zone, or
 ms since 1970; --since is inclusive, --until is not. A damaged message is reported on stderr and passed over; the exit
 code is 1 then. docs/store-tools.md tells more."""
-_COLUMNS = (
-    Column("STORED (UTC)", least=23),
-    Column("TOPIC", least=12),
-    Column("QUEUE", right=True),
-    Column("OFFSET", right=True),
-    Column("TAG", least=5),
-    Column("KEYS", least=6),
-    Column("BODY", least=16),
-)
 #: Characters of a body that a table looks at: more than any terminal shows.
 _MOST_SHOWN = 1000
+#: Longer numbers are no 64-bit ones.
+_DIGITS = 18
 
 
 def add_parser(commands: Commands) -> None:
@@ -121,16 +113,21 @@ def _offsets(text: str | None) -> tuple[int, int | None]:
     if text is None:
         return 0, None
     first, colon, end = text.partition(":")
+    if not all(part == "" or _is_whole(part) for part in (first, end)) or text in ("", ":"):
+        raise Mistake(f"--offset {text}: allowed is A, A:, :B or A:B with whole numbers")
     if not colon:
-        only = _whole("--offset", first)
-        return only, only + 1
-    return (_whole("--offset", first) if first else 0), (_whole("--offset", end) if end else None)
+        return int(first), int(first) + 1
+    return int(first or 0), int(end) if end else None
 
 
 def _whole(option: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 20):
+    if not _is_whole(text):
         raise Mistake(f"{option} {text}: a whole number is needed")
-    return min(int(text), (1 << 63) - 1)
+    return int(text)
+
+
+def _is_whole(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= _DIGITS
 
 
 def _unknown_topics(directory: Directory, wanted: Wanted) -> list[str]:
@@ -140,6 +137,18 @@ def _unknown_topics(directory: Directory, wanted: Wanted) -> list[str]:
 
 
 def _write_table(found: Iterable[Selected], report: Report) -> None:
+    from rocketwire.cli.store.table import Column, lines, output_width
+
+    columns = (
+        Column("STORED (UTC)", least=23),
+        Column("TOPIC", least=12),
+        Column("QUEUE", right=True),
+        Column("OFFSET", right=True),
+        Column("TAG", least=5),
+        Column("KEYS", least=6),
+        Column("BODY", least=16),
+    )
+
     def rows() -> Iterator[tuple[str, ...]]:
         for one in found:
             message = one.message
@@ -147,7 +156,7 @@ def _write_table(found: Iterable[Selected], report: Report) -> None:
             body = body_of(one, report)
             yield shown(message.store_timestamp), *place, one.tags or "", " ".join(one.keys), _excerpt(body)
 
-    for line in lines(_COLUMNS, rows(), output_width()):
+    for line in lines(columns, rows(), output_width()):
         print(line)
 
 

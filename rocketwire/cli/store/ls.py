@@ -9,29 +9,11 @@ from typing import TYPE_CHECKING
 
 from rocketwire.cli.store.ending import ended
 from rocketwire.cli.store.output import json_line, number, size, warn
-from rocketwire.cli.store.table import Column, lines, output_width
 from rocketwire.cli.store.times import shown
 
 if TYPE_CHECKING:
     from rocketwire.cli.serve import Commands
     from rocketwire.store.archive.summary import GroupLag, QueueSummary
-
-_QUEUES = (
-    Column("TOPIC", least=16),
-    Column("QUEUE", right=True),
-    Column("MIN", right=True),
-    Column("MAX", right=True),
-    Column("MESSAGES", right=True),
-    Column("SIZE", right=True),
-    Column("FIRST STORED (UTC)", least=19),
-    Column("LAST STORED (UTC)", least=19),
-)
-_GROUPS = (
-    Column("GROUP", least=16),
-    Column("TOPIC", least=16),
-    Column("QUEUES", right=True),
-    Column("LAG", right=True),
-)
 
 
 def add_parser(commands: Commands) -> None:
@@ -75,6 +57,18 @@ def _print_queues(queues: Iterable[QueueSummary], *, json: bool) -> None:
         for queue in queues:
             json_line(queue)
         return
+    from rocketwire.cli.store.table import Column, lines, output_width
+
+    columns = (
+        Column("TOPIC", least=16),
+        Column("QUEUE", right=True),
+        Column("MIN", right=True),
+        Column("MAX", right=True),
+        Column("MESSAGES", right=True),
+        Column("SIZE", right=True),
+        Column("FIRST STORED (UTC)", least=19),
+        Column("LAST STORED (UTC)", least=19),
+    )
     rows = (
         (
             queue.topic,
@@ -88,7 +82,7 @@ def _print_queues(queues: Iterable[QueueSummary], *, json: bool) -> None:
         )
         for queue in queues
     )
-    for line in lines(_QUEUES, rows, output_width()):
+    for line in lines(columns, rows, output_width()):
         print(line)
 
 
@@ -98,6 +92,14 @@ def _print_groups(groups: Iterable[GroupLag], *, json: bool) -> None:
             queues = [{**asdict(queue), "lag": queue.lag} for queue in group.queues]
             json_line({"group": group.group, "topic": group.topic, "lag": group.lag, "queues": queues})
         return
+    from rocketwire.cli.store.table import Column, lines, output_width
+
+    columns = (
+        Column("GROUP", least=16),
+        Column("TOPIC", least=16),
+        Column("QUEUES", right=True),
+        Column("LAG", right=True),
+    )
     rows = ((group.group, group.topic, number(len(group.queues)), number(group.lag)) for group in groups)
-    for line in lines(_GROUPS, rows, output_width()):
+    for line in lines(columns, rows, output_width()):
         print(line)

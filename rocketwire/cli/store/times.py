@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from rocketwire.cli.mistake import Mistake
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: A number of so many digits is a date: 20260131.
+_DATE_DIGITS = 8
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -27,7 +29,7 @@ def parsed(option: str, text: str) -> int:
     Raises:
         Mistake: it is neither.
     """
-    if text.isascii() and text.isdigit():
+    if text.isascii() and text.isdigit() and len(text) != _DATE_DIGITS:
         return int(text)
     try:
         moment = datetime.fromisoformat(text)

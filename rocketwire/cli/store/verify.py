@@ -1,98 +1,73 @@
-"""`rocketwire store verify DIR`: is everything in a store as it should be? A line a finding, a summary at the end."""
+"""`rocketwire store verify`: is everything in a store as it should be? A line a finding, a summary at the end."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import json
-import sys
-from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.store.ending import DAMAGED, ended
+from rocketwire.cli.store.output import json_line, number, size
+from rocketwire.cli.store.progress import progress_bar
 
 if TYPE_CHECKING:
+    from rocketwire.cli.serve import Commands
     from rocketwire.store.archive.findings import Finding
     from rocketwire.store.archive.verify import Summary
 
-    # argparse publishes no other name for what add_subparsers returns.
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001
-
-DAMAGED = 1
-"""What the program returns when something is lost or wrong."""
-
 _EPILOG = """\
-A line says what is wrong (damage) or what the next start of a broker deals with (note), in which file, at which byte,
-and which messages it is about. Exit code: 0 without damage, 1 with, 2 when DIR is no store that can be read."""
+A line says what is lost or wrong (damage), or what the next start of a broker deals with (note): in which file, at
+which byte, about which messages. Exit code: 0 without damage, 1 with, 2 when DIR is no store that can be read."""
 
 
 def add_parser(commands: Commands) -> None:
-    """Add `verify` to the commands of `rocketwire store`."""
+    """Add `verify` to the commands."""
     parser = commands.add_parser(
         "verify",
         help="check every record, queue entry, index entry and timer reference",
-        description="Check every record of a store and everything that points to one. Nothing is changed; "
-        "a broker may be running.",
+        description="Check every record of a store and everything that points to one.",
         epilog=_EPILOG,
     )
     parser.add_argument("directory", metavar="DIR", help="the store's folder")
-    parser.add_argument("--json", action="store_true", help="one JSON object a line, the summary as the last")
-    parser.add_argument("--no-progress", action="store_true", help="no progress bar (there is none without a terminal)")
-    parser.set_defaults(run=_verify)
+    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+    parser.add_argument("--no-progress", action="store_true", help="show no progress bar")
+    parser.set_defaults(run=ended(_verify))
 
 
 def _verify(options: argparse.Namespace) -> int:
     from rocketwire.store.archive.directory import discover
     from rocketwire.store.archive.verify import verify
-    from rocketwire.store.errors import StoreError
 
-    say = _say_json if options.json else _say_line
-    try:
-        directory = discover(options.directory)
-        total = sum(file.size for file in directory.commit_log)
-        with progress_bar(total, wanted=not options.no_progress) as (advance, write):
-            summary = verify(directory, lambda finding: write(say(finding)), progress=advance)
-    except StoreError as error:
-        raise Mistake(str(error)) from error
-    print(json.dumps(_summary_json(summary)) if options.json else _summary_line(summary))
+    directory = discover(options.directory)
+    total = sum(file.size for file in directory.commit_log)
+    with progress_bar(total, wanted=not options.no_progress) as bar:
+
+        def report(finding: Finding) -> None:
+            bar.show(lambda: json_line(finding_json(finding)) if options.json else print(finding))
+
+        summary = verify(directory, report, progress=bar.advance)
+    if options.json:
+        json_line({"summary": {**asdict(summary), "state": summary.state.name}})
+    else:
+        for line in summary_lines(summary):
+            print(line)
     return DAMAGED if summary.damages else 0
 
 
-@contextlib.contextmanager
-def progress_bar(total: int, *, wanted: bool = True) -> Iterator[tuple[Callable[[int], None], Callable[[str], None]]]:
-    """A bar of so many bytes on stderr, if that is a terminal: how to move it on, and how to print lines beside it."""
-    if not wanted or not sys.stderr.isatty():
-        yield lambda _: None, print
-        return
-    from tqdm import tqdm
-
-    with tqdm(total=total, unit="B", unit_scale=True, unit_divisor=1024, file=sys.stderr, leave=False) as bar:
-
-        def advance(count: int) -> None:
-            bar.update(count)
-
-        yield advance, lambda line: tqdm.write(line, file=sys.stdout)
-
-
-def _say_line(finding: Finding) -> str:
-    return str(finding)
-
-
-def _say_json(finding: Finding) -> str:
+def finding_json(finding: Finding) -> dict[str, Any]:
+    """A finding without what it does not say."""
     values = {name: value for name, value in asdict(finding).items() if value is not None}
-    return json.dumps(values | {"kind": finding.kind.value})
+    return {**values, "kind": finding.kind.value}
 
 
-def _summary_json(summary: Summary) -> dict[str, Any]:
-    return {"summary": asdict(summary) | {"state": summary.state.name.lower()}}
-
-
-def _summary_line(summary: Summary) -> str:
+def summary_lines(summary: Summary) -> list[str]:
+    """The summary for people."""
+    findings = "no damage" if not summary.damages else f"damage: {number(summary.damages)} findings"
+    if summary.notes:
+        findings += f"; notes: {number(summary.notes)}"
     looked_at = (
-        f"{summary.records} records in {summary.log_bytes} bytes of log, {summary.queue_entries} queue entries, "
-        f"{summary.index_entries} index entries, {summary.timer_units} timer units"
+        f"{number(summary.records)} records in {size(summary.log_bytes)} of log, "
+        f"{number(summary.queue_entries)} queue entries, {number(summary.index_entries)} index entries, "
+        f"{number(summary.timer_units)} timer units"
     )
-    found = "no damage" if not summary.damages else f"{summary.damages} findings of damage"
-    notes = f", {summary.notes} notes" if summary.notes else ""
-    return f"{summary.state.value}\n{looked_at}: {found}{notes}"
+    return [looked_at, f"{summary.state.value}; {findings}"]
