@@ -41,14 +41,21 @@ _USUAL: Final = (
     "WARN RocketmqStore Load default HA Service",
     "WARN RocketmqStore found a illegal magic code 0x0$",
     r"WARN RocketmqStore maxPhyOffsetOfConsumeQueue\((?P<end>[0-9]+)\) >= processOffset\((?P=end)\), truncate dirty",
+    # The next file is being made:
+    "WARN RocketmqStoreError Offset not matched. Request offset: (?P<next>[0-9]+), .* lastOffset: (?P=next),",
     "WARN RocketmqStore (Over index file capacity|Index file .* is full, trying to create another one)",
+    r"WARN RocketmqStore .*\b(spent time|elapsed time|costs?)\b",  # the machine is busy
     # At the stop:
     "WARN RocketmqStore AllocateMappedFileService interrupted, possibly by shutdown",
     "WARN RocketmqStore take flush disk commit request, but interrupted",
     "WARN RocketmqStore message store has shutdown, so getMessage is forbidden",
 )
 _USUAL_WHEN_NEW: Final = "WARN RocketmqStore The commitlog files are deleted, and delete the consume queue files"
-_USUAL_AFTER_A_KILL: Final = "WARN RocketmqStore Maybe try to build consume queue repeatedly"
+# A killed broker may leave queue entries of a message that it did not come to write, and messages that are not flushed.
+_USUAL_AFTER_A_KILL: Final = (
+    "WARN RocketmqStore Maybe try to build consume queue repeatedly",
+    "WARN RocketmqStore maxPhyOffsetOfConsumeQueue.*, truncate dirty logic files",
+)
 # The thread that tells of connections looks up only every 3 s, or when there is news; the stop waits for it, twice.
 _CONNECTIONS_THAT_END: Final = 4
 
@@ -132,7 +139,7 @@ class ApacheBroker:
         configuration.write_text("".join(f"{key}={value}\n" for key, value in self._settings.items()), "utf-8")
         store = self._folder / "store"
         self._also_usual = [] if store.exists() else [_USUAL_WHEN_NEW]
-        self._also_usual += [_USUAL_AFTER_A_KILL] if (store / "abort").exists() else []
+        self._also_usual += _USUAL_AFTER_A_KILL if (store / "abort").exists() else ()
         main = "org.apache.rocketmq.broker.BrokerStartup"
         self._process = _apache(self._folder, self._version, main, configuration, heap="1g", log="WARN")
         self.log = self._process.output

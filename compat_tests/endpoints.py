@@ -162,7 +162,12 @@ class Apache:
 @contextlib.contextmanager
 def running(endpoint: Started) -> Iterator[Started]:
     """The endpoint, started; stopped at the end."""
-    endpoint.start()
+    try:
+        endpoint.start()
+    except EndpointError:
+        with contextlib.suppress(EndpointError):
+            endpoint.stop()
+        raise
     try:
         yield endpoint
     finally:

@@ -18,9 +18,10 @@ from compat_tests.endpoints import Rocketwire, running
 from compat_tests.ports import LOOPBACK, free_ports, port_of
 from compat_tests.store_view import loads
 
+LOG_FILE: Final = 256 << 10  # bytes of a commit log file
 QUEUE_FILE: Final = 100  # messages in a consume queue file
 SIZES: Final[Mapping[str, str]] = {
-    "mappedFileSizeCommitLog": str(256 << 10),
+    "mappedFileSizeCommitLog": str(LOG_FILE),
     "mappedFileSizeConsumeQueue": str(QUEUE_FILE * 20),
     "maxHashSlotNum": "100",
     "maxIndexNum": "200",

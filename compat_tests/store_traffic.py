@@ -64,7 +64,8 @@ def create_topic(connection: Connection, topic: str, queues: int) -> None:
 def commit(connection: Connection, group: str, topic: str, offsets: Mapping[int, int]) -> None:
     """Commit a group's next offset of each queue: one by one, for Apache may lose one of two first ones at a time."""
     for queue, offset in offsets.items():
-        fields = {"consumerGroup": group, "topic": topic, "queueId": queue, "commitOffset": offset}
+        fields: dict[str, str | int] = {"consumerGroup": group, "topic": topic, "queueId": queue}
+        fields["commitOffset"] = offset
         answer = connection.ask(UPDATE_CONSUMER_OFFSET, fields)
         assert answer.code == 0, answer
 

@@ -127,12 +127,17 @@ def topic_configs(broker: str) -> dict[str, dict[str, Any]]:
     return table
 
 
-def committed(broker: str, group: str, topic: str, queues: Iterable[int]) -> list[int | None]:
-    """The next offset that a group consumes in each of the queues, None where it committed nothing."""
-    fields = {"consumerGroup": group, "topic": topic, "setZeroIfNotFound": "false"}
+def committed(broker: str, group: str, topic: str, queues: Iterable[int]) -> list[int]:
+    """The next offset that a group consumes in each of the queues."""
+    fields = {"consumerGroup": group, "topic": topic}
     with Connection(broker) as connection:
         answers = connection.ask_all(Ask(QUERY_CONSUMER_OFFSET, {**fields, "queueId": queue}) for queue in queues)
-    return [int(answer.fields["offset"]) if answer.code == _SUCCESS else None for answer in answers]
+    return [int(answer.fields["offset"]) for answer in answers]
+
+
+def pull(connection: Connection, queue: Queue, *, offset: int = 0, group: str = READER) -> Answer:
+    """What a group gets from an offset of a queue on."""
+    return connection.ask_all([_pull(queue, offset, group)])[0]
 
 
 def loads(text: str) -> dict[str, Any]:
@@ -159,7 +164,7 @@ def _pull_all(connection: Connection, ends: Mapping[Queue, tuple[int, int]]) -> 
     found: dict[Queue, list[Stored]] = {queue: [] for queue in ends}
     following = {queue: first for queue, (first, _) in ends.items()}
     while wanted := [queue for queue, (_, end) in ends.items() if following[queue] < end]:
-        answers = connection.ask_all(_pull(queue, following[queue]) for queue in wanted)
+        answers = connection.ask_all(_pull(queue, following[queue], READER) for queue in wanted)
         for queue, answer in zip(wanted, answers, strict=True):
             assert answer.code == _SUCCESS, (queue, following[queue], answer)
             found[queue] += records(answer.body)
@@ -167,15 +172,11 @@ def _pull_all(connection: Connection, ends: Mapping[Queue, tuple[int, int]]) -> 
     return {queue: tuple(messages) for queue, messages in found.items()}
 
 
-def _pull(queue: Queue, offset: int) -> Ask:
-    fields: dict[str, str | int] = {
-        "consumerGroup": READER,
-        "topic": queue[0],
-        "queueId": queue[1],
-        "queueOffset": offset,
-    }
-    fields |= {"maxMsgNums": _AT_ONCE, "sysFlag": _BY_SUBSCRIPTION, "commitOffset": 0, "suspendTimeoutMillis": 0}
-    return Ask(PULL_MESSAGE, {**fields, "subscription": "*", "subVersion": 0, "expressionType": "TAG"})
+def _pull(queue: Queue, offset: int, group: str) -> Ask:
+    fields: dict[str, str | int] = {"topic": queue[0], "queueId": queue[1], "queueOffset": offset}
+    fields |= {"consumerGroup": group, "maxMsgNums": _AT_ONCE, "sysFlag": _BY_SUBSCRIPTION, "commitOffset": 0}
+    fields |= {"suspendTimeoutMillis": 0, "subscription": "*", "subVersion": 0, "expressionType": "TAG"}
+    return Ask(PULL_MESSAGE, fields)
 
 
 def _keys(message: Stored) -> list[Key]:

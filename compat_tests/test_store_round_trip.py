@@ -23,9 +23,9 @@ from compat_tests.endpoints import Rocketwire
 from compat_tests.messages import Outgoing, assert_each_once
 from compat_tests.ports import LOOPBACK, free_ports
 from compat_tests.remoting import Connection
-from compat_tests.shared_store import QUEUE_FILE, SharedStore
+from compat_tests.shared_store import LOG_FILE, QUEUE_FILE, SharedStore
 from compat_tests.store_traffic import Load, Sent, assert_there, commit, create_topic, send_all_kinds, send_delayed
-from compat_tests.store_view import Queue, View, assert_whole, committed, look, topic_configs
+from compat_tests.store_view import Queue, View, assert_whole, committed, look, pull, topic_configs
 
 LARGE: Final = "Large"  # a topic of several consume queue files
 SMALL: Final = "Small"  # a topic whose queues stay in their first file
@@ -33,6 +33,9 @@ OFFICIAL: Final = "Official"  # written and consumed by the official client
 QUEUES: Final = 3
 SCHEDULE: Final = "SCHEDULE_TOPIC_XXXX"
 LOG: Final = ("commitlog", "consumequeue")
+
+CHECKPOINT_MARGIN: Final = 3000  # ms before the checkpoint's time that both recover from
+RECOVERED_FROM: Final = re.compile("recover from this mapped file store/commitlog/([0-9]{20})")
 
 MESSAGES: Final = (
     Outgoing(body="plain", tags="TagA", keys="k1 k2"),
@@ -90,6 +93,25 @@ def send(broker: str, name: str, *, count: int = 360) -> list[Sent]:
         ]
 
 
+def begin(broker: ApacheBroker | Rocketwire) -> list[Sent]:
+    """The topics, some messages of every kind in them, and some offsets of the group "raw"."""
+    with Connection(broker.broker) as connection:
+        create_topic(connection, LARGE, QUEUES)
+        create_topic(connection, SMALL, QUEUES)
+        sent = send(broker.broker, "first")
+        pull(connection, (LARGE, 0), group="raw")  # a first request of a group makes it
+        commit(connection, "raw", LARGE, {0: 11, 1: 12, 2: 13})
+    return sent
+
+
+def kill_under_load(broker: ApacheBroker | Rocketwire, name: str) -> list[Sent]:
+    """What a broker acknowledged until it was killed."""
+    load = Load(broker.broker, LARGE, name, queues=QUEUES)
+    load.wait_for(600)
+    broker.kill()
+    return load.join()
+
+
 def small_times(view: View) -> dict[tuple[Queue, int], int]:
     """What was found by time in the queues of one file, where Apache is right as well."""
     return {(queue, at): offset for (queue, at), offset in view.by_time.items() if queue[0] == SMALL}
@@ -114,6 +136,22 @@ def deliveries(view: View, unique_key: str) -> int:
     return sum(message.unique_key == unique_key and message.topic != SCHEDULE for message in view)
 
 
+def recovered_from(apache: ApacheBroker) -> int:
+    """The place in the log from which Apache's broker recovered after a kill."""
+    (start,) = (match[1] for line in apache.log if (match := RECOVERED_FROM.search(line)))
+    return int(start)
+
+
+def known_flushed(view: View, *, until: str) -> int:
+    """Where the last file begins that the checkpoint proves flushed.
+
+    It was written when the store was closed before the messages whose unique keys start with `until`.
+    """
+    before = list(itertools.takewhile(lambda message: not message.unique_key.startswith(until), view))
+    time_of = {message.physical_offset // LOG_FILE: message.store_timestamp for message in reversed(before)}
+    return LOG_FILE * max(file for file, at in time_of.items() if at <= before[-1].store_timestamp - CHECKPOINT_MARGIN)
+
+
 def look_at(broker: ApacheBroker | Rocketwire, sent: list[Sent]) -> View:
     """What the broker serves; it is whole, and all that was sent is there."""
     view = look(broker.broker)
@@ -125,25 +163,23 @@ def look_at(broker: ApacheBroker | Rocketwire, sent: list[Sent]) -> View:
 def test_apache_writes_rocketwire_goes_on_apache_serves_both(store: SharedStore, clients: Clients) -> None:
     official = Official(clients)
     with store.apache() as apache:
+        sent = begin(apache)
         with Connection(apache.broker) as connection:
-            create_topic(connection, LARGE, QUEUES)
-            create_topic(connection, SMALL, QUEUES)
-            commit(connection, "raw", LARGE, {0: 11, 2: 13})
             delivered = send_delayed(connection, SMALL, "delivered", level=1)
         official.send_and_consume(apache)
-        sent = send(apache.broker, "first")
         with Connection(apache.broker) as connection:
             due = send_delayed(connection, SMALL, "due while rocketwire runs", level=2)
             pending = send_delayed(connection, SMALL, "pending", level=18)
         first = look_at(apache, sent)
         topics = topic_configs(apache.broker)
-    files, groups, delays = store.digests(*LOG), store.config("subscriptionGroup.json"), store.config("delayOffset.json")
+    files, delays = store.digests(*LOG), store.config("delayOffset.json")
+    groups = store.config("subscriptionGroup.json")["subscriptionGroupTable"]
 
     with store.rocketwire() as rocketwire:
         served = look_at(rocketwire, sent)
         assert served.same_but_times(first)
         assert small_times(served) == small_times(first)
-        assert committed(rocketwire.broker, "raw", LARGE, range(QUEUES)) == [11, None, 13]
+        assert committed(rocketwire.broker, "raw", LARGE, range(QUEUES)) == [11, 12, 13]
         assert_kept(topics, topic_configs(rocketwire.broker))
     assert store.digests(*LOG) == files
 
@@ -157,7 +193,7 @@ def test_apache_writes_rocketwire_goes_on_apache_serves_both(store: SharedStore,
         assert second.starts_with(first)
         topics = topic_configs(rocketwire.broker)
     files = store.digests(*LOG)
-    assert_kept(groups["subscriptionGroupTable"], store.config("subscriptionGroup.json")["subscriptionGroupTable"])
+    assert_kept(groups, store.config("subscriptionGroup.json")["subscriptionGroupTable"])
     assert store.config("delayOffset.json") == delays
 
     with store.apache() as apache:
@@ -168,3 +204,125 @@ def test_apache_writes_rocketwire_goes_on_apache_serves_both(store: SharedStore,
         assert committed(apache.broker, "raw", LARGE, range(QUEUES)) == [111, 112, 13]
         assert_kept(topics, topic_configs(apache.broker))
         official.send_and_consume(apache)
+
+
+def test_rocketwire_writes_apache_goes_on_rocketwire_serves_both(store: SharedStore, clients: Clients) -> None:
+    official = Official(clients)
+    with store.rocketwire() as rocketwire:
+        sent = begin(rocketwire)
+        official.send_and_consume(rocketwire)
+        first = look_at(rocketwire, sent)
+        topics = topic_configs(rocketwire.broker)
+    groups = store.config("subscriptionGroup.json")["subscriptionGroupTable"]
+    offsets = store.config("consumerOffset.json")["offsetTable"]
+
+    with store.apache() as apache:
+        served = look_at(apache, sent)
+        assert served.same_but_times(first)
+        assert small_times(served) == small_times(first)
+        assert committed(apache.broker, "raw", LARGE, range(QUEUES)) == [11, 12, 13]
+        assert_kept(topics, topic_configs(apache.broker))
+        official.send_and_consume(apache)
+        sent += send(apache.broker, "second")
+        with Connection(apache.broker) as connection:
+            commit(connection, "raw", LARGE, {1: 112})
+            create_topic(connection, "MadeByApache", 5)
+            pending = send_delayed(connection, SMALL, "pending", level=18)
+        second = look_at(apache, sent)
+        assert second.starts_with(first)
+        topics = topic_configs(apache.broker)
+    files = store.digests(*LOG)
+    assert_kept(groups, store.config("subscriptionGroup.json")["subscriptionGroupTable"])
+    assert offsets.keys() <= store.config("consumerOffset.json")["offsetTable"].keys()
+
+    with store.rocketwire() as rocketwire:
+        third = look_at(rocketwire, sent)
+        assert third.same_but_times(second)
+        assert pending in {message.unique_key for message in third.queues[SCHEDULE, 17]}
+        assert committed(rocketwire.broker, "raw", LARGE, range(QUEUES)) == [11, 112, 13]
+        assert_kept(topics, topic_configs(rocketwire.broker))
+    assert store.digests(*LOG) == files
+    with store.rocketwire() as rocketwire:
+        official.send_and_consume(rocketwire)
+
+
+def test_deleted_queues_and_index_are_made_again(store: SharedStore) -> None:
+    """First an opening that has nothing to do, which leaves everything as it was."""
+    with store.rocketwire() as rocketwire:
+        sent = begin(rocketwire)
+        first = look_at(rocketwire, sent)
+    files = store.digests(*LOG)
+    with store.apache() as apache:
+        assert look_at(apache, sent).same_but_times(first)
+    assert store.digests(*LOG) == files
+
+    store.remove("consumequeue", "index")
+    with store.rocketwire() as rocketwire:
+        assert look_at(rocketwire, sent).same_but_times(first)
+    assert store.digests(*LOG) == files
+
+    store.remove("consumequeue", "index")
+    with store.apache() as apache:
+        assert look_at(apache, sent).same_but_times(first)
+    assert store.digests(*LOG) == files
+
+
+def test_killed_in_turn(store: SharedStore) -> None:
+    """Whoever opens the store next finds all that the killed one acknowledged, each message once.
+
+    What was there at the last clean stop need not be read again after a kill.
+    """
+    sync, later = {"flushDiskType": "SYNC_FLUSH"}, {"flushDiskType": "ASYNC_FLUSH"}
+    with store.rocketwire() as rocketwire:
+        sent = begin(rocketwire)
+    with store.apache(**sync) as apache:
+        sent += kill_under_load(apache, "apache-sync")
+    with store.rocketwire(**sync) as rocketwire:
+        look_at(rocketwire, sent)
+        sent += kill_under_load(rocketwire, "rocketwire-sync")
+    with store.apache(**later) as apache:
+        look_at(apache, sent)
+        sent += kill_under_load(apache, "apache-async")
+    with store.rocketwire(**later) as rocketwire:
+        look_at(rocketwire, sent)
+        sent += kill_under_load(rocketwire, "rocketwire-async")
+    with store.rocketwire(**later) as rocketwire:
+        look_at(rocketwire, sent)
+    with store.rocketwire(**later) as rocketwire:
+        sent += kill_under_load(rocketwire, "rocketwire-last")
+    with store.apache(**later) as apache:
+        last = look_at(apache, sent)
+    assert 0 < known_flushed(last, until="rocketwire-last") <= recovered_from(apache)
+    files = store.digests(*LOG)
+    with store.rocketwire(**later) as rocketwire:
+        assert look_at(rocketwire, sent).same_but_times(last)
+    assert store.digests(*LOG) == files
+
+
+def test_a_store_of_5_5_0(store: SharedStore) -> None:
+    """What 5.x keeps besides (timers, RocksDB) is left as it is."""
+    with store.apache("5.5.0") as apache:
+        sent = begin(apache)
+        first = look_at(apache, sent)
+        topics = topic_configs(apache.broker)
+    own = store.digests("timerlog", "rocksdbstore")
+    with store.rocketwire() as rocketwire:
+        assert look_at(rocketwire, sent).same_but_times(first)
+        assert_kept(topics, topic_configs(rocketwire.broker))
+        assert committed(rocketwire.broker, "raw", LARGE, range(QUEUES)) == [11, 12, 13]
+        sent += send(rocketwire.broker, "second")
+        second = look_at(rocketwire, sent)
+        topics = topic_configs(rocketwire.broker)
+        with Connection(rocketwire.broker) as connection:
+            commit(connection, "raw", LARGE, {1: 112})
+    assert store.digests("timerlog", "rocksdbstore") == own
+    with store.apache("5.5.0") as apache:
+        third = look_at(apache, sent)
+        assert third.same_but_times(second)
+        assert_kept(topics, topic_configs(apache.broker))
+        assert committed(apache.broker, "raw", LARGE, range(QUEUES)) == [11, 112, 13]
+        sent += send(apache.broker, "third")
+        look_at(apache, sent)
+        apache.kill()  # its clean stop takes 10 s
+    with store.rocketwire() as rocketwire:
+        assert look_at(rocketwire, sent).starts_with(third)
