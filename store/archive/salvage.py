@@ -23,6 +23,7 @@ _MAGICS: Final = (_INT32.pack(MAGIC_V1), _INT32.pack(MAGIC_V2))
 _COMMON: Final = _MAGICS[0][:3]
 _HEAD: Final = PHYSICAL_OFFSET_AT + _INT64.size
 _PAGE: Final = 4096
+_ZEROS: Final = memoryview(bytes(BLOCK + _HEAD))
 
 
 class Lost(NamedTuple):
@@ -77,7 +78,8 @@ def next_record(file: LogFile, offset: int) -> int | None:
     at = offset
     while True:
         data = file.read(at, BLOCK + _HEAD)
-        place = data.find(_COMMON, MAGIC_AT)
+        # A comparison costs a tenth of the search, and nearly all of a file that was never written is zeros.
+        place = -1 if data == _ZEROS[: len(data)] else data.find(_COMMON, MAGIC_AT)
         while 0 <= place <= len(data) - _HEAD + MAGIC_AT:
             start = place - MAGIC_AT
             if _may_be_record(data, start, at + start) and is_record(file, at + start):

@@ -87,6 +87,7 @@ def verify(directory: Directory, report: Report, *, progress: Callable[[int], No
         timer.feed(block.buffer, records, topics, names)
         progress(block.next - at)
         at = block.next
+    queues.finish()
     index.finish()
     timer.finish(log_end=log.end)
     with Log(directory.commit_log) as places:

@@ -46,8 +46,9 @@ class EntryCheck:
             for start, stop in queue.met.gaps(queue.queue.first, queue.queue.end):
                 self._unmet(queue, start, stop)
             queue.forget_window()
-        for topic, (count, first) in check.without_queue.items():
-            self._without_queue(topic, count, first, topics)
+        for (topic, queue_id), (count, first) in check.without_queue.items():
+            deleted = topics is not None and topic not in topics
+            self._without_queue(topic, queue_id, count, first, deleted=deleted)
 
     def _missing(self, queue: CheckedQueue) -> None:
         for start, stop, first, last in queue.missing:
@@ -61,15 +62,16 @@ class EntryCheck:
             path, position = queue.place(start)
             self._say(Kind.NOTE if again else Kind.DAMAGE, queue, path, position, what, start, stop - start)
 
-    def _without_queue(self, topic: str, count: int, first: int, topics: Collection[str] | None) -> None:
-        deleted = topics is not None and topic not in topics
+    def _without_queue(self, topic: str, queue_id: int, count: int, first: int, *, deleted: bool) -> None:
+        what = f"missing: {count} messages have no consume queue, the first at physical offset {first}"
         again = first >= self._known.recovered
         if deleted:
-            what = f"{count} messages have no consume queue: the topic was deleted"
-        else:
-            what = f"{count} messages have no consume queue" + ("; the next start makes it" if again else "")
+            what += "; the topic was deleted"
+        elif again:
+            what += "; the next start makes it"
         kind = Kind.NOTE if deleted or again else Kind.DAMAGE
-        self._report(Finding(kind=kind, path=f"consumequeue/{topic}", topic=topic, what=what))
+        path = f"consumequeue/{topic}/{queue_id}"
+        self._report(Finding(kind=kind, path=path, topic=topic, queue_id=queue_id, what=what))
 
     def _unmet(self, queue: CheckedQueue, start: int, stop: int) -> None:
         at = start
@@ -83,6 +85,8 @@ class EntryCheck:
         kinds = np.full(len(entries), _NOWHERE, np.int8)
         kinds[(offsets < self._found.start) & (offsets >= 0)] = _REMOVED
         kinds[offsets >= self._found.end] = _BEHIND
+        for start, stop in self._found.lost:
+            kinds[(offsets >= start) & (offsets < stop)] = _NOWHERE
         kinds[(sizes == 0) & (offsets == 0) & (entries["tags_code"] == 0)] = _UNWRITTEN
         kinds[(sizes == BLANK_SIZE) & (offsets == 0) & (entries["tags_code"] == 0)] = _BLANK
         return kinds

@@ -5,8 +5,8 @@ as arrays. Only where they are not what the records say is each looked at alone.
 
 A chain is right when every entry names the entry before it in its slot, and every slot its newest. That is checked
 with a table of the newest entry so far of each slot, as when the file was written; so no chain has to be followed, and
-none has a loop when all is right. Where a record says which hash an entry should have, that one leads to the slot, so
-that a wrong hash is reported once.
+none has a loop when all is right. Where a wrong hash led to another slot than the chain says, the right one counts,
+so that it is reported once.
 """
 
 from __future__ import annotations
@@ -128,12 +128,16 @@ class CheckedIndex:
         if timestamps is not None:
             if self.next == 1:
                 self._first_timestamp = int(timestamps[0])
-            self.last_timestamp = int(timestamps[-1])
+        self.last_timestamp = None if timestamps is None else int(timestamps[-1])
         if self.first_offset is None:
             self.first_offset = int(entries["physical_offset"][0])
         self.last_offset = int(entries["physical_offset"][-1])
         self._check_chain(entries["previous"], hashes.astype(np.int64))
         self.next += len(entries)
+
+    def follows(self, entry: NDArray[Any], key_hash: int) -> bool:
+        """Whether an entry, the next one, stands in the chain of a hash."""
+        return int(entry["previous"][0]) == int(self._newest[abs(key_hash) % self.slots])
 
     def _check_chain(self, stored: NDArray[np.int32], hashes: NDArray[np.int64]) -> None:
         count = len(stored)
@@ -383,9 +387,9 @@ class IndexCheck:
             wrong[offset] += 1
             what = f"entry {file.next} has the hash {key_hash} of no key of the record at physical offset {offset}"
             file.say(Kind.DAMAGE, position, what)
-            lacking = [other for other in hashes if needed[offset, other] > 0]
-            # Its slot is the one of the hash it should have, if that is clear.
-            meant = lacking[0] if lacking else key_hash
+            # Entry or record: the chain it hangs in says whose hash is wrong.
+            others = [other for other in hashes if needed[offset, other] > 0 and file.follows(entry, other)]
+            meant = others[0] if others and not file.follows(entry, key_hash) else key_hash
             timestamp = next(iter(hashes.values()))
         else:
             needed[offset, key_hash] -= 1

@@ -172,22 +172,18 @@ class LogCheck:
         self._say(Kind.DAMAGE, file, tail.start, f"{file.end - tail.start} bytes up to its end are no record: {reason}")
 
     def _judge_tail(self) -> None:
-        """Say what stands behind the last record of all."""
-        if self._tail is None:
+        """Say what stands behind the last record of all; what points behind an end in zeros says so itself."""
+        if self._tail is None or self._tail[1].stop is not Stop.DAMAGED:
             return
         file, tail = self._tail
-        if self._live and tail.start >= self._known.queued:
-            return
         if tail.start < self._known.queued:
             crashed = self._directory.state is State.CRASHED and tail.start >= self._known.recovered
             self.lost.add(tail.start, self._known.queued)
-            reason = tail.reason or "nothing was ever written there"
-            what = f"the log ends here, but a consume queue points to records up to {self._known.queued}: {reason}"
+            what = f"the log ends here, but a consume queue points to records up to {self._known.queued}: {tail.reason}"
             self._say(Kind.NOTE if crashed else Kind.DAMAGE, file, tail.start, what)
-        elif tail.stop is Stop.DAMAGED:
-            self._say(
-                Kind.NOTE, file, tail.start, f"the log ends here, the next start cuts off the rest: {tail.reason}"
-            )
+        elif not self._live:
+            what = f"the log ends here, the next start cuts off the rest: {tail.reason}"
+            self._say(Kind.NOTE, file, tail.start, what)
 
     def _say(self, kind: Kind, file: RowFile, physical_offset: int | None, what: str) -> None:
         position = None if physical_offset is None else physical_offset - file.start

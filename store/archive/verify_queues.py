@@ -33,7 +33,7 @@ from rocketwire.wire.names import SCHEDULE_TOPIC
 _WINDOW: Final = 1024
 _MOST_KEPT: Final = 1024
 BLANK_SIZE: Final[int] = ENTRY_STRUCT.unpack(PRE_BLANK)[1]
-#: A tags code up to this is a place in consumequeue_ext.
+#: A tags code up to this is a place in consumequeue_ext, if there is one.
 _EXTENSION: Final = -(1 << 31) - 1
 
 
@@ -72,7 +72,10 @@ class CheckedQueue:
         self.claimed: dict[int, int] = {}
         self.missing: list[Missing] = []
         self.newest = -1
+        # Of a queue of the schedule topic: the delay in ms, and what another entry says that it is.
         self.delay: int | None = None
+        self.other_delay: int | None = None
+        self.delay_is_sure = False
         self.path = f"consumequeue/{files.topic}/{files.queue_id}"
         self._files = files
         self._window_start = 0
@@ -123,11 +126,13 @@ class QueueCheck:
     def __init__(self, directory: Directory, known: Known, report: Report, *, live: bool) -> None:
         self.entries = 0
         self.queues: dict[tuple[str, int], CheckedQueue] = {}
-        #: Messages whose queue has no files, by topic.
-        self.without_queue: dict[str, tuple[int, int]] = {}
+        #: Messages whose queue has no files: how many, and the first one's physical offset.
+        self.without_queue: dict[tuple[str, int], tuple[int, int]] = {}
+        self._odd: list[tuple[CheckedQueue, int, int, int]] = []
         self._report = report
         self._known = known
         self._live = live
+        self._extended = "consumequeue_ext" in directory.others
         self._kept: OrderedDict[CheckedQueue, None] = OrderedDict()
         for files in directory.queues:
             if files.files:
@@ -182,8 +187,8 @@ class QueueCheck:
         queue = self.queues.get((topic, queue_id))
         count = len(found.queue_offset)
         if queue is None:
-            before, first = self.without_queue.get(topic, (0, int(found.physical_offset[0])))
-            self.without_queue[topic] = before + count, first
+            before, physical_offset = self.without_queue.get((topic, queue_id), (0, int(found.physical_offset[0])))
+            self.without_queue[topic, queue_id] = before + count, physical_offset
             return
         self._keep(queue)
         first = int(found.queue_offset[0])
@@ -206,14 +211,28 @@ class QueueCheck:
             self._kept.popitem(last=False)[0].forget_window()
 
     def _delivery_times(self, queue: CheckedQueue, queue_id: int, found: Columns) -> NDArray[np.int64]:
-        """Tags codes in the schedule topic: store time and delay; the delays of the levels are a setting."""
+        """Tags codes in the schedule topic: store time and delay. The delays of the levels are a setting.
+
+        One that is not the default is believed when two entries in a row say the same, and none before said the
+        default.
+        """
         if queue.delay is None:
-            entries = queue.entries(int(found.queue_offset[0]), len(found.queue_offset))
-            delays = entries["tags_code"] - found.store_timestamp[: len(entries)]
             queue.delay = DELAY_LEVELS[queue_id] if queue_id < len(DELAY_LEVELS) else 0
-            if len(delays) and not (delays == queue.delay).any():
-                queue.delay = int(np.median(delays))
+        if not queue.delay_is_sure:
+            entries = queue.entries(int(found.queue_offset[0]), len(found.queue_offset))
+            for delay in (entries["tags_code"] - found.store_timestamp[: len(entries)]).tolist():
+                queue.delay_is_sure = delay in (queue.delay, queue.other_delay)
+                if queue.delay_is_sure:
+                    queue.delay = delay
+                    break
+                queue.other_delay = delay
         return found.store_timestamp + queue.delay
+
+    def finish(self) -> None:
+        """Report what was put off because it might have been a setting."""
+        for queue, offset, code, timestamp in self._odd:
+            assert queue.delay is not None  # noqa: S101 - it was learned before
+            self._check_code(queue, offset, code, timestamp + queue.delay)
 
     def _check_one(self, queue: CheckedQueue, offset: int, physical_offset: int, size: int, tags_code: int) -> None:
         if offset <= queue.newest:
@@ -236,8 +255,14 @@ class QueueCheck:
         queue.met.add(offset, offset + 1)
         if found_size != size:
             self._at_entry(queue, offset, f"its entry says {found_size} bytes, the record has {size}")
-        if found_code != tags_code and found_code > _EXTENSION:
-            self._at_entry(queue, offset, f"its entry's tags code is {found_code}, by the record it is {tags_code}")
+        if queue.delay is None:
+            self._check_code(queue, offset, found_code, tags_code)
+        elif found_code != tags_code:
+            self._odd.append((queue, offset, found_code, tags_code - queue.delay))
+
+    def _check_code(self, queue: CheckedQueue, offset: int, found: int, expected: int) -> None:
+        if found != expected and not (self._extended and found <= _EXTENSION):
+            self._at_entry(queue, offset, f"its entry's tags code is {found}, by the record it is {expected}")
 
     def _at_entry(self, queue: CheckedQueue, offset: int, what: str) -> None:
         path, position = queue.place(offset)

@@ -1,0 +1,37 @@
+"""A progress bar on stderr, for commands that read a whole store."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+
+
+class Progress:
+    """Moves the bar on, and keeps it out of the way of lines that are printed."""
+
+    def __init__(self, advance: Callable[[int], object], aside: Callable[[], object]) -> None:
+        self._advance = advance
+        self._aside = aside
+
+    def advance(self, count: int) -> None:
+        """So many bytes more were read."""
+        self._advance(count)
+
+    def show(self, line: Callable[[], None]) -> None:
+        """Print something while the bar is away."""
+        self._aside()
+        line()
+        sys.stdout.flush()
+
+
+@contextlib.contextmanager
+def progress_bar(total: int, *, wanted: bool = True) -> Iterator[Progress]:
+    """A bar of so many bytes, if it is wanted and stderr is a terminal."""
+    if not wanted or not sys.stderr.isatty():
+        yield Progress(lambda _: None, lambda: None)
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=total, unit="B", unit_scale=True, unit_divisor=1024, file=sys.stderr, leave=False) as bar:
+        yield Progress(bar.update, bar.clear)
