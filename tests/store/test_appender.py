@@ -131,6 +131,34 @@ def test_another_long_topic_is_refused_in_a_store_of_5x_too(tmp_path: Path) -> N
     store.close()
 
 
+_GROUP, _TOPIC = "g" * 90, "t" * 90
+#: As 5.5.0 stored a popped message that was not acknowledged, at physical offset 998.
+RECORD_OF_5_5_0 = (
+    bytes.fromhex("0000020d daa320ab 5ba80bb2 00000000 00000007 0000000000000000 00000000000003e6 00000000")
+    + bytes.fromhex("0000018bcfe56800 7f00000100006d03 000001a1fe77873d 7f00000100006d03 00000001 0000000000000000")
+    + b"\0\0\0\x04body"
+    + f"\0\xbc%RETRY%{_GROUP}_{_TOPIC}".encode("latin-1")
+    + f"\0\xf1ORIGIN_GROUP\x01{_GROUP}\x02AAA\x01b\x02TRACE_ON\x01true\x02MSG_REGION\x01DefaultRegion".encode("latin-1")
+    + b"\x02UNIQ_KEY\x01C0000202605B4E0E2F2A6A0F92C20000\x02CLUSTER\x01DefaultCluster"
+    + b"\x021ST_POP_TIME\x011795270605600\x02"
+)
+
+
+def test_a_record_of_version_2_is_that_of_5_5_0(tmp_path: Path) -> None:
+    message = decode_record(RECORD_OF_5_5_0)
+    host = encode_host(*message.store_host)
+    clock = Clock(message.store_timestamp)
+    store = MessageStore.open(small(tmp_path), clock=clock, store_host=host)
+    size = store.append([draft(0, body=bytes(100))])[0].size
+    store.append([draft(0, body=bytes(100 + 998 - 2 * size))])
+    store._queues.create(message.topic, message.queue_id, longest=LONGEST_NAME)
+    values = {"body": message.body, "properties": message.properties, "flag": message.flag, "born_host": host}
+    values |= {"born_timestamp": message.born_timestamp, "reconsume_times": message.reconsume_times}
+    (appended,) = store.append([draft(topic=message.topic, **values)])
+    assert store.record_at(*appended[:2]) == RECORD_OF_5_5_0
+    store.close()
+
+
 def batch(first: int, count: int, body_size: int = 100) -> list[Draft]:
     drafts = [draft(n, body=bytes([n % 256]) * body_size) for n in range(first, first + count)]
     drafts[0].together = count

@@ -1,0 +1,231 @@
+"""The bytes of the store's files: what rocketwire writes is what Apache's broker writes in its place.
+
+Theory: both brokers get the same requests, or recover copies of one store; then their files are compared. Only what a
+second run of one broker would not repeat may differ: ports and times in the records, names of index files.
+"""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from compat_tests.apache import ApacheNameServer
+from compat_tests.ports import LOOPBACK, free_ports
+from compat_tests.remoting import Ask, Connection
+from compat_tests.shared_store import SIZES, SharedStore
+from compat_tests.store_traffic import Load, commit, create_topic, send_all_kinds
+from compat_tests.store_view import GET_MAX_OFFSET
+
+SEND_MESSAGE_V2: Final = 310
+SEND_BATCH_MESSAGE: Final = 320
+POP_MESSAGE: Final = 200050
+TOPIC: Final = "T"
+FILE: Final = 65536  # bytes of a commit log file
+BLANK: Final = -875286124
+MAGIC_V2: Final = -626843477
+BORN: Final = 1_700_000_000_000
+# Of a record with IPv4 hosts: the client's address, the store time and the broker's address.
+VARYING: Final = slice(48, 72)
+_BATCHED: Final = struct.Struct(">iiiii")  # a message in a batch: size, magic, CRC, flag, length of the body
+
+
+@pytest.fixture(scope="module")
+def name_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheNameServer]:
+    """The name server that Apache's brokers register with."""
+    server = ApacheNameServer(tmp_path_factory.mktemp("namesrv"), address=f"{LOOPBACK}:{free_ports()[0]}")
+    server.start()
+    yield server
+    server.stop()
+
+
+def fields(properties: str, *, batch: bool) -> dict[str, str | int]:
+    """A send's header with short names: group, topic, default topic and its queues, queue, sysFlag, born and so on."""
+    return {
+        "a": "formats",
+        "b": TOPIC,
+        "c": "TBW102",
+        "d": 4,
+        "e": 0,
+        "f": 0,
+        "g": BORN,
+        "h": 7,
+        "i": properties,
+        "j": 0,
+        "k": "false",
+        "l": 16,
+        "m": str(batch).lower(),
+    }
+
+
+def single(number: int, size: int) -> Ask:
+    """One message. Its properties are in an order that Apache's hash map keeps."""
+    return Ask(
+        SEND_MESSAGE_V2, fields(f"AAA\x01{number}\x02UNIQ_KEY\x01U{number}", batch=False), bytes([number]) * size
+    )
+
+
+def batch(number: int, count: int, size: int, properties: str = "WAIT\x01true") -> Ask:
+    """So many messages in one send."""
+    parts = []
+    for at in range(count):
+        text = f"UNIQ_KEY\x01B{number}-{at}\x02KEYS\x01b{number}\x02TAGS\x01t".encode()
+        body = bytes([number]) * size
+        total = _BATCHED.size + len(body) + 2 + len(text)
+        parts += [_BATCHED.pack(total, 0, 0, 0, len(body)), body, struct.pack(">h", len(text)), text]
+    return Ask(SEND_BATCH_MESSAGE, fields(properties, batch=True), b"".join(parts))
+
+
+def log(store: SharedStore) -> Iterator[tuple[int, bytes]]:
+    """Each record and blank of a store's log with its place, less what varies."""
+    data = b"".join(path.read_bytes() for path in sorted((store.path / "commitlog").iterdir()))
+    at = 0
+    while at + 8 <= len(data):
+        size, magic = struct.unpack_from(">ii", data, at)
+        if size == 0:
+            return
+        raw = bytearray(data[at : at + (8 if magic == BLANK else size)])
+        raw[VARYING] = b""
+        yield at, bytes(raw)
+        at += size
+
+
+class Sender:
+    """Sends one request after the other and keeps what the broker said of each."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.answers: list[tuple[int, str, tuple[int, ...]]] = []
+        self._connection = connection
+
+    def send(self, *asks: Ask) -> int:
+        """The place of the last message's record."""
+        for ask in asks:
+            answer = self._connection.ask_all([ask])[0]
+            places = tuple(int(each[16:], 16) for each in answer.fields["msgId"].split(","))
+            self.answers.append((answer.code, answer.fields["queueOffset"], places))
+        return self.answers[-1][2][-1]
+
+    def leave(self, room: int) -> None:
+        """Fill the log's file so that so many bytes are left."""
+        place = self.send(single(1, 1))
+        self.send(single(1, FILE - room - place % FILE - 2 * RECORD - 1))
+
+
+#: Bytes of a record of `single` and of `batch` with common properties, less the body.
+RECORD: Final = 91 + len(TOPIC) + len("AAA\x011\x02UNIQ_KEY\x01U1\x02CLUSTER\x01DefaultCluster")
+OF_BATCH: Final = (
+    91 + len(TOPIC) + len("UNIQ_KEY\x01B9-0\x02KEYS\x01b9\x02TAGS\x01t\x02CLUSTER\x01DefaultCluster\x02WAIT\x01true")
+)
+
+
+def sends(connection: Connection) -> list[tuple[int, str, tuple[int, ...]]]:
+    """Batches and single messages that meet the ends of files in all ways; what the broker answered."""
+    create_topic(connection, TOPIC, 1)
+    sender = Sender(connection)
+    sender.send(single(1, 100), batch(2, 3, 100), single(3, 60_000), batch(4, 4, 1500))
+    for number, properties in enumerate(("", "WAIT\x01true\x02", "b\x011\x02a\x01\x02c\x012"), 5):
+        sender.send(batch(number, 7, 1000, properties))
+    sender.send(batch(3, 2, 30_000), batch(4, 300, 1), *(single(number, 2000) for number in range(60)))
+    for spare in (-1, 0, 1):
+        sender.leave(8 + spare + RECORD + 50)
+        sender.send(single(5, 50), single(6, 50))
+        sender.leave(8 + spare + 5 * (OF_BATCH + 50))
+        sender.send(batch(7, 5, 50), batch(8, 5, 50))
+    commit(connection, "formats", TOPIC, {0: 300})
+    return sender.answers
+
+
+def test_the_same_sends_are_the_same_records_in_the_same_places(tmp_path: Path, name_server: ApacheNameServer) -> None:
+    """The log, its blanks and the queue; a batch is in one file."""
+    apache = SharedStore(tmp_path / "apache", name_server)
+    ours = SharedStore(tmp_path / "rocketwire", name_server)
+    with apache.apache(mappedFileSizeCommitLog=str(FILE)), Connection(apache.broker) as connection:
+        wanted = sends(connection)
+    with ours.rocketwire(mappedFileSizeCommitLog=str(FILE)), Connection(ours.broker) as connection:
+        assert sends(connection) == wanted
+    assert list(log(ours)) == list(log(apache))
+    assert ours.digests("consumequeue") == apache.digests("consumequeue")
+    assert all(len({place // FILE for place in places}) == 1 for _, _, places in wanted)
+    name = "config/consumerOffset.json"
+    assert (ours.path / name).read_bytes() == (apache.path / name).read_bytes()
+    blanks = {struct.unpack_from(">i", raw)[0] for _, raw in log(apache) if len(raw) == 8}
+    assert {8, 9} <= blanks
+
+
+def test_a_killed_brokers_store_is_recovered_to_the_same_bytes(tmp_path: Path, name_server: ApacheNameServer) -> None:
+    """Apache's broker is killed under load; it and rocketwire recover a copy each."""
+    apache = SharedStore(tmp_path / "apache", name_server)
+    with apache.apache() as broker:
+        with Connection(apache.broker) as connection:
+            create_topic(connection, TOPIC, 3)
+            send_all_kinds(connection, TOPIC, "before", queues=3, count=300)
+        load = Load(apache.broker, TOPIC, "load", queues=3)
+        load.wait_for(300)
+        broker.kill()
+        load.join()
+    ours = SharedStore(tmp_path / "rocketwire", name_server)
+    shutil.copytree(apache.path, ours.path)
+    assert (ours.path / "abort").exists()
+    with apache.apache():
+        until_indexed(apache)
+    with ours.rocketwire():
+        pass
+    for folder in ("commitlog", "consumequeue"):
+        assert ours.digests(folder) == apache.digests(folder), folder
+    # Apache enters the keys of the last message of the last full file a second time.
+    assert indexed(ours) == list(dict.fromkeys(indexed(apache)))
+    assert len(ours.digests("index")) > 3
+
+
+def until_indexed(store: SharedStore) -> None:
+    """Return once a broker's index does not grow any more."""
+    before, now = None, indexed(store)
+    while before != now:
+        time.sleep(0.5)
+        before, now = now, indexed(store)
+
+
+def indexed(store: SharedStore) -> list[tuple[int, int]]:
+    """The hash and the place of each entry of the index, in order."""
+    slots, entries = int(SIZES["maxHashSlotNum"]), int(SIZES["maxIndexNum"])
+    found = []
+    for path in sorted((store.path / "index").iterdir()):
+        data = path.read_bytes()
+        count = int.from_bytes(data[36:40], "big")
+        assert 0 < count <= entries
+        found += [struct.unpack_from(">iq", data, 40 + slots * 4 + number * 20) for number in range(1, count)]
+    return found
+
+
+def test_long_topics_of_5x_are_read_and_left_as_they_are(tmp_path: Path, name_server: ApacheNameServer) -> None:
+    """5.5.0 writes records of version 2 when the topic of a popped message and its group make a long retry topic."""
+    topic, group = "t" * 90, "g" * 90
+    store = SharedStore(tmp_path, name_server)
+    with store.apache("5.5.0"), Connection(store.broker) as connection:
+        create_topic(connection, topic, 1)
+        sent = connection.ask(SEND_MESSAGE_V2, {**fields("AAA\x01b", batch=False), "b": topic}, b"body")
+        assert sent.code == 0, sent
+        popped: dict[str, str | int] = {"consumerGroup": group, "topic": topic, "queueId": 0, "maxMsgNums": 1}
+        popped |= {"invisibleTime": 1000, "pollTime": 0, "bornTime": time.time_ns() // 1_000_000, "initMode": 0}
+        answer = connection.ask(POP_MESSAGE, {**popped, "expType": "TAG", "exp": "*", "order": "false"})
+        assert answer.code == 0, answer
+        end = time.monotonic() + 30
+        while MAGIC_V2 not in magics(store):
+            assert time.monotonic() < end, "5.5.0 wrote no record of version 2"
+            time.sleep(0.2)
+    before = store.digests("commitlog", "consumequeue")
+    retry = f"%RETRY%{group}_{topic}"
+    with store.rocketwire(), Connection(store.broker) as connection:
+        answer = connection.ask(GET_MAX_OFFSET, {"topic": retry, "queueId": 0})
+        assert (answer.code, answer.fields["offset"]) == (0, "1")
+    assert store.digests("commitlog", "consumequeue") == before
+
+
+def magics(store: SharedStore) -> list[int]:
+    """Magic number of each record."""
+    return [struct.unpack_from(">i", raw, 4)[0] for _, raw in log(store)]
