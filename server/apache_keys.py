@@ -26,7 +26,7 @@ APACHE_KEYS_WITHOUT_EFFECT: Final = frozenset(
     enableScheduleMessageStats endTransactionPoolQueueCapacity endTransactionThreadPoolNums
     expectConsumerNumUseFilter fastFailIfNoBufferInStorePool fetchNamesrvAddrByAddressServer
     filterDataCleanTimeSpan filterServerNums filterSupportRetry flushCommitLogTimed
-    flushConsumerOffsetHistoryInterval flushDelayOffsetInterval flushLeastPagesWhenWarmMapedFile
+    flushConsumerOffsetHistoryInterval flushLeastPagesWhenWarmMapedFile
     forceRegister haHousekeepingInterval haListenPort haMasterAddress haSendHeartbeatInterval
     haSlaveFallbehindMax haTransferBatchSize heartbeatThreadPoolNums heartbeatThreadPoolQueueCapacity
     highSpeedMode isolateLogEnable mapedFileSizeConsumeQueueExt mappedFileSizeConsumeQueueExt

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable
+from typing import Final
 
 import trio
 
@@ -27,9 +29,12 @@ from rocketwire.server.sending import Sending
 from rocketwire.server.services import BrokerServices
 from rocketwire.server.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics import BrokerTopics
+from rocketwire.store.consumer_filters import ConsumerFilterTable
+from rocketwire.store.delay_offsets import DelayOffsetTable
 from rocketwire.store.flush import GroupCommit
 from rocketwire.store.groups import GroupTable
 from rocketwire.store.offsets import OffsetTable
+from rocketwire.store.saved_table import SavedTable
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 from rocketwire.store.topics import TopicTable
@@ -38,6 +43,8 @@ from rocketwire.wire.fast import SendAnswers
 from rocketwire.wire.message import encode_host
 
 log = logging.getLogger(__name__)
+
+_FILTERS_INTERVAL: Final = 10_000  # ms; Apache has no key for it
 
 
 class Broker:
@@ -73,6 +80,8 @@ class Broker:
         topics.make_system_topics(len(settings.delay_levels))
         groups = SubscriptionGroups(GroupTable.open(config_dir / "subscriptionGroup.json", clock=clock), live)
         groups.make_built_in()
+        delay_offsets = DelayOffsetTable.open(config_dir / "delayOffset.json")
+        filters = ConsumerFilterTable.open(config_dir / "consumerFilter.json")
         sending = Sending(
             config=live,
             topics=topics,
@@ -102,6 +111,11 @@ class Broker:
             lifetime=Lifetime(store, live, clock, run_sync),
             offset_moved=OffsetMoved(store, broker_name=config.broker_name, store_host=store_host, clock=clock),
         )
+        self._tables: tuple[tuple[SavedTable, str, int], ...] = (
+            (self.services.offsets, "consumer offsets", config.flush_consumer_offset_interval),
+            (delay_offsets, "delay offsets", config.flush_delay_offset_interval),
+            (filters, "consumer filters", _FILTERS_INTERVAL),
+        )
         self._registration = Registration(
             BrokerIdentity(
                 cluster=config.broker_cluster_name,
@@ -127,7 +141,8 @@ class Broker:
         nursery.start_soon(services.lifetime.clean)
         nursery.start_soon(upkeep.flush, self._store, services.config, self._clock, self._run_sync)
         nursery.start_soon(upkeep.index, self._store, self._run_sync)
-        nursery.start_soon(upkeep.persist_offsets, services.offsets, services.config, self._run_sync)
+        for table, what, interval in self._tables:
+            nursery.start_soon(upkeep.persist, table, what, interval, self._run_sync)
         if self._flush is not None:
             nursery.start_soon(self._flush.run, self._store, self._run_sync)
 
@@ -139,10 +154,10 @@ class Broker:
     def close(self) -> None:
         """Write everything to the disk and release the store."""
         self._registration.unregister()
-        try:
-            self.services.offsets.persist()
-        finally:
-            self._store.close()
+        with contextlib.ExitStack() as stack:  # each is tried, whatever becomes of the others
+            stack.callback(self._store.close)
+            for table, _, _ in self._tables:
+                stack.callback(table.persist)
 
 
 def store_settings(config: ServerConfig) -> StoreSettings:

@@ -81,6 +81,7 @@ class ServerConfig:
         "tell a group's consumers when one joins or leaves", default=True, online=True
     )
     flush_consumer_offset_interval: int = key("ms between two writes of the consumer offsets", default=5000, low=1)
+    flush_delay_offset_interval: int = key("ms between two writes of the delay levels' offsets", default=10_000, low=1)
 
     # Messages.
     max_message_size: int = key(

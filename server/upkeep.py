@@ -1,4 +1,4 @@
-"""The broker's recurring work: flushing, the index, writing consumer offsets.
+"""The broker's recurring work: flushing, the index, writing the tables that change all the time.
 
 A job that fails is logged and done again after a while: a full disk, or no descriptor left, must not stop the broker
 from answering.
@@ -17,7 +17,7 @@ import trio
 from rocketwire.server.clock import Clock
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.store.errors import StoreError
-from rocketwire.store.offsets import OffsetTable
+from rocketwire.store.saved_table import SavedTable
 from rocketwire.store.store import MessageStore
 
 log = logging.getLogger(__name__)
@@ -64,16 +64,16 @@ async def index(store: MessageStore, run_sync: RunSync) -> None:
             await _report("index", error)
 
 
-async def persist_offsets(offsets: OffsetTable, config: LiveConfig, run_sync: RunSync) -> None:
-    """Write the consumer offsets when they have changed, for ever."""
+async def persist(table: SavedTable, what: str, interval: int, run_sync: RunSync) -> None:
+    """Look every `interval` ms whether a table has changed, and write it then, for ever."""
     while True:
-        await trio.sleep(config.current.flush_consumer_offset_interval / 1000)
+        await trio.sleep(interval / 1000)
         try:
-            text = offsets.encode()
+            text = table.encode()
             if text is not None:
-                await run_sync(offsets.write, text)
+                await run_sync(table.write, text)
         except _FAULTS as error:
-            await _report("consumer offsets", error)
+            await _report(what, error)
 
 
 async def _report(job: str, error: Exception) -> None:

@@ -6,17 +6,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
 from rocketwire.server.addresses import Address, HostUnknown
 from rocketwire.server.broker import Broker, store_settings
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.routes import RouteTable
+from rocketwire.store.consumer_filters import ConsumerFilter, ConsumerFilterTable
+from rocketwire.store.delay_offsets import DelayOffsetTable
 from rocketwire.store.errors import StoreNotWritable
 from rocketwire.store.offsets import OffsetTable
 from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
-from tests.server.harness import Clock, FakePeer, consumer, run_inline, send_ext, small_config, subscription
+from tests.server.harness import (
+    Clock,
+    FakePeer,
+    consumer,
+    mock_clock,
+    run_inline,
+    send_ext,
+    settle,
+    small_config,
+    subscription,
+)
 
 
 def made(store: Path, routes: RouteTable | None = None, host: str = "127.0.0.1", **changes: Any) -> Broker:
@@ -135,6 +148,40 @@ async def test_closing_writes_the_offsets_and_leaves_a_clean_store(tmp_path: Pat
     assert "T@G" in (tmp_path / "config" / "consumerOffset.json").read_text()
 
 
+async def test_tables_that_change_are_written_at_their_intervals_and_at_the_stop(tmp_path: Path) -> None:
+    broker = made(tmp_path, flush_delay_offset_interval=2000)
+    folder = tmp_path / "config"
+    async with trio.open_nursery() as nursery:
+        broker.start(nursery)
+        await settle()
+        delay_offsets, filters = (table for table, what, _ in broker._tables if what != "consumer offsets")
+        assert isinstance(delay_offsets, DelayOffsetTable)
+        assert isinstance(filters, ConsumerFilterTable)
+        delay_offsets.put(3, 4)
+        filters.put(ConsumerFilter(topic="T", consumer_group="G"))
+        tables = [folder / name for name in ("delayOffset.json", "consumerFilter.json", "consumerOffset.json")]
+        for seconds, written in ((1.9, tables[:0]), (0.2, tables[:1]), (8.0, tables[:2])):
+            mock_clock().jump(seconds)
+            await settle()
+            assert [path for path in tables if path.exists()] == written
+        delay_offsets.put(3, 5)
+        nursery.cancel_scope.cancel()
+    broker.close()
+    assert DelayOffsetTable.open(folder / "delayOffset.json").get(3) == 5
+
+
+@pytest.mark.parametrize("name", ["delayOffset.json", "consumerFilter.json", "consumerOrderInfo.json", "timermetrics"])
+async def test_files_of_apache_that_nothing_here_changes_are_left_alone(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "config" / name
+    path.parent.mkdir()
+    path.write_bytes(b'{\n\t"offsetTable":{1:2\n\t},"filterDataByTopic":{},"more":1}')
+    before = path.read_bytes(), path.stat().st_mtime_ns
+    broker = made(tmp_path)
+    broker.close()
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+    assert not path.with_name(name + ".bak").exists()
+
+
 async def test_the_store_is_closed_even_when_the_offsets_cannot_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,6 +190,10 @@ async def test_the_store_is_closed_even_when_the_offsets_cannot_be_written(
 
     broker = made(tmp_path)
     monkeypatch.setattr(OffsetTable, "persist", full)
+    filters = broker._tables[-1][0]
+    assert isinstance(filters, ConsumerFilterTable)
+    filters.put(ConsumerFilter(topic="T", consumer_group="G"))
     with pytest.raises(StoreNotWritable):
         broker.close()
     assert not (tmp_path / "abort").exists()
+    assert (tmp_path / "config" / "consumerFilter.json").exists()

@@ -34,7 +34,7 @@ class FakeStore:
         return self.more > 0
 
 
-class FakeOffsets:
+class FakeTable:
     def __init__(self) -> None:
         self.text: bytes | None = None
         self.written: list[bytes] = []
@@ -123,20 +123,20 @@ async def test_an_import_that_fails_is_left_to_the_index(
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=repr)
-async def test_offsets_are_written_every_5_s_when_they_changed_and_after_a_fault(
+async def test_a_table_is_written_at_intervals_when_it_changed_and_after_a_fault(
     nursery: trio.Nursery, caplog: pytest.LogCaptureFixture, fault: Exception
 ) -> None:
-    offsets: Any = FakeOffsets()
-    nursery.start_soon(upkeep.persist_offsets, offsets, live(), run_inline)
+    table: Any = FakeTable()
+    nursery.start_soon(upkeep.persist, table, "some offsets", 5000, run_inline)
     await pass_time(5.1)
-    assert offsets.written == []
-    offsets.text = b"1"
+    assert table.written == []
+    table.text = b"1"
     await pass_time(5.1)
-    assert offsets.written == [b"1"]
-    offsets.error = fault
+    assert table.written == [b"1"]
+    table.error = fault
     await pass_time(5.1)
-    assert f"consumer offsets: {fault}" in caplog.text
-    offsets.error = None
+    assert f"some offsets: {fault}" in caplog.text
+    table.error = None
     await pass_time(5.1)
     await pass_time(5.1)
-    assert offsets.written == [b"1", b"1"]
+    assert table.written == [b"1", b"1"]
