@@ -20,7 +20,8 @@ from compat_tests.ports import LOOPBACK, free_ports
 from compat_tests.remoting import Ask, Connection
 from compat_tests.shared_store import SIZES, SharedStore
 from compat_tests.store_traffic import Load, commit, create_topic, send_all_kinds
-from compat_tests.store_view import GET_MAX_OFFSET
+from compat_tests.store_view import GET_MAX_OFFSET, PULL_MESSAGE
+from compat_tests.stored import records
 
 SEND_MESSAGE_V2: Final = 310
 SEND_BATCH_MESSAGE: Final = 320
@@ -229,3 +230,32 @@ def test_long_topics_of_5x_are_read_and_left_as_they_are(tmp_path: Path, name_se
 def magics(store: SharedStore) -> list[int]:
     """Magic number of each record."""
     return [struct.unpack_from(">i", raw, 4)[0] for _, raw in log(store)]
+
+
+def test_a_queue_with_an_extension_is_filtered_by_the_client(tmp_path: Path, name_server: ApacheNameServer) -> None:
+    """Its tags codes are places in the extension; what rocketwire adds has hashes again, and Apache takes both."""
+    store = SharedStore(tmp_path, name_server)
+    tagged = [
+        Ask(SEND_MESSAGE_V2, fields(f"TAGS\x01Tag{number % 2}", batch=False), bytes([number])) for number in range(6)
+    ]
+    with store.apache(enableConsumeQueueExt="true"), Connection(store.broker) as connection:
+        create_topic(connection, TOPIC, 1)
+        Sender(connection).send(*tagged)
+        assert numbers(connection, "Tag1") == [1, 3, 5]
+    extension = store.digests("consumequeue_ext")
+    assert extension
+    with store.rocketwire(), Connection(store.broker) as connection:
+        Sender(connection).send(*tagged)
+        assert numbers(connection, "Tag1") == [0, 1, 2, 3, 4, 5, 1, 3, 5]
+    assert store.digests("consumequeue_ext") == extension
+    with store.apache(enableConsumeQueueExt="true"), Connection(store.broker) as connection:
+        assert numbers(connection, "Tag1") == [1, 3, 5] * 2
+
+
+def numbers(connection: Connection, tag: str) -> list[int]:
+    """The first bytes of the bodies that a pull with a tag brings from the queue."""
+    asked: dict[str, str | int] = {"topic": TOPIC, "queueId": 0, "queueOffset": 0, "consumerGroup": "formats"}
+    asked |= {"maxMsgNums": 32, "sysFlag": 4, "commitOffset": 0, "suspendTimeoutMillis": 0, "subVersion": 0}
+    answer = connection.ask(PULL_MESSAGE, {**asked, "subscription": tag, "expressionType": "TAG"})
+    assert answer.code == 0, answer
+    return [message.body[0] for message in records(answer.body)]

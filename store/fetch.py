@@ -19,7 +19,7 @@ import msgspec
 
 from rocketwire.store.commit_log import CommitLog
 from rocketwire.store.consume_queue import ConsumeQueue
-from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
+from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT, HIGHEST_EXT_ADDRESS
 
 #: Entries that one call looks at, whatever the filter makes of them: Apache's 16,000 bytes.
 _MOST_SCANNED: Final = 16_000 // ENTRY_SIZE
@@ -159,8 +159,8 @@ def _fetch_each(
             if count >= most or count >= most_count or size + record_size > most_bytes:
                 break
         scanned += 1
-        if accept is not None and not accept(tags_code):
-            continue
+        if accept is not None and not accept(tags_code) and tags_code > HIGHEST_EXT_ADDRESS:
+            continue  # with an extension's address in the tags code's place it is for the client to compare tags
         record = log.read(physical_offset, record_size)
         if record is None:
             if not count:

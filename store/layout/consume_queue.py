@@ -18,4 +18,6 @@ ENTRY = Struct(
 )
 ENTRY_STRUCT = fixed_struct(ENTRY)
 ENTRY_SIZE = ENTRY_STRUCT.size
+#: Tags codes up to this one are no hashes, but places in a consume queue extension (enableConsumeQueueExt of Apache's).
+HIGHEST_EXT_ADDRESS = -(1 << 31) - 1
 PRE_BLANK = ENTRY.build({"physical_offset": 0, "size": 0x7FFFFFFF, "tags_code": 0})

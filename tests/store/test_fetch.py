@@ -108,6 +108,17 @@ def test_a_filter_goes_on_behind_what_it_scanned(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.parametrize(
+    ("tags_code", "count"), [(-(1 << 31), 0), (-(1 << 31) - 1, 1), (-(1 << 63), 1), (7, 0), (1 << 40, 0)]
+)
+def test_a_filter_lets_an_address_in_the_extension_pass(tmp_path: Path, tags_code: int, count: int) -> None:
+    store = open_store(small(tmp_path))
+    store.append([draft(0, tags_code=tags_code)])
+    fetched = store.get("T", 0, 0, 32, accept=lambda _: False)
+    assert (fetched.count, fetched.next_offset) == (count, 1)
+    store.close()
+
+
 def test_a_filter_looks_at_800_entries_and_no_further_than_a_file(tmp_path: Path) -> None:
     store = open_store(small(tmp_path, commit_log_file_size=1 << 18, consume_queue_file_size=20 * 900))
     store.append([draft(n, properties=b"", body=b"") for n in range(1000)])
