@@ -78,16 +78,16 @@ class Flusher:
 
     def _flush_due(self, now: int) -> None:
         settings = self._settings
-        if now - self._log_at >= settings.flush_interval_commit_log:
+        if _due(now, self._log_at, settings.flush_interval_commit_log):
             self._log_at = now
             dirty_pages = self._log.position // _PAGE - self._log.flushed // _PAGE
-            thorough = now - self._log_thorough_at >= settings.flush_commit_log_thorough_interval
+            thorough = _due(now, self._log_thorough_at, settings.flush_commit_log_thorough_interval)
             if thorough or dirty_pages >= settings.flush_commit_log_least_pages:
                 self._flush_log(self._log.position)
                 self._log_thorough_at = now
-        if now - self._queues_at >= settings.flush_interval_consume_queue:
+        if _due(now, self._queues_at, settings.flush_interval_consume_queue):
             self._queues_at = now
-            if now - self._queues_thorough_at >= settings.flush_consume_queue_thorough_interval:
+            if _due(now, self._queues_thorough_at, settings.flush_consume_queue_thorough_interval):
                 self._save_checkpoint()
                 self._queues_thorough_at = now
             else:
@@ -119,3 +119,8 @@ class Flusher:
             raise self.error from error
         except OSError as error:
             raise FlushDelayed(str(self._settings.root), error.strerror or str(error)) from error
+
+
+def _due(now: int, last: int, interval: int) -> bool:
+    """Whether an interval is over; it is too when the clock was set back, for nobody knows how much time passed."""
+    return not 0 <= now - last < interval

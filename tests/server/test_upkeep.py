@@ -81,6 +81,15 @@ async def test_pages_are_flushed_every_half_second_and_after_a_fault(
     assert len(store.flushed) == 2
 
 
+async def test_pages_are_flushed_as_often_as_the_configuration_says(nursery: trio.Nursery) -> None:
+    store: Any = FakeStore()
+    config = LiveConfig(small_config(Path(), flush_interval_commit_log=200), Clock())
+    nursery.start_soon(upkeep.flush, store, config, Clock(), run_inline)
+    for _ in range(5):
+        await pass_time(0.21)
+    assert len(store.flushed) == 5
+
+
 @pytest.mark.parametrize("fault", FAULTS, ids=repr)
 async def test_the_index_follows_at_once_and_after_a_fault(
     nursery: trio.Nursery, caplog: pytest.LogCaptureFixture, fault: Exception

@@ -188,6 +188,50 @@ def test_flushes_are_due_by_the_clock(tmp_path: Path) -> None:
     kill(store)
 
 
+@pytest.mark.parametrize(
+    ("changes", "due"),
+    [
+        ({"flush_interval_commit_log": 100}, [100, 200, 300]),
+        ({"flush_interval_commit_log": 1000}, []),
+        ({"flush_interval_commit_log": 250}, [300]),
+        ({"flush_commit_log_least_pages": 50, "flush_interval_commit_log": 100}, []),
+        ({"flush_commit_log_least_pages": 0, "flush_interval_commit_log": 100}, [100, 200, 300]),
+        (
+            {
+                "flush_commit_log_least_pages": 50,
+                "flush_interval_commit_log": 100,
+                "flush_commit_log_thorough_interval": 200,
+            },
+            [200],
+        ),
+    ],
+)
+def test_intervals_and_pages_are_the_settings(tmp_path: Path, changes: dict[str, int], due: list[int]) -> None:
+    store = open_store(small(tmp_path, commit_log_file_size=1 << 20, **changes))
+    flushed: list[int] = []
+    for passed in (100, 200, 300):
+        store.append([draft(n, body=bytes(1000)) for n in range(20)])  # five pages and more
+        store.flush_due(START + passed)
+        if store.flushed_offset == store.max_physical_offset:
+            flushed.append(passed)
+    assert flushed == due
+    store.close()
+
+
+def test_a_clock_that_is_set_back_delays_no_flush(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path, commit_log_file_size=1 << 20))
+    store.append([draft(n) for n in range(200)])
+    store.flush_due(START - 3_600_000)
+    assert store.flushed_offset == store.max_physical_offset
+    assert not store._queues.dirty
+    store.append([draft(n) for n in range(200)])
+    store.flush_due(START - 3_600_000 + 499)
+    assert store.flushed_offset < store.max_physical_offset
+    store.flush_due(START - 3_600_000 + 500)
+    assert store.flushed_offset == store.max_physical_offset
+    store.close()
+
+
 def test_the_checkpoint_claims_only_what_was_flushed(tmp_path: Path) -> None:
     clock = Clock()
     store = open_store(small(tmp_path), clock)
