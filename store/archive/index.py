@@ -215,6 +215,6 @@ def look_up(files: Sequence[PlainFile], keys: Sequence[tuple[str, str]]) -> tupl
                     offsets.update(file.find(key_hash))
         except StoreUnreadable:
             continue
-        # The last message is left out: its other keys may not be indexed yet.
-        covered.append(Covered(file.header.begin_offset, file.header.end_offset))
+        # Other keys of the first and of the last message may stand in another file, or not be indexed yet.
+        covered.append(Covered(file.header.begin_offset + 1, file.header.end_offset))
     return sorted(offsets), covered

@@ -23,7 +23,7 @@ from typing import Final
 from rocketwire.store.archive.config import topic_names
 from rocketwire.store.archive.directory import Directory, QueueFiles, State
 from rocketwire.store.archive.index import Covered, look_up
-from rocketwire.store.archive.log import Log, LogFile, Place
+from rocketwire.store.archive.log import Log, LogFile, Place, promised_size
 from rocketwire.store.archive.opening import FileGone
 from rocketwire.store.archive.queues import BLANK_SIZE, Queue
 from rocketwire.store.archive.scan import Report, Trouble, scan
@@ -66,7 +66,8 @@ def plan(directory: Directory, wanted: Wanted) -> ById | ByKey | ByQueues | ByWa
     if directory.state in (State.CRASHED, State.UNKNOWN):
         return ByWalk(directory, wanted)
     key = wanted.message_id if wanted.key is None else wanted.key
-    if key is not None and directory.index:
+    # Without a topic it is looked for in all that are known: those with a directory, at least.
+    if key is not None and directory.index and (wanted.topics is not None or directory.topics):
         topics = wanted.topics if wanted.topics is not None else filter(wanted.takes_topic, topic_names(directory))
         places, covered = look_up(directory.index, [(topic, key) for topic in topics])
         if covered:
@@ -219,7 +220,7 @@ class ByQueues:
             most = max(_LEAST_ENTRIES, _MOST_ENTRIES // max(1, len(queues)))
             places = [self._places(number, queue, log, most) for number, queue in enumerate(queues)]
             for place, data in log.gather(heapq.merge(*places)):
-                if len(data) < place.size:
+                if len(data) < place.size or promised_size(data, 0, place.physical_offset) != place.size:
                     self._missing(log, queues[place.queue], place, gone, report)
                     continue
                 file = log.file_of(place.physical_offset)

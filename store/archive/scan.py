@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from rocketwire.store.archive.directory import Directory, RowFile, State
-from rocketwire.store.archive.log import LARGEST_HEAD, Block, LogFile, promised_size
+from rocketwire.store.archive.log import BLOCK, LARGEST_HEAD, Block, LogFile, promised_size
 from rocketwire.store.archive.opening import FileGone
 from rocketwire.store.archive.salvage import next_record
 from rocketwire.store.walk import Stop
@@ -19,6 +19,7 @@ from rocketwire.wire.message import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_AT
 
 _TRIES: Final = 5
 _PAUSE: Final = 0.02
+_LEAST_BLOCK: Final = 64 << 10
 _BLANK_SIZE: Final[int] = END_OF_FILE_BLANK.sizeof()
 _BLANK: Final[bytes] = END_OF_FILE_BLANK.build({"size": 0, "magic": BLANK_MAGIC})[MAGIC_AT:]
 
@@ -88,9 +89,11 @@ def _file(
     end: int | None,
 ) -> Iterator[Block]:
     tries = _TRIES
+    # Of a few records not a whole block is read.
+    size = BLOCK if end is None else min(BLOCK, max(_LEAST_BLOCK, end - start))
     while True:
         block = None
-        for block in file.blocks(start):
+        for block in file.blocks(start, block=size):
             if len(block.records.position):
                 yield block
             if end is not None and block.next >= end:

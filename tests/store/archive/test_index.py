@@ -115,7 +115,7 @@ def test_a_file_that_cannot_be_read_covers_nothing(tmp_path: Path) -> None:
     short = good._replace(path=str(tmp_path / "20260101000000002"), size=5)
     with pytest.raises(StoreUnreadable, match="it has 5 bytes"):
         IndexFile(short)
-    assert look_up([gone, short, good], [("T", "k")]) == ([700], [(700, 800)])
+    assert look_up([gone, short, good], [("T", "k")]) == ([700], [(701, 800)])
 
 
 def test_a_chain_that_leads_round_is_left(tmp_path: Path) -> None:
@@ -144,6 +144,6 @@ def test_what_a_live_store_has_not_indexed_is_not_covered(tmp_path: Path) -> Non
     later = [each.physical_offset for each in store.append([draft(n) for n in range(40, 50)])]
     found, covered = look_up(discover(str(tmp_path)).index, [("T", "k7"), ("T", "k45"), ("T", "U0000009")])
     assert found == [offsets[7], offsets[9]]
-    assert covered[0].start == 0
+    assert covered[0].start == 1
     assert covered[-1].end == offsets[-1] < later[0]
     kill(store)
