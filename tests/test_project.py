@@ -10,7 +10,7 @@ from rocketwire.server.config import KEYS
 from rocketwire.server.config_keys import Key
 
 ROOT = Path(__file__).resolve().parent.parent
-NEWS = re.compile(r"[0-9]+\.(feature|change|bugfix|removal)\.md")
+NEWS = re.compile(r"[0-9]+\.(feature|change|bugfix|removal)(\.[0-9]+)?\.md")
 SERVER_SOURCE = "\n".join(
     path.read_text(encoding="utf-8")
     for path in sorted((ROOT / "server").rglob("*.py"))
