@@ -179,8 +179,30 @@ class RealFileSystem:
             return None
 
     def create(self, path: str, size: int) -> int:
-        """See FileSystem."""
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        """See FileSystem.
+
+        The file gets its size before its name, where the file system can do that: a process killed between the two
+        would leave an empty file, and Apache's broker opens no store that holds one.
+        """
+        try:
+            return self._create_whole(path, size)
+        except OSError as error:
+            if error.errno in NO_ROOM:
+                raise
+        return self._resized(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), size)
+
+    def _create_whole(self, path: str, size: int) -> int:
+        fd = self._resized(os.open(Path(path).parent, os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC, 0o644), size)
+        try:
+            # Given a directory's descriptor, which an absolute path does not use, Python follows the link to the file.
+            os.link(f"/proc/self/fd/{fd}", path, src_dir_fd=fd)
+        except OSError:
+            os.close(fd)
+            raise
+        return fd
+
+    @staticmethod
+    def _resized(fd: int, size: int) -> int:
         try:
             os.ftruncate(fd, size)
         except OSError:

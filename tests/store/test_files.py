@@ -7,6 +7,7 @@ import mmap
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,6 +105,48 @@ def test_a_range_is_written_again_as_it_is(tmp_path: Path) -> None:
 def test_facts_of_the_machine() -> None:
     assert FILES.memory() > 1 << 20
     assert FILES.descriptors() > 0
+
+
+def test_a_new_file_is_never_seen_without_its_size(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000000"
+    seen = []
+    real = os.ftruncate
+
+    def resize(fd: int, size: int) -> None:
+        seen.append(path.exists())
+        real(fd, size)
+
+    monkeypatch.setattr(os, "ftruncate", resize)
+    os.close(RealFileSystem().create(str(path), 4096))
+    assert seen == [False]
+    assert path.stat().st_size == 4096
+
+
+@pytest.mark.parametrize("call", ["open", "link"])
+def test_a_file_is_made_where_it_cannot_have_a_size_before_a_name(
+    call: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    real = getattr(os, call)
+
+    def without(*args: Any, **options: Any) -> Any:
+        if call == "link" or args[1] & os.O_TMPFILE == os.O_TMPFILE:
+            raise refusal(errno.EOPNOTSUPP)
+        return real(*args, **options)
+
+    monkeypatch.setattr(os, call, without)
+    before = set(Path("/proc/self/fd").iterdir())
+    os.close(RealFileSystem().create(str(tmp_path / "file"), 4096))
+    assert (tmp_path / "file").stat().st_size == 4096
+    assert set(Path("/proc/self/fd").iterdir()) == before
+
+
+def test_no_room_for_a_name_is_a_full_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def link(*_args: Any, **_options: Any) -> None:
+        raise refusal(errno.ENOSPC)
+
+    monkeypatch.setattr(os, "link", link)
+    with pytest.raises(DiskFull):
+        Segment(str(tmp_path / "file"), 0, 4096, RealFileSystem()).create()
 
 
 def test_a_file_that_cannot_be_made_leaves_no_descriptor(tmp_path: Path) -> None:
