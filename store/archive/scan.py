@@ -101,7 +101,7 @@ def _file(
         if block is None or block.stop is Stop.BLANK:
             return
         unwritten = block.stop is Stop.UNWRITTEN
-        goes_on = _is_written(later)
+        goes_on = any(map(is_written, later))
         if unwritten and not goes_on:
             return  # the present end
         if block.next > start:
@@ -118,14 +118,17 @@ def _file(
         start, tries = place, _TRIES
 
 
-def _is_written(later: list[RowFile]) -> bool:
-    for row_file in later:
-        try:
-            with LogFile(row_file) as file:
-                return file.read(row_file.start, _BLANK_SIZE).strip(b"\0") != b""
-        except FileGone:
-            continue
-    return False
+def is_written(row_file: RowFile) -> bool:
+    """Whether a commit log file has a first record: one made ahead has none, and one removed meanwhile neither.
+
+    Raises:
+        StoreUnreadable: it cannot be read.
+    """
+    try:
+        with LogFile(row_file) as file:
+            return file.read(row_file.start, _BLANK_SIZE).strip(b"\0") != b""
+    except FileGone:
+        return False
 
 
 def _next_place(file: LogFile, damaged: int) -> int | None:

@@ -11,7 +11,7 @@ from rocketwire.store.archive.config import committed
 from rocketwire.store.archive.directory import Directory
 from rocketwire.store.archive.log import Log
 from rocketwire.store.archive.queues import BLANK_SIZE, Queue
-from rocketwire.store.archive.scan import Trouble, scan
+from rocketwire.store.archive.scan import Trouble, is_written, scan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,8 +138,8 @@ def log_summary(directory: Directory, newest: int = 0) -> LogSummary:
     """
     with Log(directory.commit_log) as log:
         first = next((time for file in directory.commit_log if (time := log.store_time(file.start)) is not None), None)
-        written = [file.start for file in directory.commit_log if log.read(file.start, 8).strip(b"\0")]
-    end = max([newest, *written[-1:], directory.start])
+    end = next((file.start for file in reversed(directory.commit_log) if is_written(file)), directory.start)
+    end = max(newest, end)
     last: int | None = None
     troubles: list[Trouble] = []
     for block in scan(directory, troubles.append, start=end):
