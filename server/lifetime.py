@@ -122,7 +122,8 @@ class Lifetime:
                 await trio.sleep(self._config.current.delete_consume_queue_files_interval / 1000)
             else:
                 await trio.lowlevel.checkpoint()
-        retention.remove_index_files()
+        for file in retention.take_index_files():
+            await self._run_sync(file.remove)
 
 
 def _tell(job: str, error: Exception) -> None:

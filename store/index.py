@@ -248,8 +248,8 @@ class Index:
                     break
             return Found(offsets=offsets, last_timestamp=newest.end_timestamp, last_offset=newest.end_offset)
 
-    def remove_before(self, offset: int) -> int:
-        """Remove the files whose last message is before a physical offset, but not the newest; give how many."""
+    def take_before(self, offset: int) -> list[IndexFile]:
+        """Forget the files whose last message is before an offset of the log, but not the newest: to be removed."""
         with self._lock:
             count = 0
             while len(self._row) > 1 and self._row[0].end_offset < offset:

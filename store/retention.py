@@ -18,9 +18,9 @@ back an older file and leave a gap. Both may run in a thread; everything else be
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rocketwire.store.commit_log import CommitLog
 from rocketwire.store.consume_queue import SCHEDULE_TOPIC, ConsumeQueue
@@ -31,6 +31,9 @@ from rocketwire.store.queues import QueueTable
 from rocketwire.store.segment import Segment
 from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.message import MAGIC_AT, MAGIC_V1, MAGIC_V2
+
+if TYPE_CHECKING:
+    from rocketwire.store.index_file import IndexFile  # it takes numpy with it
 
 log = logging.getLogger(__name__)
 
@@ -161,9 +164,12 @@ class Retention:
         if self._queues.by_key.get(queue.key) is queue:
             self._files.sync_directory(queue.directory)
 
-    def remove_index_files(self) -> int:
-        """Remove the index files whose messages are all gone, but not the newest; give how many."""
-        return 0 if self._index is None else self._index.remove_before(self._log.start)
+    def take_index_files(self) -> Sequence[IndexFile]:
+        """Take the index files whose messages are all gone out of the index, but not the newest.
+
+        Their `remove` may run in a thread. One that fails leaves a file that the next start finds again.
+        """
+        return () if self._index is None else self._index.take_before(self._log.start)
 
     # --- what an administrator asks for ---
 

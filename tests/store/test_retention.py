@@ -85,7 +85,9 @@ def hours(number: float) -> int:
     return START + round(number * HOUR)
 
 
-def filled(root: Path, clock: Clock, files: RealFileSystem | None = None, **changes: Any) -> MessageStore:
+def filled(
+    root: Path, clock: Clock, files: RealFileSystem | None = None, *, index: bool = True, **changes: Any
+) -> MessageStore:
     """A store with one message an hour in queue 0, of 400 bytes; the first ten have one in "Old" beside them."""
     store = open_store(small(root, **changes), clock, files)
     for number in range(60):
@@ -94,7 +96,7 @@ def filled(root: Path, clock: Clock, files: RealFileSystem | None = None, **chan
         if number < 10:
             drafts.append(draft(1000 + number, topic="Old", body=bytes(10)))
         assert len(store.append(drafts)) == len(drafts)
-    while store.dispatch_index():
+    while index and store.dispatch_index():
         pass
     return store
 
@@ -115,6 +117,13 @@ def remove_queues(store: MessageStore) -> None:
     for queue in store.retention.queues():
         while store.retention.remove_queue_file(queue):
             store.retention.sync_queue(queue)
+
+
+def remove_index(store: MessageStore) -> int:
+    files = store.retention.take_index_files()
+    for file in files:
+        file.remove()
+    return len(files)
 
 
 def log_files(store: MessageStore) -> list[str]:
@@ -201,7 +210,7 @@ def test_queues_and_index_follow_the_log(tmp_path: Path) -> None:
     gone = store.get("T", 0, 0, 1)  # before the queue knows
     assert (gone.status, gone.next_offset, gone.min_offset) == (FetchStatus.MESSAGE_WAS_REMOVING, 16, 0)
     remove_queues(store)
-    assert store.retention.remove_index_files() > 0
+    assert remove_index(store) > 0
     assert 40 < store.min_offset("T", 0) == removed_to < 48
     assert queue_files(store) == before[removed_to // 16 :]
     assert set(store._files.names(store.settings.index)) < set(indexed)
@@ -221,7 +230,7 @@ def test_of_a_queue_and_of_the_index_the_newest_file_stays(tmp_path: Path) -> No
     store = filled(tmp_path, clock)
     remove_log(store, hours(10_000), 0)
     remove_queues(store)
-    store.retention.remove_index_files()
+    remove_index(store)
     assert queue_files(store, "Old") == ["0" * 20]
     assert (store.min_offset("Old", 0), store.max_offset("Old", 0)) == (10, 10)
     assert store.earliest_time("Old", 0) == -1
@@ -236,9 +245,25 @@ def test_of_a_queue_and_of_the_index_the_newest_file_stays(tmp_path: Path) -> No
     store.close()
 
 
+def test_what_was_not_indexed_when_it_was_removed_is_passed_over(tmp_path: Path) -> None:
+    clock = Clock()
+    store = filled(tmp_path, clock, index=False)
+    remove_log(store, hours(60), 12)
+    while store.dispatch_index():
+        pass
+    assert len(store.query("T", "k59", 8, 0, hours(100)).records) == 1
+    kill(store)
+    again = open_store(small(tmp_path), clock)
+    while again.dispatch_index():
+        pass
+    assert len(again.query("T", "k59", 8, 0, hours(100)).records) == 1
+    assert again.query("T", "k3", 8, 0, hours(100)).records == []
+    again.close()
+
+
 def test_nothing_is_left_to_do_in_a_store_without_an_index(tmp_path: Path) -> None:
     store = filled(tmp_path, Clock(), message_index_enable=False)
-    assert store.retention.remove_index_files() == 0
+    assert remove_index(store) == 0
     store.close()
 
 
@@ -250,7 +275,7 @@ def nothing(_: MessageStore) -> None:
 
 
 def only_index(store: MessageStore) -> None:
-    store.retention.remove_index_files()
+    remove_index(store)
 
 
 def some_queue_files(store: MessageStore) -> None:
@@ -259,7 +284,7 @@ def some_queue_files(store: MessageStore) -> None:
 
 def everything(store: MessageStore) -> None:
     remove_queues(store)
-    store.retention.remove_index_files()
+    remove_index(store)
 
 
 @pytest.mark.parametrize("stop", [kill, MessageStore.close], ids=["killed", "closed"])
@@ -282,7 +307,7 @@ def test_a_store_opens_wherever_the_removing_stopped(
         pass
     assert len(again.query("T", "k59", 8, 0, hours(100)).records) == 1
     remove_queues(again)
-    again.retention.remove_index_files()
+    remove_index(again)
     assert queue_files(again)[0] == f"{first // 16 * 320:020d}"
     assert again.append([draft(60)])[0].queue_offset == 60
     again.close()
