@@ -252,11 +252,12 @@ class Index:
         """Forget the files whose last message is before an offset of the log, but not the newest: to be removed."""
         with self._lock:
             count = 0
-            while len(self._row) > 1 and self._row[0].end_offset < offset:
-                self._row[0].remove()
-                del self._row[0]
+            while count < len(self._row) - 1 and self._row[count].end_offset < offset:
                 count += 1
-            return count
+            taken, self._row = self._row[:count], self._row[count:]
+            for file in taken:
+                file.unmap()
+            return taken
 
     def flush_full(self, checkpoint: Checkpoint) -> None:
         """Put files that became full on the disk and note their time in the checkpoint. Safe in a thread."""
