@@ -104,21 +104,30 @@ class Index:
     def _proven(self, file: IndexFile, checkpoint: Checkpoint) -> bool:
         """Whether the checkpoint says that a file is on the disk: it was full, and so were all before it.
 
-        Its time alone would not tell: a file whose header never reached the disk has none, and another may have been
-        begun in the millisecond in which the proven one ended.
+        Its last time alone would not tell: a file whose header never reached the disk has none, and another may have
+        been begun and filled in the millisecond in which the proven one ended.
         """
-        if self._removed or not file.full or file.end_timestamp > checkpoint.index:
+        if self._removed or not file.full or (self._row and self._row[-1].end_timestamp >= checkpoint.index):
             return False
-        return not self._row or self._row[-1].end_timestamp < checkpoint.index
+        return file.begin_timestamp < checkpoint.index >= file.end_timestamp
 
-    def start(self) -> None:
-        """Find where to go on, once the log was recovered. Files that know more than the log are made again."""
+    def start(self, checkpoint: Checkpoint) -> None:
+        """Find where to go on, once the log was recovered. Files that know more than the log are made again.
+
+        Raises:
+            OSError: the checkpoint could not be written.
+        """
         while self._row and self._row[-1].end_offset >= self._log.position:
             self._row.pop().remove()
             self._removed = True
         if self._removed:
             # Else a power cut could bring them back, when their places in the log are other messages'.
             self._files.sync_directory(self._directory)
+        proven = max((file.end_timestamp for file in self._row if file.full), default=0)
+        if checkpoint.index > proven:
+            # Else it would prove the files that are made in the place of those that are gone.
+            checkpoint.index = proven
+            checkpoint.save()
         start = self._log.start
         if self._row and start <= self._row[-1].end_offset < self._log.position:
             # The newest indexed message is looked at again: a stop may have come between two of its keys.

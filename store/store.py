@@ -181,7 +181,7 @@ class MessageStore(StoreReader):
             topics=lambda: topic_names(self.settings.topics, files),
         )
         if self._index is not None:
-            self._index.start()
+            self._index.start(self._checkpoint)
         if not clean:
             try:
                 self._log.settle(self.recovered.start, rewrite=failed)

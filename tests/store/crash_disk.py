@@ -11,8 +11,10 @@ from __future__ import annotations
 import errno
 import mmap
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any, NamedTuple
 
 from rocketwire.store.errors import SyncFailed
@@ -25,9 +27,12 @@ def refusal(code: int) -> OSError:
 
 
 class Step(NamedTuple):
+    """A step: its number, what it does, and by which functions of the store it was reached."""
+
     number: int
     name: str
     path: str
+    way: tuple[str, ...]
 
 
 #: What may be refused, and how. `short` writes half before it says that the disk is full.
@@ -52,6 +57,10 @@ REFUSALS: dict[str, tuple[int, ...]] = {
     "lock": (errno.EMFILE,),
     "store": (),
 }
+
+
+#: Calls that change nothing and are not refused.
+NOT_STEPS = frozenset({"names", "size", "close", "read", "usage", "memory", "descriptors"})
 
 
 class _File:
@@ -141,6 +150,15 @@ class _Mapping(mmap.mmap):
         super().__setitem__(key, value)
 
 
+def _way() -> tuple[str, ...]:
+    frame: FrameType | None = sys._getframe(2)
+    names = []
+    while frame is not None and ("/tests/" not in frame.f_code.co_filename or frame.f_code.co_filename == __file__):
+        names.append(frame.f_code.co_name)
+        frame = frame.f_back
+    return tuple(names)
+
+
 class CrashDisk(RealFileSystem):
     """The file system below `root`, whose content at the start is durable.
 
@@ -175,31 +193,35 @@ class CrashDisk(RealFileSystem):
         """Begin a step; true when it is to write half only."""
         self.steps += 1
         if self.observer is not None:
-            self.observer(Step(self.steps, name, path))
+            self.observer(Step(self.steps, name, path, _way()))
         code = self.refusing.get(name)
         if self.refuse_at == self.steps:
             code = REFUSALS[name][self.refuse_how % len(REFUSALS[name])] if REFUSALS[name] else None
-        if code is None or code == SHORT:
-            return code == SHORT
+        if code is None:
+            return False
         self.refused += 1
+        if code == SHORT:
+            return True
         if name in {"sync", "sync_directory"} and code == errno.EIO:
             raise SyncFailed(code, os.strerror(code))
         raise refusal(code)
 
     def _done(self, name: str, path: str) -> None:
         if self.observer is not None:
-            self.observer(Step(self.steps, name, path))
+            self.observer(Step(self.steps, name, path, ()))
 
-    def _directory(self, path: str | Path) -> _Directory:
+    def _directory(self, path: str) -> _Directory:
         at: _Node = self._top
-        for part in Path(path).relative_to(self.root).parts:
-            assert isinstance(at, _Directory)
-            at = at.now[part]
+        for part in path[len(str(self.root)) + 1 :].split("/"):
+            if part:
+                assert isinstance(at, _Directory)
+                at = at.now[part]
         assert isinstance(at, _Directory)
         return at
 
     def _parent(self, path: str) -> tuple[_Directory, str]:
-        return self._directory(Path(path).parent), Path(path).name
+        parent, _, name = path.rpartition("/")
+        return self._directory(parent), name
 
     def _file(self, path: str) -> _File:
         parent, name = self._parent(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,30 @@ def test_an_index_that_knows_more_than_the_log_is_made_again(tmp_path: Path) -> 
     kill(store)
     store = open_store(settings(again), clock, again)
     assert [found(store, n) for n in (0, 3, 4, 20, 23)] == [1, 1, 0, 1, 1]
+    store.close()
+
+
+def test_an_index_made_again_is_not_proven_by_the_one_before(tmp_path: Path) -> None:
+    disk = CrashDisk(tmp_path)
+    clock = Clock()
+    large = small(tmp_path / "store", commit_log_file_size=1 << 18, consume_queue_file_size=40_000, index_entries=500)
+    store = open_store(large, clock, disk)
+    for number in range(1000):
+        clock.now += 1
+        store.append([with_key(number)])
+    store.close()
+    for path in (tmp_path / "store" / "index").iterdir():
+        disk.remove(str(path))
+    store = open_store(large, clock, disk)
+    while store.dispatch_index():
+        pass
+    crash = Crash("headers", disk_images.every, lambda pages: [number == 0 for _, number in pages])
+    again = crashed(disk, tmp_path / "again", crash)
+    kill(store)
+    store = open_store(replace(large, root=again.root / "store"), clock, again)
+    while store.dispatch_index():
+        pass
+    assert [number for number in range(1000) if found(store, number) != 1] == []
     store.close()
 
 
