@@ -11,6 +11,7 @@ did not wait and is stored.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Final
 
@@ -18,6 +19,8 @@ import trio
 
 from rocketwire.server.errors import SystemBusy
 from rocketwire.server.live_config import LiveConfig
+
+log = logging.getLogger(__name__)
 
 _PASSES: Final = 2
 
@@ -27,10 +30,12 @@ class PageCacheGuard(trio.abc.Instrument):
 
     Attributes:
         now: Gives the event loop's time in seconds.
+        busy: What is handled now waited behind a slow append.
     """
 
     def __init__(self, config: LiveConfig, *, now: Callable[[], float] = trio.current_time) -> None:
         self.now = now
+        self.busy = False
         self._config = config
         self._since = 0.0
         self._passes_left = 0
@@ -38,16 +43,13 @@ class PageCacheGuard(trio.abc.Instrument):
     def appended(self, began: float) -> None:
         """Note that a group was appended that was begun at a time of `now`."""
         config = self._config.current
-        took = self.now() - began
-        if took * 1000 > config.os_page_cache_busy_time_out_mills and config.broker_fast_failure_enable:
+        took = (self.now() - began) * 1000
+        if took > config.os_page_cache_busy_time_out_mills and config.broker_fast_failure_enable:
+            self.busy = True
             self._since = began
             self._passes_left = _PASSES
+            log.warning("an append took %.0f ms: sends that waited behind it are refused", took)
             trio.lowlevel.add_instrument(self)
-
-    @property
-    def busy(self) -> bool:
-        """Whether what is handled now waited behind a slow append."""
-        return self._passes_left > 0
 
     def refusal(self, waiting: int) -> SystemBusy:
         """Why so many messages of one read are refused: they waited since the slow append began, at most."""
@@ -57,4 +59,5 @@ class PageCacheGuard(trio.abc.Instrument):
         """Called by trio when a pass begins."""
         self._passes_left -= 1
         if not self._passes_left:
+            self.busy = False
             trio.lowlevel.remove_instrument(self)
