@@ -1,4 +1,4 @@
-"""Speed of the store's API on this machine: appends, reads, index, recovery. Asserts nothing.
+"""Speed of the store on this machine: appends and gets, reading it whole, and opening a large one. Asserts nothing.
 
     python -m bench.store [DIRECTORY]
 
@@ -16,6 +16,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from bench.opening import GIB, MIB, large_messages, many_messages, opened
+from bench.whole_store import measure_whole
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import Draft, FetchStatus, MessageStore
 from rocketwire.wire.message import encode_host
@@ -84,6 +86,15 @@ def read_all(store: MessageStore, queues: int) -> int:
     return count
 
 
+def append_and_index(store: MessageStore, prepared: list[list[Draft]]) -> int:
+    """The index keeps up: it takes what was appended after each 32 groups."""
+    for number, group in enumerate(prepared, 1):
+        store.append(group)
+        if number % GROUP == 0:
+            index_all(store, 0)
+    return len(prepared) * GROUP
+
+
 def index_all(store: MessageStore, messages: int) -> int:
     while store.dispatch_index():
         pass
@@ -100,24 +111,27 @@ def measure(root: Path, body: int, queues: int) -> None:
         indexed.append(timed(lambda: index_all(store, 32_000)))
     row(f"append {GROUP} x {body} B, {queues} queues", appended)
     row("  index, one key a message", indexed)
+    both = [timed(lambda: append_and_index(store, prepared)) for _ in range(ROUNDS)]
+    row("  append with the index keeping up", both)
     row(f"  get 32 x {body} B", [timed(lambda: read_all(store, queues)) for _ in range(5)])
     durable = groups(3_200, body, queues)
     row(f"  append {GROUP} x {body} B and flush", [timed(lambda: append_durably(store, durable)) for _ in range(3)])
-    size = store.max_physical_offset
     store.close()
-    for clean in (True, False):
-        if not clean:
-            (settings.root / "abort").touch()
-            (settings.root / "checkpoint").unlink()
-        start = time.perf_counter()
-        opened = MessageStore.open(settings, clock=clock, store_host=HOST)
-        took = time.perf_counter() - start
-        rate = (size - opened.recovered.start) / took / (1 << 20)
-        print(
-            f"  open after a {'clean stop' if clean else 'kill without checkpoint'}: {took:.3f} s, "
-            f"{opened.recovered.records:,} records, {rate:,.0f} MiB/s"
-        )
-        opened.close()
+
+
+def measure_opening(root: Path) -> None:
+    """How long a process takes to open a store of 1 and of 10 GiB after a clean stop, and the memory it has then."""
+    print(f"\n{'opening after a clean stop':44} {'min s':>12} {'median s':>12} {'max s':>12} {'own MiB':>8}")
+    for name, messages in (("messages of 4 MiB", large_messages), ("messages of 2 KiB", many_messages)):
+        for gib in (1, 10):
+            path = root / f"{messages.__name__}-{gib}"
+            messages(path, gib * GIB)
+            found = [opened(path) for _ in range(ROUNDS)]
+            times = sorted(each.seconds for each in found)
+            own = statistics.median(each.own_memory for each in found) / MIB
+            print(
+                f"{gib:2} GiB, {name:36} {times[0]:12.3f} {statistics.median(times):12.3f} {times[-1]:12.3f} {own:8.1f}"
+            )
 
 
 def main() -> None:
@@ -126,6 +140,14 @@ def main() -> None:
     try:
         for body, queues in ((100, 1), (100, 8), (1024, 8)):
             measure(root / f"{body}-{queues}", body, queues)
+        whole = root / "whole"
+        store = MessageStore.open(StoreSettings(root=whole), clock=clock, store_host=HOST)
+        prepared = groups(32_000, 1024, 8)
+        for _ in range(16):
+            append_all(store, prepared)
+        store.close()
+        measure_whole(whole, clock)
+        measure_opening(root)
     finally:
         shutil.rmtree(root)
     print(f"python {sys.version.split()[0]}, {os.cpu_count()} cores, {os.uname().release}")
