@@ -167,8 +167,8 @@ class ConsumeQueue:
                 high = middle
         return self.entry(low - 1)[0] if low > self.first_offset else -1
 
-    def extend(self) -> None:
-        """Give the appender room for at least one entry: map, reserve, create the next file.
+    def extend(self, entries: int = 1) -> None:
+        """Give the appender room for so many entries, or those that the file takes: map, reserve, create the next file.
 
         Raises:
             DiskFull: there is no room.
@@ -184,7 +184,7 @@ class ConsumeQueue:
         start = at - segment.start
         if not segment.reserved:
             segment.reserved = start
-        segment.reserve(start + ENTRY_SIZE, _WINDOW)
+        segment.reserve(min(start + entries * ENTRY_SIZE, segment.size), _WINDOW)
         segments.pin(segment)
         segment.touch(start, segment.reserved - start)
         self.buffer = segment.mapping
@@ -211,7 +211,7 @@ class ConsumeQueue:
         """
         while entries:
             if self.position >= self.limit:
-                self.extend()
+                self.extend(len(entries) // ENTRY_SIZE)
             length = min(len(entries), self.limit - self.position)
             self.buffer[self.position : self.position + length] = entries[:length]
             self.position += length

@@ -23,6 +23,8 @@ from rocketwire.store.settings import StoreSettings
 from rocketwire.store.walk import Records, Stop, topics_of, walk
 from rocketwire.wire.codes import SysFlag
 
+#: Records that are read at once: many, so that each queue gets long runs.
+_BATCH: Final = 8192
 #: A record that claims to be further behind its queue's end than this is not believed, and gets no entry.
 _MOST_MISSING: Final = 1 << 20
 _ENTRY: Final = np.dtype(dtype_fields(ENTRY))
@@ -74,7 +76,12 @@ def replay(
     while True:
         segment = files[number]
         walked = walk(
-            segment.mapping, base=segment.start, position=position, whole=True, check_crc=settings.check_crc_on_recover
+            segment.mapping,
+            base=segment.start,
+            position=position,
+            whole=True,
+            check_crc=settings.check_crc_on_recover,
+            most=_BATCH,
         )
         if len(walked.records.position):
             if held is not None:
