@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rocketwire.cli.store import cat, info, ls, verify
+from rocketwire.cli.store import cat, info, ls, repair, verify
 
 if TYPE_CHECKING:
     from rocketwire.cli.serve import Commands
 
-_SUBCOMMANDS = (info, ls, cat, verify)
+_SUBCOMMANDS = (info, ls, cat, verify, repair)
 
 
 def add_parser(commands: Commands) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any, Final
 
@@ -13,7 +14,12 @@ def json_line(value: Any) -> None:  # noqa: ANN401 - whatever JSON can say
     """Write one line of JSON in UTF-8 to stdout, whatever the terminal's encoding is."""
     import msgspec
 
-    sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
+    try:
+        line = msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        # The name of a file that is no UTF-8: JSON has escapes for it.
+        line = json.dumps(msgspec.to_builtins(value)).encode()
+    sys.stdout.buffer.write(line + b"\n")
 
 
 def size(count: int) -> str:

@@ -14,6 +14,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from rocketwire.store.archive import plan as plan_module
+from rocketwire.store.archive import scan as scan_module
 from rocketwire.store.archive.directory import Directory, State, discover
 from rocketwire.store.archive.plan import ById, ByKey, ByQueues, ByWalk, find, plan
 from rocketwire.store.archive.scan import Trouble
@@ -169,7 +170,7 @@ def test_a_store_of_apache_is_searched_the_cheapest_way(version: str, request: p
 
 def test_a_time_range_leaves_files_out(generated: Directory, monkeypatch: pytest.MonkeyPatch) -> None:
     starts: list[int] = []
-    real = plan_module.scan
+    real = scan_module.scan
 
     def scan(*arguments: Any, **options: Any) -> Any:
         starts.append(options["start"])

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.store.support import Command
+from tests.store.support import Golden, draft, open_store, small
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+def test_a_store_of_apache_is_described(golden_550: Golden, run: Command) -> None:
+    ran = run("info", golden_550.untouched)
+    assert (ran.code, ran.err) == (0, "")
+    lines = {line[:16].strip(): line[16:] for line in ran.out.splitlines()}
+    assert lines["state"] == "at rest: the last broker stopped cleanly"
+    assert lines["version"].startswith("5.x: config/timercheck is there; ")
+    assert lines["stored"] == "2026-11-21 09:05:34.697 to 2026-11-21 09:07:36.088 UTC"
+    assert lines["messages"] == "919 in 39 queues of 24 topics"
+    assert lines["offsets"] == "physical, 0 to 1,247,636: 1.2 MiB"
+    assert lines["keys"] == "2,979 in the index"
+    assert "timer           delivered up to 2026-11-21 09:07:46.000\n" in ran.out
+    assert lines["timer"].startswith("3 files of 36.9 MiB, ")
+    assert "config/topics.json: 10.0 KiB, version 33 of 2026-11-21 09:07:20.773" in ran.out
+
+
+def test_the_same_for_programs(golden_497: Golden, run: Command) -> None:
+    (found,) = run("info", golden_497.untouched, "--json").objects
+    assert found["state"] == "at_rest"
+    assert found["version"] == "4.x"
+    assert found["commit_log"] == {
+        "start": 0,
+        "end": 1168312,
+        "first_store_time": 1795251788681,
+        "last_store_time": 1795251814649,
+    }
+    assert found["user_topics"] == {"topics": 21, "queues": 34, "messages": 901}
+    assert found["files"]["commit log"]["bytes"] == 1572864
+    assert [file["keys"] for file in found["index"]] == [499, 499, 499, 334]
+    assert found["checkpoint"]["index"] == 1795251799069
+    assert found["problems"] == []
+
+
+def test_a_store_in_use_is_live(tmp_path: Path, run: Command) -> None:
+    store = open_store(small(tmp_path))
+    store.append([draft()])
+    ran = run("info", tmp_path)
+    assert ran.code == 0
+    assert "live: a broker has it open" in ran.out
+    assert "1 in 1 queue of 1 topic" in ran.out
+    store.close()
+
+
+def test_an_empty_store_is_described(tmp_path: Path, run: Command) -> None:
+    open_store(small(tmp_path)).close()
+    ran = run("info", tmp_path)
+    assert (ran.code, ran.err) == (0, "")
+    assert "0 in 0 queues of 0 topics" in ran.out
+    assert "up to not known (commit log), not known (consume queues), not known (index)" in ran.out
+
+
+def test_what_cannot_be_read_is_told_and_the_rest_is_shown(golden_497: Golden, tmp_path: Path, run: Command) -> None:
+    root = golden_497.copy(tmp_path)
+    (root / "index" / "notes").touch()
+    ran = run("info", root)
+    assert ran.code == 1
+    assert ran.err == f"rocketwire: {root}/index/notes: its name is not a time of 17 digits\n"
+    assert "901 in 34 queues of 21 topics" in ran.out
+    (found,) = run("info", root, "--json").objects
+    assert found["problems"] == [f"{root}/index/notes: its name is not a time of 17 digits"]

@@ -1,0 +1,134 @@
+"""Of `ending`, `output`, `table` and `times`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.store.ending import INTERRUPTED, ended
+from rocketwire.cli.store.output import number, size
+from rocketwire.cli.store.table import Column, clean, cut, displayed, lines, output_width
+from rocketwire.cli.store.times import parsed, shown
+from rocketwire.store.errors import StoreUnreadable
+
+texts = st.text(st.characters(codec="utf-8"), max_size=30)
+
+
+@given(st.integers(0, 253_402_300_799_999))
+def test_a_time_that_is_shown_is_read_back(milliseconds: int) -> None:
+    text = shown(milliseconds)
+    assert parsed("--since", text) == parsed("--since", text.replace(" ", "T") + "Z") == milliseconds
+    assert parsed("--since", f"{milliseconds:013d}") == milliseconds
+
+
+def test_times_may_have_a_zone_or_none() -> None:
+    assert parsed("--since", "1970-01-01T01:00:00+01:00") == 0
+    assert parsed("--since", "19700102") == parsed("--since", "1970-01-02") == 86_400_000
+    assert parsed("--since", "1000") == 1000
+    for text in ("", "now", "99999999", "1970-01-01T25:00", "-5"):
+        with pytest.raises(Mistake, match="allowed is ISO 8601"):
+            parsed("--since", text)
+
+
+def test_times_that_no_calendar_has_are_numbers() -> None:
+    assert shown(1 << 62) == str(1 << 62)
+    assert shown(-(1 << 62)) == str(-(1 << 62))
+    assert shown(None) == ""
+    assert shown(-1) == "1969-12-31 23:59:59.999"
+
+
+def test_sizes_are_for_people() -> None:
+    sizes = (0, 1023, 1024, 1536, 1 << 30, 3 << 49, 1 << 70)
+    assert [size(count) for count in sizes] == [
+        "0 bytes",
+        "1023 bytes",
+        "1.0 KiB",
+        "1.5 KiB",
+        "1.0 GiB",
+        "1.5 PiB",
+        "1048576.0 PiB",
+    ]
+    assert number(1234567) == "1,234,567"
+
+
+@given(texts)
+def test_a_clean_text_prints_on_one_line(text: str) -> None:
+    assert clean(text).isprintable()
+    if text.isprintable():
+        assert clean(text) == text
+
+
+def test_control_characters_become_escapes() -> None:
+    assert clean("a\tb\nc\r\x1b\x9b\u2028\ue000") == "a\\tb\\nc\\r\\x1b\\x9b\\u2028\\ue000"
+
+
+def test_wide_characters_take_two_places() -> None:
+    assert [displayed(text) for text in ("abc", "标签", "e\u0301", "\uff57")] == [3, 4, 1, 2]
+    assert [cut("标签标签", width) for width in (8, 7, 5, 4)] == ["标签标签", "标签标…", "标签…", "标…"]
+    assert cut("abc", 1) == "…"
+
+
+@given(texts, st.integers(1, 20))
+def test_a_cut_text_fits(text: str, width: int) -> None:
+    assert displayed(cut(clean(text), width)) <= width
+
+
+@given(st.lists(st.tuples(texts, texts, texts), max_size=8), st.integers(20, 90))
+def test_a_table_fits_its_width(rows: list[tuple[str, str, str]], width: int) -> None:
+    columns = (Column("ONE", least=4), Column("TWO", least=4, right=True), Column("THREE", least=5))
+    made = list(lines(columns, rows, width))
+    assert len(made) == len(rows) + 1
+    assert all(displayed(line) <= width for line in made)
+
+
+def test_the_widest_column_gives_way_first() -> None:
+    columns = (Column("A", least=3), Column("B", least=3), Column("C", least=3, right=True))
+    assert list(lines(columns, [("a" * 4, "b" * 30, "7")], 20)) == [
+        "A     B" + " " * 12 + "C",
+        "aaaa  bbbbbbbbbb…  7",
+    ]
+
+
+def test_later_rows_are_cut_to_the_first_ones() -> None:
+    rows = [("a",)] * 100 + [("longer",)]
+    assert list(lines((Column("TITLE"),), rows, 80))[-1] == "long…"
+
+
+def test_without_a_terminal_lines_are_long() -> None:
+    assert output_width() == 200
+
+
+def test_ctrl_c_ends_quietly(capsys: pytest.CaptureFixture[str]) -> None:
+    def run(_: argparse.Namespace) -> int:
+        raise KeyboardInterrupt
+
+    assert ended(run)(argparse.Namespace()) == INTERRUPTED == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_errors_of_the_store_are_mistakes() -> None:
+    def run(_: argparse.Namespace) -> int:
+        raise StoreUnreadable("x", "why")
+
+    with pytest.raises(Mistake, match="x cannot be read: why"):
+        ended(run)(argparse.Namespace())
+
+
+def test_the_table_is_as_wide_as_the_terminal() -> None:
+    leader, follower = os.openpty()
+    program = "from rocketwire.cli.store.table import output_width; print(output_width())"
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=follower, env={**environment, "COLUMNS": "72"}
+    ) as ran:
+        assert ran.wait(30) == 0
+    assert os.read(leader, 100).split() == [b"72"]
+    os.close(leader)
+    os.close(follower)
