@@ -59,6 +59,14 @@ def test_system_topics(topic: str, system: bool, sendable: bool) -> None:
     )
 
 
+def test_topics_that_5x_adds_are_system_topics_of_a_store_only() -> None:
+    for topic in names.LATER_SYSTEM_TOPICS:
+        assert names.is_system_topic_of_any_version(topic)
+        assert not names.is_system_topic(topic)
+    assert names.is_system_topic_of_any_version("SCHEDULE_TOPIC_XXXX")
+    assert not names.is_system_topic_of_any_version("%RETRY%group")
+
+
 def test_a_brokers_own_topics_are_system_topics_too() -> None:
     assert names.system_topic_problem("C", {"C"}) == "The topic[C] is conflict with system topic."
     assert names.system_topic_problem("T", {"C"}) is None
