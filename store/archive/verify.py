@@ -70,7 +70,7 @@ def verify(directory: Directory, report: Report, *, progress: Callable[[int], No
         report(finding)
 
     live = directory.state in {State.LIVE, State.UNKNOWN}
-    known = _known(directory)
+    known = known_of(directory)
     check_small_files(directory, counted)
     index = IndexCheck(directory, counted, live=live)
     queues = QueueCheck(directory, known, counted, live=live)
@@ -89,11 +89,11 @@ def verify(directory: Directory, report: Report, *, progress: Callable[[int], No
         at = block.next
     queues.finish()
     index.finish()
-    timer.finish(log_end=log.end)
+    timer.finish(log_end=log.end, blanks=log.blanks)
     with Log(directory.commit_log) as places:
         ends = EntryCheck(places, log, known, counted, live=live, crashed=directory.state is State.CRASHED)
         ends.check(queues, _topics(directory))
-    check_checkpoint(directory, log.last_timestamp, counted)
+    check_checkpoint(directory, log.newest_timestamp, counted)
     return Summary(
         state=directory.state,
         log_bytes=log.end - log.start,
@@ -106,7 +106,12 @@ def verify(directory: Directory, report: Report, *, progress: Callable[[int], No
     )
 
 
-def _known(directory: Directory) -> Known:
+def known_of(directory: Directory) -> Known:
+    """What consume queues and checkpoint say of the log.
+
+    Raises:
+        StoreUnreadable: the disk refused.
+    """
     queued = -1
     for files in directory.queues:
         if files.files:

@@ -125,9 +125,8 @@ class CheckedIndex:
         """
         if not len(entries):
             return
-        if timestamps is not None:
-            if self.next == 1:
-                self._first_timestamp = int(timestamps[0])
+        if timestamps is not None and self.next == 1:
+            self._first_timestamp = int(timestamps[0])
         self.last_timestamp = None if timestamps is None else int(timestamps[-1])
         if self.first_offset is None:
             self.first_offset = int(entries["physical_offset"][0])

@@ -44,19 +44,24 @@ class LogCheck:
 
     Attributes:
         start, end: Physical offsets of the first file and behind the last record.
-        last_timestamp: Store time (ms) of the last record.
+        last_timestamp, newest_timestamp: Store time (ms) of the last record, and the greatest of all.
         lost: Physical offsets that hold no record although they should.
+        blanks: Those behind the end-of-file blanks.
         records: How many records there are.
     """
 
-    def __init__(self, directory: Directory, known: Known, report: Report) -> None:
+    def __init__(self, directory: Directory, known: Known, report: Report, *, keep: bool = False) -> None:
+        """Begin at the first file; with `keep` whole records behind a torn one are taken although a start cuts them."""
         self.start = directory.start
         self.end = directory.start
         self.last_timestamp = 0
+        self.newest_timestamp = 0
         self.lost = Ranges()
+        self.blanks = Ranges()
         self.records = 0
         self._directory = directory
         self._known = known
+        self._keep = keep
         self._report = report
         self._live = directory.state is State.LIVE
         self._tail: tuple[RowFile, Tail] | None = None
@@ -102,6 +107,7 @@ class LogCheck:
             self._missing(expected, file)
         if file.size != usual:
             self._say(Kind.DAMAGE, file, None, f"it has {file.size} bytes and the other files {usual}")
+            self.lost.add(file.end, file.start + usual)
         if file.start % usual or (expected is not None and file.start < expected):
             self._say(Kind.DAMAGE, file, None, f"its name is no multiple of the files' size {usual}")
         return True
@@ -120,6 +126,7 @@ class LogCheck:
                 self.records += count
                 self.end = piece.next
                 self.last_timestamp = int(piece.records.store_timestamp[-1])
+                self.newest_timestamp = max(self.newest_timestamp, int(piece.records.store_timestamp.max()))
                 yield piece
             elif isinstance(piece, Lost):
                 if not self._is_damage(opened, piece):
@@ -140,7 +147,7 @@ class LogCheck:
             return True
         following = next(opened.blocks(lost.end)).records
         timestamp = int(following.store_timestamp[0])
-        if self._known.queued < 0:
+        if self._known.queued < 0 or (self._keep and self._directory.state is State.CRASHED):
             return timestamp >= self.last_timestamp
         return self.last_timestamp <= timestamp <= self._known.flushed
 
@@ -160,6 +167,7 @@ class LogCheck:
         if size != left:
             self._say(Kind.DAMAGE, file, tail.start, f"the end-of-file blank says {size} bytes are left, not {left}")
         self.end = file.end
+        self.blanks.add(tail.start, file.end)
 
     def _close_tail(self) -> None:
         """Records follow in a later file: what ended the one before is damage."""

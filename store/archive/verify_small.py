@@ -64,8 +64,8 @@ def _trouble(file: PlainFile) -> str:
     return "" if isinstance(found, dict) else "not readable: it is no JSON object"
 
 
-def check_checkpoint(directory: Directory, last_timestamp: int, report: Report) -> None:
-    """Report on the checkpoint, once the store time (ms) of the last message is known; 0 when there is none."""
+def check_checkpoint(directory: Directory, newest: int, report: Report) -> None:
+    """Report on the checkpoint, once the greatest store time (ms) in the log is known; 0 when there is none."""
     if directory.checkpoint is None:
         if directory.commit_log:
             what = "missing: the next start reads more than it would have to, and makes it"
@@ -82,6 +82,6 @@ def check_checkpoint(directory: Directory, last_timestamp: int, report: Report) 
         return
     values = (times.commit_log, times.consume_queue, times.index)
     for (name, position), value in zip(field_offsets(CHECKPOINT).items(), values, strict=True):
-        if value < 0 or (last_timestamp and value > last_timestamp):
-            what = f"its {name.replace('_', ' ')} is {value}, but the last message was stored at {last_timestamp}"
+        if value < 0 or (newest and value > newest):
+            what = f"its {name.replace('_', ' ')} is {value}, but the newest message was stored at {newest}"
             report(Finding(kind=Kind.DAMAGE, path="checkpoint", position=position, what=what))

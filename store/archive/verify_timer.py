@@ -9,7 +9,6 @@ of it.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rocketwire.store.archive.directory import Directory, RowFile
+from rocketwire.store.archive.filler import is_filler
 from rocketwire.store.archive.findings import Finding, Kind, Report
 from rocketwire.store.archive.opening import OpenFile, read_whole
 from rocketwire.store.archive.ranges import Ranges
@@ -33,7 +33,7 @@ _BLOCK: Final = 1 << 20
 _SLOT: Final = np.dtype(timer_wheel.SLOT_DTYPE)
 _UNIT: Final = np.dtype(timer_log.UNIT_DTYPE)
 _UNITS_BLOCK: Final = 16 * 1024
-_SIZE: Final = struct.Struct(">i")
+_LOST: Final = "its message was lost, and is missing from the log since it was repaired"
 
 
 class TimerCheck:
@@ -228,9 +228,11 @@ class TimerCheck:
             if int(records.physical_offset[at]) != int(unit["physical_offset"]):
                 continue
             self._found[number] = True
-            what = self._record(buffer, records, at, names[topics[at]], unit)
-            if what:
-                self._at_unit(int(self._places[number]), what)
+            place, topic = int(self._places[number]), names[topics[at]]
+            if is_filler(topic, int(records.sys_flag[at])):
+                self._at_unit(Kind.NOTE, place, _LOST)
+            elif what := self._record(buffer, records, at, topic, unit):
+                self._at_unit(Kind.DAMAGE, place, what)
 
     def _record(self, buffer: bytes, records: Records, at: int, topic: str, unit: NDArray[Any]) -> str:
         place = f"the record at physical offset {int(unit['physical_offset'])}"
@@ -246,22 +248,26 @@ class TimerCheck:
             return f"{place} is for topic {real}, whose hash is not {int(unit['topic_hash'])}"
         return ""
 
-    def finish(self, *, log_end: int) -> None:
-        """Say which units point to no record."""
+    def finish(self, *, log_end: int, blanks: Ranges) -> None:
+        """Say which units point to no record; behind end-of-file blanks there is room for lost ones."""
         offsets = self._units["physical_offset"].astype(np.int64)
         lost = ~self._found & (self._due_later | (offsets >= self._log_start))
         if self._live:
             lost &= offsets < log_end
         for number in np.flatnonzero(lost).tolist():
-            self._at_unit(int(self._places[number]), f"no record begins at physical offset {int(offsets[number])}")
+            place, offset = int(self._places[number]), int(offsets[number])
+            if offset in blanks:
+                self._at_unit(Kind.NOTE, place, _LOST)
+            else:
+                self._at_unit(Kind.DAMAGE, place, f"no record begins at physical offset {offset}")
 
-    def _at_unit(self, place: int, what: str) -> None:
+    def _at_unit(self, kind: Kind, place: int, what: str) -> None:
         for file in self._files:
             if file.start <= place < file.end:
-                self._say(f"timerlog/{file.name}", place - file.start, what)
+                self._say(f"timerlog/{file.name}", place - file.start, what, kind)
 
-    def _say(self, path: str, position: int | None, what: str) -> None:
-        self._report(Finding(kind=Kind.DAMAGE, path=path, position=position, what=what))
+    def _say(self, path: str, position: int | None, what: str, kind: Kind = Kind.DAMAGE) -> None:
+        self._report(Finding(kind=kind, path=path, position=position, what=what))
 
 
 def _at(place: int, places: NDArray[np.int64], units: NDArray[Any]) -> NDArray[Any] | None:

@@ -37,7 +37,7 @@ def add_parser(commands: Commands) -> None:
 
 
 def _repair(options: argparse.Namespace) -> int:
-    from rocketwire.server.clock import wall_ms
+    from rocketwire.server.clock import system_clock
     from rocketwire.store.archive.directory import discover
     from rocketwire.store.archive.repair import repair
 
@@ -47,13 +47,15 @@ def _repair(options: argparse.Namespace) -> int:
         def report(finding: Finding) -> None:
             bar.show(lambda: json_line(finding_json(finding)) if options.json else print(finding))
 
-        done = repair(options.directory, options.to, report, clock=wall_ms, progress=bar.advance)
+        done = repair(options.directory, options.to, report, clock=system_clock, progress=bar.advance)
     if options.json:
         json_line({"summary": asdict(done)})
         return 0
     print(f"{number(done.records)} records are in {options.to}, each at the place it had")
     if done.filled:
-        print(f"{number(done.filled)} parts of the log, {size(done.filled_bytes)} in all, held no record and were filled")
+        print(
+            f"{number(done.filled)} parts of the log, {size(done.filled_bytes)} in all, held no record and were filled"
+        )
     if done.lost:
         print(f"{number(done.lost)} messages of consume queues are lost")
     return 0

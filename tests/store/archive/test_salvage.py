@@ -56,7 +56,7 @@ BODIES = [b"body-%d" % number * (number + 1) for number in range(12)]
 
 def test_a_whole_file(tmp_path: Path) -> None:
     data, starts = log_of(BODIES)
-    with opened(tmp_path, data) as file:
+    with opened(tmp_path, bytes(data)) as file:
         assert swept(file) == (starts[:-1], [], Tail(starts[-1], Stop.BLANK, ""))
 
 
@@ -86,7 +86,7 @@ def test_a_record_with_a_wrong_byte_is_lost_alone(
 def test_zeros_in_the_middle_are_lost_and_said_to_be_zeros(tmp_path: Path) -> None:
     data, starts = log_of(BODIES)
     data[starts[3] - BASE : starts[6] - BASE] = bytes(starts[6] - starts[3])
-    with opened(tmp_path, data) as file:
+    with opened(tmp_path, bytes(data)) as file:
         found, lost, _ = swept(file)
         assert lost == [Lost(starts[3], starts[6], "its size is zero")]
         assert found == starts[:3] + starts[6:-1]
@@ -97,7 +97,7 @@ def test_a_record_in_anothers_body_is_none(tmp_path: Path) -> None:
     inner = encode_record(Message(topic="T", queue_id=0, body=b"x", physical_offset=77))
     data, starts = log_of([inner, b"last"])
     data[4] ^= 1
-    with opened(tmp_path, data) as file:
+    with opened(tmp_path, bytes(data)) as file:
         found, lost, _ = swept(file)
         assert found == [starts[1]]
         assert [each[:2] for each in lost] == [(starts[0], starts[1])]
@@ -110,7 +110,7 @@ def test_a_record_in_anothers_body_is_none(tmp_path: Path) -> None:
 def test_a_record_is_found_across_the_seam_of_two_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rocketwire.store.archive.salvage.BLOCK", 64)
     data, starts = log_of(BODIES)
-    with opened(tmp_path, data) as file:
+    with opened(tmp_path, bytes(data)) as file:
         for start, following in itertools.pairwise(starts[:-1]):
             assert next_record(file, start + 1) == following
         assert next_record(file, starts[-2]) == starts[-2]

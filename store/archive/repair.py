@@ -1,0 +1,339 @@
+"""Repairing a store: a new directory with every whole record of the old one, which is only read.
+
+Every record keeps its physical offset, so nothing that names one goes wrong. What holds no record is filled: up to a
+file's end with an end-of-file blank, else with records that nobody is given (`filler`). What is left of the log behind
+its end is not taken along.
+
+Consume queues and index are made from the new log, as by any start after a crash. All else is copied as it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from rocketwire.store.archive.config import table
+from rocketwire.store.archive.directory import Directory, State, discover
+from rocketwire.store.archive.filler import fillers
+from rocketwire.store.archive.findings import Finding, Kind, Report
+from rocketwire.store.archive.index import IndexFile
+from rocketwire.store.archive.log import BLOCK, Log
+from rocketwire.store.archive.opening import OpenFile
+from rocketwire.store.archive.queues import Queue
+from rocketwire.store.archive.ranges import Ranges
+from rocketwire.store.archive.verify import known_of
+from rocketwire.store.archive.verify_log import LogCheck
+from rocketwire.store.errors import DiskFull, StoreForeign, StoreLocked, StoreNotWritable, StoreUnreadable
+from rocketwire.store.files import NO_ROOM, FileSystem, RealFileSystem, entries
+from rocketwire.store.layout.consume_queue import ENTRY_SIZE
+from rocketwire.store.segment import file_name
+from rocketwire.store.settings import DELAY_LEVELS, StoreSettings
+from rocketwire.store.store import MessageStore
+from rocketwire.wire.message import BLANK_MAGIC, END_OF_FILE_BLANK
+from rocketwire.wire.names import SCHEDULE_TOPIC
+
+#: Made from the log, or by whoever opens the store.
+_NOT_COPIED: Final = frozenset(
+    {"abort", "abort.bak", "checkpoint", "commitlog", "consumequeue", "consumequeue_ext", "index", "lock"}
+)
+#: Other files are copied in such parts, less those that are all zeros: the timer's wheel is mostly a hole.
+_SPARSE: Final = 64 << 10
+_ZEROS: Final = memoryview(bytes(_SPARSE))
+_HOST: Final = bytes(8)
+_SAMPLE: Final = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repaired:
+    """What became of a store.
+
+    Attributes:
+        records: Records that were taken along, at the places they had.
+        filled: Parts of the log that held no record, and their bytes.
+        filled_bytes: See `filled`.
+        lost: Messages that the old consume queues name and the log did not have any more.
+    """
+
+    records: int
+    filled: int
+    filled_bytes: int
+    lost: int
+
+
+def repair(
+    root: str,
+    target: str,
+    report: Report,
+    *,
+    clock: Callable[[], int],
+    progress: Callable[[int], None] = lambda _: None,
+    files: FileSystem | None = None,
+) -> Repaired:
+    """Make a whole store beside a damaged one.
+
+    Args:
+        root: The damaged store.
+        target: Where to make the new one: a directory that does not exist, or is empty.
+        report: Gets what was found in the log, and the messages that are lost.
+        clock: Gives the time in ms since 1970.
+        progress: Gets the number of bytes of the log that were read since the last call.
+        files: The file system to write to, if not the real one.
+
+    Raises:
+        StoreLocked: a broker uses the old store, or may use it.
+        StoreForeign: the new directory is not empty, or one of the two is inside the other.
+        StoreUnreadable: the old store cannot be read.
+        DiskFull: there is no room; what was made so far is left.
+        StoreNotWritable: the new directory cannot be written.
+    """
+    directory = discover(root)
+    if directory.state in {State.LIVE, State.UNKNOWN}:
+        raise StoreLocked(root)
+    _check_target(root, target)
+    made = _Repair(directory, target.rstrip("/") or "/", report, files or RealFileSystem())
+    with _writing(target):
+        made.write_log(progress)
+        made.copy_others()
+    made.rebuild(clock)
+    return made.result()
+
+
+def _check_target(root: str, target: str) -> None:
+    old, new = Path(root).resolve(), Path(target).resolve()
+    if new == old or old in new.parents or new in old.parents:
+        raise StoreForeign(target, f"the repaired store must stand beside {root}, not inside it or around it")
+    try:
+        if entries(target):
+            raise StoreForeign(target, "it is not empty; a repaired store needs a directory of its own")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreForeign(target, error.strerror or str(error)) from error
+
+
+@contextmanager
+def _writing(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if error.errno in NO_ROOM:
+            raise DiskFull(path, reason) from error
+        raise StoreNotWritable(path, reason) from error
+
+
+class _Repair:
+    """One repair, step by step."""
+
+    def __init__(self, directory: Directory, target: str, report: Report, files: FileSystem) -> None:
+        self._directory = directory
+        self._target = target
+        self._report = report
+        self._files = files
+        sizes = [file.size for file in directory.commit_log]
+        self._file_size = max(
+            set(sizes), key=sizes.count, default=StoreSettings(root=Path(target)).commit_log_file_size
+        )
+        self._log = LogCheck(directory, known_of(directory), report, keep=True)
+        self._filled = 0
+        self._filled_bytes = 0
+        self._lost = 0
+
+    def result(self) -> Repaired:
+        """What was done."""
+        self._report_lost()
+        return Repaired(
+            records=self._log.records, filled=self._filled, filled_bytes=self._filled_bytes, lost=self._lost
+        )
+
+    # --- the log ---
+
+    def write_log(self, progress: Callable[[int], None]) -> None:
+        """Read the old log and write the new one."""
+        at = self._log.start
+        for block in self._log.blocks():
+            progress(block.next - at)
+            at = block.next
+        files = self._files
+        files.make_directory(f"{self._target}/commitlog")
+        # Until everything is there, this is a store that has to be recovered.
+        files.write(f"{self._target}/abort", b"")
+        size = self._file_size
+        first = self._log.start - self._log.start % size
+        with Log(self._directory.commit_log) as log:
+            for start in range(first, self._log.end, size):
+                self._write_file(log, start, start + size)
+        files.sync_directory(f"{self._target}/commitlog")
+
+    def _write_file(self, log: Log, start: int, stop: int) -> None:
+        empty = Ranges()
+        for lost in (self._log.lost, self._log.blanks):
+            for low, high in lost:
+                empty.add(max(low, start), min(high, stop))
+        end = min(self._log.end, stop)
+        fd = self._files.create(f"{self._target}/commitlog/{file_name(start)}", stop - start)
+        try:
+            at = start
+            for low, high in empty:
+                self._copy(log, fd, start, at, min(low, end))
+                self._fill(log, fd, start, low, min(high, end))
+                at = high
+            self._copy(log, fd, start, at, end)
+            self._files.sync(fd)
+        finally:
+            self._files.close(fd)
+
+    def _copy(self, log: Log, fd: int, start: int, at: int, end: int) -> None:
+        while at < end:
+            data = log.read(at, min(BLOCK, end - at))
+            if not data:
+                raise StoreUnreadable(f"{self._directory.root}/commitlog", "a file became shorter meanwhile")
+            self._files.write_at(fd, data, at - start)
+            at += len(data)
+
+    def _fill(self, log: Log, fd: int, start: int, low: int, high: int) -> None:
+        if low >= high:
+            return
+        if high - start == self._file_size:
+            blank = END_OF_FILE_BLANK.build({"size": high - low, "magic": BLANK_MAGIC})
+            self._files.write_at(fd, blank, low - start)
+        else:
+            at = low
+            for record in fillers(low, high, log.store_time(high) or 0):
+                self._files.write_at(fd, record, at - start)
+                at += len(record)
+        lost = sum(max(0, min(stop, high) - max(begin, low)) for begin, stop in self._log.lost)
+        self._filled += lost > 0
+        self._filled_bytes += lost
+
+    # --- everything else ---
+
+    def copy_others(self) -> None:
+        """Copy what is not made from the log: config, timer, and what is not known here."""
+        for entry in entries(self._directory.root):
+            if entry.name not in _NOT_COPIED:
+                self._copy_tree(entry.name, directory=entry.directory, regular=entry.regular)
+
+    def _copy_tree(self, name: str, *, directory: bool, regular: bool) -> None:
+        source, copy = f"{self._directory.root}/{name}", f"{self._target}/{name}"
+        if directory:
+            self._files.make_directory(copy)
+            for entry in entries(source):
+                self._copy_tree(f"{name}/{entry.name}", directory=entry.directory, regular=entry.regular)
+        elif regular:
+            self._copy_file(source, copy)
+
+    def _copy_file(self, source: str, copy: str) -> None:
+        with OpenFile(source) as file:
+            size = file.size()
+            fd = self._files.create(copy, size)
+            try:
+                for at in range(0, size, _SPARSE):
+                    data = file.read(at, _SPARSE)
+                    if data != _ZEROS[: len(data)]:
+                        self._files.write_at(fd, data, at)
+                self._files.sync(fd)
+            finally:
+                self._files.close(fd)
+        self._files.sync_directory(copy.rpartition("/")[0])
+
+    def rebuild(self, clock: Callable[[], int]) -> None:
+        """Make consume queues, index and checkpoint: open the new store, which finds that it has to be recovered."""
+        store = MessageStore.open(self._settings(), clock=clock, store_host=_HOST, files=self._files)
+        while store.dispatch_index():
+            pass
+        store.close()
+        with _writing(self._target):
+            self._remove_deleted_topics()
+
+    def _settings(self) -> StoreSettings:
+        settings = StoreSettings(root=Path(self._target))
+        queue_sizes = Counter(file.size for queue in self._directory.queues for file in queue.files)
+        usual = max(queue_sizes, key=lambda size: queue_sizes[size], default=0)
+        if not usual or usual % ENTRY_SIZE:
+            usual = settings.consume_queue_file_size
+        slots, index_entries = settings.index_slots, settings.index_entries
+        for plain in self._directory.index:
+            try:
+                with IndexFile(plain) as file:
+                    if file.header.keys and file.geometry is not None:
+                        slots, index_entries = file.geometry
+            except StoreUnreadable:
+                continue
+        return StoreSettings(
+            root=settings.root,
+            commit_log_file_size=self._file_size,
+            consume_queue_file_size=usual,
+            index_slots=slots,
+            index_entries=index_entries,
+            delay_levels=self._delay_levels(),
+        )
+
+    def _delay_levels(self) -> tuple[int, ...]:
+        """The delays of the levels are a setting: what the first messages of each level's queue say."""
+        levels = list(DELAY_LEVELS)
+        with Log(self._directory.commit_log) as log:
+            for files in self._directory.queues_of(SCHEDULE_TOPIC):
+                said: Counter[int] = Counter()
+                with Queue(files, log_start=self._directory.start) as queue:
+                    for _, found in queue.blocks(queue.min, min(queue.end, queue.min + _SAMPLE)):
+                        for place, _, tags_code in found.tolist():
+                            stored = log.store_time(place)
+                            said[tags_code - stored if stored is not None else 0] += 1
+                likely, count = said.most_common(1)[0] if said else (0, 0)
+                if likely > 0 and count > 1 and files.queue_id < len(levels):
+                    levels[files.queue_id] = likely
+        return tuple(levels)
+
+    def _remove_deleted_topics(self) -> None:
+        """Messages of a deleted topic are in the log still; their queues came to life again."""
+        try:
+            named = table(self._directory, "topics.json", "topicConfigTable")
+        except StoreUnreadable:
+            return
+        had = {queue.topic for queue in self._directory.queues if queue.files}
+        if not had or not named:
+            return
+        root = f"{self._target}/consumequeue"
+        for topic in self._files.names(root):
+            if topic not in had and topic not in named:
+                for queue in self._files.names(f"{root}/{topic}"):
+                    for name in self._files.names(f"{root}/{topic}/{queue}"):
+                        self._files.remove(f"{root}/{topic}/{queue}/{name}")
+                    self._files.remove_directory(f"{root}/{topic}/{queue}")
+                self._files.remove_directory(f"{root}/{topic}")
+
+    def _report_lost(self) -> None:
+        """Say which messages the old queues had that the new log has not."""
+        for files in self._directory.queues:
+            if not files.files:
+                continue
+            gone = Ranges()
+            with Queue(files, log_start=self._directory.start) as queue:
+                for offset, found in queue.blocks(queue.min, queue.end):
+                    places = found["physical_offset"]
+                    # What points behind the log's end does so after a crash, or is damage; either way it is not there.
+                    lost = places >= self._log.end
+                    for low, high in self._log.lost:
+                        lost |= (places >= low) & (places < high)
+                    for number in np.flatnonzero(lost).tolist():
+                        gone.add(offset + number, offset + number + 1)
+            for start, stop in gone:
+                self._lost += stop - start
+                self._report(
+                    Finding(
+                        kind=Kind.DAMAGE,
+                        path=f"consumequeue/{files.topic}/{files.queue_id}",
+                        topic=files.topic,
+                        queue_id=files.queue_id,
+                        offset=start,
+                        count=stop - start,
+                        what="lost",
+                    )
+                )

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rocketwire.cli import main
+from tests.store.support import Golden
+
+
+@pytest.fixture
+def golden_copy(golden_497: Golden, tmp_path: Path) -> Path:
+    return golden_497.copy(tmp_path)
+
+
+def damage(root: Path) -> None:
+    log = root / "commitlog" / ("0" * 20)
+    data = bytearray(log.read_bytes())
+    data[100] ^= 1
+    log.write_bytes(data)
+
+
+def test_a_damaged_store_is_made_whole_beside_it(
+    golden_copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damage(golden_copy)
+    assert main(["store", "repair", str(golden_copy), "--to", str(tmp_path / "new")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("damage: commitlog/")
+    assert lines[-3:] == [
+        f"930 records are in {tmp_path / 'new'}, each at the place it had",
+        "1 parts of the log, 310 bytes in all, held no record and were filled",
+        "1 messages of consume queues are lost",
+    ]
+    assert main(["store", "verify", str(tmp_path / "new")]) == 0
+
+
+def test_json(golden_copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    damage(golden_copy)
+    assert main(["store", "repair", "--json", str(golden_copy), "--to", str(tmp_path / "new")]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert found[-1] == {"summary": {"records": 930, "filled": 1, "filled_bytes": 310, "lost": 1}}
+    assert found[-2]["what"] == "lost"
+
+
+def test_what_cannot_be_done_is_one_line_and_exit_code_2(golden_copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["store", "repair", str(golden_copy), "--to", str(golden_copy / "new")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "must stand beside" in line
