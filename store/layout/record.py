@@ -5,6 +5,7 @@ What follows is the body, then topic and properties, each behind its length (wir
 
 from __future__ import annotations
 
+import itertools
 import struct
 from typing import Final
 
@@ -37,14 +38,11 @@ def head_of(host_bits: int) -> struct.Struct:
 
 def head_dtype(host_bits: int) -> list[tuple[str, str]]:
     """The same head as a field list for numpy.dtype (packed, big-endian); hosts are opaque bytes."""
-    fields: list[tuple[str, str]] = []
-    for field in RECORD.subcons:
-        if field.name == "body":
-            fields.append(("body_length", f">i{field.subcon.lengthfield.sizeof()}"))
-            break
-        size = field.sizeof(sys_flag=host_bits)
-        fields.append((field.name, f"V{size}" if isinstance(field.subcon, cs.Bytes) else f">i{size}"))
-    return fields
+    fields = [
+        (field.name, f"{'V' if isinstance(field.subcon, cs.Bytes) else '>i'}{field.sizeof(sys_flag=host_bits)}")
+        for field in itertools.takewhile(lambda field: field.name != "body", RECORD.subcons)
+    ]
+    return [*fields, ("body_length", f">i{RECORD.body.subcon.lengthfield.sizeof()}")]
 
 
 #: The smallest record: no body, a topic of no bytes behind a length of one, properties of no bytes behind one of two.

@@ -6,6 +6,7 @@ import random
 import shutil
 import tempfile
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -493,8 +494,9 @@ NOTICED = [
     kind=st.sampled_from(["zero", "truncate", "flip", "body", "noise"]),
     where=st.integers(0, 1 << 16),
     clean=st.booleans(),
+    batch=st.sampled_from([1, 7, 100]),
 )
-def test_any_damage_cuts_at_the_last_whole_record(victim: int, kind: str, where: int, clean: bool) -> None:
+def test_any_damage_cuts_at_the_last_whole_record(victim: int, kind: str, where: int, clean: bool, batch: int) -> None:
     source, results = prepared()
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory) / "store"
@@ -519,7 +521,8 @@ def test_any_damage_cuts_at_the_last_whole_record(victim: int, kind: str, where:
             for path in log_files(root):
                 if int(path.name) > at and (kind == "truncate" or where % 2):
                     path.unlink()
-        check(settings, victim)
+        with mock.patch("rocketwire.store.replay._BATCH", batch):
+            check(settings, victim)
 
 
 def test_file_sizes_are_kept(tmp_path: Path) -> None:
