@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,8 @@ from compat_tests.apache import ApacheBroker, ApacheNameServer
 from compat_tests.endpoints import Rocketwire, running
 from compat_tests.ports import LOOPBACK, free_ports, port_of
 from compat_tests.store_view import loads
+from rocketwire.store.settings import StoreSettings
+from rocketwire.store.store import MessageStore
 
 LOG_FILE: Final = 256 << 10  # bytes of a commit log file
 QUEUE_FILE: Final = 100  # messages in a consume queue file
@@ -80,6 +83,31 @@ class SharedStore:
         files = [file for folder in folders for file in sorted((self.path / folder).rglob("*")) if file.is_file()]
         texts = {str(file.relative_to(self.path)): file.read_bytes() for file in files}
         return {name: hashlib.sha256(text).hexdigest() for name, text in texts.items() if text.strip(b"\0")}
+
+    def expire(self, *, keep: int) -> None:
+        """Remove the oldest files but `keep` of the commit log, and what pointed into them, as rocketwire does it.
+
+        The server begins with that 60 s after its start, like Apache's; so the store is asked here.
+        """
+        settings = StoreSettings(
+            root=self.path,
+            commit_log_file_size=LOG_FILE,
+            consume_queue_file_size=QUEUE_FILE * 20,
+            index_slots=int(SIZES["maxHashSlotNum"]),
+            index_entries=int(SIZES["maxIndexNum"]),
+        )
+        store = MessageStore.open(settings, clock=lambda: time.time_ns() // 1_000_000, store_host=bytes(8))
+        while len(list((self.path / "commitlog").iterdir())) > keep:
+            segment = store.retention.take_log_file(0, 0, forcibly=True)
+            assert segment is not None
+            segment.remove()
+        store.retention.sync_log()
+        for queue in store.retention.queues():
+            while store.retention.remove_queue_file(queue):
+                store.retention.sync_queue(queue)
+        for file in store.retention.take_index_files():
+            file.remove()
+        store.close()
 
     def remove(self, *folders: str) -> None:
         """Remove folders of the store."""

@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from compat_tests.remoting import Answer, Ask, Connection
 from compat_tests.stored import Stored, records
@@ -34,6 +34,8 @@ _MANY: Final = 64
 _FOREVER: Final = 1 << 62
 _INDEXED_WITHIN: Final = 10.0  # seconds
 
+K = TypeVar("K")
+V = TypeVar("V")
 Queue = tuple[str, int]
 Key = tuple[str, str]
 
@@ -64,15 +66,6 @@ class View:
     def raw(self) -> dict[Queue, tuple[bytes, ...]]:
         """The stored bytes of each queue's messages."""
         return {queue: tuple(message.raw for message in found) for queue, found in self.queues.items()}
-
-    def same_but_times(self, other: View) -> bool:
-        """Whether all is the same by offset, by key and by id."""
-        return (self.ends, self.raw(), self.by_key, self.by_id) == (
-            other.ends,
-            other.raw(),
-            other.by_key,
-            other.by_id,
-        )
 
     def starts_with(self, before: View) -> bool:
         """Whether all that `before` has is there with the same bytes, and more only behind it."""
@@ -118,6 +111,14 @@ def assert_whole(view: View, *, times_up_to: int | None = None) -> None:
             assert not wrong, f"{queue}: {wrong}"
 
 
+def assert_same(view: View, before: View) -> None:
+    """All that was served by offset, by key and by id is served again, with the same bytes, and nothing else."""
+    assert view.ends == before.ends
+    assert not _differing(view.raw(), before.raw())
+    assert not _differing(view.by_key, before.by_key)
+    assert not _differing(view.by_id, before.by_id)
+
+
 def topic_configs(broker: str) -> dict[str, dict[str, Any]]:
     """All topics of a broker by name."""
     with Connection(broker) as connection:
@@ -144,6 +145,11 @@ def loads(text: str) -> dict[str, Any]:
     """A JSON document as Apache writes it, with bare numbers as names."""
     document: dict[str, Any] = json.loads(re.sub(r"([{,]\s*)(\d+)(\s*:)", r'\1"\2"\3', text))
     return document
+
+
+def _differing(ways: Mapping[K, V], former: Mapping[K, V]) -> list[K]:
+    """The names under which not the same is found."""
+    return [name for name in {**former, **ways} if ways.get(name) != former.get(name)]
 
 
 def _ends(connection: Connection) -> dict[Queue, tuple[int, int]]:
