@@ -15,10 +15,15 @@ from typing import Final
 import pytest
 
 from compat_tests import remoting
+from compat_tests.apache import ApacheNameServer
 from compat_tests.artifacts import CLIENT_VERSIONS
 from compat_tests.clients import Client, Clients
 from compat_tests.endpoints import TARGETS, Endpoint, running
 from compat_tests.messages import Outgoing, assert_each_once
+from compat_tests.ports import LOOPBACK, free_ports
+from compat_tests.shared_store import SharedStore
+from compat_tests.store_traffic import assert_there, create_topic, send_all_kinds
+from compat_tests.store_view import look
 
 PULL: Final = 11
 GET_MIN_OFFSET: Final = 31
@@ -34,15 +39,20 @@ MEGABYTE: Final = 1 << 20
 FIRST_LOOK: Final = 60  # seconds after its start that a broker first looks for expired files
 
 
+EXPIRING: Final = {
+    "fileReservedTime": "0",
+    "deleteWhen": f"{(time.localtime().tm_hour + 12) % 24:02}",  # no hour that comes soon
+    "cleanResourceInterval": "1000",
+}
+
+
 @pytest.fixture
 def small_files(target: str, tmp_path: Path) -> Iterator[Endpoint]:
-    """An endpoint whose log files are small and expire at once, but at no hour that comes soon."""
+    """An endpoint whose log files are small and expire at once."""
     settings = {
         "mappedFileSizeCommitLog": str(MEGABYTE),
         "mappedFileSizeConsumeQueue": str(20 * 32),
-        "fileReservedTime": "0",
-        "deleteWhen": f"{(time.localtime().tm_hour + 12) % 24:02}",
-        "cleanResourceInterval": "1000",
+        **EXPIRING,
     }
     with running(TARGETS[target](tmp_path / "endpoint", settings=settings)) as started:
         yield started
@@ -138,6 +148,35 @@ def test_readers_of_expired_files_go_on_with_what_is_left(small_files: Endpoint,
     assert gone.pull(5) == (OFFSET_MOVED, "NO_MESSAGE_IN_QUEUE", [0, 0, 0])
     gone.send(1, 100)
     assert gone.bounds() == (0, 1)
+
+
+@pytest.mark.usefixtures("only_rocketwire")
+@pytest.mark.parametrize("first", ["rocketwire", "apache"])
+def test_what_one_broker_left_the_other_serves(tmp_path: Path, first: str) -> None:
+    name_server = ApacheNameServer(tmp_path / "namesrv", address=f"{LOOPBACK}:{free_ports()[0]}")
+    with running(name_server):
+        store = SharedStore(tmp_path, name_server)
+        brokers = [store.rocketwire, store.apache]
+        remove, serve = brokers if first == "rocketwire" else reversed(brokers)
+        with remove(**EXPIRING), remoting.Connection(store.broker) as connection:
+            create_topic(connection, "Left", 2)
+            send_all_kinds(connection, "Left", "removed", queues=2, count=1500)
+            send_all_kinds(connection, "Left", "kept", queues=2, count=50)
+            assert connection.ask(DELETE_EXPIRED_COMMITLOG).code == 0
+            smallest = {"topic": "Left", "queueId": 0}
+            end = time.monotonic() + FIRST_LOOK + 30
+            while connection.ask(GET_MIN_OFFSET, smallest).fields["offset"] == "0":
+                assert time.monotonic() < end
+                time.sleep(0.2)
+            time.sleep(5)
+            before = look(store.broker)
+        assert before.ends["Left", 0][0] > 0
+        with serve(), remoting.Connection(store.broker) as connection:
+            after = look(store.broker)
+            assert after.ends == before.ends
+            assert after.raw() == before.raw()
+            more = send_all_kinds(connection, "Left", "more", queues=2, count=20)
+            assert_there(look(store.broker), more)
 
 
 def _wait_until_expired(followers: list[Follower]) -> None:
