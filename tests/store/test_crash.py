@@ -163,11 +163,40 @@ def test_wherever_the_machine_stops_what_was_acknowledged_is_there(memory: Path)
         shutil.rmtree(root)
 
 
+def test_a_machine_may_stop_again_while_its_store_recovers(memory: Path) -> None:
+    (memory / "life").mkdir()
+    life, stops = stops_of(memory / "life")
+    case = 0
+    for number, stop in enumerate(stops[20 :: 1 if ALL else 150]):
+        root = memory / f"first-{number}"
+        root.mkdir()
+        disk_images.put(disk_images.after(stop.image, disk_images.EVEN), root)
+        disk = CrashDisk(root)
+        again: list[Stop] = []
+        disk.observer = lambda step, again=again, disk=disk, stop=stop: again.append(  # type: ignore[misc]
+            Stop(step, disk.image(), stop.moment)
+        )
+        store = open_store(life.settings_at(root), Clock(life.clock.now), disk)
+        kill(store)
+        for second, crash, left in states(again):
+            case += 1
+            try:
+                kill(Reborn(left, memory / str(case), life, stop.moment).store)
+            except Exception as error:
+                error.add_note(f"{stop.step}, then {second.step}, {crash.name}")
+                raise
+            shutil.rmtree(memory / str(case))
+
+
 def refusals(root: Path) -> list[tuple[Step, int]]:
     """Each step of a life with each of the ways to refuse it."""
     life = Life(root)
     steps: dict[int, Step] = {}
-    life.disk.observer = lambda step: steps.setdefault(step.number, step)
+
+    def note(step: Step) -> None:
+        steps.setdefault(step.number, step)
+
+    life.disk.observer = note
     life.play()
     chosen = []
     ways = set()
