@@ -22,12 +22,9 @@ class SubscriptionGroups:
         self._config = config
 
     def make_built_in(self) -> None:
-        """Enter the groups every broker has."""
-        missing = [group for group in names.PREDEFINED_GROUPS if self._table.get(group) is None]
-        for group in missing:
-            self._table.put(SubscriptionGroupConfig(group_name=group))
-        if missing:
-            self._table.persist()
+        """Enter the groups every broker has; those that exist stay as they are."""
+        for group in names.PREDEFINED_GROUPS:
+            self._table.put_built_in(SubscriptionGroupConfig(group_name=group))
 
     def find(self, group: str) -> SubscriptionGroupConfig | None:
         """A group's configuration; made with defaults when unknown and `autoCreateSubscriptionGroup` allows it.

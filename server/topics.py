@@ -83,13 +83,10 @@ class BrokerTopics:
     def make_system_topics(self, delay_levels: int) -> None:
         """Enter the broker's own topics; those that exist stay as they are."""
         made = system_topics(self._config.current, delay_levels)
-        missing = [topic for topic in made if self.get(topic.topic_name) is None]
-        for topic in missing:
-            self._table.put(topic)
+        for topic in made:
+            self._table.put_built_in(topic)
         self.own = frozenset(topic.topic_name for topic in made)
         self.not_sendable = self._not_sendable()
-        if missing:
-            self._table.persist()
 
     def put(self, topic: TopicConfig) -> None:
         """Enter or change a topic.

@@ -45,7 +45,7 @@ class VersionedTable(ABC, Generic[C, W]):
         self._files = files
         self._clock = clock
         self._configs = dict(configs)
-        self._version = version
+        self._version = version if version.timestamp else replace(version, timestamp=clock())
         self._unknown = unknown
         self._dirty = False
 
@@ -91,14 +91,18 @@ class VersionedTable(ABC, Generic[C, W]):
         return iter(list(self._configs.values()))
 
     def put(self, value: C) -> None:
-        """Add or replace a configuration; no change when it is the same."""
+        """Add or replace a configuration. It counts as a change even if it is the same, as with Apache."""
         name = self.name_of(value)
         former = self._configs.get(name)
-        if former is not None:
-            value = _with_what_it_lacks(value, former)
-        if former != value:
-            self._configs[name] = value
-            self.raise_version()
+        self._configs[name] = value if former is None else _with_what_it_lacks(value, former)
+        self.raise_version()
+
+    def put_built_in(self, value: C) -> None:
+        """Add a configuration that every broker has, unless there is one of its name.
+
+        That is no change: it is written with the next one.
+        """
+        self._configs.setdefault(self.name_of(value), value)
 
     def remove(self, name: str) -> bool:
         """Remove a configuration; false when there was none."""

@@ -26,11 +26,16 @@ def opened(file: Path, **changes: Any) -> SubscriptionGroups:
     )
 
 
-def test_the_groups_of_every_broker_are_made_once(file: Path) -> None:
-    opened(file).make_built_in()
+def test_the_groups_of_every_broker_are_there_and_written_with_the_first_change(file: Path) -> None:
+    groups = opened(file)
+    groups.make_built_in()
+    assert not file.exists()
+    assert groups.find("SELF_TEST_C_GROUP") is not None
+    groups.find("G")
     text = file.read_text()
     for group in ("TOOLS_CONSUMER", "SELF_TEST_C_GROUP", "CID_ONSAPI_PULL"):
         assert f'"{group}"' in text
+    assert '"counter":1,' in text
     opened(file).make_built_in()
     assert file.read_text() == text
 

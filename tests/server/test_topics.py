@@ -12,8 +12,8 @@ from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.topics import BrokerTopics, system_topics
 from rocketwire.store.errors import StoreNotWritable
 from rocketwire.store.topics import TopicTable
-from rocketwire.wire.bodies.topic import TopicConfig
-from tests.server.harness import Clock, small_config
+from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
+from tests.server.harness import NOW, Clock, small_config
 
 
 @pytest.fixture
@@ -66,11 +66,21 @@ def test_system_topics_that_are_there_stay_as_they_are(file: Path) -> None:
     version = topics.table.data_version
     topics.make_system_topics(18)
     assert topics.table.data_version == version
+    topics.table.persist()
     again = opened(file)
     kept = again.get("BenchmarkTest")
     assert kept is not None
     assert kept.read_queue_nums == 3
-    assert again.get("TBW102") is not None
+    assert again.get("TBW102") is None
+    topics.put(TopicConfig(topic_name="New"))
+    assert opened(file).get("TBW102") is not None  # with the next change, as Apache writes them
+
+
+def test_a_new_broker_counts_no_change(file: Path) -> None:
+    topics = opened(file)
+    topics.make_system_topics(18)
+    assert topics.table.data_version == DataVersion(counter=0, timestamp=NOW)
+    assert not file.exists()
 
 
 def test_a_change_is_written_and_told_at_once(file: Path) -> None:
