@@ -26,7 +26,7 @@ from rocketwire.wire.message import (
     encode_host,
     encode_record,
 )
-from tests.store.fakes import LimitedDisk
+from tests.store.crash_disk import CrashDisk
 from tests.store.support import HOST, START, Clock, bodies, draft, kill, open_store, small
 
 FILE = 4096
@@ -217,7 +217,7 @@ def test_a_batch_larger_than_a_file_is_refused_before_anything_is_written(tmp_pa
 
 
 def test_a_batch_that_finds_no_room_can_be_tried_again(tmp_path: Path) -> None:
-    disk = LimitedDisk()
+    disk = CrashDisk(tmp_path)
     store = open_store(small(tmp_path), files=disk)
     store.append(batch(0, 5))
     disk.room = 0

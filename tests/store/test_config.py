@@ -12,7 +12,7 @@ from rocketwire.store.errors import ConfigInvalid, StoreNotWritable
 from rocketwire.store.files import RealFileSystem
 from rocketwire.store.offsets import OffsetTable
 from rocketwire.store.topics import TopicTable
-from tests.store.fakes import refusal
+from tests.store.crash_disk import refusal
 from tests.store.support import Clock
 
 

@@ -17,13 +17,17 @@ from hypothesis import strategies as st
 
 from rocketwire.store.errors import DiskFull, FlushDelayed, FlushFailed, StoreNotWritable
 from rocketwire.store.files import RealFileSystem
-from tests.store.fakes import FailingSync, LimitedDisk, NoDescriptors, refusal
+from tests.store.crash_disk import CrashDisk, refusal
 from tests.store.support import START, bodies, draft, kill, open_store, small
+
+#: A disk that refuses every sync, and a process that may open no more files.
+FAILING = {"sync": errno.EIO, "sync_directory": errno.EIO}
+NO_DESCRIPTORS = {"open": errno.EMFILE, "sync_directory": errno.EMFILE}
 
 
 def test_a_full_disk_refuses_and_recovers_when_there_is_room(tmp_path: Path) -> None:
     settings = small(tmp_path)
-    disk = LimitedDisk()
+    disk = CrashDisk(tmp_path)
     store = open_store(settings, files=disk)
     stored = [each for n in range(5) for each in store.append([draft(n)])]
     disk.room = 0
@@ -52,8 +56,9 @@ def test_a_full_disk_refuses_and_recovers_when_there_is_room(tmp_path: Path) -> 
 def test_wherever_the_disk_is_full_what_was_taken_is_there(
     tmp_path_factory: pytest.TempPathFactory, room: int, files: int, groups: list[int]
 ) -> None:
-    store_settings = small(tmp_path_factory.mktemp("full"))
-    disk = LimitedDisk()
+    root = tmp_path_factory.mktemp("full")
+    store_settings = small(root)
+    disk = CrashDisk(root)
     store = open_store(store_settings, files=disk)
     disk.room, disk.files_left = room, files
     taken: list[list[bytes]] = [[], []]
@@ -107,16 +112,16 @@ def test_another_error_of_the_disk_is_refused_too(tmp_path: Path) -> None:
 
 def test_after_a_failed_flush_nothing_more_is_taken(tmp_path: Path) -> None:
     settings = small(tmp_path)
-    disk = FailingSync()
+    disk = CrashDisk(tmp_path)
     store = open_store(settings, files=disk)
     store.append([draft(0)])
     store.flush_to(store.max_physical_offset)
     store.append([draft(1)])
-    disk.fail = True
+    disk.refusing = FAILING
     with pytest.raises(FlushFailed, match="could not be flushed"):
         store.flush_to(store.max_physical_offset)
     assert store.flushed_offset < store.max_physical_offset
-    disk.fail = False
+    disk.refusing = {}
     # The kernel may have dropped what it could not write: a flush that works now proves nothing.
     with pytest.raises(FlushFailed):
         store.flush_to(store.max_physical_offset)
@@ -133,10 +138,10 @@ def test_after_a_failed_flush_nothing_more_is_taken(tmp_path: Path) -> None:
 
 
 def test_a_flush_without_descriptors_is_done_later(tmp_path: Path) -> None:
-    files = NoDescriptors()
+    files = CrashDisk(tmp_path)
     store = open_store(small(tmp_path), files=files)
     store.append([draft(0)])
-    files.out = True
+    files.refusing = NO_DESCRIPTORS
     for _ in range(2):
         with pytest.raises(FlushDelayed, match="Too many open files"):
             store.flush_to(store.max_physical_offset)
@@ -146,7 +151,7 @@ def test_a_flush_without_descriptors_is_done_later(tmp_path: Path) -> None:
             store.flush_due(START + 100_000)
     assert store.flushed_offset == 0
     assert len(store.append([draft(1)])) == 1
-    files.out = False
+    files.refusing = {}
     store.flush_due(START + 102_000)
     assert store.flushed_offset == store.max_physical_offset
     assert not store._queues.dirty
@@ -155,17 +160,16 @@ def test_a_flush_without_descriptors_is_done_later(tmp_path: Path) -> None:
 
 
 def test_the_log_being_written_is_flushed_without_a_new_descriptor(tmp_path: Path) -> None:
-    files = NoDescriptors()
+    files = CrashDisk(tmp_path)
     store = open_store(small(tmp_path), files=files)
     store.append([draft(0)])
     store.flush_to(store.max_physical_offset)
-    opened = files.opened
-    files.out = True
+    files.refusing = NO_DESCRIPTORS
     store.append([draft(1)])
     store.flush_to(store.max_physical_offset)
     assert store.flushed_offset == store.max_physical_offset
-    assert files.opened == opened
-    files.out = False
+    assert not files.refused
+    files.refusing = {}
     store.append([draft(n) for n in range(2, 80)])
     store.flush_to(store.max_physical_offset)
     log = store._log
@@ -179,10 +183,10 @@ def test_the_log_being_written_is_flushed_without_a_new_descriptor(tmp_path: Pat
 
 
 def test_a_close_that_cannot_flush_leaves_the_abort_file(tmp_path: Path) -> None:
-    disk = FailingSync()
+    disk = CrashDisk(tmp_path)
     store = open_store(small(tmp_path), files=disk)
     store.append([draft(0)])
-    disk.fail = True
+    disk.refusing = FAILING
     with pytest.raises(FlushFailed):
         store.close()
     assert (tmp_path / "abort").exists()
@@ -192,13 +196,13 @@ def test_a_close_that_cannot_flush_leaves_the_abort_file(tmp_path: Path) -> None
 
 
 def test_queues_that_could_not_be_flushed_are_flushed_again(tmp_path: Path) -> None:
-    disk = FailingSync()
+    disk = CrashDisk(tmp_path)
     store = open_store(small(tmp_path), files=disk)
     store.append([draft(n, queue_id=n) for n in range(4)])
-    disk.fail = True
+    disk.refusing = FAILING
     with pytest.raises(OSError, match="Input/output"):
         store._queues.flush(0)
-    disk.fail = False
+    disk.refusing = {}
     assert len(store._queues.dirty) == 4
     store._queues.flush(0)
     assert not store._queues.dirty

@@ -17,7 +17,7 @@ from rocketwire.store.files import RealFileSystem
 from rocketwire.store.queues import QueueTable
 from rocketwire.store.segment import Segment, file_name
 from rocketwire.store.segments import Segments
-from tests.store.fakes import LimitedDisk, refusal
+from tests.store.crash_disk import CrashDisk, refusal
 from tests.store.support import bodies, draft, open_store, small
 
 FILES = RealFileSystem()
@@ -204,7 +204,7 @@ def test_without_prefaulting_pages_are_touched_by_writing(tmp_path: Path) -> Non
 
 
 def test_reserving_takes_less_when_there_is_less(tmp_path: Path) -> None:
-    disk = LimitedDisk()
+    disk = CrashDisk(tmp_path)
     segment = Segment(str(tmp_path / file_name(0)), 0, 1 << 20, disk)
     segment.create()
     disk.room = 5000

@@ -19,7 +19,7 @@ from rocketwire.store.index_file import IndexFile, positive_hash, positive_hashe
 from rocketwire.store.layout.index import ENTRY_SIZE, HEADER_SIZE, SLOT_SIZE, file_size
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.java import string_hash
-from tests.store.fakes import LimitedDisk
+from tests.store.crash_disk import CrashDisk
 from tests.store.support import START, Clock, draft, kill, open_store, small
 
 SLOTS, ENTRIES = 7, 40
@@ -229,7 +229,7 @@ def test_without_an_index_nothing_is_found(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_stops_the_index_not_the_messages(tmp_path: Path) -> None:
-    disk = LimitedDisk()
+    disk = CrashDisk(tmp_path)
     store = open_store(small(tmp_path, commit_log_file_size=1 << 16), files=disk)
     store.append([draft(n) for n in range(20)])
     while store.dispatch_index():

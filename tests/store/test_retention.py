@@ -15,7 +15,7 @@ from rocketwire.store.fetch import FetchStatus
 from rocketwire.store.files import RealFileSystem
 from rocketwire.store.retention import DiskUsage, RetentionRules, Verdict, judge
 from rocketwire.store.store import MessageStore
-from tests.store.fakes import refusal
+from tests.store.crash_disk import refusal
 from tests.store.support import START, Clock, bodies, draft, kill, open_store, small
 
 HOUR = 3_600_000
