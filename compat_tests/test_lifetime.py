@@ -156,14 +156,15 @@ def test_what_one_broker_left_the_other_serves(tmp_path: Path, first: str) -> No
     name_server = ApacheNameServer(tmp_path / "namesrv", address=f"{LOOPBACK}:{free_ports()[0]}")
     with running(name_server):
         store = SharedStore(tmp_path, name_server)
-        brokers = [store.rocketwire, store.apache]
-        remove, serve = brokers if first == "rocketwire" else reversed(brokers)
-        with remove(**EXPIRING), remoting.Connection(store.broker) as connection:
+        with (
+            store.rocketwire(**EXPIRING) if first == "rocketwire" else store.apache(**EXPIRING),
+            remoting.Connection(store.broker) as connection,
+        ):
             create_topic(connection, "Left", 2)
             send_all_kinds(connection, "Left", "removed", queues=2, count=1500)
             send_all_kinds(connection, "Left", "kept", queues=2, count=50)
             assert connection.ask(DELETE_EXPIRED_COMMITLOG).code == 0
-            smallest = {"topic": "Left", "queueId": 0}
+            smallest: dict[str, str | int] = {"topic": "Left", "queueId": 0}
             end = time.monotonic() + FIRST_LOOK + 30
             while connection.ask(GET_MIN_OFFSET, smallest).fields["offset"] == "0":
                 assert time.monotonic() < end
@@ -171,7 +172,10 @@ def test_what_one_broker_left_the_other_serves(tmp_path: Path, first: str) -> No
             time.sleep(5)
             before = look(store.broker)
         assert before.ends["Left", 0][0] > 0
-        with serve(), remoting.Connection(store.broker) as connection:
+        with (
+            store.apache() if first == "rocketwire" else store.rocketwire(),
+            remoting.Connection(store.broker) as connection,
+        ):
             after = look(store.broker)
             assert after.ends == before.ends
             assert after.raw() == before.raw()
