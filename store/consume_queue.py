@@ -222,8 +222,9 @@ class ConsumeQueue:
         """Make an entry the newest one at `offset`, as recovery reads it from the log.
 
         An empty queue starts there, with PRE_BLANK entries before it in the file. Entries from `offset` on are of a
-        former life of the topic and are cut off; missing ones before it are filled with PRE_BLANK: their messages are
-        not in the log.
+        former life of the topic and are cut off. Missing ones before it, whose messages are not in the log, are filled
+        with the new entry: whoever reads there gets this message twice. (Behind an entry that leads nowhere a broker
+        passes over all that is in the same commit log file.)
 
         Raises:
             DiskFull: there is no room.
@@ -233,10 +234,11 @@ class ConsumeQueue:
         if self._segments.first is None:
             self.end, _ = self.file_range(offset)
             self.min = offset
-        blank = ENTRY_STRUCT.unpack(PRE_BLANK)
+        entry = (physical_offset, size, tags_code)
+        filling = entry if self.end > self.first_offset else ENTRY_STRUCT.unpack(PRE_BLANK)
         while self.end < offset:
-            self.put(*blank)
-        self.put(physical_offset, size, tags_code)
+            self.put(*filling)
+        self.put(*entry)
 
     def truncate(self, physical_offset: int) -> bool:
         """Cut off the entries of messages at or after a physical offset; true when the files have changed."""

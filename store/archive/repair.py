@@ -9,7 +9,6 @@ Consume queues and index are made from the new log, as by any start after a cras
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,21 +21,18 @@ from rocketwire.store.archive.config import table
 from rocketwire.store.archive.directory import Directory, State, discover
 from rocketwire.store.archive.filler import fillers
 from rocketwire.store.archive.findings import Finding, Kind, Report
-from rocketwire.store.archive.index import IndexFile
 from rocketwire.store.archive.log import BLOCK, Log
 from rocketwire.store.archive.opening import OpenFile
 from rocketwire.store.archive.queues import Queue
 from rocketwire.store.archive.ranges import Ranges
+from rocketwire.store.archive.settings_of import settings_of
 from rocketwire.store.archive.verify import known_of
 from rocketwire.store.archive.verify_log import LogCheck
 from rocketwire.store.errors import DiskFull, StoreForeign, StoreLocked, StoreNotWritable, StoreUnreadable
 from rocketwire.store.files import NO_ROOM, FileSystem, RealFileSystem, entries
-from rocketwire.store.layout.consume_queue import ENTRY_SIZE
 from rocketwire.store.segment import file_name
-from rocketwire.store.settings import DELAY_LEVELS, StoreSettings
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.message import BLANK_MAGIC, END_OF_FILE_BLANK
-from rocketwire.wire.names import SCHEDULE_TOPIC
 
 #: Made from the log, or by whoever opens the store.
 _NOT_COPIED: Final = frozenset(
@@ -46,7 +42,6 @@ _NOT_COPIED: Final = frozenset(
 _SPARSE: Final = 64 << 10
 _ZEROS: Final = memoryview(bytes(_SPARSE))
 _HOST: Final = bytes(8)
-_SAMPLE: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,10 +131,7 @@ class _Repair:
         self._target = target
         self._report = report
         self._files = files
-        sizes = [file.size for file in directory.commit_log]
-        self._file_size = max(
-            set(sizes), key=sizes.count, default=StoreSettings(root=Path(target)).commit_log_file_size
-        )
+        self._file_size = settings_of(directory, Path(target)).commit_log_file_size
         self._log = LogCheck(directory, known_of(directory), report, keep=True)
         self._filled = 0
         self._filled_bytes = 0
@@ -245,51 +237,14 @@ class _Repair:
 
     def rebuild(self, clock: Callable[[], int]) -> None:
         """Make consume queues, index and checkpoint: open the new store, which finds that it has to be recovered."""
-        store = MessageStore.open(self._settings(), clock=clock, store_host=_HOST, files=self._files)
+        store = MessageStore.open(
+            settings_of(self._directory, Path(self._target)), clock=clock, store_host=_HOST, files=self._files
+        )
         while store.dispatch_index():
             pass
         store.close()
         with _writing(self._target):
             self._remove_deleted_topics()
-
-    def _settings(self) -> StoreSettings:
-        settings = StoreSettings(root=Path(self._target))
-        queue_sizes = Counter(file.size for queue in self._directory.queues for file in queue.files)
-        usual = max(queue_sizes, key=lambda size: queue_sizes[size], default=0)
-        if not usual or usual % ENTRY_SIZE:
-            usual = settings.consume_queue_file_size
-        slots, index_entries = settings.index_slots, settings.index_entries
-        for plain in self._directory.index:
-            try:
-                with IndexFile(plain) as file:
-                    if file.header.keys and file.geometry is not None:
-                        slots, index_entries = file.geometry
-            except StoreUnreadable:
-                continue
-        return StoreSettings(
-            root=settings.root,
-            commit_log_file_size=self._file_size,
-            consume_queue_file_size=usual,
-            index_slots=slots,
-            index_entries=index_entries,
-            delay_levels=self._delay_levels(),
-        )
-
-    def _delay_levels(self) -> tuple[int, ...]:
-        """The delays of the levels are a setting: what the first messages of each level's queue say."""
-        levels = list(DELAY_LEVELS)
-        with Log(self._directory.commit_log) as log:
-            for files in self._directory.queues_of(SCHEDULE_TOPIC):
-                said: Counter[int] = Counter()
-                with Queue(files, log_start=self._directory.start) as queue:
-                    for _, found in queue.blocks(queue.min, min(queue.end, queue.min + _SAMPLE)):
-                        for place, _, tags_code in found.tolist():
-                            stored = log.store_time(place)
-                            said[tags_code - stored if stored is not None else 0] += 1
-                likely, count = said.most_common(1)[0] if said else (0, 0)
-                if likely > 0 and count > 1 and files.queue_id < len(levels):
-                    levels[files.queue_id] = likely
-        return tuple(levels)
 
     def _remove_deleted_topics(self) -> None:
         """Messages of a deleted topic are in the log still; their queues came to life again."""

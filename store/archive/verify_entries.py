@@ -21,7 +21,7 @@ _LIGHT_PREFIX: Final = "%LMQ%"
 _PAGE: Final = 4096
 
 #: What an entry that was not met can be.
-_BLANK, _UNWRITTEN, _REMOVED, _BEHIND, _NOWHERE = range(5)
+_BLANK, _UNWRITTEN, _REMOVED, _BEHIND, _NOWHERE, _STANDS_IN = range(6)
 
 
 class EntryCheck:
@@ -74,11 +74,14 @@ class EntryCheck:
         self._report(Finding(kind=kind, path=path, topic=topic, queue_id=queue_id, what=what))
 
     def _unmet(self, queue: CheckedQueue, start: int, stop: int) -> None:
-        at = start
+        # Recovery fills the place of what is not in the log with the entry of the next message.
+        following = queue.entries(stop, 1) if stop < queue.queue.end else None
         for begin, entries in queue.queue.blocks(start, stop):
-            at = begin
-            for first, last, kind in _runs(self._classify(entries)):
-                self._say_run(queue, at + first, entries[first:last], kind)
+            kinds = self._classify(entries)
+            if following is not None and not any(start <= each < stop for each in queue.claimed):
+                kinds[entries == following] = _STANDS_IN
+            for first, last, kind in _runs(kinds):
+                self._say_run(queue, begin + first, entries[first:last], kind)
 
     def _classify(self, entries: NDArray[Any]) -> NDArray[np.int8]:
         offsets, sizes = entries["physical_offset"], entries["size"]
@@ -100,6 +103,9 @@ class EntryCheck:
         if kind == _BLANK:
             if offset > first:
                 self._say(Kind.NOTE, queue, path, position, "blank: there are no such messages", offset, count)
+        elif kind == _STANDS_IN:
+            what = "there are no such messages, the next one stands in their place"
+            self._say(Kind.NOTE, queue, path, position, what, offset, count)
         elif kind == _REMOVED and offset < first and not claimed:
             return
         elif kind == _UNWRITTEN:

@@ -2,11 +2,6 @@
 
 Entries stand in the order of the log, as records come: the entries of a batch of records are the next ones, compared
 as arrays. Only where they are not what the records say is each looked at alone.
-
-A chain is right when every entry names the entry before it in its slot, and every slot its newest. That is checked
-with a table of the newest entry so far of each slot, as when the file was written; so no chain has to be followed, and
-none has a loop when all is right. Where a wrong hash led to another slot than the chain says, the right one counts,
-so that it is reported once.
 """
 
 from __future__ import annotations
@@ -18,32 +13,18 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rocketwire.store.archive.checked_index import BLOCK, CheckedIndex
 from rocketwire.store.archive.directory import Directory, PlainFile
 from rocketwire.store.archive.findings import Finding, Kind, Report
 from rocketwire.store.archive.index import DEFAULT, Header, IndexFile
-from rocketwire.store.archive.opening import FileGone, OpenFile
+from rocketwire.store.archive.opening import FileGone
 from rocketwire.store.columns import Records
 from rocketwire.store.errors import StoreUnreadable
-from rocketwire.store.layout.derive import dtype_fields
-from rocketwire.store.layout.index import ENTRY as LAYOUT
-from rocketwire.store.layout.index import (
-    ENTRY_SIZE,
-    HEADER_OFFSETS,
-    HEADER_SIZE,
-    SLOT_DTYPE,
-    SLOT_SIZE,
-    file_size,
-)
+from rocketwire.store.layout.index import file_size
 from rocketwire.store.property_columns import Properties, Texts, index_hashes
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.java import string_hash
 
-_STORED: Final = np.dtype(dtype_fields(LAYOUT))
-_ENTRY: Final = _STORED.newbyteorder("=")
-_INT32_MAX: Final = 0x7FFFFFFF
-#: Entries and slots read at once.
-_BLOCK: Final = 4096
-_SLOT_BLOCK: Final = 1 << 18
 #: So many entries behind those that were expected are looked at to find the place again.
 _SLACK: Final = 256
 
@@ -58,145 +39,6 @@ class Expected(NamedTuple):
     def part(self, chosen: Any) -> Expected:  # noqa: ANN401 - a slice, a mask or numbers
         """Some of them."""
         return Expected(*(column[chosen] for column in self))
-
-
-class CheckedIndex:
-    """One index file and how far it was compared.
-
-    Attributes:
-        next: Number of the next entry to be compared.
-        begin: The time from which the entries' seconds count, in ms; of the first entry, that of the file before.
-    """
-
-    def __init__(
-        self, plain: PlainFile, header: Header, geometry: tuple[int, int], former_end: int, report: Report
-    ) -> None:
-        self.path = f"index/{plain.name}"
-        self.header = header
-        self.slots, self.entries = geometry
-        self.count = min(max(1, self.header.entry_count), self.entries)
-        self.next = 1
-        self.last_timestamp: int | None = None
-        self.first_offset: int | None = None
-        self.last_offset: int | None = None
-        self._former_end = former_end
-        self._first_timestamp: int | None = None
-        self._report = report
-        self._file = OpenFile(plain.path)
-        self._newest = np.zeros(self.slots, np.int32)
-        self._buffer: NDArray[Any] = np.empty(0, _ENTRY)
-        self._buffer_start = 1
-
-    def close(self) -> None:
-        """Give back everything."""
-        self._file.close()
-        self._newest = self._newest[:0]
-
-    def peek(self, most: int) -> NDArray[Any]:
-        """The next entries, `most` at most."""
-        most = min(most, self.count - self.next)
-        start = self.next - self._buffer_start
-        if start < 0 or start + most > len(self._buffer):
-            wanted = min(max(most, _BLOCK), self.count - self.next)
-            data = self._file.read(self.entry_position(self.next), wanted * ENTRY_SIZE)
-            self._buffer = np.frombuffer(data, _STORED, len(data) // ENTRY_SIZE).astype(_ENTRY)
-            self._buffer_start, start = self.next, 0
-        return self._buffer[start : start + most]
-
-    def entry_position(self, number: int) -> int:
-        """Byte of an entry."""
-        return HEADER_SIZE + self.slots * SLOT_SIZE + number * ENTRY_SIZE
-
-    def seconds(self, timestamps: NDArray[np.int64]) -> NDArray[np.int64]:
-        """What the next entries have to say about messages stored at these times (ms)."""
-        first = self._first_timestamp
-        begin = np.full(len(timestamps), self.header.begin_timestamp if first is None else first, np.int64)
-        if self.next == 1 and len(timestamps):
-            begin[0] = self._former_end
-            begin[1:] = timestamps[0]
-        found: NDArray[np.int64] = np.clip((timestamps - begin) // 1000, 0, _INT32_MAX)
-        found[begin <= 0] = 0
-        return found
-
-    def take(self, entries: NDArray[Any], hashes: NDArray[np.int32], timestamps: NDArray[np.int64] | None) -> None:
-        """Count the next entries as compared, and check how they are chained by the hashes they should have.
-
-        `timestamps` are those of their records, None when these are not in the log.
-        """
-        if not len(entries):
-            return
-        if timestamps is not None and self.next == 1:
-            self._first_timestamp = int(timestamps[0])
-        self.last_timestamp = None if timestamps is None else int(timestamps[-1])
-        if self.first_offset is None:
-            self.first_offset = int(entries["physical_offset"][0])
-        self.last_offset = int(entries["physical_offset"][-1])
-        self._check_chain(entries["previous"], hashes.astype(np.int64))
-        self.next += len(entries)
-
-    def follows(self, entry: NDArray[Any], key_hash: int) -> bool:
-        """Whether an entry, the next one, stands in the chain of a hash."""
-        return int(entry["previous"][0]) == int(self._newest[abs(key_hash) % self.slots])
-
-    def _check_chain(self, stored: NDArray[np.int32], hashes: NDArray[np.int64]) -> None:
-        count = len(stored)
-        slots = np.abs(hashes) % self.slots
-        order = np.argsort(slots, kind="stable")
-        in_order = slots[order]
-        again = np.concatenate([[False], in_order[1:] == in_order[:-1]])
-        numbers = order + self.next
-        expected = np.empty(count, np.int64)
-        expected[1:] = numbers[:-1]
-        expected[~again] = self._newest[in_order[~again]]
-        last = np.concatenate([~again[1:], [True]])
-        self._newest[in_order[last]] = numbers[last]
-        for at in np.flatnonzero(stored[order] != expected).tolist():
-            number = int(numbers[at])
-            what = (
-                f"entry {number} says that the one before it in its slot is {int(stored[order[at]])}, "
-                f"it is {int(expected[at])}"
-            )
-            self.say(Kind.DAMAGE, self.entry_position(number), what)
-
-    def check_end(self, *, growing: bool) -> None:
-        """Compare slots and header with what the entries were; of a file that is being written no newer ones."""
-        used = 0
-        for start in range(0, self.slots, _SLOT_BLOCK):
-            wanted = self._newest[start : start + _SLOT_BLOCK]
-            data = self._file.read(HEADER_SIZE + start * SLOT_SIZE, len(wanted) * SLOT_SIZE)
-            stored = np.frombuffer(data, SLOT_DTYPE, len(data) // SLOT_SIZE)
-            wrong = stored != wanted[: len(stored)]
-            if growing:
-                wrong &= stored < self.count
-            for at in np.flatnonzero(wrong).tolist():
-                position = HEADER_SIZE + (start + at) * SLOT_SIZE
-                what = f"slot {start + at} says that its newest entry is {stored[at]}, it is {wanted[at]}"
-                self.say(Kind.DAMAGE, position, what)
-            used += int(np.count_nonzero(wanted))
-        if not growing:
-            self._check_header(used)
-
-    def _check_header(self, used: int) -> None:
-        header = self.header
-        found: dict[str, int | None] = {"slot_count": used}
-        if self.count > 1:
-            found |= {
-                "begin_offset": self.first_offset,
-                "end_offset": self.last_offset,
-                "begin_timestamp": self._first_timestamp,
-                "end_timestamp": self.last_timestamp,
-            }
-        if header.entry_count != self.count:
-            found["entry_count"] = self.count
-        for name, value in found.items():
-            stored = getattr(header, name)
-            if value is not None and stored != value:
-                what = f"the header's {name.replace('_', ' ')} is {stored}, by its entries it is {value}"
-                self.say(Kind.DAMAGE, HEADER_OFFSETS[name], what)
-
-    def say(self, kind: Kind, position: int | None, what: str) -> None:
-        """Report something about the file."""
-        self._report(Finding(kind=kind, path=self.path, position=position, what=what))
 
 
 class IndexCheck:
@@ -252,17 +94,20 @@ class IndexCheck:
             return
         plain = self._keys(records, topics, names, properties)
         self._skip_removed(int(records.physical_offset[0]))
-        expected = self._tagged(plain, records, topics, names, properties) if self._with_tags else plain
-        done = self._take_all(expected)
-        if done == len(expected.hash):
-            return
-        if not self._with_tags and not done:
-            expected = self._tagged(plain, records, topics, names, properties)
+        tagged: Expected | None = None
+        done = 0
+        # What indexed the batch before indexed this one too, as a rule; if not, another broker did.
+        for with_tags in (self._with_tags, not self._with_tags):
+            if with_tags:
+                tagged = self._tagged(plain, records, topics, names, properties)
+            expected = tagged if with_tags and tagged is not None else plain
             done = self._take_all(expected)
             if done:
-                self._with_tags = True
+                self._with_tags = with_tags
+                break
         if done < len(expected.hash):
-            self._one_by_one(plain, expected, done, following)
+            tagged = tagged or self._tagged(plain, records, topics, names, properties)
+            self._one_by_one(plain, tagged, expected.part(slice(done)), following)
 
     def _keys(self, records: Records, topics: NDArray[np.int32], names: list[str], properties: Properties) -> Expected:
         prefixes = np.array([self._prefix(name)[0] for name in names], np.int64).astype(np.uint32)
@@ -316,7 +161,7 @@ class IndexCheck:
     def _skip_removed(self, start: int) -> None:
         """Pass over entries of messages that were removed with their file, before the log's first record."""
         while start <= self._log_start and (file := self._current()) is not None:
-            entries = file.peek(_BLOCK)
+            entries = file.peek(BLOCK)
             gone = entries["physical_offset"] < start
             count = len(entries) if gone.all() else int(gone.argmin())
             file.take(entries[:count], entries["key_hash"][:count], None)
@@ -341,28 +186,34 @@ class IndexCheck:
             done += len(entries)
         return done
 
-    def _one_by_one(self, plain: Expected, expected: Expected, done: int, following: int) -> None:
-        """Look at the entries of a batch alone: which are wrong, and which keys have none."""
-        reached = int(expected.physical_offset[done]) if done else -1
+    def _one_by_one(self, plain: Expected, tagged: Expected, taken: Expected, following: int) -> None:
+        """Look at the other entries of a batch alone: which are wrong, and which keys have none."""
+        reached = int(taken.physical_offset[-1]) if len(taken.hash) else 0
         needed = Counter(zip(plain.physical_offset.tolist(), plain.hash.tolist(), strict=True))
-        allowed: dict[int, dict[int, int]] = {}
-        for key_hash, offset, timestamp in zip(*(column.tolist() for column in expected), strict=True):
-            allowed.setdefault(offset, {})[key_hash] = timestamp
-        if done:
-            for pair in zip(expected.physical_offset[:done].tolist(), expected.hash[:done].tolist(), strict=True):
+        for pair in zip(taken.physical_offset.tolist(), taken.hash.tolist(), strict=True):
+            if pair in needed:
                 needed[pair] -= 1
+        allowed: dict[int, dict[int, int]] = {}
+        for key_hash, offset, timestamp in zip(*(column.tolist() for column in tagged), strict=True):
+            allowed.setdefault(offset, {})[key_hash] = timestamp
         wrong: Counter[int] = Counter()
-        left = len(expected.hash) - done + _SLACK
+        left = len(tagged.hash) - len(taken.hash) + _SLACK
         while left > 0 and (file := self._current()) is not None:
             entries = file.peek(left)
             ours = np.flatnonzero((entries["physical_offset"] < following) & (entries["physical_offset"] >= 0))
-            if not len(ours):
+            if len(ours):
+                entries = entries[: int(ours[-1]) + 1]
+            elif len(entries) < file.count - file.next or not self._next_begins_before(following):
                 break
-            entries = entries[: int(ours[-1]) + 1]
             for number in range(len(entries)):
                 self._look_at(file, entries[number : number + 1], allowed, needed, wrong)
             left -= len(entries)
-        self._lacking(needed, wrong, max(reached, 0))
+        self._lacking(needed, wrong, reached)
+
+    def _next_begins_before(self, following: int) -> bool:
+        """Whether the next file has entries of the batch, so that all of this one's are of it too."""
+        later = self._files[self._at + 1 : self._at + 2]
+        return bool(later) and later[0].header.begin_offset < following
 
     def _look_at(
         self,
@@ -414,7 +265,7 @@ class IndexCheck:
     def finish(self) -> None:
         """Look at what the records did not lead to, and say which records are not indexed."""
         while (file := self._current()) is not None:
-            entries = file.peek(_BLOCK)
+            entries = file.peek(BLOCK)
             for number, offset in enumerate(entries["physical_offset"].tolist()):
                 if self._live:
                     break

@@ -86,7 +86,7 @@ def test_exactly_the_undamaged_records_are_kept(
     for number in sorted(chosen):
         item = items[number]
         at, value = data.draw(
-            st.sampled_from([(0, b"\0\0\0\0"), (0, b"\x7f"), (4, b"\x01"), (29, b"\x55"), (89, b"\xff")])
+            st.sampled_from([(0, b"\0\0\0\0"), (0, b"\x7f"), (4, b"\x01"), (29, b"\x55"), (10, b"\xff\x00")])
         )
         overwrite(root, item.path, item.start + at, value)
         del expected[int(item.path.rpartition("/")[2]) + item.start]
@@ -186,7 +186,7 @@ def test_apaches_stores(version: str, request: pytest.FixtureRequest, tmp_path: 
     assert (tmp_path / "new" / "config" / "topics.json").read_bytes() == (root / "config" / "topics.json").read_bytes()
     assert not (tmp_path / "new" / "consumequeue" / "GoldenDel").exists()
     notes = [str(each) for each in verified(tmp_path / "new")[0]]
-    assert all("GoldenDel" in note or "blank: there are no such messages" in note or "lost" in note for note in notes)
+    assert all("GoldenDel" in note or "there are no such messages" in note or "lost" in note for note in notes)
     if version == "golden_550":
         for name in ("timerwheel", "timerlog/" + "0" * 20, "config/timercheck"):
             assert (tmp_path / "new" / name).read_bytes() == (root / name).read_bytes()

@@ -38,10 +38,10 @@ def opened(directory: Path, data: bytes) -> LogFile:
     return LogFile(RowFile(str(path), BASE, len(data), len(data), 0))
 
 
-def swept(file: LogFile, **options: int) -> tuple[list[int], list[Lost], Tail]:
+def swept(file: LogFile, limit: int | None = None) -> tuple[list[int], list[Lost], Tail]:
     found: list[int] = []
     lost: list[Lost] = []
-    for piece in sweep(file, **options):
+    for piece in sweep(file, limit=limit):
         if isinstance(piece, Block):
             found += piece.records.physical_offset.tolist()
         elif isinstance(piece, Lost):

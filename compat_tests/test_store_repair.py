@@ -1,0 +1,108 @@
+"""What is left of a damaged store of Apache's is served by Apache's broker and by rocketwire once it was repaired."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from compat_tests.apache import ApacheNameServer
+from compat_tests.ports import LOOPBACK, free_ports
+from compat_tests.remoting import Connection
+from compat_tests.shared_store import LOG_FILE, SharedStore
+from compat_tests.store_traffic import create_topic, send_all_kinds
+from compat_tests.store_view import Queue, View, look, pull
+from compat_tests.stored import Stored, records
+from rocketwire.store.archive.directory import discover
+from rocketwire.store.archive.findings import Finding, Kind
+from rocketwire.store.archive.repair import repair
+from rocketwire.store.archive.verify import verify
+
+TOPIC: Final = "Repaired"
+QUEUES: Final = 3
+
+
+@pytest.fixture(scope="module")
+def name_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheNameServer]:
+    """The name server that Apache's brokers register with."""
+    server = ApacheNameServer(tmp_path_factory.mktemp("namesrv"), address=f"{LOOPBACK}:{free_ports()[0]}")
+    server.start()
+    yield server
+    server.stop()
+
+
+def damages(root: Path) -> list[str]:
+    """What is wrong with a store."""
+    found: list[Finding] = []
+    verify(discover(str(root)), found.append)
+    return [str(each) for each in found if each.kind is Kind.DAMAGE]
+
+
+def write(broker: str, name: str) -> None:
+    """Messages of all kinds."""
+    with Connection(broker) as connection:
+        create_topic(connection, TOPIC, QUEUES)
+        send_all_kinds(connection, TOPIC, name, queues=QUEUES, count=600)
+
+
+def damage(root: Path, lost: list[Stored]) -> None:
+    """Overwrite a part of some records."""
+    for each in lost:
+        file, at = divmod(each.physical_offset, LOG_FILE)
+        with (root / "commitlog" / f"{file * LOG_FILE:020d}").open("r+b") as log:
+            log.seek(at + 2)
+            log.write(b"\x55" * 40)
+
+
+def pulled(broker: str, queue: Queue, end: int) -> list[Stored]:
+    """A queue's messages, as a consumer that is told where to go on gets them."""
+    found: list[Stored] = []
+    offset = 0
+    with Connection(broker) as connection:
+        while offset < end:
+            answer = pull(connection, queue, offset=offset)
+            if answer.code == 0:
+                found += records(answer.body)
+            following = int(answer.fields["nextBeginOffset"])
+            assert following > offset, answer
+            offset = following
+    # A message that stands in the place of lost ones comes more than once in a row, as any may.
+    return [each for each, former in zip(found, [None, *found], strict=False) if each != former]
+
+
+def assert_left(broker: str, before: View, lost: list[Stored]) -> None:
+    """All that is not lost is served, with the bytes it had."""
+    gone = {each.physical_offset for each in lost}
+    for queue, messages in before.queues.items():
+        expected = [each.raw for each in messages if each.physical_offset not in gone]
+        assert [each.raw for each in pulled(broker, queue, before.ends[queue][1])] == expected, queue
+
+
+@pytest.mark.parametrize("version", ["4.9.7", "5.5.0"])
+def test_what_is_left_of_a_store_is_served_by_both(tmp_path: Path, name_server: ApacheNameServer, version: str) -> None:
+    store = SharedStore(tmp_path, name_server)
+    with store.apache(version):
+        write(store.broker, "first")
+        before = look(store.broker)
+    assert not damages(store.path)
+    messages = list(before)
+    # Single ones, several in a row of one queue, and some near the end; some in each of the first files.
+    lost = [messages[number] for number in (5, 100, 101, 102, 103, 104, 105, 106, 300, 590)]
+    damage(store.path, lost)
+    assert len(damages(store.path)) >= len(lost) - 6
+    damaged = store.path.rename(tmp_path / "damaged")
+    done = repair(str(damaged), str(store.path), lambda _: None, clock=lambda: time.time_ns() // 1_000_000)
+    assert done.lost == len(lost)
+    assert not damages(store.path)
+    with store.rocketwire():
+        assert_left(store.broker, before, lost)
+    assert not damages(store.path)
+    with store.apache(version):
+        assert_left(store.broker, before, lost)
+        write(store.broker, "second")
+        after = {queue: pulled(store.broker, queue, before.ends[queue][1] + 200)[-200:] for queue in before.queues}
+    assert all(len(found) == 200 for found in after.values())
+    assert not damages(store.path)
