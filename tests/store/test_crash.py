@@ -167,7 +167,7 @@ def test_a_machine_may_stop_again_while_its_store_recovers(memory: Path) -> None
     (memory / "life").mkdir()
     life, stops = stops_of(memory / "life")
     case = 0
-    for number, stop in enumerate(stops[20 :: 1 if ALL else 150]):
+    for number, stop in enumerate(stops[20 :: 40 if ALL else 300]):
         root = memory / f"first-{number}"
         root.mkdir()
         disk_images.put(disk_images.after(stop.image, disk_images.EVEN), root)

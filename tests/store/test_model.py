@@ -19,6 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from rocketwire.store.errors import DiskFull, FlushFailed, StoreNotWritable
 from rocketwire.store.layout.record import store_timestamp
 from rocketwire.store.store import FetchStatus
+from rocketwire.wire.message import MAGIC_AT
 from tests.store import disk_images
 from tests.store.crash_disk import CrashDisk
 from tests.store.support import Clock, draft, kill, open_store, small
@@ -238,6 +239,8 @@ class StoreModel(RuleBasedStateMachine):
             size = self.sizes["commit_log_file_size"]
             start = last - last % size
             at = start + keep % (self.witness.records[-1].end - start)
+            if at < MAGIC_AT + 4:  # a log that begins with half a magic number is taken for no log at all
+                at = 0
             path = self.root / "store" / "commitlog" / f"{start:020d}"
             path.write_bytes(path.read_bytes()[: at - start].ljust(size, b"\0"))
             whole = [record for record in self.witness.records if record.end <= at]
