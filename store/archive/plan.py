@@ -138,14 +138,18 @@ class ByWalk:
 
 def _walk(directory: Directory, wanted: Wanted, report: Report, start: int, end: int) -> Iterator[Selected]:
     for block in scan(directory, report, start=start, end=end):
+        records = block.records
         for number in wanted.candidates(block):
-            if block.records.physical_offset[number] >= end:
+            if records.physical_offset[number] >= end:
                 break
+            properties = int(records.properties_position[number])
+            if not wanted.may_take(block.buffer[properties : properties + int(records.properties_length[number])]):
+                continue
             data = block.record(number)
             one = with_properties(decode_record(data, check_crc=False), len(data))
             if wanted.takes(one):
                 yield one
-        if int(block.records.store_timestamp.min()) - _CLOCK_MARGIN >= wanted.until:
+        if int(records.store_timestamp.min()) - _CLOCK_MARGIN >= wanted.until:
             return
 
 

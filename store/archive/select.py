@@ -95,6 +95,16 @@ class Wanted:
             passed &= np.fromiter(map(self.takes_topic, topics), bool, len(topics))[codes]
         return np.flatnonzero(passed)
 
+    def may_take(self, properties: bytes) -> bool:
+        """Whether a message may be wanted that has these properties as stored: quick, and only of tags, key and id.
+
+        The id is taken for a unique key: an offset message id says itself where its message is.
+        """
+        texts = [text for text in (self.key, self.message_id) if text is not None]
+        return all(_stored(text) in properties for text in texts) and (
+            self.tags is None or any(_stored(tag) in properties for tag in self.tags)
+        )
+
     def takes(self, one: Selected) -> bool:
         """Whether a message is wanted: the whole truth, asked of one."""
         message = one.message
@@ -116,3 +126,7 @@ class Wanted:
 def with_properties(message: Message, size: int) -> Selected:
     """A message with its properties read."""
     return Selected(message, decode_properties(message.properties.decode("utf-8", "replace")), size)
+
+
+def _stored(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from rocketwire.cli.mistake import Mistake
@@ -71,23 +71,18 @@ def _cat(options: argparse.Namespace) -> int:
     for topic in unknown:
         warn(f"{directory.root} has no topic {topic}; looking for messages that it left")
     damaged = False
-    count = 0
 
     def report(trouble: Trouble) -> None:
         nonlocal damaged
         damaged = damaged or not trouble.gone
         warn(str(trouble))
 
-    def counted() -> Iterator[Selected]:
-        nonlocal count
-        for one in islice(find(directory, wanted, report), most):
-            count += 1
-            yield one
-
-    write = _write_json if options.json else _write_raw if options.raw else _write_table
-    write(counted(), report)
-    if unknown and not count:
+    found = islice(find(directory, wanted, report), most)
+    first = list(islice(found, 1))
+    if unknown and not first:
         raise Mistake(f"--topic {unknown[0]}: no such topic; rocketwire store ls {directory.root} lists them")
+    write = _write_json if options.json else _write_raw if options.raw else _write_table
+    write(chain(first, found), report)
     return DAMAGED if damaged else 0
 
 

@@ -228,7 +228,7 @@ def test_what_is_no_store_is_one_line(tmp_path: Path, run: Command) -> None:
 
 
 def test_a_topic_that_never_was_is_told(golden_550: Golden, run: Command) -> None:
-    ran = run("cat", golden_550.untouched, "--topic", "Nope", "--json")
+    ran = run("cat", golden_550.untouched, "--topic", "Nope")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.splitlines()[-1] == (
         f"rocketwire: --topic Nope: no such topic; rocketwire store ls {golden_550.untouched} lists them"
