@@ -15,7 +15,8 @@ import itertools
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -112,11 +113,17 @@ def check_afterwards(reborn: Reborn, root: Path, crash: Crash) -> None:
 def stops_of(root: Path) -> tuple[Life, list[Stop]]:
     """Play a life, and stop before and after each of its steps."""
     life = Life(root)
-    stops: list[Stop] = []
-    life.disk.observer = lambda step: stops.append(Stop(step, life.disk.image(), life.moment()))
+    stops = watch(life.disk, life.moment)
     life.play()
     assert not life.errors
     return life, stops
+
+
+def watch(disk: CrashDisk, moment: Callable[[], Moment]) -> list[Stop]:
+    """Stop before and after each step that comes."""
+    stops: list[Stop] = []
+    disk.observer = lambda step: stops.append(Stop(step, disk.image(), moment()))
+    return stops
 
 
 def crashes(number: int, pages: int) -> Iterable[Crash]:
@@ -172,12 +179,8 @@ def test_a_machine_may_stop_again_while_its_store_recovers(memory: Path) -> None
         root.mkdir()
         disk_images.put(disk_images.after(stop.image, disk_images.EVEN), root)
         disk = CrashDisk(root)
-        again: list[Stop] = []
-        disk.observer = lambda step, again=again, disk=disk, stop=stop: again.append(  # type: ignore[misc]
-            Stop(step, disk.image(), stop.moment)
-        )
-        store = open_store(life.settings_at(root), Clock(life.clock.now), disk)
-        kill(store)
+        again = watch(disk, partial(getattr, stop, "moment"))
+        kill(open_store(life.settings_at(root), Clock(life.clock.now), disk))
         for second, crash, left in states(again):
             case += 1
             try:

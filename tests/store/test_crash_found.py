@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rocketwire.store.checkpoint import Checkpoint
 from rocketwire.store.errors import FlushFailed, StoreNotWritable
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import Draft, MessageStore
@@ -282,3 +283,28 @@ def test_files_that_recovery_removed_do_not_come_back(tmp_path: Path) -> None:
     again = crashed(disk, tmp_path / "again", NOTHING)
     kill(store)
     assert sorted(path.name for path in (again.root / "store" / "commitlog").iterdir()) == [f"{0:020d}"]
+
+
+def test_a_clock_that_goes_back_delays_no_flush_and_proves_nothing(tmp_path: Path) -> None:
+    disk = CrashDisk(tmp_path)
+    clock = Clock(START + 3_600_000)
+    store = open_store(settings(disk), clock, disk)
+    store.append([draft(0)])
+    clock.now += 61_000
+    store.flush_due(clock.now)
+    assert Checkpoint(store.settings.checkpoint, disk).recover_from > START + 3_500_000
+    clock.now = START
+    store.append([draft(1)])
+    store.flush_due(clock.now)
+    assert store.flushed_offset == store.max_physical_offset
+    assert Checkpoint(store.settings.checkpoint, disk).recover_from < START
+    # What is begun from now on is not on the disk, whatever the clock said before.
+    store.append([draft(n) for n in range(2, 60)])
+    crash = Crash("all but the second page", disk_images.every, lambda pages: [n != 1 for n in range(len(pages))])
+    again = crashed(disk, tmp_path / "again", crash)
+    kill(store)
+    store = open_store(settings(again), clock, again)
+    there = bodies(store)
+    assert there == [b"body-%d" % n for n in range(len(there))]
+    assert len(there) >= 2
+    store.close()
