@@ -192,6 +192,7 @@ def _apache(folder: Path, version: str, main: str, configuration: Path, *, heap:
         *artifacts.JAVA_FLAGS,
         f"-Xmx{heap}",
         "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",  # a short life: start fast
         f"-Duser.home={folder}",
         f"-Drmq.logback.configurationFile={logback}",
     ]

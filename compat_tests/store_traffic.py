@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from compat_tests.remoting import Answer, Ask, Connection
-from compat_tests.store_view import Queue, View
+from compat_tests.store_view import GET_MAX_OFFSET, Queue, View
 from compat_tests.stored import Stored
 
 UPDATE_CONSUMER_OFFSET: Final = 15
@@ -24,10 +24,12 @@ UPDATE_AND_CREATE_TOPIC: Final = 17
 SEND_MESSAGE_V2: Final = 310
 SEND_BATCH_MESSAGE: Final = 320
 
+SCHEDULE: Final = "SCHEDULE_TOPIC_XXXX"  # where delayed messages wait: level n in queue n - 1
 COMPRESSED: Final = 1  # sysFlag
 _STORED: Final = frozenset({0, 10, 11, 12})  # 10 to 12: stored, but not (yet) on the disk or on a slave
 _BATCHED: Final = struct.Struct(">iiiii")  # a message in a batch: size, magic, CRC, flag, length of the body
 _LARGE: Final = 60_000
+_DISPATCHED_WITHIN: Final = 20.0  # seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,8 @@ def send_all_kinds(connection: Connection, topic: str, name: str, *, queues: int
             Sent(queue=each.queue, queue_offset=first + i, unique_key=each.unique_key, body=each.body)
             for i, each in enumerate(batch)
         ]
+    for queue in range(queues):
+        _wait_for(connection, (topic, queue), max(each.queue_offset for each in sent if each.queue[1] == queue))
     return sent
 
 
@@ -92,7 +96,16 @@ def send_delayed(connection: Connection, topic: str, name: str, level: int) -> s
     message = _Message(queue=(topic, 0), unique_key=name, body=name.encode(), properties=properties)
     answer = connection.ask_all([_single(message)])[0]
     assert answer.code == 0, answer
+    _wait_for(connection, (SCHEDULE, level - 1), int(answer.fields["queueOffset"]))
     return name
+
+
+def _wait_for(connection: Connection, queue: Queue, offset: int) -> None:
+    """Return once the queue has the message: Apache's broker fills its queues behind the log."""
+    end = time.monotonic() + _DISPATCHED_WITHIN
+    while int(connection.ask(GET_MAX_OFFSET, {"topic": queue[0], "queueId": queue[1]}).fields["offset"]) <= offset:
+        assert time.monotonic() < end, f"{queue} does not get its message {offset}"
+        time.sleep(0.01)
 
 
 def _kind(topic: str, name: str, number: int, queues: int, *, queue: int | None = None) -> _Message:

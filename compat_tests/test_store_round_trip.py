@@ -24,14 +24,22 @@ from compat_tests.messages import Outgoing, assert_each_once
 from compat_tests.ports import LOOPBACK, free_ports
 from compat_tests.remoting import Connection
 from compat_tests.shared_store import LOG_FILE, QUEUE_FILE, SharedStore
-from compat_tests.store_traffic import Load, Sent, assert_there, commit, create_topic, send_all_kinds, send_delayed
+from compat_tests.store_traffic import (
+    SCHEDULE,
+    Load,
+    Sent,
+    assert_there,
+    commit,
+    create_topic,
+    send_all_kinds,
+    send_delayed,
+)
 from compat_tests.store_view import Queue, View, assert_same, assert_whole, committed, look, pull, topic_configs
 
 LARGE: Final = "Large"  # a topic of several consume queue files
 SMALL: Final = "Small"  # a topic whose queues stay in their first file
 OFFICIAL: Final = "Official"  # written and consumed by the official client
 QUEUES: Final = 3
-SCHEDULE: Final = "SCHEDULE_TOPIC_XXXX"
 LOG: Final = ("commitlog", "consumequeue")
 
 CHECKPOINT_MARGIN: Final = 3000  # ms before the checkpoint's time that both recover from
@@ -107,7 +115,7 @@ def begin(broker: ApacheBroker | Rocketwire) -> list[Sent]:
 def kill_under_load(broker: ApacheBroker | Rocketwire, name: str) -> list[Sent]:
     """What a broker acknowledged until it was killed."""
     load = Load(broker.broker, LARGE, name, queues=QUEUES)
-    load.wait_for(600)
+    load.wait_for(400)
     broker.kill()
     return load.join()
 
