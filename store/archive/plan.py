@@ -220,7 +220,7 @@ class ByQueues:
         left = replace(self.wanted, topics=None, system_topics=True, queue_ids=None, first_offset=0, end_offset=FOREVER)
         with Log(self.directory.commit_log) as log:
             wanted = [files for files in self.files if self.wanted.takes_queue(files.queue_id)]
-            queues = [Queue(files, log_start=self.directory.start) for files in wanted]
+            queues = [self._opened(files) for files in wanted]
             most = max(_LEAST_ENTRIES, _MOST_ENTRIES // max(1, len(queues)))
             places = [self._places(number, queue, log, most) for number, queue in enumerate(queues)]
             for place, data in log.gather(heapq.merge(*places)):
@@ -234,6 +234,10 @@ class ByQueues:
                 if left.takes(one):
                     yield one
 
+    def _opened(self, files: QueueFiles) -> Queue:
+        with Queue(files, log_start=self.directory.start) as queue:
+            return queue  # closed: there may be more queues than a process may have files; reading opens it again
+
     def _places(self, number: int, queue: Queue, log: Log, most: int) -> Iterator[Place]:
         wanted = self.wanted
         first, end = max(queue.min, wanted.first_offset), min(queue.end, wanted.end_offset)
@@ -245,7 +249,7 @@ class ByQueues:
             until = wanted.until + _CLOCK_MARGIN
             end = queue.bisect(first, end, lambda entry: (log.store_time(entry[0]) or 0) < until)
         for at, entries in queue.blocks(first, end, most):
-            queue.close()  # there may be more queues than a process may have files
+            queue.close()
             offsets, sizes = entries["physical_offset"].tolist(), entries["size"].tolist()
             for queue_offset, (offset, size) in enumerate(zip(offsets, sizes, strict=True), start=at):
                 if size != BLANK_SIZE:

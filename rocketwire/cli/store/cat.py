@@ -68,8 +68,10 @@ def _cat(options: argparse.Namespace) -> int:
 
     directory = discover(options.directory)
     unknown = _unknown_topics(directory, wanted)
-    for topic in unknown:
-        warn(f"{directory.root} has no topic {topic}; looking for messages that it left")
+    if wanted.key is None and wanted.message_id is None:
+        for topic in sorted(wanted.topics or ()):
+            if not directory.queues_of(topic):
+                warn(f"{directory.root} has no consume queue of {topic}: looking for it in the whole log")
     damaged = False
 
     def report(trouble: Trouble) -> None:

@@ -49,11 +49,11 @@ def test_keys_are_found_as_apache_finds_them(version: str, request: pytest.Fixtu
             assert (header.begin_timestamp, header.end_timestamp) == (line["beginTimestamp"], line["endTimestamp"])
             assert (header.begin_offset, header.end_offset) == (line["beginPhyOffset"], line["endPhyOffset"])
             assert (header.slot_count, header.keys) == (line["hashSlotCount"], line["indexCount"] - 1)
-    for line in golden.lines("expected-index.jsonl"):
-        if line["type"] == "query":
-            offsets, covered = look_up(directory.index, [(line["topic"], line["key"])])
-            assert offsets == sorted(set(line["phyOffsetsNewestFirst"]))
-            assert len(covered) == len(headers)
+    queries = [line for line in golden.lines("expected-index.jsonl") if line["type"] == "query"]
+    for line in queries[::5]:
+        offsets, covered = look_up(directory.index, [(line["topic"], line["key"])])
+        assert offsets == sorted(set(line["phyOffsetsNewestFirst"]))
+        assert len(covered) == len(headers)
 
 
 @settings(max_examples=60, deadline=None)
