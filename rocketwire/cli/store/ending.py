@@ -35,11 +35,23 @@ def ended(run: Run) -> Run:
         except StoreError as error:
             raise Mistake(str(error)) from error
         except BrokenPipeError:
-            # What is still buffered is written to nowhere when the interpreter ends.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _forget_output()
             return PIPE_CLOSED
+        except OSError as error:
+            _forget_output()
+            raise Mistake(f"{error.filename or 'the output'} cannot be written: {error.strerror}") from error
         except KeyboardInterrupt:
+            try:
+                sys.stdout.flush()
+            except OSError:
+                # Ctrl-C stopped the reader of the output as well.
+                _forget_output()
             return INTERRUPTED
         return code
 
     return guarded
+
+
+def _forget_output() -> None:
+    """Let what is still buffered be written to nowhere when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import zlib
@@ -275,6 +276,25 @@ def test_a_reader_that_goes_away_ends_it_quietly(golden_497: Golden) -> None:
         ran.stdout.close()
         assert ran.stderr.read() == b""
     assert ran.returncode == 141
+
+
+def test_a_full_disk_is_one_line(golden_497: Golden) -> None:
+    program = [sys.executable, "-m", "rocketwire", "store", "cat", str(golden_497.untouched)]
+    with Path("/dev/full").open("wb") as full:
+        ran = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert (ran.returncode, ran.stderr) == (2, b"rocketwire: the output cannot be written: No space left on device\n")
+
+
+def test_ctrl_c_ends_it_quietly(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path, commit_log_file_size=1 << 20))
+    store.append([draft(number, body=bytes([65]) * 900) for number in range(900)])
+    store.close()
+    with start("cat", tmp_path, "--json") as ran:
+        assert ran.stdout is not None
+        ran.stdout.readline()  # the rest is more than a pipe takes
+        ran.send_signal(signal.SIGINT)
+        _, err = ran.communicate()
+    assert (ran.returncode, err) == (130, b"")
 
 
 def test_a_store_is_read_while_another_process_writes_it(tmp_path: Path) -> None:
