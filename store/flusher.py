@@ -124,8 +124,3 @@ class Flusher:
 def _due(now: int, last: int, interval: int) -> bool:
     """Whether an interval is over; it is too when the clock was set back, for nobody knows how much time passed."""
     return not 0 <= now - last < interval
-
-
-def _passed(since: int, now: int, interval: int) -> bool:
-    """Whether an interval is over, or the clock went back: then the checkpoint's times are not to be kept either."""
-    return not 0 <= now - since < interval
