@@ -24,22 +24,8 @@ def ended(run: Run) -> Run:
     """The same command, whose output is written out at its end, and that turns errors of the store into one line."""
 
     def guarded(options: argparse.Namespace) -> int:
-        from rocketwire.store.errors import StoreError
-
-        for stream in (sys.stdout, sys.stderr):
-            # A name that is no UTF-8 is shown with escapes; it must not end the program.
-            getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
         try:
-            code = run(options)
-            sys.stdout.flush()
-        except StoreError as error:
-            raise Mistake(str(error)) from error
-        except BrokenPipeError:
-            _forget_output()
-            return PIPE_CLOSED
-        except OSError as error:
-            _forget_output()
-            raise Mistake(f"{error.filename or 'the output'} cannot be written: {error.strerror}") from error
+            return _carried_out(run, options)
         except KeyboardInterrupt:
             try:
                 sys.stdout.flush()
@@ -47,9 +33,28 @@ def ended(run: Run) -> Run:
                 # Ctrl-C stopped the reader of the output as well.
                 _forget_output()
             return INTERRUPTED
-        return code
 
     return guarded
+
+
+def _carried_out(run: Run, options: argparse.Namespace) -> int:
+    from rocketwire.store.errors import StoreError
+
+    for stream in (sys.stdout, sys.stderr):
+        # A name that is no UTF-8 is shown with escapes; it must not end the program.
+        getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
+    try:
+        code = run(options)
+        sys.stdout.flush()
+    except StoreError as error:
+        raise Mistake(str(error)) from error
+    except BrokenPipeError:
+        _forget_output()
+        return PIPE_CLOSED
+    except OSError as error:
+        _forget_output()
+        raise Mistake(f"{error.filename or 'the output'} cannot be written: {error.strerror}") from error
+    return code
 
 
 def _forget_output() -> None:
