@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import shutil
+import struct
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -23,15 +24,21 @@ from rocketwire.store.store import MessageStore
 
 LOG_FILE: Final = 256 << 10  # bytes of a commit log file
 QUEUE_FILE: Final = 100  # messages in a consume queue file
+MARGIN: Final = 3000  # ms before the times of log and queues that both brokers recover from
 SIZES: Final[Mapping[str, str]] = {
     "mappedFileSizeCommitLog": str(LOG_FILE),
     "mappedFileSizeConsumeQueue": str(QUEUE_FILE * 20),
     "maxHashSlotNum": "100",
     "maxIndexNum": "200",
 }
-# Apache only. 5.x looks for consumed messages that were not acknowledged every 10 s, and its stop waits for that.
-_REVIVE: Final = {"reviveScanTime": "200", "reviveQueueNum": "1"}
-_APACHE: Final[Mapping[str, Mapping[str, str]]] = {"4.9.7": {}, "5.5.0": _REVIVE}
+# Apache only. Without the first it forgets keys after a kill: it deletes the index file that was not full at the last
+# checkpoint, but may read the log again from a later place. 5.x looks for consumed messages that were not acknowledged
+# every 10 s, and its stop waits for that.
+_INDEX_SAFE: Final = {"messageIndexSafe": "true"}
+_APACHE: Final[Mapping[str, Mapping[str, str]]] = {
+    "4.9.7": _INDEX_SAFE,
+    "5.5.0": {**_INDEX_SAFE, "reviveScanTime": "200", "reviveQueueNum": "1"},
+}
 
 
 class SharedStore:
@@ -77,6 +84,11 @@ class SharedStore:
         """A file of config/, without its data version."""
         document = loads((self.path / "config" / name).read_text("utf-8"))
         return {key: value for key, value in document.items() if key != "dataVersion"}
+
+    def flushed_before(self) -> int:
+        """Up to which store time (ms) the checkpoint proves log, queues and index flushed, as Apache reads it."""
+        log, queues, index = struct.unpack_from(">3q", (self.path / "checkpoint").read_bytes())
+        return int(min(log - MARGIN, queues - MARGIN, index))
 
     def digests(self, *folders: str) -> dict[str, str]:
         """The SHA-256 of each file below some folders of the store, less the files of zeros that are made ahead."""

@@ -103,7 +103,8 @@ def assert_whole(view: View, *, times_up_to: int | None = None) -> None:
         assert [message.queue_offset for message in found] == list(range(first, following)), queue
         for message in found:
             assert view.by_id[message.physical_offset] == message.raw
-            assert all(message.raw in view.by_key[key] for key in _keys(message))
+            unfound = [key for key in _keys(message) if message.raw not in view.by_key[key]]
+            assert not unfound, f"the message at {message.physical_offset} is not found by {unfound}"
         if times_up_to is None or following <= times_up_to:
             times = [message.store_timestamp for message in found]
             wanted = {at: offset for (of, at), offset in view.by_time.items() if of == queue}
