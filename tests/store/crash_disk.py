@@ -1,6 +1,6 @@
 """A file system that refuses any one of its operations, and knows at each of them what a crash would leave.
 
-It works on a real directory, so mappings are real ones, and keeps beside it what would be durable (disk_images).
+It works on a real directory, so mappings are real ones, and keeps beside it what would be durable (disk_cache).
 Nothing is really synced: that costs time and proves nothing here. Every operation that changes the disk, or that could
 fail, is a numbered step; so is a store into a mapping by assignment, which is how the commit log writes. Stores by
 other means lie between two steps.
@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 from rocketwire.store.errors import SyncFailed
 from rocketwire.store.files import RealFileSystem
-from tests.store.disk_images import PAGE, Change, DirectoryImage, FileImage, page
+from tests.store.disk_cache import CachedDirectory, CachedFile, Node, found_below
+from tests.store.disk_images import DirectoryImage
 
 
 def refusal(code: int) -> OSError:
@@ -27,12 +28,16 @@ def refusal(code: int) -> OSError:
 
 
 class Step(NamedTuple):
-    """A step: its number, what it does, and by which functions of the store it was reached."""
+    """A step, before or after it is taken: its number, what it does, and by which functions it was reached."""
 
     number: int
     name: str
     path: str
     way: tuple[str, ...]
+
+    @property
+    def before(self) -> bool:
+        return bool(self.way)
 
 
 #: What may be refused, and how. `short` writes half before it says that the disk is full.
@@ -61,85 +66,6 @@ REFUSALS: dict[str, tuple[int, ...]] = {
 
 #: Calls that change nothing and are not refused.
 NOT_STEPS = frozenset({"names", "size", "close", "read", "usage", "memory", "descriptors"})
-
-
-class _File:
-    def __init__(self, path: str, disk: bytes | None) -> None:
-        self.path = path
-        self.disk = disk
-        self.removed: bytes | None = None
-        #: Pages as they were when a sync of them failed: the kernel takes them for clean since.
-        self.clean: dict[int, bytes] = {}
-
-    def cached(self) -> bytes:
-        return Path(self.path).read_bytes() if self.removed is None else self.removed
-
-    def sync(self) -> None:
-        cached = self.cached()
-        if self.clean:
-            old = (self.disk or b"").ljust(len(cached), b"\0")
-            count = (len(cached) + PAGE - 1) // PAGE
-            self.disk = b"".join(page(old if n in self.still_clean(cached) else cached, n) for n in range(count))
-        else:
-            self.disk = cached
-
-    def fail(self) -> None:
-        cached = self.cached()
-        old = (self.disk or b"").ljust(len(cached), b"\0")
-        for number in range((len(cached) + PAGE - 1) // PAGE):
-            if page(cached, number) != page(old, number):
-                self.clean[number] = page(cached, number)
-
-    def still_clean(self, cached: bytes) -> frozenset[int]:
-        return frozenset(number for number, data in self.clean.items() if page(cached, number) == data)
-
-    def image(self) -> FileImage:
-        cached = self.cached()
-        return FileImage(self.path, self.disk, cached, self.still_clean(cached))
-
-
-class _Directory:
-    def __init__(self) -> None:
-        self.synced: dict[str, _Node] = {}
-        self.now: dict[str, _Node] = {}
-        self.changes: list[tuple[dict[str, _Node | None], _File | None]] = []
-
-    def change(self, entries: dict[str, _Node | None], sized: _File | None = None) -> None:
-        self.changes.append((entries, sized))
-        for name, node in entries.items():
-            if node is None:
-                self.now.pop(name, None)
-            else:
-                self.now[name] = node
-
-    def sync(self) -> None:
-        self.synced = dict(self.now)
-        for _, sized in self.changes:
-            if sized is not None and sized.disk is None:
-                sized.disk = bytes(len(sized.cached()))
-        self.changes.clear()
-
-    def image(self, made: dict[int, FileImage]) -> DirectoryImage:
-        def of(node: _Node) -> FileImage | DirectoryImage:
-            if isinstance(node, _Directory):
-                return node.image(made)
-            if id(node) not in made:
-                made[id(node)] = node.image()
-            return made[id(node)]
-
-        return DirectoryImage(
-            {name: of(node) for name, node in self.synced.items()},
-            tuple(
-                Change(
-                    {name: None if node is None else of(node) for name, node in entries.items()},
-                    None if sized is None else made.setdefault(id(sized), sized.image()),
-                )
-                for entries, sized in self.changes
-            ),
-        )
-
-
-_Node = _File | _Directory
 
 
 class _Mapping(mmap.mmap):
@@ -180,8 +106,8 @@ class CrashDisk(RealFileSystem):
         self.room: int | None = None
         self.files_left: int | None = None
         self.observer: Callable[[Step], None] | None = None
-        self._fds: dict[int, _File] = {}
-        self._top = _found(root)
+        self._fds: dict[int, CachedFile] = {}
+        self._top = found_below(root)
 
     def image(self) -> DirectoryImage:
         """What is durable now, and what a crash may add."""
@@ -210,32 +136,32 @@ class CrashDisk(RealFileSystem):
         if self.observer is not None:
             self.observer(Step(self.steps, name, path, ()))
 
-    def _directory(self, path: str) -> _Directory:
-        at: _Node = self._top
+    def _directory(self, path: str) -> CachedDirectory:
+        at: Node = self._top
         for part in path[len(str(self.root)) + 1 :].split("/"):
             if part:
-                assert isinstance(at, _Directory)
+                assert isinstance(at, CachedDirectory)
                 at = at.now[part]
-        assert isinstance(at, _Directory)
+        assert isinstance(at, CachedDirectory)
         return at
 
-    def _parent(self, path: str) -> tuple[_Directory, str]:
+    def _parent(self, path: str) -> tuple[CachedDirectory, str]:
         parent, _, name = path.rpartition("/")
         return self._directory(parent), name
 
-    def _file(self, path: str) -> _File:
+    def _file(self, path: str) -> CachedFile:
         parent, name = self._parent(path)
         file = parent.now[name]
-        assert isinstance(file, _File)
+        assert isinstance(file, CachedFile)
         return file
 
-    def _new_file(self, path: str) -> _File:
+    def _new_file(self, path: str) -> CachedFile:
         parent, name = self._parent(path)
         file = parent.now.get(name)
         if file is None:
-            file = _File(path, None)
+            file = CachedFile(path, None)
             parent.change({name: file})
-        assert isinstance(file, _File)
+        assert isinstance(file, CachedFile)
         return file
 
     # --- the file system ---
@@ -246,7 +172,7 @@ class CrashDisk(RealFileSystem):
             self._step("make_directory", str(directory))
             directory.mkdir()
             parent, name = self._parent(str(directory))
-            parent.change({name: _Directory()})
+            parent.change({name: CachedDirectory()})
             self._done("make_directory", str(directory))
             try:
                 self.sync_directory(str(directory.parent))
@@ -364,7 +290,7 @@ class CrashDisk(RealFileSystem):
         parent, name = self._parent(new)
         file = self._file(old)
         former = parent.now.get(name)
-        if isinstance(former, _File):
+        if isinstance(former, CachedFile):
             former.removed = former.cached()
         Path(old).replace(new)
         file.path = new
@@ -383,7 +309,7 @@ class CrashDisk(RealFileSystem):
         file = parent.now.get(name)
         if file is None:
             return
-        assert isinstance(file, _File)
+        assert isinstance(file, CachedFile)
         file.removed = file.cached()
         super().remove(path)
         parent.change({name: None})
@@ -409,12 +335,3 @@ class CrashDisk(RealFileSystem):
 
     def descriptors(self) -> int:
         return 1024
-
-
-def _found(directory: Path) -> _Directory:
-    node = _Directory()
-    if directory.is_dir():
-        for path in directory.iterdir():
-            node.now[path.name] = _found(path) if path.is_dir() else _File(str(path), path.read_bytes())
-    node.synced = dict(node.now)
-    return node

@@ -126,17 +126,21 @@ def watch(disk: CrashDisk, moment: Callable[[], Moment]) -> list[Stop]:
     return stops
 
 
-def crashes(number: int, pages: int) -> Iterable[Crash]:
-    """The crashes to look at for a stop with so many dirty pages."""
+def crashes(number: int, stop: Stop) -> Iterable[Crash]:
+    """The crashes to look at for the stop of that number."""
+    pages = len(disk_images.dirty_pages(stop.image))
     turns = [*IN_TURN, *(crash for n in range(pages) for crash in (disk_images.only(n), disk_images.all_but(n)))]
-    return (*ALWAYS, *turns) if ALL else (*ALWAYS, turns[number % len(turns)])
+    if ALL:
+        return (*ALWAYS, *turns)
+    # After a step the pages that are dirty are nearly those before the next one.
+    return (*ALWAYS, turns[number % len(turns)]) if stop.step.before else ALWAYS
 
 
 def states(stops: list[Stop]) -> Iterator[tuple[Stop, Crash, dict[str, bytes | None]]]:
     """All different states of a stopped disk, with what must be true of each."""
     seen = set()
     for number, stop in enumerate(stops):
-        for crash in crashes(number, len(disk_images.dirty_pages(stop.image))):
+        for crash in crashes(number, stop):
             left = disk_images.after(stop.image, crash)
             state = frozenset(left.items()), stop.moment
             if state not in seen:
