@@ -80,6 +80,9 @@ class EntryCheck:
             kinds = self._classify(entries)
             if following is not None and not any(start <= each < stop for each in queue.claimed):
                 kinds[entries == following] = _STANDS_IN
+            if self._live:
+                # Their messages may have come after the log was read.
+                kinds[entries["physical_offset"] >= self._known.queued] = _BEHIND
             for first, last, kind in _runs(kinds):
                 self._say_run(queue, begin + first, entries[first:last], kind)
 

@@ -255,7 +255,8 @@ class IndexCheck:
         for (offset, _), count in needed.items():
             lacking[offset] += max(0, count)
         behind = self._current() is None
-        newest = self._files[-1].last_offset if behind and self._files else None
+        # The last file may have no entry yet.
+        newest = max((file.last_offset or 0 for file in self._files), default=0) if behind else None
         for offset, count in sorted(lacking.items()):
             if newest is not None and offset >= newest and offset >= reached:
                 self.unindexed += count

@@ -23,6 +23,7 @@ from rocketwire.store.archive.queues import ENTRY, Queue
 from rocketwire.store.archive.ranges import Ranges
 from rocketwire.store.archive.verify_log import Known
 from rocketwire.store.columns import Records
+from rocketwire.store.files import entries
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT, PRE_BLANK
 from rocketwire.store.segment import file_name
 from rocketwire.store.settings import DELAY_LEVELS
@@ -61,6 +62,7 @@ class CheckedQueue:
 
     Attributes:
         queue: To read it; its `end` is behind the last place that holds anything.
+        room: Behind the last place of its files.
         met: Offsets whose entries are some record's.
         claimed: Physical offset of a record whose entry at an offset points to elsewhere.
         missing: Messages without an entry.
@@ -80,10 +82,11 @@ class CheckedQueue:
         self._files = files
         self._window_start = 0
         self._window: NDArray[Any] = np.empty(0, ENTRY)
-        self.queue.end = files.files[-1].end // ENTRY_SIZE if files.files else 0
+        self.room = files.files[-1].end // ENTRY_SIZE if files.files else 0
+        self.queue.end = self.room
         end = self.queue.first
-        for start, entries in self.queue.blocks(self.queue.first, self.queue.end):
-            written = np.flatnonzero(entries["physical_offset"] | entries["size"] | entries["tags_code"])
+        for start, found in self.queue.blocks(self.queue.first, self.queue.end):
+            written = np.flatnonzero(found["physical_offset"] | found["size"] | found["tags_code"])
             if len(written):
                 end = start + int(written[-1]) + 1
         self.queue.end = end
@@ -132,6 +135,7 @@ class QueueCheck:
         self._report = report
         self._known = known
         self._live = live
+        self._root = directory.root
         self._extended = "consumequeue_ext" in directory.others
         self._kept: OrderedDict[CheckedQueue, None] = OrderedDict()
         for files in directory.queues:
@@ -158,11 +162,8 @@ class QueueCheck:
         self, records: Records, topics: NDArray[np.int32], names: list[str], tags_codes: NDArray[np.int64]
     ) -> None:
         """Compare a batch of records with their entries."""
-        # Prepared and rolled back messages are not for consumers. On a live store the newest are not dispatched yet.
-        chosen = (records.sys_flag & SysFlag.TRANSACTION_PREPARED) == 0
-        if self._live:
-            chosen &= records.physical_offset < self._known.queued
-        numbers = np.flatnonzero(chosen)
+        # Prepared and rolled back messages are not for consumers.
+        numbers = np.flatnonzero((records.sys_flag & SysFlag.TRANSACTION_PREPARED) == 0)
         if not len(numbers):
             return
         key = topics[numbers].astype(np.int64) << 32 | records.queue_id[numbers].astype(np.int64) & 0xFFFFFFFF
@@ -187,6 +188,8 @@ class QueueCheck:
         queue = self.queues.get((topic, queue_id))
         count = len(found.queue_offset)
         if queue is None:
+            if self._live and self._is_new(topic, queue_id):
+                return
             before, physical_offset = self.without_queue.get((topic, queue_id), (0, int(found.physical_offset[0])))
             self.without_queue[topic, queue_id] = before + count, physical_offset
             return
@@ -203,6 +206,13 @@ class QueueCheck:
                 return
         for number in range(count):
             self._check_one(queue, *(int(column[number]) for column in found[:4]))
+
+    def _is_new(self, topic: str, queue_id: int) -> bool:
+        """Whether a live broker has made a queue since the directory was looked at."""
+        try:
+            return bool(entries(f"{self._root}/consumequeue/{topic}/{queue_id}"))
+        except OSError:
+            return False
 
     def _keep(self, queue: CheckedQueue) -> None:
         self._kept[queue] = None
@@ -241,7 +251,9 @@ class QueueCheck:
         queue.newest = offset
         entries = queue.entries(offset, 1)
         if not len(entries) or not entries[0]["size"]:
-            queue.lacks(offset, physical_offset)
+            # The newest messages of a live store had no entry yet when the queue was opened, or one in a newer file.
+            if not self._live or (physical_offset < self._known.queued and offset < queue.room):
+                queue.lacks(offset, physical_offset)
             return
         self.entries += 1
         found_offset, found_size, found_code = entries[0].tolist()
