@@ -198,9 +198,6 @@ def _decoded(data: bytes | None, path: str, place: int, report: Report) -> Selec
     except WireError as error:
         report(Trouble(path, place, str(error)))
         return None
-    if message.physical_offset != place:
-        report(Trouble(path, place, f"the record says that it is at {message.physical_offset}"))
-        return None
     return with_properties(message, len(data))
 
 

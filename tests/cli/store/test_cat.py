@@ -289,12 +289,25 @@ def test_ctrl_c_ends_it_quietly(tmp_path: Path) -> None:
     store = open_store(small(tmp_path, commit_log_file_size=1 << 20))
     store.append([draft(number, body=bytes([65]) * 900) for number in range(900)])
     store.close()
-    with start("cat", tmp_path, "--json") as ran:
+    # Whoever runs the tests may have told their children to ignore it.
+    program = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from rocketwire.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", program, "store", "cat", str(tmp_path), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as ran:
         assert ran.stdout is not None
         ran.stdout.readline()  # the rest is more than a pipe takes
         ran.send_signal(signal.SIGINT)
         _, err = ran.communicate()
     assert (ran.returncode, err) == (130, b"")
+
+
+def test_a_body_that_is_no_text_is_hexadecimal_in_a_table_and_a_lost_one_is_empty(tmp_path: Path, run: Command) -> None:
+    special(tmp_path)
+    lines = run("cat", tmp_path).out.splitlines()
+    at = lines[0].index("BODY")
+    assert [line[at:] for line in lines[1:]] == ["plain", "0xff00", "zwei\\nZeilen \\x1b[31m", "packed", "", ""]
 
 
 def test_a_store_is_read_while_another_process_writes_it(tmp_path: Path) -> None:

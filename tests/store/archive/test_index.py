@@ -135,6 +135,30 @@ def test_a_chain_that_leads_round_is_left(tmp_path: Path) -> None:
         assert list(opened.find(positive_hash("T#k"))) == []
 
 
+@pytest.mark.parametrize("count", [0, 49])
+def test_a_number_of_entries_that_cannot_be_is_no_geometry(count: int, tmp_path: Path) -> None:
+    path = tmp_path / "20260101000000000"
+    plain = index_file(path, 10, 20, [("T#k", 100, 0), ("T#l", 200, 0)])
+    with path.open("r+b") as file:
+        file.seek(HEADER_SIZE - 4)
+        file.write(count.to_bytes(4))
+    with IndexFile(plain) as opened:
+        assert opened.geometry is None
+
+
+def test_a_first_entry_of_another_place_is_no_geometry(tmp_path: Path) -> None:
+    path = tmp_path / "20260101000000000"
+    plain = index_file(path, 10, 20, [("T#k", 100, 0), ("T#l", 200, 0)])
+    with path.open("r+b") as file:
+        file.seek(HEADER_SIZE + 10 * SLOT_SIZE + ENTRY_STRUCT.size)
+        file.write(ENTRY_STRUCT.pack(positive_hash("T#k"), 101, 0, 0))
+    with IndexFile(plain) as opened:
+        assert opened.geometry is None
+    os.truncate(path, HEADER_SIZE + 4)
+    with IndexFile(plain) as opened:
+        assert opened.geometry is None
+
+
 def test_what_a_live_store_has_not_indexed_is_not_covered(tmp_path: Path) -> None:
     clock = Clock()
     store = open_store(small(tmp_path), clock)

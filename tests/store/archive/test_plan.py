@@ -236,6 +236,8 @@ def test_messages_of_a_file_removed_meanwhile_are_passed_over(tmp_path: Path) ->
         assert len({trouble.path for trouble in troubles}) == 1
     offset_id = everything_id(directory)
     assert plan(directory, Wanted(message_id=offset_id)).__class__ is ByKey
+    since = list(ByWalk(directory, Wanted(since=START)).run(lambda _: None))
+    assert places(since) == expected[0]
     store.close()
 
 
@@ -255,6 +257,21 @@ def test_a_message_of_several_queues_is_found_in_each(tmp_path: Path) -> None:
     (queue / f"{0:020d}").write_bytes(entries + bytes(280))
     how, found, troubles = looked_for(discover(str(tmp_path)), topics=frozenset(["%LMQ%x"]))
     assert (how, found, troubles) == (ByQueues, [appended[1].physical_offset, appended[3].physical_offset], [])
+
+
+def test_a_key_leads_to_no_message_of_a_removed_file_or_another_place(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    written = [each.physical_offset for each in store.append([draft(n) for n in range(80)])]
+    store.close()
+    # As if the log had begun anew: what the index finds first is not there any more.
+    (tmp_path / "commitlog" / f"{0:020d}").unlink()
+    assert looked_for(discover(str(tmp_path)), key="k3") == (ByKey, [], [])
+    later = next(number for number, place in enumerate(written) if place >= 4096) + 3
+    with (tmp_path / "commitlog" / f"{4096:020d}").open("r+b") as file:
+        file.seek(written[later] - 4096)
+        file.write(bytes(8))
+    how, found, troubles = looked_for(discover(str(tmp_path)), key=f"k{later}")
+    assert (how, found, [trouble.reason for trouble in troubles]) == (ByKey, [], ["there is no record"])
 
 
 def descriptors() -> int:

@@ -106,6 +106,14 @@ def test_a_file_removed_meanwhile_is_no_damage(tmp_path: Path) -> None:
     store.close()
 
 
+def test_a_file_made_ahead_may_be_removed_meanwhile(tmp_path: Path) -> None:
+    store, written = filled(tmp_path, 5)
+    directory = discover(str(tmp_path))
+    store.close()
+    assert [trouble.gone for trouble in offsets(directory)[1]] == [True]
+    assert offsets(directory)[0] == written
+
+
 def test_a_file_removed_while_it_is_read_is_read_to_its_end(tmp_path: Path) -> None:
     store, written = filled(tmp_path)
     troubles: list[Trouble] = []
