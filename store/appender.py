@@ -17,6 +17,7 @@ from zlib import crc32
 
 import msgspec
 
+from rocketwire.store.checkpoint import Checkpoint
 from rocketwire.store.commit_log import CommitLog
 from rocketwire.store.consume_queue import ConsumeQueue
 from rocketwire.store.errors import StoreError, StoreNotWritable
@@ -79,6 +80,7 @@ class Appender:
         log: CommitLog,
         queues: QueueTable,
         index: Index | None,
+        checkpoint: Checkpoint,
         *,
         clock: Callable[[], int],
         store_host: bytes,
@@ -88,6 +90,7 @@ class Appender:
         self._log = log
         self._queues = queues
         self._index = index
+        self._checkpoint = checkpoint
         self._clock = clock
         self._store_host = store_host
         self._host_bit = SysFlag.STORE_HOST_V6 if len(store_host) == HOST_V6_SIZE else 0
@@ -119,6 +122,8 @@ class Appender:
         limit = log.limit
         self.error = None
         try:
+            if now <= self._checkpoint.claimed:
+                self._checkpoint.retract(now)
             for draft in drafts:
                 topic = draft.topic
                 queue_id = draft.queue_id

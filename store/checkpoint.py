@@ -12,7 +12,11 @@ _MARGIN: Final = 3000
 
 
 class Checkpoint:
-    """The three times in ms; 0 when nothing is known. `save` writes them."""
+    """The three times in ms; 0 when nothing is known. `save` writes them.
+
+    Attributes:
+        claimed: The newest `recover_from` that the file may say.
+    """
 
     def __init__(self, path: str, files: FileSystem) -> None:
         self._path = path
@@ -23,6 +27,7 @@ class Checkpoint:
         self.consume_queue: int
         self.index: int
         self.commit_log, self.consume_queue, self.index = times
+        self.claimed = self.recover_from
 
     @property
     def recover_from(self) -> int:
@@ -37,9 +42,21 @@ class Checkpoint:
 
     def save(self) -> None:
         """Put the times on the disk: into the file that `create` made, so a full disk is no obstacle."""
+        self.claimed = max(self.claimed, self.recover_from)
         fd = self._files.open(self._path)
         try:
             self._files.write_at(fd, CHECKPOINT_STRUCT.pack(self.commit_log, self.consume_queue, self.index), 0)
             self._files.sync(fd)
         finally:
             self._files.close(fd)
+        self.claimed = self.recover_from
+
+    def retract(self, now: int) -> None:
+        """Have the file prove nothing that is stored from a time in ms on: the clock went back to it.
+
+        Raises:
+            OSError: it could not be written; `claimed` stays.
+        """
+        self.commit_log = min(self.commit_log, now)
+        self.consume_queue = min(self.consume_queue, now)
+        self.save()

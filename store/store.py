@@ -95,7 +95,9 @@ class MessageStore(StoreReader):
         self._closed = False
         self._append_error: StoreError | None = None
         self._checkpoint = Checkpoint(settings.checkpoint, files)
-        self._appender = Appender(self._log, self._queues, self._index, clock=clock, store_host=store_host)
+        self._appender = Appender(
+            self._log, self._queues, self._index, self._checkpoint, clock=clock, store_host=store_host
+        )
         self._flusher = Flusher(
             settings,
             self._log,

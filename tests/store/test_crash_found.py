@@ -285,6 +285,27 @@ def test_files_that_recovery_removed_do_not_come_back(tmp_path: Path) -> None:
     assert sorted(path.name for path in (again.root / "store" / "commitlog").iterdir()) == [f"{0:020d}"]
 
 
+def test_what_is_stored_after_the_clock_went_back_is_not_proven_by_the_checkpoint(tmp_path: Path) -> None:
+    disk = CrashDisk(tmp_path)
+    clock = Clock(START + 3_600_000)
+    store = open_store(settings(disk), clock, disk)
+    store.append([draft(0)])
+    store.flush_to(store.max_physical_offset)
+    store.checkpoint()
+    clock.now = START
+    disk.refusing = {"write_at": errno.EIO}
+    assert store.append([draft(1)]) == []
+    assert isinstance(store.append_error, StoreNotWritable)
+    disk.refusing = {}
+    assert len(store.append([draft(n) for n in range(1, 80)])) == 79
+    crash = Crash("the third file", disk_images.every, lambda pages: [f"{8192:020d}" in path for path, _ in pages])
+    again = crashed(disk, tmp_path / "again", crash)
+    kill(store)
+    store = open_store(settings(again), clock, again)
+    assert bodies(store) == [b"body-0"]
+    store.close()
+
+
 def test_a_clock_that_goes_back_delays_no_flush_and_proves_nothing(tmp_path: Path) -> None:
     disk = CrashDisk(tmp_path)
     clock = Clock(START + 3_600_000)
