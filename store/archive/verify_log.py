@@ -63,7 +63,7 @@ class LogCheck:
         self._known = known
         self._keep = keep
         self._report = report
-        self._live = directory.state is State.LIVE
+        self._live = directory.state in {State.LIVE, State.UNKNOWN}
         self._tail: tuple[RowFile, Tail] | None = None
         self._done = False
 
@@ -138,6 +138,9 @@ class LogCheck:
                 )
             elif piece.stop is Stop.BLANK:
                 self._check_blank(file, opened, piece)
+            elif self._live and piece.start >= self._known.queued:
+                # The present end: what comes into the next file meanwhile is none of ours.
+                self._done = True
             elif self._tail is None:
                 self._tail = file, piece
 
@@ -189,7 +192,7 @@ class LogCheck:
             self.lost.add(tail.start, self._known.queued)
             what = f"the log ends here, but a consume queue points to records up to {self._known.queued}: {tail.reason}"
             self._say(Kind.NOTE if crashed else Kind.DAMAGE, file, tail.start, what)
-        elif not self._live:
+        else:
             what = f"the log ends here, the next start cuts off the rest: {tail.reason}"
             self._say(Kind.NOTE, file, tail.start, what)
 
