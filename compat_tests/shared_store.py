@@ -90,10 +90,13 @@ class SharedStore:
         log, queues, index = struct.unpack_from(">3q", (self.path / "checkpoint").read_bytes())
         return int(min(log - MARGIN, queues - MARGIN, index))
 
-    def digests(self, *folders: str) -> dict[str, str]:
-        """The SHA-256 of each file below some folders of the store, less the files of zeros that are made ahead."""
-        files = [file for folder in folders for file in sorted((self.path / folder).rglob("*")) if file.is_file()]
-        texts = {str(file.relative_to(self.path)): file.read_bytes() for file in files}
+    def digests(self, *names: str) -> dict[str, str]:
+        """The SHA-256 of some files of the store and of all below some folders, less the files that hold only zeros.
+
+        Those are made ahead.
+        """
+        below = [file for name in names for file in (self.path / name, *sorted((self.path / name).rglob("*")))]
+        texts = {str(file.relative_to(self.path)): file.read_bytes() for file in below if file.is_file()}
         return {name: hashlib.sha256(text).hexdigest() for name, text in texts.items() if text.strip(b"\0")}
 
     def expire(self, *, keep: int) -> None:
