@@ -14,6 +14,8 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+from rocketwire.store.archive.directory import discover
+from rocketwire.store.archive.verify import Summary, verify
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 from rocketwire.store.walk import Stop, walk
@@ -29,7 +31,7 @@ class WholeStore:
     """A store of one commit log file, cleanly stopped; what can be done with all of it."""
 
     def __init__(self, root: Path, clock: Callable[[], int]) -> None:
-        self._root = root
+        self.root = root
         self._clock = clock
         (self._path,) = (root / "commitlog").iterdir()
         self._bodies: list[tuple[int, int]] = []
@@ -73,19 +75,19 @@ class WholeStore:
         self._walk(check_crc=False)
 
     def open(self, *, index: bool = False) -> MessageStore:
-        settings = StoreSettings(root=self._root, message_index_enable=index)
+        settings = StoreSettings(root=self.root, message_index_enable=index)
         return MessageStore.open(settings, clock=self._clock, store_host=bytes(8))
 
     @property
     def index(self) -> Path:
-        return self._root / "index"
+        return self.root / "index"
 
     def lose_queues(self) -> None:
-        shutil.rmtree(self._root / "consumequeue")
+        shutil.rmtree(self.root / "consumequeue")
 
     def be_killed(self) -> None:
-        (self._root / "abort").touch()
-        (self._root / "checkpoint").unlink()
+        (self.root / "abort").touch()
+        (self.root / "checkpoint").unlink()
 
 
 def timed(action: Callable[[], object]) -> tuple[float, float]:
@@ -116,6 +118,15 @@ def indexing(store: WholeStore) -> tuple[float, float]:
     return took
 
 
+def verifying(store: WholeStore) -> tuple[float, float]:
+    summaries: list[Summary] = []
+    directory = discover(str(store.root))
+    took = timed(lambda: summaries.append(verify(directory, print)))
+    (summary,) = summaries
+    assert (summary.records, summary.queue_entries, summary.damages) == (store.records, store.records, 0)
+    return took
+
+
 def measure_whole(root: Path, clock: Callable[[], int]) -> None:
     """Print a row for each way to read the store at `root`: MiB a second, and how that compares with the CRC alone."""
     store = WholeStore(root, clock)
@@ -134,6 +145,7 @@ def measure_whole(root: Path, clock: Callable[[], int]) -> None:
         store.be_killed()
         row("start after a kill, no checkpoint", opening(store))
         row("index made again", indexing(store))
+        row("store verify: log, queues, index", verifying(store))
     print_rounds(rounds, store)
 
 
