@@ -76,11 +76,13 @@ class LogCheck:
         expected: int | None = None
         sizes = [file.size for file in self._directory.commit_log]
         usual = max(set(sizes), key=sizes.count, default=0)
-        for file in self._directory.commit_log:
-            if expected is None and file.start > self.start:
-                self.start = file.start
-            if not self._fits(file, expected, usual):
+        for found in self._directory.commit_log:
+            if expected is None and found.start > self.start:
+                self.start = found.start
+            if not self._fits(found, expected, usual):
                 continue
+            # What a file has too much is no part of the log.
+            file = found._replace(size=min(found.size, usual))
             expected = file.start + usual
             try:
                 opened = LogFile(file)

@@ -228,15 +228,19 @@ class QueueCheck:
         """
         if queue.delay is None:
             queue.delay = DELAY_LEVELS[queue_id] if queue_id < len(DELAY_LEVELS) else 0
+        entries = queue.entries(int(found.queue_offset[0]), len(found.queue_offset))
         if not queue.delay_is_sure:
-            entries = queue.entries(int(found.queue_offset[0]), len(found.queue_offset))
             for delay in (entries["tags_code"] - found.store_timestamp[: len(entries)]).tolist():
                 queue.delay_is_sure = delay in (queue.delay, queue.other_delay)
                 if queue.delay_is_sure:
                     queue.delay = delay
                     break
                 queue.other_delay = delay
-        return found.store_timestamp + queue.delay
+        times = found.store_timestamp + queue.delay
+        # A record without a level is there like any other, with its tag's code.
+        plain = entries["tags_code"] == found.tags_code[: len(entries)]
+        times[: len(entries)][plain] = found.tags_code[: len(entries)][plain]
+        return times
 
     def finish(self) -> None:
         """Report what was put off because it might have been a setting."""

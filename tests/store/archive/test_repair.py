@@ -103,6 +103,23 @@ def test_exactly_the_undamaged_records_are_kept(
     assert not damages(work / "new")
 
 
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_whatever_is_overwritten_the_repaired_store_has_no_damage(
+    whole: Path, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    work = tmp_path_factory.mktemp("overwritten")
+    root = work / "store"
+    shutil.copytree(whole, root)
+    files = sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and path.stat().st_size)
+    for _ in range(data.draw(st.integers(1, 4))):
+        path = data.draw(st.sampled_from(files))
+        at = data.draw(st.integers(0, (root / path).stat().st_size - 1))
+        overwrite(root, path, at, data.draw(st.one_of(st.binary(min_size=1, max_size=40), st.just(bytes(300)))))
+    verified(root)
+    repaired(root, work / "new")
+
+
 @pytest.mark.parametrize("number", [0, 1, -1])
 def test_a_missing_commit_log_file(copied: Path, tmp_path: Path, number: int) -> None:
     expected = contents(copied)
