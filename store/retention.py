@@ -31,6 +31,7 @@ from rocketwire.store.queues import QueueTable
 from rocketwire.store.segment import Segment
 from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.message import MAGIC_AT, MAGIC_V1, MAGIC_V2
+from rocketwire.wire.names import LIGHT_PREFIX, TRANS_OP_HALF_TOPIC
 
 if TYPE_CHECKING:
     from rocketwire.store.index_file import IndexFile  # it takes numpy with it
@@ -39,7 +40,6 @@ log = logging.getLogger(__name__)
 
 #: Log files that one pass removes at most.
 MOST_FILES: Final = 10
-_OP_TOPIC: Final = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,9 +180,10 @@ class Retention:
                 self._remove_queue(queue)
 
     def remove_unused_topics(self, used: Container[str]) -> None:
-        """Remove the queues of topics that are not among those, apart from the delayed and the transactional."""
+        """Remove the queues of topics that are not among those, apart from the delayed, transactional and light."""
         for queue in list(self._queues):
-            if queue.key[0] not in used and queue.key[0] not in (SCHEDULE_TOPIC, _OP_TOPIC):
+            topic = queue.key[0]
+            if topic not in used and topic not in (SCHEDULE_TOPIC, TRANS_OP_HALF_TOPIC) and not topic.startswith(LIGHT_PREFIX):
                 self._remove_queue(queue)
 
     def _remove_queue(self, queue: ConsumeQueue) -> None:

@@ -12,6 +12,8 @@ MAX_GROUP_LENGTH: Final = 255
 ALLOWED_CHARACTERS: Final = "^[%|a-zA-Z0-9_-]+$"
 
 RETRY_PREFIX: Final = "%RETRY%"
+LIGHT_PREFIX: Final = "%LMQ%"
+"""Of 5.x's light queues: their entries lead to messages of other topics, and no table names them."""
 SYSTEM_TOPIC_PREFIX: Final = "rmq_sys_"
 SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
 REPLY_TOPIC_POSTFIX: Final = "REPLY_TOPIC"

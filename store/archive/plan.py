@@ -31,12 +31,12 @@ from rocketwire.store.archive.select import FOREVER, Selected, Wanted, with_prop
 from rocketwire.wire.errors import MessageIdInvalid, WireError
 from rocketwire.wire.message import Message, decode_record
 from rocketwire.wire.message_id import parse_offset_message_id
+from rocketwire.wire.names import LIGHT_PREFIX
 
 _CLOCK_MARGIN: Final = 60_000
 #: Entries held at once over all queues, and the least of one.
 _MOST_ENTRIES: Final = 1 << 17
 _LEAST_ENTRIES: Final = 64
-_MULTI_DISPATCH_PREFIX: Final = "%LMQ%"
 
 
 def find(directory: Directory, wanted: Wanted, report: Report) -> Iterator[Selected]:
@@ -268,7 +268,7 @@ class ByQueues:
             report(Trouble(file.path, place.physical_offset, f"{entry} to what is no record of {place.size} bytes"))
 
     def _belongs(self, message: Message, queue: Queue, place: Place, report: Report) -> bool:
-        if queue.topic.startswith(_MULTI_DISPATCH_PREFIX):
+        if queue.topic.startswith(LIGHT_PREFIX):
             return True
         found = (message.topic, message.queue_id, message.queue_offset)
         if found == (queue.topic, queue.queue_id, place.queue_offset):

@@ -14,10 +14,9 @@ from rocketwire.store.archive.log import Log
 from rocketwire.store.archive.verify_log import Known, LogCheck
 from rocketwire.store.archive.verify_queues import BLANK_SIZE, CheckedQueue, QueueCheck
 from rocketwire.store.walk import topics_of, walk
+from rocketwire.wire.names import LIGHT_PREFIX
 from rocketwire.wire.properties import INNER_MULTI_DISPATCH, decode_properties
 
-#: Queues of 5.x whose entries point to records of other topics.
-_LIGHT_PREFIX: Final = "%LMQ%"
 _PAGE: Final = 4096
 
 #: What an entry that was not met can be.
@@ -159,7 +158,7 @@ class EntryCheck:
         if not len(records.position):
             return f"points to physical offset {place}, where no whole record of {size} bytes begins"
         _, (name,) = topics_of(buffer, records)
-        if queue.queue.topic.startswith(_LIGHT_PREFIX):
+        if queue.queue.topic.startswith(LIGHT_PREFIX):
             start = int(records.properties_position[0])
             text = buffer[start : start + int(records.properties_length[0])].decode("utf-8", "replace")
             if queue.queue.topic in decode_properties(text).get(INNER_MULTI_DISPATCH, "").split(","):
