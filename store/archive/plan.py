@@ -28,6 +28,7 @@ from rocketwire.store.archive.opening import FileGone
 from rocketwire.store.archive.queues import BLANK_SIZE, Queue
 from rocketwire.store.archive.scan import Report, Trouble, scan
 from rocketwire.store.archive.select import FOREVER, Selected, Wanted, with_properties
+from rocketwire.store.errors import StoreUnreadable
 from rocketwire.wire.errors import MessageIdInvalid, WireError
 from rocketwire.wire.message import Message, decode_record
 from rocketwire.wire.message_id import parse_offset_message_id
@@ -50,11 +51,20 @@ def find(directory: Directory, wanted: Wanted, report: Report) -> Iterator[Selec
     Raises:
         StoreUnreadable: a file cannot be read.
     """
-    return plan(directory, wanted).run(report)
+    return plan(directory, wanted, report).run(report)
 
 
-def plan(directory: Directory, wanted: Wanted) -> ById | ByKey | ByQueues | ByWalk:
-    """The cheapest way to find the wanted messages.
+def known_topics(directory: Directory, report: Report) -> set[str]:
+    """See `topic_names`; those with a directory among the consume queues, and a report, if topics.json is damaged."""
+    try:
+        return topic_names(directory)
+    except StoreUnreadable as error:
+        report(Trouble(error.path, None, f"{error.reason}; the topics are taken from consumequeue"))
+        return set(directory.topics)
+
+
+def plan(directory: Directory, wanted: Wanted, report: Report) -> ById | ByKey | ByQueues | ByWalk:
+    """The cheapest way to find the wanted messages; `report` is told when topics.json is needed and damaged.
 
     Raises:
         StoreUnreadable: a file cannot be read.
@@ -68,7 +78,9 @@ def plan(directory: Directory, wanted: Wanted) -> ById | ByKey | ByQueues | ByWa
     key = wanted.message_id if wanted.key is None else wanted.key
     # Without a topic it is looked for in all that are known: those with a directory, at least.
     if key is not None and directory.index and (wanted.topics is not None or directory.topics):
-        topics = wanted.topics if wanted.topics is not None else filter(wanted.takes_topic, topic_names(directory))
+        topics = wanted.topics
+        if topics is None:
+            topics = frozenset(filter(wanted.takes_topic, known_topics(directory, report)))
         places, covered = look_up(directory.index, [(topic, key) for topic in topics])
         if covered:
             return ByKey(directory, wanted, places, covered)
@@ -237,14 +249,14 @@ class ByQueues:
 
     def _places(self, number: int, queue: Queue, log: Log, most: int) -> Iterator[Place]:
         wanted = self.wanted
-        first, end = max(queue.min, wanted.first_offset), min(queue.end, wanted.end_offset)
+        since, until = wanted.since - _CLOCK_MARGIN, wanted.until + _CLOCK_MARGIN
         # Where a time cannot be read the range is taken to be wider.
-        if wanted.since > 0:
-            since = wanted.since - _CLOCK_MARGIN
-            first = queue.bisect(first, end, lambda entry: (log.store_time(entry[0]) or FOREVER) < since)
-        if wanted.until < FOREVER:
-            until = wanted.until + _CLOCK_MARGIN
-            end = queue.bisect(first, end, lambda entry: (log.store_time(entry[0]) or 0) < until)
+        first, end = queue.within(
+            wanted.first_offset,
+            wanted.end_offset,
+            (lambda place: (log.store_time(place) or FOREVER) < since) if wanted.since > 0 else None,
+            (lambda place: (log.store_time(place) or 0) < until) if wanted.until < FOREVER else None,
+        )
         for at, entries in queue.blocks(first, end, most):
             queue.close()
             offsets, sizes = entries["physical_offset"].tolist(), entries["size"].tolist()

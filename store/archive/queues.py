@@ -57,8 +57,7 @@ class Queue:
                 self.end = self.bisect(self.first, stop, _is_written)
                 self.min = self._find_min(log_start)
             except FileGone as gone:
-                # A live broker removes the oldest ones.
-                self._row = [file for file in self._row if file.path != gone.path]
+                self._drop(gone)
             else:
                 break
 
@@ -70,6 +69,10 @@ class Queue:
             if len(real):
                 return offset + int(real[0])
         return self.end
+
+    def _drop(self, gone: FileGone) -> None:
+        """Go on without a file: a live broker removes the oldest ones."""
+        self._row = [file for file in self._row if file.path != gone.path]
 
     def __enter__(self) -> Self:
         return self
@@ -142,6 +145,34 @@ class Queue:
             else:
                 high = middle
         return low
+
+    def within(
+        self, start: int, stop: int, since: Callable[[int], bool] | None, until: Callable[[int], bool] | None
+    ) -> tuple[int, int]:
+        """The part of `start` to `stop` whose messages are in a range of what rises along the queue, as their times do.
+
+        Args:
+            start: Offset of the first entry looked at.
+            stop: Offset behind the last one.
+            since: Whether the message at a physical offset is before the range; None for a range without a begin.
+            until: Whether it is before the range's end; None for a range without one.
+
+        Raises:
+            StoreUnreadable: a file cannot be read. (One that was removed is passed over.)
+        """
+        while True:
+            first, end = max(start, self.min), min(stop, self.end)
+            try:
+                if since is not None:
+                    first = self.bisect(first, end, lambda entry: since(entry[0]))
+                if until is not None:
+                    end = self.bisect(first, end, lambda entry: until(entry[0]))
+            except FileGone as gone:
+                self._drop(gone)
+                self.first = self._row[0].start // ENTRY_SIZE if self._row else self.end
+                self.min = max(self.min, self.first)
+            else:
+                return first, end
 
     def physical_end(self) -> int:
         """Where the log's record of the last entry ends; 0 for an empty queue.

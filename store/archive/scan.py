@@ -25,18 +25,19 @@ _BLANK: Final[bytes] = END_OF_FILE_BLANK.build({"size": 0, "magic": BLANK_MAGIC}
 
 
 class Trouble(NamedTuple):
-    """What could not be read: in which file, at which physical offset, and why.
+    """What could not be read: in which file, at which physical offset (None: it is no file of the log), and why.
 
     `gone` says that the file was only removed meanwhile, as a live broker does with its oldest.
     """
 
     path: str
-    physical_offset: int
+    physical_offset: int | None
     reason: str
     gone: bool = False
 
     def __str__(self) -> str:
-        return f"{self.path}: at physical offset {self.physical_offset}: {self.reason}"
+        place = "" if self.physical_offset is None else f"at physical offset {self.physical_offset}: "
+        return f"{self.path}: {place}{self.reason}"
 
 
 Report = Callable[[Trouble], None]

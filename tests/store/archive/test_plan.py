@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from rocketwire.store.archive import plan as plan_module
 from rocketwire.store.archive import scan as scan_module
-from rocketwire.store.archive.directory import Directory, State, discover
+from rocketwire.store.archive.directory import Directory, QueueFiles, State, discover
 from rocketwire.store.archive.plan import ById, ByKey, ByQueues, ByWalk, find, plan
+from rocketwire.store.archive.queues import Queue
 from rocketwire.store.archive.scan import Trouble
 from rocketwire.store.archive.select import FOREVER, Selected, Wanted
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
@@ -35,13 +36,17 @@ def everything(directory: Directory) -> list[Selected]:
     return found
 
 
+def unexpected(trouble: Trouble) -> None:
+    raise AssertionError(trouble)
+
+
 def places(found: Iterator[Selected] | list[Selected]) -> list[int]:
     return [one.message.physical_offset for one in found]
 
 
 def looked_for(directory: Directory, **wanted: Any) -> tuple[type, list[int], list[Trouble]]:
     troubles: list[Trouble] = []
-    planned = plan(directory, Wanted(**wanted))
+    planned = plan(directory, Wanted(**wanted), troubles.append)
     return type(planned), places(planned.run(troubles.append)), troubles
 
 
@@ -225,7 +230,7 @@ def test_messages_of_a_file_removed_meanwhile_are_passed_over(tmp_path: Path) ->
         pass
     directory = discover(str(tmp_path))
     kinds: list[dict[str, Any]] = [{"topics": frozenset(["T"])}, {"key": "k3"}, {"message_id": "U0000003"}]
-    planned = [plan(directory, Wanted(**wanted)) for wanted in kinds]
+    planned = [plan(directory, Wanted(**wanted), unexpected) for wanted in kinds]
     assert [type(each) for each in planned] == [ByQueues, ByKey, ByKey]
     (tmp_path / "commitlog" / f"{0:020d}").unlink()
     expected = [[place for place in written if place >= 4096], [], []]
@@ -235,7 +240,7 @@ def test_messages_of_a_file_removed_meanwhile_are_passed_over(tmp_path: Path) ->
         assert {trouble.gone for trouble in troubles} == {True}
         assert len({trouble.path for trouble in troubles}) == 1
     offset_id = everything_id(directory)
-    assert plan(directory, Wanted(message_id=offset_id)).__class__ is ByKey
+    assert plan(directory, Wanted(message_id=offset_id), unexpected).__class__ is ByKey
     since = list(ByWalk(directory, Wanted(since=START)).run(lambda _: None))
     assert places(since) == expected[0]
     store.close()
@@ -306,7 +311,7 @@ def test_a_damaged_record_is_no_message_of_its_id(tmp_path: Path) -> None:
     store.append([draft(number) for number in range(4)])
     store.close()
     directory = discover(str(tmp_path))
-    assert plan(directory, Wanted(message_id=everything_id(directory))).__class__ is ById
+    assert plan(directory, Wanted(message_id=everything_id(directory)), unexpected).__class__ is ById
     with (tmp_path / "commitlog" / f"{0:020d}").open("r+b") as file:
         file.seek(133 + 88)
         file.write(b"?")
@@ -314,3 +319,44 @@ def test_a_damaged_record_is_no_message_of_its_id(tmp_path: Path) -> None:
     how, found, troubles = looked_for(directory, message_id="U0000001")
     assert (how, found, [trouble.physical_offset for trouble in troubles]) == (ByKey, [], [133])
     assert Wanted().until == FOREVER
+
+
+@pytest.mark.parametrize("removed", [1, 2, 5])
+def test_queue_files_may_be_removed_while_a_time_is_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, removed: int
+) -> None:
+    clock = Clock()
+    store = open_store(small(tmp_path), clock)
+    written = []
+    for number in range(80):
+        clock.now += MINUTE
+        written += [each.physical_offset for each in store.append([draft(number)])]
+    directory = discover(str(tmp_path))
+    queue = tmp_path / "consumequeue" / "T" / "0"
+    really = ByQueues._opened
+
+    def opened(self: ByQueues, files: QueueFiles) -> Queue:
+        found = really(self, files)
+        for path in sorted(queue.iterdir())[:removed]:
+            path.unlink()
+        return found
+
+    monkeypatch.setattr(ByQueues, "_opened", opened)
+    wanted = {"topics": frozenset("T"), "since": START + 2 * MINUTE, "until": START + 70 * MINUTE}
+    how, found, troubles = looked_for(directory, **wanted)
+    assert (how, troubles) == (ByQueues, [])
+    assert found == written[max(1, 16 * removed) : 69]
+    store.close()
+
+
+def test_a_key_is_looked_for_in_the_topics_of_queues_when_the_table_is_damaged(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    written = [each.physical_offset for each in store.append([draft(n) for n in range(8)])]
+    store.close()
+    (tmp_path / "config").mkdir(exist_ok=True)
+    (tmp_path / "config" / "topics.json").write_text("[]")
+    how, found, troubles = looked_for(discover(str(tmp_path)), key="k3")
+    assert (how, found) == (ByKey, [written[3]])
+    assert [str(trouble) for trouble in troubles] == [
+        f"{tmp_path}/config/topics.json: it is no JSON object; the topics are taken from consumequeue"
+    ]
