@@ -129,12 +129,16 @@ class Directory:
         return [queue for queue in self.queues if queue.topic == topic and queue.files]
 
 
-def discover(root: str) -> Directory:
+def discover(root: str, *, commit_log: str | None = None) -> Directory:
     """Look at a store directory.
+
+    Args:
+        root: The store's directory.
+        commit_log: The commit log's directory, if it is not `commitlog` in the store's.
 
     Raises:
         StoreForeign: it is no RocketMQ store.
-        StoreUnreadable: a directory in it, or it itself, is not there or may not be read.
+        StoreUnreadable: a directory in it, or one of the two, is not there or may not be read.
     """
     root = root.rstrip("/") or "/"
     top = {entry.name: entry for entry in _listing(root, needed=True)}
@@ -142,13 +146,16 @@ def discover(root: str) -> Directory:
     if not top.keys() & {"commitlog", "consumequeue", "checkpoint", "abort"}:
         raise StoreForeign(root, "it holds neither commitlog, consumequeue nor checkpoint")
     strange: list[Strange] = []
-    commit_log = tuple(_row(f"{root}/commitlog", strange))
+    if commit_log is None:
+        log = tuple(_row(f"{root}/commitlog", strange))
+    else:
+        log = tuple(_row(commit_log.rstrip("/") or "/", strange, needed=True))
     topics, queues = _queues(f"{root}/consumequeue", strange)
     _, batch_queues = _queues(f"{root}/batchconsumequeue", strange)
     return Directory(
         root=root,
         state=_state(root, abort="abort" in top),
-        commit_log=commit_log,
+        commit_log=log,
         topics=tuple(topics),
         queues=tuple(queues),
         batch_queues=tuple(batch_queues),
@@ -184,8 +191,8 @@ def _listing(path: str, *, needed: bool = False) -> list[Entry]:
         raise StoreUnreadable(path, error.strerror or str(error)) from error
 
 
-def _row(directory: str, strange: list[Strange]) -> Iterator[RowFile]:
-    for entry in _listing(directory):
+def _row(directory: str, strange: list[Strange], *, needed: bool = False) -> Iterator[RowFile]:
+    for entry in _listing(directory, needed=needed):
         path = f"{directory}/{entry.name}"
         if len(entry.name) != NAME_DIGITS or not _is_number(entry.name):
             strange.append(Strange(path, "its name is not an offset of 20 digits"))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from rocketwire.store.archive.config import Times, checkpoint, document
-from rocketwire.store.archive.directory import Directory, PlainFile, RowFile
+from rocketwire.store.archive.directory import Directory, PlainFile, RowFile, State
 from rocketwire.store.archive.index import DEFAULT, IndexFile
 from rocketwire.store.archive.opening import FileGone, read_whole
 from rocketwire.store.archive.queues import Queue
@@ -19,6 +20,7 @@ from rocketwire.wire.names import is_system_topic_of_any_version
 
 T = TypeVar("T")
 
+_TOPICS: Final = "topics.json"
 #: Files and directories that only 5.x makes.
 _ONLY_5 = ("config/timercheck", "config/timermetrics", "config/consumerOrderInfo.json", "timerwheel", "timerlog")
 _ONLY_5_ELSEWHERE = ("batchconsumequeue", "compaction", "rocksdbstore", "consumequeue_rocksdb")
@@ -89,9 +91,10 @@ def overview(directory: Directory) -> Overview:
     problems: list[str] = []
     own, user, newest = _count(directory)
     log = log_summary(directory, newest)
-    problems += [str(trouble) for trouble in log.troubles]
+    problems += [str(trouble) for trouble in log.troubles if not trouble.gone]
     problems += [f"{strange.path}: {strange.reason}" for strange in directory.strange]
-    version, facts = version_of(directory, problems)
+    documents = _documents(directory, problems)
+    version, facts = _version_of(directory, documents[_TOPICS])
     return Overview(
         version=version,
         facts=tuple(facts),
@@ -101,13 +104,13 @@ def overview(directory: Directory) -> Overview:
         files=_files(directory),
         index=tuple(_index(directory, problems)),
         checkpoint=_tried(problems, lambda: checkpoint(directory), None),
-        config=tuple(_config(directory, problems)),
+        config=tuple(_config(directory, documents)),
         timer_time=_timer_time(directory, problems),
         problems=tuple(problems),
     )
 
 
-def version_of(directory: Directory, problems: list[str]) -> tuple[str, list[str]]:
+def _version_of(directory: Directory, topics: dict[str, Any]) -> tuple[str, list[str]]:
     """Whose store it looks like, `5.x`, `4.x` or `unknown`, and the facts that say so.
 
     A 4.x one may also be Rocketwire's, which writes the same files.
@@ -117,7 +120,6 @@ def version_of(directory: Directory, problems: list[str]) -> tuple[str, list[str
     present |= {"timerlog"} if directory.timer_log else set()
     present |= {"batchconsumequeue"} if directory.batch_queues else set()
     facts = [f"{name} is there" for name in (*_ONLY_5, *_ONLY_5_ELSEWHERE) if name in present]
-    topics = _document(directory, "topics.json", problems)
     version = topics.get("dataVersion")
     if isinstance(version, dict) and "stateVersion" in version:
         facts.append("the data version of topics.json has a stateVersion")
@@ -136,9 +138,11 @@ def _tried(problems: list[str], reading: Callable[[], T], otherwise: T) -> T:
         return otherwise
 
 
-def _document(directory: Directory, name: str, problems: list[str]) -> dict[str, Any]:
+def _documents(directory: Directory, problems: list[str]) -> dict[str, dict[str, Any]]:
+    """What is in each JSON file of `config`, and in topics.json, be it there or not."""
+    names = {_TOPICS} | {file.name for file in directory.config if file.name.endswith(".json")}
     nothing: dict[str, Any] = {}
-    return _tried(problems, lambda: document(directory, name), nothing)
+    return {name: _tried(problems, partial(document, directory, name), nothing) for name in sorted(names)}
 
 
 def _count(directory: Directory) -> tuple[Counts, Counts, int]:
@@ -182,6 +186,7 @@ def _files(directory: Directory) -> dict[str, Files]:
 
 def _index(directory: Directory, problems: list[str]) -> Iterator[IndexSummary]:
     likely = DEFAULT
+    live = directory.state in {State.LIVE, State.UNKNOWN}
     for plain in directory.index:
         try:
             with IndexFile(plain, likely=likely) as file:
@@ -196,16 +201,17 @@ def _index(directory: Directory, problems: list[str]) -> Iterator[IndexSummary]:
                     last_store_time=header.end_timestamp,
                 )
         except StoreUnreadable as error:
-            problems.append(str(error))
+            # A live broker removes the oldest.
+            if not (live and isinstance(error, FileGone)):
+                problems.append(str(error))
 
 
-def _config(directory: Directory, problems: list[str]) -> Iterator[ConfigSummary]:
+def _config(directory: Directory, documents: dict[str, dict[str, Any]]) -> Iterator[ConfigSummary]:
     for file in directory.config:
         counter = changed = None
-        if file.name.endswith(".json"):
-            version = _document(directory, file.name, problems).get("dataVersion")
-            if isinstance(version, dict):
-                counter, changed = _number(version.get("counter")), _number(version.get("timestamp"))
+        version = documents.get(file.name, {}).get("dataVersion")
+        if isinstance(version, dict):
+            counter, changed = _number(version.get("counter")), _number(version.get("timestamp"))
         yield ConfigSummary(name=file.name, bytes=file.size, counter=counter, changed=changed)
 
 

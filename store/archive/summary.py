@@ -10,8 +10,11 @@ import numpy as np
 from rocketwire.store.archive.config import committed
 from rocketwire.store.archive.directory import Directory
 from rocketwire.store.archive.log import Log
+from rocketwire.store.archive.opening import FileGone
 from rocketwire.store.archive.queues import BLANK_SIZE, Queue
 from rocketwire.store.archive.scan import Trouble, is_written, scan
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.message import decode_record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,13 +136,17 @@ def group_lags(directory: Directory, wanted: Callable[[str], bool] = lambda _: T
 def log_summary(directory: Directory, newest: int = 0) -> LogSummary:
     """The commit log's ends; the second is found by a walk from `newest`, the physical offset of a late record.
 
+    If no whole record is there, as when a queue is damaged or the log's tail was lost in a crash, the walk begins at
+    the last file with records.
+
     Raises:
         StoreUnreadable: a file cannot be read.
     """
     with Log(directory.commit_log) as log:
         first = next((time for file in directory.commit_log if (time := log.store_time(file.start)) is not None), None)
-    end = next((file.start for file in reversed(directory.commit_log) if is_written(file)), directory.start)
-    end = max(newest, end)
+        end = next((file.start for file in reversed(directory.commit_log) if is_written(file)), directory.start)
+        if newest > end and _is_record(log, newest):
+            end = newest
     last: int | None = None
     troubles: list[Trouble] = []
     for block in scan(directory, troubles.append, start=end):
@@ -147,3 +154,12 @@ def log_summary(directory: Directory, newest: int = 0) -> LogSummary:
     return LogSummary(
         start=directory.start, end=end, first_store_time=first, last_store_time=last, troubles=tuple(troubles)
     )
+
+
+def _is_record(log: Log, offset: int) -> bool:
+    """Whether a whole record is at a physical offset."""
+    try:
+        data = log.record(offset)
+        return data is not None and decode_record(data).physical_offset == offset
+    except (FileGone, WireError):
+        return False

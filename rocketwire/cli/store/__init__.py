@@ -1,6 +1,7 @@
 """`rocketwire store`: looking into a store directory, one module a subcommand, each with `add_parser`.
 
-The directory may be of any broker, at rest or in use; these commands read it and change nothing in it.
+The directory may be of any broker, at rest or in use; these commands read it and change nothing in it. `repair` writes
+a new one.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ def add_parser(commands: Commands) -> None:
     """Add `store` to the commands."""
     parser = commands.add_parser(
         "store",
-        help="look into a store directory",
-        description="Look into a store directory of this or Apache's broker, at rest or in use, without changing it.",
+        help="look into a store directory, check it, make a whole one of a damaged one",
+        description=(
+            "Look into a store directory of this or Apache's broker, at rest or in use. Nothing in it is changed: "
+            "repair writes a new one beside one that no broker uses."
+        ),
     )
     subcommands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for subcommand in _SUBCOMMANDS:

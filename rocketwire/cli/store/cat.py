@@ -9,6 +9,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.store.directory import add_directory, opened
 from rocketwire.cli.store.ending import DAMAGED, ended
 from rocketwire.cli.store.message import body_of, json_object
 from rocketwire.cli.store.output import json_line, warn
@@ -16,7 +17,6 @@ from rocketwire.cli.store.times import parsed, shown
 
 if TYPE_CHECKING:
     from rocketwire.cli.serve import Commands
-    from rocketwire.store.archive.directory import Directory
     from rocketwire.store.archive.scan import Report, Trouble
     from rocketwire.store.archive.select import Selected, Wanted
 
@@ -38,7 +38,7 @@ def add_parser(commands: Commands) -> None:
         description="Print the messages of a store. RocketMQ's own topics are left out unless they are named.",
         epilog=_EPILOG,
     )
-    parser.add_argument("directory", metavar="DIR", help="the store's folder")
+    add_directory(parser)
     parser.add_argument("--topic", metavar="T", action="append", dest="topics", help="of this topic; repeatable")
     parser.add_argument("--queue", metavar="N", action="append", dest="queues", help="of this queue; repeatable")
     parser.add_argument(
@@ -63,11 +63,9 @@ def add_parser(commands: Commands) -> None:
 def _cat(options: argparse.Namespace) -> int:
     wanted = _wanted(options)
     most = None if options.limit is None else _whole("--limit", options.limit)
-    from rocketwire.store.archive.directory import discover
-    from rocketwire.store.archive.plan import find
+    from rocketwire.store.archive.plan import find, known_topics
 
-    directory = discover(options.directory)
-    unknown = _unknown_topics(directory, wanted)
+    directory = opened(options)
     if wanted.key is None and wanted.message_id is None:
         for topic in sorted(wanted.topics or ()):
             if not directory.queues_of(topic):
@@ -79,6 +77,7 @@ def _cat(options: argparse.Namespace) -> int:
         damaged = damaged or not trouble.gone
         warn(str(trouble))
 
+    unknown = sorted(wanted.topics - known_topics(directory, report)) if wanted.topics else []
     found = islice(find(directory, wanted, report), most)
     first = list(islice(found, 1))
     if unknown and not first:
@@ -90,11 +89,14 @@ def _cat(options: argparse.Namespace) -> int:
 
 def _wanted(options: argparse.Namespace) -> Wanted:
     first, end = _offsets(options.offset)
+    if "" in (options.topics or ()):
+        raise Mistake("--topic: a topic's name is not empty")
     from rocketwire.store.archive.select import FOREVER, Wanted
 
     return Wanted(
         topics=frozenset(options.topics) if options.topics else None,
-        system_topics=options.all_topics,
+        # Who has an id means that message.
+        system_topics=options.all_topics or options.id is not None,
         queue_ids=frozenset(_whole("--queue", text) for text in options.queues) if options.queues else None,
         first_offset=first,
         end_offset=FOREVER if end is None else end,
@@ -125,12 +127,6 @@ def _whole(option: str, text: str) -> int:
 
 def _is_whole(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= _DIGITS
-
-
-def _unknown_topics(directory: Directory, wanted: Wanted) -> list[str]:
-    from rocketwire.store.archive.config import topic_names
-
-    return sorted((wanted.topics or frozenset()) - topic_names(directory))
 
 
 def _write_table(found: Iterable[Selected], report: Report) -> None:

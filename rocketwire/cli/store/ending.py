@@ -40,6 +40,8 @@ def ended(run: Run) -> Run:
 def _carried_out(run: Run, options: argparse.Namespace) -> int:
     from rocketwire.store.errors import StoreError
 
+    if sys.stdout is None:
+        raise Mistake("the output cannot be written: it is closed")
     for stream in (sys.stdout, sys.stderr):
         # A name that is no UTF-8 is shown with escapes; it must not end the program.
         getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from rocketwire.cli.store.directory import add_directory, opened
 from rocketwire.cli.store.ending import DAMAGED, ended
 from rocketwire.cli.store.output import json_line, number, size, warn
 from rocketwire.cli.store.times import shown
@@ -24,16 +25,15 @@ def add_parser(commands: Commands) -> None:
         help="what a store is, and what is in it",
         description="Tell what a store directory is and what is in it. Times are UTC.",
     )
-    parser.add_argument("directory", metavar="DIR", help="the store's folder")
+    add_directory(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=ended(_info))
 
 
 def _info(options: argparse.Namespace) -> int:
-    from rocketwire.store.archive.directory import discover
     from rocketwire.store.archive.overview import overview
 
-    directory = discover(options.directory)
+    directory = opened(options)
     found = overview(directory)
     if options.json:
         json_line(_object(directory, found))
@@ -71,7 +71,9 @@ def _lines(directory: Directory, found: Overview) -> Iterator[tuple[str, str]]:
     yield "state", directory.state.value
     yield "version", f"{found.version}: {'; '.join(found.facts)}"
     if log.first_store_time is not None:
-        yield "stored", f"{shown(log.first_store_time)} to {shown(log.last_store_time)} UTC"
+        last = log.last_store_time
+        to = "from {} UTC" if last is None else "{} to {} UTC"
+        yield "stored", to.format(shown(log.first_store_time), shown(last))
     yield "messages", _counts(found.user_topics)
     yield "", f"RocketMQ's own: {_counts(found.own_topics)}"
     yield "offsets", f"physical, {number(log.start)} to {number(log.end)}: {size(log.end - log.start)}"

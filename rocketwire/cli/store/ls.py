@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from rocketwire.cli.store.directory import add_directory, opened
 from rocketwire.cli.store.ending import ended
 from rocketwire.cli.store.output import json_line, number, size, warn
 from rocketwire.cli.store.times import shown
@@ -26,7 +27,7 @@ def add_parser(commands: Commands) -> None:
             "RocketMQ's own topics are left out."
         ),
     )
-    parser.add_argument("directory", metavar="DIR", help="the store's folder")
+    add_directory(parser)
     parser.add_argument("--all-topics", action="store_true", help="RocketMQ's own topics too")
     parser.add_argument("--groups", action="store_true", help="list the consumer groups and their lag instead")
     parser.add_argument("--json", action="store_true", help="print one JSON object a line")
@@ -34,11 +35,11 @@ def add_parser(commands: Commands) -> None:
 
 
 def _ls(options: argparse.Namespace) -> int:
-    from rocketwire.store.archive.directory import State, discover
+    from rocketwire.store.archive.directory import State
     from rocketwire.store.archive.summary import group_lags, queue_summaries
     from rocketwire.wire.names import is_system_topic_of_any_version
 
-    directory = discover(options.directory)
+    directory = opened(options)
     if directory.state in (State.CRASHED, State.UNKNOWN):
         warn(f"{directory.root} is {directory.state.value}; its queues may lack the newest messages")
 

@@ -9,6 +9,10 @@ from rocketwire.cli.mistake import Mistake
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: A number of so many digits is a date: 20260131.
 _DATE_DIGITS = 8
+_YEAR_DIGITS = 4
+#: Numbers of ms have so many digits: fewer are times in the first months of 1970, which nobody means, or seconds;
+#: more are no 64-bit numbers.
+_MS_DIGITS = range(11, 19)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -24,15 +28,21 @@ def shown(milliseconds: int | None) -> str:
 
 
 def parsed(option: str, text: str) -> int:
-    """The time of an option: ISO 8601, in UTC if it names no zone, or ms since 1970.
+    """The time of an option: ISO 8601, in UTC if it names no zone, or ms since 1970 of 11 digits at least.
 
     Raises:
         Mistake: it is neither.
     """
-    if text.isascii() and text.isdigit() and len(text) != _DATE_DIGITS:
+    is_number = text.isascii() and text.isdigit()
+    if is_number and len(text) in _MS_DIGITS:
         return int(text)
+    wrong = Mistake(
+        f"{option} {text}: allowed is ISO 8601 (2026-01-31T09:30:00+01:00) or ms since 1970 (11 digits at least)"
+    )
+    if is_number and len(text) not in (_YEAR_DIGITS, _DATE_DIGITS):
+        raise wrong
     try:
-        moment = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(f"{text}-01-01" if is_number and len(text) == _YEAR_DIGITS else text)
     except ValueError:
-        raise Mistake(f"{option} {text}: allowed is ISO 8601 (2026-01-31T09:30:00+01:00) or ms since 1970") from None
+        raise wrong from None
     return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) // _MILLISECOND

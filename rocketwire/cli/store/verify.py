@@ -6,6 +6,7 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from rocketwire.cli.store.directory import add_directory, opened
 from rocketwire.cli.store.ending import DAMAGED, ended
 from rocketwire.cli.store.output import json_line, number, size
 from rocketwire.cli.store.progress import progress_bar
@@ -28,17 +29,16 @@ def add_parser(commands: Commands) -> None:
         description="Check every record of a store and everything that points to one.",
         epilog=_EPILOG,
     )
-    parser.add_argument("directory", metavar="DIR", help="the store's folder")
+    add_directory(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object a line")
     parser.add_argument("--no-progress", action="store_true", help="show no progress bar")
     parser.set_defaults(run=ended(_verify))
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from rocketwire.store.archive.directory import discover
     from rocketwire.store.archive.verify import verify
 
-    directory = discover(options.directory)
+    directory = opened(options)
     total = sum(file.size for file in directory.commit_log)
     with progress_bar(total, wanted=not options.no_progress) as bar:
 

@@ -205,6 +205,8 @@ def test_a_damaged_message_is_told_and_passed_over(tmp_path: Path, run: Command)
             ["--since", "yesterday"],
             "--since yesterday: allowed is ISO 8601 (2026-01-31T09:30:00+01:00) or ms since 1970",
         ),
+        (["--since", "1795251788"], "--since 1795251788: allowed is"),
+        (["--topic", "T", "--topic", ""], "--topic: a topic's name is not empty"),
         (["--until", "2026-13-01"], "--until 2026-13-01: allowed is"),
     ],
 )
@@ -276,6 +278,13 @@ def test_a_reader_that_goes_away_ends_it_quietly(golden_497: Golden) -> None:
         ran.stdout.close()
         assert ran.stderr.read() == b""
     assert ran.returncode == 141
+
+
+@pytest.mark.parametrize("command", ["cat", "info", "ls", "verify"])
+def test_a_closed_output_is_one_line(command: str, golden_497: Golden) -> None:
+    program = [sys.executable, "-m", "rocketwire", "store", command, str(golden_497.untouched)]
+    ran = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *program], stderr=subprocess.PIPE, check=False)
+    assert (ran.returncode, ran.stderr) == (2, b"rocketwire: the output cannot be written: it is closed\n")
 
 
 def test_a_full_disk_is_one_line(golden_497: Golden) -> None:
@@ -393,3 +402,30 @@ def test_a_crashed_store_is_read_from_its_log(tmp_path: Path, run: Command) -> N
     ran = run("cat", tmp_path, "--topic", "T", "--json")
     assert (ran.code, len(ran.objects)) == (0, 60)
     assert ran.objects[0]["store_timestamp"] == START
+
+
+def test_damaged_topics_stand_in_nobodys_way(golden_497: Golden, tmp_path: Path, run: Command) -> None:
+    root = golden_497.copy(tmp_path)
+    whole = [run("cat", root, "--json", *some) for some in ([], ["--topic", "GoldenFill"], ["--key", "dup"])]
+    (root / "config" / "topics.json").write_text("{")
+    (root / "config" / "topics.json.bak").unlink(missing_ok=True)
+    ran = run("cat", root, "--json")
+    assert (ran.code, ran.out, ran.err) == (0, whole[0].out, "")
+    for arguments, before in zip((["--topic", "GoldenFill"], ["--key", "dup"]), whole[1:], strict=True):
+        ran = run("cat", root, "--json", *arguments)
+        assert (ran.code, ran.out) == (1, before.out)
+        assert len(ran.objects) > 0
+        assert ran.err.startswith(f"rocketwire: {root}/config/topics.json: ")
+        assert ran.err.endswith("; the topics are taken from consumequeue\n")
+        assert ran.err.count("\n") == 1
+    ran = run("cat", root, "--topic", "Nope")
+    assert (ran.code, ran.err.count("topics.json"), "no such topic" in ran.err) == (2, 1, True)
+
+
+def test_a_message_of_any_topic_is_shown_by_its_id(golden_497: Golden, run: Command) -> None:
+    (found,) = run("cat", golden_497.untouched, "--id", "7F000001000079220000000000000FB8", "--json").objects
+    assert found["topic"] in {"SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC"}
+    every = run("cat", golden_497.untouched, "--all-topics", "--json").objects
+    half = next(one for one in every if one["topic"] == "RMQ_SYS_TRANS_HALF_TOPIC")
+    ran = run("cat", golden_497.untouched, "--id", half["message_id"], "--json")
+    assert ran.objects == [one for one in every if one["message_id"] == half["message_id"]]

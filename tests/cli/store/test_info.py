@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from tests.cli.store.support import Command
-from tests.store.support import Golden, draft, open_store, small
+from tests.store.support import Golden, draft, kill, open_store, small
 
 
 @pytest.fixture
@@ -72,3 +73,36 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_shown(golden_497: Golden, t
     assert "901 in 34 queues of 21 topics" in ran.out
     (found,) = run("info", root, "--json").objects
     assert found["problems"] == [f"{root}/index/notes: its name is not a time of 17 digits"]
+
+
+def test_a_bad_file_is_told_once(golden_497: Golden, tmp_path: Path, run: Command) -> None:
+    root = golden_497.copy(tmp_path)
+    (root / "config" / "topics.json").write_text("{")
+    (root / "config" / "topics.json.bak").unlink(missing_ok=True)
+    ran = run("info", root)
+    assert (ran.code, ran.err.count("topics.json"), ran.err.count("\n")) == (1, 1, 1)
+
+
+def test_a_queue_that_leads_nowhere_does_not_say_where_the_log_ends(tmp_path: Path, run: Command) -> None:
+    store = open_store(small(tmp_path))
+    store.append([draft(number) for number in range(10)])
+    end = store.max_physical_offset
+    store.close()
+    path = tmp_path / "consumequeue" / "T" / "0" / f"{0:020d}"
+    with path.open("r+b") as file:
+        file.seek(9 * 20)
+        file.write(ENTRY_STRUCT.pack(1 << 60, 133, 0))
+    ran = run("info", tmp_path)
+    assert f"offsets         physical, 0 to {end:,}: " in ran.out
+    assert "stored          2023-11-14 22:13:20.000 to 2023-11-14 22:13:20.000 UTC\n" in ran.out
+
+
+def test_a_log_without_a_time_at_its_end_has_none_told(tmp_path: Path, run: Command) -> None:
+    store = open_store(small(tmp_path))
+    store.append([draft(number) for number in range(80)])
+    kill(store)
+    path = max((tmp_path / "commitlog").iterdir())
+    path.write_bytes(b"?" * 4096)
+    ran = run("info", tmp_path)
+    assert "stored          from 2023-11-14 22:13:20.000 UTC\n" in ran.out
+    assert f"offsets         physical, 0 to {int(path.name):,}: " in ran.out

@@ -31,8 +31,9 @@ def test_a_time_that_is_shown_is_read_back(milliseconds: int) -> None:
 def test_times_may_have_a_zone_or_none() -> None:
     assert parsed("--since", "1970-01-01T01:00:00+01:00") == 0
     assert parsed("--since", "19700102") == parsed("--since", "1970-01-02") == 86_400_000
-    assert parsed("--since", "1000") == 1000
-    for text in ("", "now", "99999999", "1970-01-01T25:00", "-5"):
+    assert parsed("--since", "00000001000") == 1000
+    assert parsed("--since", "1971") == parsed("--since", "1971-01-01") == 31_536_000_000
+    for text in ("", "now", "99999999", "1970-01-01T25:00", "-5", "0000", "20260", "1795251788", "9" * 19):
         with pytest.raises(Mistake, match="allowed is ISO 8601"):
             parsed("--since", text)
 

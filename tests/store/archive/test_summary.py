@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from rocketwire.store.archive.directory import discover
-from rocketwire.store.archive.overview import Counts, overview, version_of
+from rocketwire.store.archive.directory import State, discover
+from rocketwire.store.archive.overview import Counts, overview
 from rocketwire.store.archive.summary import group_lags, log_summary, queue_summaries
 from tests.store.support import START, Clock, Golden, draft, kill, open_store, small
 
@@ -118,7 +119,7 @@ def test_everything_that_cannot_be_read_is_told(golden_550: Golden, tmp_path: Pa
         file.seek(1247636 - 1048576)
         file.write(b"garbage that is no record")
     found = overview(discover(str(root)))
-    assert len(found.problems) == 6
+    assert len(found.problems) == 5
     assert found.version == "5.x"
     assert found.checkpoint is None
     assert len(found.index) == 5
@@ -138,11 +139,54 @@ def test_a_live_store_may_lose_files_while_it_is_looked_at(tmp_path: Path) -> No
     store.close()
 
 
+def test_an_index_file_that_a_live_store_removes_is_no_problem(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    store.append([draft(number) for number in range(60)])
+    while store.dispatch_index():
+        pass
+    directory = discover(str(tmp_path))
+    gone = Path(directory.index[0].path)
+    gone.unlink()
+    found = overview(directory)
+    assert (found.problems, len(found.index)) == ((), len(directory.index) - 1)
+    assert overview(replace(directory, state=State.AT_REST)).problems == (
+        f"{gone} cannot be read: it was removed meanwhile",
+    )
+    store.close()
+
+
+def test_after_a_crash_the_end_is_found_before_a_lost_tail(tmp_path: Path) -> None:
+    clock = Clock()
+    store = open_store(small(tmp_path), clock)
+    for number in range(80):
+        clock.now += 1000
+        store.append([draft(number)])
+    kill(store)
+    (tmp_path / "commitlog" / f"{8192:020d}").write_bytes(bytes(4096))
+    log = overview(discover(str(tmp_path))).log
+    assert 4096 < log.end < 8192
+    assert log.last_store_time is not None
+    assert START < log.last_store_time < clock.now
+
+
+def test_a_newest_message_that_is_damaged_is_told(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    places = [each.physical_offset for each in store.append([draft(number) for number in range(5)])]
+    store.close()
+    with (tmp_path / "commitlog" / f"{0:020d}").open("r+b") as file:
+        file.seek(places[-1] + 88)
+        file.write(b"?")
+    log = overview(discover(str(tmp_path))).log
+    assert (log.end, log.last_store_time) == (places[-1], START)
+    assert [trouble.physical_offset for trouble in log.troubles] == [places[-1]]
+
+
 def test_a_store_of_5x_is_known_by_any_of_its_files(tmp_path: Path) -> None:
     open_store(small(tmp_path)).close()
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "topics.json").write_text('{"dataVersion":{"counter":1},"topicConfigTable":{}}')
-    assert version_of(discover(str(tmp_path)), [])[0] == "4.x"
+    assert overview(discover(str(tmp_path))).version == "4.x"
     os.truncate(tmp_path / "config" / "topics.json", 0)
     (tmp_path / "batchconsumequeue" / "T" / "0").mkdir(parents=True)
-    assert version_of(discover(str(tmp_path)), []) == ("5.x", ["batchconsumequeue is there"])
+    found = overview(discover(str(tmp_path)))
+    assert (found.version, found.facts) == ("5.x", ("batchconsumequeue is there",))

@@ -1,0 +1,47 @@
+"""Which store a command looks at: its arguments, the same for all commands, and what is found there."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from rocketwire.cli.mistake import Mistake
+
+if TYPE_CHECKING:
+    from rocketwire.store.archive.directory import Directory
+
+
+def add_directory(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that `opened` reads."""
+    parser.add_argument("directory", metavar="DIR", help="the store's folder")
+    parser.add_argument(
+        "--commitlog", metavar="DIR", help="the commit log's folder, where storePathCommitLog put it elsewhere"
+    )
+
+
+def opened(options: argparse.Namespace) -> Directory:
+    """What is in the directory.
+
+    Raises:
+        Mistake: its queues have messages, but there is no commit log, and none was named.
+        StoreError: it is no store, or cannot be read.
+    """
+    from rocketwire.store.archive.directory import discover
+
+    directory = discover(options.directory, commit_log=options.commitlog)
+    if options.commitlog is None and not directory.commit_log and _has_messages(directory):
+        raise Mistake(
+            f"{directory.root}/consumequeue holds messages, but there is no commit log: "
+            "--commitlog DIR names its folder, where storePathCommitLog put it elsewhere"
+        )
+    return directory
+
+
+def _has_messages(directory: Directory) -> bool:
+    from rocketwire.store.archive.queues import Queue
+
+    for files in directory.queues:
+        with Queue(files) as queue:
+            if len(queue):
+                return True
+    return False
