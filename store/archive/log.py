@@ -9,28 +9,20 @@ may be seen half: whoever meets DAMAGED at the end of such a log reads that plac
 
 from __future__ import annotations
 
-import struct
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Self
 
 from rocketwire.store.archive.directory import RowFile
+from rocketwire.store.archive.heads import LARGEST_HEAD, head_store_time, promised_size
 from rocketwire.store.archive.opening import FileGone, OpenFile
-from rocketwire.store.columns import NOTHING
-from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, SMALLEST, head_of
-from rocketwire.store.walk import Records, Stop, walk
-from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, SYS_FLAG_AT
+from rocketwire.store.columns import NOTHING, Records
+from rocketwire.store.walk import Stop, walk
 
 BLOCK: Final = 4 << 20
 #: `walk` is given buffers that begin at a page.
 _PAGE: Final = 4096
-_INT32: Final = struct.Struct(">i")
-_HEADS: Final = {bits: head_of(bits) for bits in HOST_FORMS}
-#: Bytes that hold the head of any record.
-LARGEST_HEAD: Final = _HEADS[HOST_BITS].size
-#: Topic and properties at their longest, each with its length.
-_MOST_BEHIND_BODY: Final = 2 + 0x7FFF + 2 + 0x7FFF
 _MOST_OPEN: Final = 8
 _NO_BLANK: Final = "the file ends without a blank record"
 #: Bytes between two places that cost less to read than a second call.
@@ -273,33 +265,3 @@ class Log:
             return head_store_time(self.read(offset, LARGEST_HEAD), offset)
         except FileGone:
             return None
-
-
-def head_store_time(head: bytes, physical_offset: int) -> int | None:
-    """Store time in ms of the record that a buffer begins with; None when it is none of that physical offset."""
-    if len(head) < SMALLEST:
-        return None
-    (sys_flag,) = _INT32.unpack_from(head, SYS_FLAG_AT)
-    form = _HEADS[sys_flag & HOST_BITS]
-    if len(head) < form.size:
-        return None
-    _, magic, _, _, _, _, own_offset, _, _, _, store_timestamp, *_ = form.unpack_from(head)
-    return store_timestamp if magic in (MAGIC_V1, MAGIC_V2) and own_offset == physical_offset else None
-
-
-def promised_size(buffer: bytes, position: int, physical_offset: int) -> int | None:
-    """The size of the record whose head is at a position, believed only if all lengths and places in it agree.
-
-    None when they do not, or the buffer ends within the head.
-    """
-    head = buffer[position : position + LARGEST_HEAD]
-    if len(head) < SMALLEST:
-        return None
-    (sys_flag,) = _INT32.unpack_from(head, SYS_FLAG_AT)
-    form = _HEADS[sys_flag & HOST_BITS]
-    if len(head) < form.size:
-        return None
-    size, magic, _, _, _, _, own_offset, *_, body_length = form.unpack_from(head)
-    behind = size - form.size - body_length
-    fits = magic in (MAGIC_V1, MAGIC_V2) and own_offset == physical_offset and body_length >= 0
-    return int(size) if fits and 0 <= behind <= _MOST_BEHIND_BODY else None

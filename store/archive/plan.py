@@ -22,8 +22,9 @@ from typing import Final
 
 from rocketwire.store.archive.config import topic_names
 from rocketwire.store.archive.directory import Directory, QueueFiles, State
+from rocketwire.store.archive.heads import promised_size
 from rocketwire.store.archive.index import Covered, look_up
-from rocketwire.store.archive.log import Log, LogFile, Place, promised_size
+from rocketwire.store.archive.log import Log, LogFile, Place
 from rocketwire.store.archive.opening import FileGone
 from rocketwire.store.archive.queues import BLANK_SIZE, Queue
 from rocketwire.store.archive.scan import Report, Trouble, scan

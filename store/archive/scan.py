@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from rocketwire.store.archive.directory import Directory, RowFile, State
-from rocketwire.store.archive.log import BLOCK, LARGEST_HEAD, Block, LogFile, promised_size
+from rocketwire.store.archive.heads import LARGEST_HEAD, promised_size
+from rocketwire.store.archive.log import BLOCK, Block, LogFile
 from rocketwire.store.archive.opening import FileGone
 from rocketwire.store.archive.salvage import next_record
 from rocketwire.store.walk import Stop

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from rocketwire.store.archive.directory import RowFile, discover
-from rocketwire.store.archive.log import Log, LogFile, Place, head_store_time, promised_size
+from rocketwire.store.archive.heads import head_store_time, promised_size
+from rocketwire.store.archive.log import Log, LogFile, Place
 from rocketwire.store.archive.opening import FileGone, OpenFile, read_whole
 from rocketwire.store.errors import StoreUnreadable
 from rocketwire.store.walk import Stop

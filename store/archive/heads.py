@@ -1,0 +1,49 @@
+"""What the head of a record says, looked at alone: it may be damaged, or none at all."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, SMALLEST, head_of
+from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, SYS_FLAG_AT
+
+_INT32: Final = struct.Struct(">i")
+_HEADS: Final = {bits: head_of(bits) for bits in HOST_FORMS}
+#: Bytes that hold the head of any record.
+LARGEST_HEAD: Final = _HEADS[HOST_BITS].size
+#: Topic and properties at their longest, each with its length.
+_MOST_BEHIND_BODY: Final = 2 + 0x7FFF + 2 + 0x7FFF
+
+
+def head_store_time(head: bytes, physical_offset: int) -> int | None:
+    """Store time in ms of the record that a buffer begins with; None when it is none of that physical offset."""
+    form = _form_of(head)
+    if form is None:
+        return None
+    _, magic, _, _, _, _, own_offset, _, _, _, store_timestamp, *_ = form.unpack_from(head)
+    return store_timestamp if magic in (MAGIC_V1, MAGIC_V2) and own_offset == physical_offset else None
+
+
+def promised_size(buffer: bytes, position: int, physical_offset: int) -> int | None:
+    """The size of the record whose head is at a position, believed only if all lengths and places in it agree.
+
+    None when they do not, or the buffer ends within the head.
+    """
+    head = buffer[position : position + LARGEST_HEAD]
+    form = _form_of(head)
+    if form is None:
+        return None
+    size, magic, _, _, _, _, own_offset, *_, body_length = form.unpack_from(head)
+    behind = size - form.size - body_length
+    fits = magic in (MAGIC_V1, MAGIC_V2) and own_offset == physical_offset and body_length >= 0
+    return int(size) if fits and 0 <= behind <= _MOST_BEHIND_BODY else None
+
+
+def _form_of(head: bytes) -> struct.Struct | None:
+    """How the head of a record is laid out, by its sys flag; None when there are fewer bytes than that takes."""
+    if len(head) < SMALLEST:
+        return None
+    (sys_flag,) = _INT32.unpack_from(head, SYS_FLAG_AT)
+    form = _HEADS[sys_flag & HOST_BITS]
+    return form if len(head) >= form.size else None
