@@ -38,8 +38,9 @@ class CheckedIndex:
     """
 
     def __init__(
-        self, plain: PlainFile, header: Header, geometry: tuple[int, int], former_end: int, report: Report
+        self, plain: PlainFile, header: Header, geometry: tuple[int, int], former_end: int | None, report: Report
     ) -> None:
+        """Open it; `former_end` is the newest time (ms) in the file before, 0 if it is the first, None if not known."""
         self.path = f"index/{plain.name}"
         self.header = header
         self.slots, self.entries = geometry
@@ -81,10 +82,12 @@ class CheckedIndex:
         first = self._first_timestamp
         begin = np.full(len(timestamps), self.header.begin_timestamp if first is None else first, np.int64)
         if self.next == 1 and len(timestamps):
-            begin[0] = self._former_end
+            begin[0] = self._former_end or 0
             begin[1:] = timestamps[0]
         found: NDArray[np.int64] = np.clip((timestamps - begin) // 1000, 0, _INT32_MAX)
         found[begin <= 0] = 0
+        if self.next == 1 and len(timestamps) and self._former_end is None:
+            found[0] = self.peek(1)["time_diff"][0]  # nothing says what it should be
         return found
 
     def take(self, entries: NDArray[Any], hashes: NDArray[np.int32], timestamps: NDArray[np.int64] | None) -> None:

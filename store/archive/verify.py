@@ -7,6 +7,7 @@ queue, and one index file's slots.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -14,21 +15,24 @@ from typing import Final
 from rocketwire.store.archive.config import Times, checkpoint, table
 from rocketwire.store.archive.directory import Directory, State
 from rocketwire.store.archive.findings import Finding, Kind, Report
-from rocketwire.store.archive.log import Log, LogFile
+from rocketwire.store.archive.log import Log, LogFile, Place
 from rocketwire.store.archive.opening import FileGone
 from rocketwire.store.archive.queues import Queue
+from rocketwire.store.archive.salvage import is_record
 from rocketwire.store.archive.verify_entries import EntryCheck
 from rocketwire.store.archive.verify_index import IndexCheck
 from rocketwire.store.archive.verify_log import Known, LogCheck
 from rocketwire.store.archive.verify_queues import QueueCheck
 from rocketwire.store.archive.verify_small import check_checkpoint, check_small_files
 from rocketwire.store.archive.verify_timer import TimerCheck
+from rocketwire.store.columns import topics_of
 from rocketwire.store.errors import StoreUnreadable
 from rocketwire.store.property_columns import properties_of
-from rocketwire.store.walk import topics_of
 
 #: Recovery goes back this much behind the checkpoint (ms).
 _MARGIN: Final = 3000
+_TRIES: Final = 10
+_PAUSE: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +56,20 @@ class Summary:
     notes: int
 
 
-def verify(directory: Directory, report: Report, *, progress: Callable[[int], None] = lambda _: None) -> Summary:
+def verify(
+    directory: Directory,
+    report: Report,
+    *,
+    progress: Callable[[int], None] = lambda _: None,
+    pause: Callable[[], None] = lambda: time.sleep(_PAUSE),
+) -> Summary:
     """Look at everything of a store.
 
     Args:
         directory: What `discover` found.
         report: Gets every finding, as it is found.
         progress: Gets the number of bytes of the log that were read since the last call.
+        pause: Waits a little for the broker that is writing a record.
 
     Raises:
         StoreUnreadable: the disk refused, or a directory may not be read.
@@ -70,11 +81,11 @@ def verify(directory: Directory, report: Report, *, progress: Callable[[int], No
         report(finding)
 
     live = directory.state in {State.LIVE, State.UNKNOWN}
-    known = known_of(directory)
+    known = known_of(directory, pause=pause)
     check_small_files(directory, counted)
     index = IndexCheck(directory, counted, live=live)
     queues = QueueCheck(directory, known, counted, live=live)
-    timer = TimerCheck(directory, counted, live=live, log_start=directory.start)
+    timer = TimerCheck(directory, counted, live=live)
     timer.read()
     log = LogCheck(directory, known, counted)
     at = log.start
@@ -83,13 +94,13 @@ def verify(directory: Directory, report: Report, *, progress: Callable[[int], No
         topics, names = topics_of(block.buffer, records)
         properties = properties_of(block.buffer, records)
         queues.feed(records, topics, names, properties.tags_codes(len(topics)))
-        index.feed(records, topics, names, properties, block.next)
+        index.feed(records, topics, names, properties, following=block.next, log_start=log.removed)
         timer.feed(block.buffer, records, topics, names)
         progress(block.next - at)
         at = block.next
     queues.finish()
     index.finish()
-    timer.finish(log_end=log.end, blanks=log.blanks)
+    timer.finish(log_start=log.removed, log_end=log.end, blanks=log.blanks)
     with Log(directory.commit_log) as places:
         ends = EntryCheck(places, log, known, counted, live=live, crashed=directory.state is State.CRASHED)
         ends.check(queues, _topics(directory))
@@ -106,25 +117,53 @@ def verify(directory: Directory, report: Report, *, progress: Callable[[int], No
     )
 
 
-def known_of(directory: Directory) -> Known:
+def known_of(directory: Directory, *, pause: Callable[[], None] = lambda: None) -> Known:
     """What consume queues and checkpoint say of the log.
+
+    A live broker may write a queue's entry first and its record then, so that is waited for with `pause`.
 
     Raises:
         StoreUnreadable: the disk refused.
     """
-    queued = -1
-    for files in directory.queues:
-        if files.files:
-            with Queue(files, log_start=directory.start) as queue:
-                try:
-                    if queue.end > queue.min:
-                        queued = max(queued, queue.physical_end())
-                except FileGone:
-                    continue
+    newest = _newest_entry(directory)
+    if directory.state in {State.LIVE, State.UNKNOWN}:
+        for _ in range(_TRIES):
+            if newest is None or _is_there(directory, newest):
+                break
+            pause()
+            newest = _newest_entry(directory)
+    queued = -1 if newest is None else newest.end
     times = _times(directory)
     crashed = directory.state is State.CRASHED
     recovered = _recovery_start(directory, times) if crashed else max(queued, directory.start)
     return Known(queued=queued, flushed=times.commit_log, recovered=recovered)
+
+
+def _newest_entry(directory: Directory) -> Place | None:
+    """The place of all consume queues that is the farthest in the log."""
+    newest: Place | None = None
+    for files in directory.queues:
+        if files.files:
+            with Queue(files, log_start=directory.start) as queue:
+                try:
+                    place = Place(*queue.entry(queue.end - 1)[:2]) if queue.end > queue.min else None
+                except FileGone:
+                    continue
+                if place is not None and (newest is None or place.end > newest.end):
+                    newest = place
+    return newest
+
+
+def _is_there(directory: Directory, place: Place) -> bool:
+    """Whether a record is written, or in a file of which nothing was known when the directory was looked at."""
+    for file in directory.commit_log:
+        if file.start <= place.physical_offset < file.end:
+            try:
+                with LogFile(file) as opened:
+                    return is_record(opened, place.physical_offset)
+            except FileGone:
+                break
+    return True
 
 
 def _times(directory: Directory) -> Times:

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from rocketwire.store.archive.findings import Finding, Kind, Report
 from rocketwire.store.archive.log import Log
+from rocketwire.store.archive.opening import FileGone
 from rocketwire.store.archive.verify_log import Known, LogCheck
 from rocketwire.store.archive.verify_queues import BLANK_SIZE, CheckedQueue, QueueCheck
-from rocketwire.store.walk import topics_of, walk
+from rocketwire.store.columns import topics_of
+from rocketwire.store.walk import walk
 from rocketwire.wire.names import LIGHT_PREFIX
 from rocketwire.wire.properties import INNER_MULTI_DISPATCH, decode_properties
 
@@ -51,6 +53,8 @@ class EntryCheck:
 
     def _missing(self, queue: CheckedQueue) -> None:
         for start, stop, first, last in queue.missing:
+            if first < self._found.removed:
+                continue  # message and entry went with their files, one after the other
             # What the next start reads is dispatched again, if it belongs at the end of its queue.
             again = start >= queue.queue.end and first >= self._known.recovered
             what = f"no entry for the records at physical offsets {first} to {last}"
@@ -74,10 +78,10 @@ class EntryCheck:
 
     def _unmet(self, queue: CheckedQueue, start: int, stop: int) -> None:
         # Recovery fills the place of what is not in the log with the entry of the next message.
-        following = queue.entries(stop, 1) if stop < queue.queue.end else None
+        following = queue.entries(stop, 1) if stop < queue.queue.end else ()
         for begin, entries in queue.queue.blocks(start, stop):
             kinds = self._classify(entries)
-            if following is not None and not any(start <= each < stop for each in queue.claimed):
+            if len(following) and not any(start <= each < stop for each in queue.claimed):
                 kinds[entries == following] = _STANDS_IN
             if self._live:
                 # Their messages may have come after the log was read.
@@ -88,7 +92,7 @@ class EntryCheck:
     def _classify(self, entries: NDArray[Any]) -> NDArray[np.int8]:
         offsets, sizes = entries["physical_offset"], entries["size"]
         kinds = np.full(len(entries), _NOWHERE, np.int8)
-        kinds[(offsets < self._found.start) & (offsets >= 0)] = _REMOVED
+        kinds[(offsets < self._found.removed) & (offsets >= 0)] = _REMOVED
         kinds[offsets >= self._found.end] = _BEHIND
         for start, stop in self._found.lost:
             kinds[(offsets >= start) & (offsets < stop)] = _NOWHERE
@@ -108,7 +112,7 @@ class EntryCheck:
         elif kind == _STANDS_IN:
             what = "there are no such messages, the next one stands in their place"
             self._say(Kind.NOTE, queue, path, position, what, offset, count)
-        elif kind == _REMOVED and offset < first and not claimed:
+        elif kind == _REMOVED and (offset < first or self._live) and not claimed:
             return
         elif kind == _UNWRITTEN:
             if not any(start < offset + count and offset < stop for start, stop, *_ in queue.missing):
@@ -152,7 +156,10 @@ class EntryCheck:
         if file is None or size <= 0:
             return f"points to physical offset {place}, where no record is"
         before = (place - file.start) % _PAGE
-        buffer = self._log.read(place - before, before + size)
+        try:
+            buffer = self._log.read(place - before, before + size)
+        except FileGone:
+            return ""
         walked = walk(buffer, base=place - before, position=before, whole=True, most=1)
         records = walked.records
         if not len(records.position):

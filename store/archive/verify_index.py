@@ -49,15 +49,15 @@ class IndexCheck:
         self.unindexed = 0
         self._report = report
         self._live = live
-        self._log_start = directory.start
+        self._log_start = -1
         self._prefixes: dict[str, tuple[int, int]] = {}
         self._with_tags = False
-        self._files = self._open(directory.index)
+        self._files = self._open(directory.index, 0 if directory.start == 0 else None)
         self._at = 0
         self._missing: list[int] = []
         self._first = self._files[0].header.begin_offset if self._files else 0
 
-    def _open(self, plain_files: Iterable[PlainFile]) -> list[CheckedIndex]:
+    def _open(self, plain_files: Iterable[PlainFile], former_end: int | None) -> list[CheckedIndex]:
         found: dict[int, tuple[int, int]] = {file_size(*DEFAULT): DEFAULT}
         headers: list[tuple[PlainFile, Header]] = []
         for plain in plain_files:
@@ -69,6 +69,7 @@ class IndexCheck:
             except FileGone:
                 if not self._live:
                     raise
+                former_end = None
             except StoreUnreadable as error:
                 self._say(plain, error.reason)
         files: list[CheckedIndex] = []
@@ -76,24 +77,38 @@ class IndexCheck:
             if plain.size not in found:
                 self._say(plain, f"its {plain.size} bytes cannot be taken apart into slots and entries")
                 continue
-            former_end = files[-1].header.end_timestamp if files else 0
-            files.append(CheckedIndex(plain, header, found[plain.size], former_end, self._report))
+            try:
+                files.append(CheckedIndex(plain, header, found[plain.size], former_end, self._report))
+            except FileGone:
+                if not self._live:
+                    raise
+            former_end = header.end_timestamp
         return files
 
     def _say(self, plain: PlainFile, what: str) -> None:
         self._report(Finding(kind=Kind.DAMAGE, path=f"index/{plain.name}", what=what))
 
     def feed(
-        self, records: Records, topics: NDArray[np.int32], names: list[str], properties: Properties, following: int
+        self,
+        records: Records,
+        topics: NDArray[np.int32],
+        names: list[str],
+        properties: Properties,
+        *,
+        following: int,
+        log_start: int,
     ) -> None:
-        """Compare a batch of records, which ends at the physical offset `following`, with the next entries."""
+        """Compare a batch of records, which ends at the physical offset `following`, with the next entries.
+
+        What points to before `log_start` was removed from the log.
+        """
         if self._at >= len(self._files):
             self.unindexed += len(properties.keys.record) if self._files else 0
             return
         if following <= self._first:
             return
         plain = self._keys(records, topics, names, properties)
-        self._skip_removed(int(records.physical_offset[0]))
+        self._skip_removed(log_start)
         tagged: Expected | None = None
         done = 0
         # What indexed the batch before indexed this one too, as a rule; if not, another broker did.
@@ -159,8 +174,8 @@ class IndexCheck:
         return None
 
     def _skip_removed(self, start: int) -> None:
-        """Pass over entries of messages that were removed with their file, before the log's first record."""
-        while start <= self._log_start and (file := self._current()) is not None:
+        """Pass over the next entries if their messages were removed with their file."""
+        while start > self._log_start and (file := self._current()) is not None:
             entries = file.peek(BLOCK)
             gone = entries["physical_offset"] < start
             count = len(entries) if gone.all() else int(gone.argmin())
@@ -168,7 +183,7 @@ class IndexCheck:
             self.entries += count
             if count < len(entries):
                 break
-        self._log_start = -1
+        self._log_start = start
 
     def _take_all(self, expected: Expected) -> int:
         """Compare the next entries with what they should be; how many were so."""

@@ -44,6 +44,7 @@ class LogCheck:
 
     Attributes:
         start, end: Physical offsets of the first file and behind the last record.
+        removed: What lies before this physical offset went with its file, at the latest while the log was read.
         last_timestamp, newest_timestamp: Store time (ms) of the last record, and the greatest of all.
         lost: Physical offsets that hold no record although they should.
         blanks: Those behind the end-of-file blanks.
@@ -54,6 +55,7 @@ class LogCheck:
         """Begin at the first file; with `keep` whole records behind a torn one are taken although a start cuts them."""
         self.start = directory.start
         self.end = directory.start
+        self.removed = directory.start
         self.last_timestamp = 0
         self.newest_timestamp = 0
         self.lost = Ranges()
@@ -77,8 +79,6 @@ class LogCheck:
         sizes = [file.size for file in self._directory.commit_log]
         usual = max(set(sizes), key=sizes.count, default=0)
         for found in self._directory.commit_log:
-            if expected is None and found.start > self.start:
-                self.start = found.start
             if not self._fits(found, expected, usual):
                 continue
             # What a file has too much is no part of the log.
@@ -90,13 +90,31 @@ class LogCheck:
                 # A live broker removes its oldest files.
                 if not self._live:
                     raise
-                self.start = file.end
+                self._pass_over(file)
                 continue
             with opened:
                 yield from self._file(file, opened)
             if self._done:
+                break
+        else:
+            self._judge_tail()
+        if self._live:
+            self._look_again()
+
+    def _pass_over(self, file: RowFile) -> None:
+        self.removed = file.end
+        if not self.records:
+            self.start = self.end = file.end
+
+    def _look_again(self) -> None:
+        """See what was removed after it was read: queues and index may lack what they had of it."""
+        for file in self._directory.commit_log:
+            try:
+                LogFile(file).close()
+            except FileGone:
+                self.removed = max(self.removed, file.end)
+            else:
                 return
-        self._judge_tail()
 
     def _fits(self, file: RowFile, expected: int | None, usual: int) -> bool:
         if file.size == 0:

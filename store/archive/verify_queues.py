@@ -96,7 +96,13 @@ class CheckedQueue:
         start = offset - self._window_start
         if start < 0 or start + count > len(self._window):
             wanted = max(count, _WINDOW)
-            parts = [found for at, found in self.queue.blocks(offset, offset + wanted) if at >= offset]
+            parts: list[NDArray[Any]] = []
+            following = offset
+            for at, found in self.queue.blocks(offset, offset + wanted):
+                if at != following:
+                    break  # a file between was removed, or is missing
+                parts.append(found)
+                following += len(found)
             self._window = np.concatenate(parts) if parts else np.empty(0, ENTRY)
             self._window_start = offset
             start = 0

@@ -39,12 +39,11 @@ _LOST: Final = "its message was lost, and is missing from the log since it was r
 class TimerCheck:
     """The timer of one store; `units` counts those of the timer log."""
 
-    def __init__(self, directory: Directory, report: Report, *, live: bool, log_start: int) -> None:
+    def __init__(self, directory: Directory, report: Report, *, live: bool) -> None:
         self.units = 0
         self._directory = directory
         self._report = report
         self._live = live
-        self._log_start = log_start
         self._read_until = 0
         self._files = directory.timer_log
         # Of every unit: position in the timer log, and its fields; sorted by the record it points to.
@@ -248,12 +247,12 @@ class TimerCheck:
             return f"{place} is for topic {real}, whose hash is not {int(unit['topic_hash'])}"
         return ""
 
-    def finish(self, *, log_end: int, blanks: Ranges) -> None:
+    def finish(self, *, log_start: int, log_end: int, blanks: Ranges) -> None:
         """Say which units point to no record; behind end-of-file blanks there is room for lost ones."""
         offsets = self._units["physical_offset"].astype(np.int64)
-        lost = ~self._found & (self._due_later | (offsets >= self._log_start))
+        lost = ~self._found & (self._due_later | (offsets >= log_start))
         if self._live:
-            lost &= offsets < log_end
+            lost &= (offsets >= log_start) & (offsets < log_end)
         for number in np.flatnonzero(lost).tolist():
             place, offset = int(self._places[number]), int(offsets[number])
             if offset in blanks:
