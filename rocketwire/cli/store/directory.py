@@ -29,12 +29,22 @@ def opened(options: argparse.Namespace) -> Directory:
     from rocketwire.store.archive.directory import discover
 
     directory = discover(options.directory, commit_log=options.commitlog)
-    if options.commitlog is None and not directory.commit_log and _has_messages(directory):
+    if options.commitlog is None:
+        need_log(directory, "--commitlog DIR names its folder")
+    return directory
+
+
+def need_log(directory: Directory, advice: str) -> None:
+    """Refuse a store whose commit log is not where it is looked for.
+
+    Raises:
+        Mistake: its queues have messages, but there is no commit log.
+    """
+    if not directory.commit_log and _has_messages(directory):
         raise Mistake(
             f"{directory.root}/consumequeue holds messages, but there is no commit log: "
-            "--commitlog DIR names its folder, where storePathCommitLog put it elsewhere"
+            f"{advice}, where storePathCommitLog put it elsewhere"
         )
-    return directory
 
 
 def _has_messages(directory: Directory) -> bool:

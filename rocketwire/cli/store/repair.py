@@ -6,6 +6,7 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from rocketwire.cli.store.directory import need_log
 from rocketwire.cli.store.ending import ended
 from rocketwire.cli.store.output import json_line, number, size
 from rocketwire.cli.store.progress import progress_bar
@@ -41,7 +42,9 @@ def _repair(options: argparse.Namespace) -> int:
     from rocketwire.store.archive.directory import discover
     from rocketwire.store.archive.repair import repair
 
-    total = sum(file.size for file in discover(options.directory).commit_log)
+    directory = discover(options.directory)
+    need_log(directory, f"link its folder to {directory.root}/commitlog")
+    total = sum(file.size for file in directory.commit_log)
     with progress_bar(total, wanted=not options.no_progress) as bar:
 
         def report(finding: Finding) -> None:

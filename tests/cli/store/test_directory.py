@@ -49,3 +49,18 @@ def test_a_store_that_never_had_a_message_needs_no_commit_log(tmp_path: Path, ru
     queue.mkdir(parents=True)
     (queue / f"{0:020d}").write_bytes(bytes(320))
     assert run("cat", tmp_path).code == 0
+
+
+def test_repair_takes_a_linked_commit_log(golden_497: Golden, tmp_path: Path, run: Command) -> None:
+    root = golden_497.copy(tmp_path)
+    shutil.move(root / "commitlog", tmp_path / "log")
+    ran = run("repair", root, "--to", tmp_path / "new")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        f"rocketwire: {root}/consumequeue holds messages, but there is no commit log: "
+        f"link its folder to {root}/commitlog, where storePathCommitLog put it elsewhere\n"
+    )
+    assert not (tmp_path / "new").exists()
+    (root / "commitlog").symlink_to(tmp_path / "log")
+    ran = run("repair", root, "--to", tmp_path / "new")
+    assert (ran.code, ran.out) == (0, f"931 records are in {tmp_path}/new, each at the place it had\n")
