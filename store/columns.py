@@ -1,9 +1,10 @@
 """Records as columns: read from a buffer with numpy, and checked.
 
 Only the body has a checksum, so a record is believed when everything else fits together as well: its magic, its
-lengths, its own physical offset, a topic that is text, and no part of its properties on one page that is all zero. The
-last is how a page looks that the disk never got while its neighbours were written; the body would fail its CRC, the
-properties would pass.
+lengths, its own physical offset and a topic that is text. After a stop that was not clean there may be pages that the
+disk never got while their neighbours were written: they are all zero. The body would fail its CRC then, the properties
+would pass, so on demand a part of them that stands on one page and is all zero is not believed. Without such a stop it
+is what somebody wrote.
 """
 
 from __future__ import annotations
@@ -106,10 +107,11 @@ class Batch:
             return NOTHING
         return Records(**{name: self._columns[name] for name in Records._fields})
 
-    def check(self, *, check_crc: bool) -> None:
+    def check(self, *, check_crc: bool, lost_pages: bool) -> None:
         """Fill the columns and check them, the cheap steps first."""
-        steps = [self._read_heads, self._check_heads, self._read_topics, self._read_properties]
-        steps += [self._check_topics, self._check_pages]
+        steps = [self._read_heads, self._check_heads, self._read_topics, self._read_properties, self._check_topics]
+        if lost_pages:
+            steps.append(self._check_pages)
         if check_crc:
             steps.append(self._check_bodies)
         for step in steps:

@@ -77,10 +77,10 @@ class RecordTooLarge(StoreError):
 
 
 class TopicUnusable(StoreError):
-    """A topic that cannot be the name of a directory, or is too long for a record."""
+    """A topic that cannot be the name of a directory, is too long for a record, or has queues of another kind."""
 
-    def __init__(self, topic: str) -> None:
-        super().__init__(f"{topic[:300]!r} cannot be a topic: no directory's name, or too long")
+    def __init__(self, topic: str, reason: str = "no directory's name, or too long") -> None:
+        super().__init__(f"{topic[:300]!r} cannot be a topic: {reason}")
         self.topic = topic
 
 

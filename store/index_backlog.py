@@ -21,7 +21,7 @@ from rocketwire.wire.properties import KEY_SEP
 if TYPE_CHECKING:
     from mmap import mmap
 
-    from rocketwire.store.walk import Records
+    from rocketwire.store.columns import Records
 
 #: Columns of a message in a batch: hash of `topic#`, unique key, keys, physical offset, store timestamp.
 _COLUMNS: Final = 5
@@ -107,7 +107,7 @@ class Backlog:
         return min(end, limit)
 
     def _add_columns(self, columns: list[Any], buffer: mmap, records: Records) -> None:
-        from rocketwire.store.walk import topics_of  # noqa: PLC0415 - see _read_log
+        from rocketwire.store.columns import topics_of  # noqa: PLC0415 - see _read_log
 
         codes, topics = topics_of(buffer, records)
         prefixes = [string_hash(topic + "#") for topic in topics]

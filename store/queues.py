@@ -21,6 +21,10 @@ def usable(topic: str, longest: int) -> bool:
     return 0 < len(topic.encode()) <= longest and topic not in {".", ".."} and "/" not in topic
 
 
+def _is_number(name: str) -> bool:
+    return name.isascii() and name.isdigit()
+
+
 class QueueTable:
     """The queues by (topic, queue id).
 
@@ -33,6 +37,8 @@ class QueueTable:
         self.dirty: set[ConsumeQueue] = set()
         #: Topics whose directory held nothing at the start.
         self.empty: set[str] = set()
+        #: Topics whose messages 5.x counts by the batch: what queues they have here are not for this broker.
+        self.batch_topics: frozenset[str] = frozenset()
         self._settings = settings
         self._files = files
         self._mapped: OrderedDict[ConsumeQueue, None] = OrderedDict()
@@ -45,12 +51,20 @@ class QueueTable:
             StoreForeign: a queue holds a file that does not belong there.
         """
         root = self._settings.consume_queues
+        batches = self._settings.batch_consume_queues
+        self.batch_topics = frozenset(
+            topic
+            for topic in self._files.names(batches)
+            if any(map(_is_number, self._files.names(f"{batches}/{topic}")))
+        )
         for topic in self._files.names(root):
+            if topic in self.batch_topics:
+                continue
             names = self._files.names(f"{root}/{topic}")
             if not names:
                 self.empty.add(topic)
             for name in names:
-                if name.isascii() and name.isdigit():
+                if _is_number(name):
                     queue = self._new((topic, int(name)))
                     queue.load(clean=clean)
                     self.by_key[queue.key] = queue
@@ -77,6 +91,15 @@ class QueueTable:
             oldest, _ = self._mapped.popitem(last=False)
             oldest.park()
 
+    def takes(self, topic: str) -> bool:
+        """Whether a topic of the log may have queues here."""
+        return usable(topic, LONGEST_NAME) and topic not in self.batch_topics
+
+    def physical_start(self, topic: str) -> int:
+        """Where the oldest message is that the queues of a topic know; -1 when they know none."""
+        queues = [queue for (name, _), queue in self.by_key.items() if name == topic and queue.end > queue.first_offset]
+        return min((queue.entry(queue.first_offset)[0] for queue in queues), default=-1)
+
     def create(self, topic: str, queue_id: int, *, longest: int = MAX_TOPIC_LENGTH_V1) -> ConsumeQueue:
         """A new, empty queue; its files are made by its first entry. A topic has `longest` bytes at most.
 
@@ -84,8 +107,10 @@ class QueueTable:
         that cannot read records of version 2 would not open it.
 
         Raises:
-            TopicUnusable: no directory, or no record, can have such a topic.
+            TopicUnusable: no directory, or no record, can have such a topic; or it has queues of 5.x's batches.
         """
+        if topic in self.batch_topics:
+            raise TopicUnusable(topic, "its queues are 5.x's of batches (CQType BatchCQ)")
         if not usable(topic, longest) and not (usable(topic, LONGEST_NAME) and self._has(topic)):
             raise TopicUnusable(topic)
         queue = self._new((topic, queue_id))

@@ -12,6 +12,7 @@ happens to begin where a later record ends must not come back to life.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import Final
@@ -67,6 +68,7 @@ def recover(
         queues.remove_all()
         log.resume(0, flushed=0, clear=False)
         return Recovered(start=0, end=0, records=0, last_timestamp=0)
+    topics = functools.cache(topics)
     from rocketwire.store.replay import QueueIncomplete, replay  # noqa: PLC0415 - needs numpy, an empty store does not
 
     known = min(queues.physical_end(), log.segments[-1].end)
@@ -80,14 +82,14 @@ def recover(
     if not clean:
         queues.truncate(start)
     try:
-        done = replay(log, queues, settings, start=start, dispatch_from=dispatch_from, topics=topics)
-        again = clean and not done.records and start > log.start
+        done = replay(log, queues, settings, clean=clean, start=start, dispatch_from=dispatch_from, topics=topics)
+        again = clean and not done.found and start > log.start
     except QueueIncomplete:
         again = True
     if again:
         start = log.start
         queues.truncate(start)
-        done = replay(log, queues, settings, start=start, dispatch_from=start, topics=topics)
+        done = replay(log, queues, settings, clean=clean, start=start, dispatch_from=start, topics=topics)
     queues.truncate(done.end)
     log.resume(done.end, flushed=done.end if clean else start, clear=not clean or done.damaged)
     queues.correct_min(log.start)

@@ -66,6 +66,11 @@ class StoreSettings:
         return str(self.root / "consumequeue")
 
     @property
+    def batch_consume_queues(self) -> str:
+        """Directory of 5.x's consume queues that have an entry for a whole batch."""
+        return str(self.root / "batchconsumequeue")
+
+    @property
     def index(self) -> str:
         """Directory of the index files."""
         return str(self.root / "index")

@@ -54,6 +54,7 @@ def walk(
     end: int | None = None,
     whole: bool,
     check_crc: bool = True,
+    lost_pages: bool = False,
     most: int = MOST,
 ) -> Walked:
     """Read records from a position of a buffer on, until something else comes.
@@ -66,6 +67,7 @@ def walk(
         whole: The buffer (or `end`) is the end of the file: a record that runs past it is damaged. Else the walk ends
             with MORE there.
         check_crc: Whether bodies are checked against their CRC.
+        lost_pages: Whether the disk may lack pages, so that properties are not believed of which a page is all zero.
         most: At most so many records.
     """
     end = len(buffer) if end is None else end
@@ -73,7 +75,7 @@ def walk(
     if not starts:
         return Walked(NOTHING, position, stop, reason)
     batch = Batch(buffer, np.array(starts, np.int64), base)
-    batch.check(check_crc=check_crc)
+    batch.check(check_crc=check_crc, lost_pages=lost_pages)
     if batch.reason:
         return Walked(batch.records(), starts[batch.count], Stop.DAMAGED, batch.reason)
     return Walked(batch.records(), position, stop, reason)

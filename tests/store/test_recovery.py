@@ -14,10 +14,21 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from rocketwire.store.settings import StoreSettings
-from rocketwire.store.store import Appended
-from rocketwire.store.topics import TopicTable
+from rocketwire.store.store import Appended, MessageStore
+from rocketwire.store.topics import TopicTable, topic_names
 from rocketwire.wire.bodies.topic import TopicConfig
-from rocketwire.wire.message import BODY_CRC_AT, MAGIC_AT, MAGIC_V2, PHYSICAL_OFFSET_AT, Message, encode_record
+from rocketwire.wire.java import string_hash
+from rocketwire.wire.message import (
+    BLANK_MAGIC,
+    BODY_CRC_AT,
+    END_OF_FILE_BLANK,
+    MAGIC_AT,
+    MAGIC_V2,
+    PHYSICAL_OFFSET_AT,
+    QUEUE_OFFSET_AT,
+    Message,
+    encode_record,
+)
 from tests.store.support import START, Clock, bodies, draft, kill, open_store, small
 
 
@@ -355,6 +366,196 @@ def test_properties_may_hold_zeros_and_be_absent(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("properties", [b"p\x01" + bytes(9000) + b"\x02TAGS\x01x", b"p\x01v\0", bytes(3)])
+@pytest.mark.parametrize("last", [False, True])
+def test_properties_of_zeros_are_no_lost_pages_after_a_clean_stop(
+    tmp_path: Path, properties: bytes, last: bool
+) -> None:
+    settings = small(tmp_path, commit_log_file_size=1 << 20)
+    store = open_store(settings)
+    store.append([draft(0), draft(1, properties=properties), *([] if last else [draft(2), draft(3)])])
+    written = bodies(store)
+    store.close()
+    for _ in range(2):
+        store = open_store(settings)
+        assert bodies(store) == written
+        store.close()
+    # Those behind them are found by key, whoever makes the index.
+    shutil.rmtree(tmp_path / "index")
+    store = open_store(settings)
+    assert last or len(store.query("T", "k3", 32, 0, START + 1000).records) == 1
+    store.close()
+
+
+def test_topics_of_batch_queues_get_no_queue(tmp_path: Path) -> None:
+    settings = small(tmp_path, commit_log_file_size=1 << 16)
+    store = open_store(settings)
+    store.append([draft(n) for n in range(50)])
+    store.append([draft(n, topic="Batches") for n in range(3)])
+    store.append([draft(50)])
+    store.close()
+    (tmp_path / "batchconsumequeue" / "Nothing").mkdir(parents=True)
+    shutil.move(tmp_path / "consumequeue" / "Batches", tmp_path / "batchconsumequeue" / "Batches")
+    for clean in (True, True, False, True):
+        store = open_store(settings)
+        assert store.topics() == {"T"}
+        assert len(bodies(store)) == 51
+        if clean:
+            store.close()
+        else:
+            kill(store)
+    assert sorted(path.name for path in (tmp_path / "consumequeue").iterdir()) == ["T"]
+    store = open_store(settings)
+    assert store.append([draft(0, topic="Batches")]) == []
+    assert str(store.append_error) == "'Batches' cannot be a topic: its queues are 5.x's of batches (CQType BatchCQ)"
+    assert store.append([draft(0, topic="Nothing")])
+    store.close()
+
+
+def test_a_batch_topic_is_no_reason_to_make_everything_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rocketwire.store.recovery._CLEAN_BYTES", 500)
+    settings = small(tmp_path, commit_log_file_size=1 << 16)
+    store = open_store(settings)
+    store.append([draft(n) for n in range(50)])
+    store.append([draft(0, topic="Batches"), draft(50)])
+    store.close()
+    shutil.move(tmp_path / "consumequeue" / "Batches", tmp_path / "batchconsumequeue" / "Batches")
+    store = open_store(settings)
+    assert store.recovered.start > 0
+    store.close()
+
+
+def put_queue_offsets_up(root: Path, results: list[Appended], first: int, by: int) -> None:
+    """Have the records from one on say that they are further on in their queue, as if others came before."""
+    for each in results[first:]:
+        damage(root, each.physical_offset + QUEUE_OFFSET_AT, (each.queue_offset + by).to_bytes(8))
+
+
+def test_a_gap_behind_what_was_read_is_no_reason_to_read_everything(tmp_path: Path) -> None:
+    settings, clock = small(tmp_path), Clock()
+    store = open_store(settings, clock)
+    results: list[Appended] = []
+    for n in range(200):
+        clock.now += 10_000
+        results += store.append([draft(n)])
+    store.close()
+    put_queue_offsets_up(tmp_path, results, 195, 3)
+    shutil.rmtree(tmp_path / "consumequeue")
+    for n in range(4):
+        clock.now += 10_000
+        store = open_store(settings, clock)
+        assert (store.recovered.start > 0) == (n > 0)
+        assert store.max_offset("T", 0) == 203 + n
+        queue = store._queues.by_key["T", 0]
+        assert queue.entry(194) != queue.entry(195) == queue.entry(197) == queue.entry(198) != queue.entry(199)
+        store.append([draft(1)])
+        store.flush_to(store.max_physical_offset)
+        store.checkpoint()
+        kill(store)
+
+
+def save_topics(settings: StoreSettings, *names: str) -> None:
+    table = TopicTable.open(settings.topics, clock=Clock())
+    for name in names:
+        table.put(TopicConfig(topic_name=name))
+    table.persist()
+
+
+def delete_topics_but(store: MessageStore, kept: str) -> None:
+    for queue in list(store._queues):
+        if queue.key[0] != kept:
+            store._queues.remove(queue)
+
+
+def test_a_deleted_topic_with_the_newest_messages_does_not_come_back(tmp_path: Path) -> None:
+    settings = small(tmp_path)
+    save_topics(settings, "Kept")
+    store = open_store(settings)
+    store.append([draft(n, topic="Kept") for n in range(5)])
+    store.append([draft(n) for n in range(5)])
+    delete_topics_but(store, "Kept")
+    store.close()
+    for _ in range(3):
+        store = open_store(settings)
+        assert store.topics() == {"Kept"}
+        store.close()
+
+
+def test_a_queue_of_a_topic_made_again_does_not_come_back(tmp_path: Path) -> None:
+    settings = small(tmp_path, commit_log_file_size=1 << 16)
+    save_topics(settings, "Kept", "T")
+    store = open_store(settings)
+    store.append([draft(n, topic="Kept") for n in range(30)])
+    store.append([draft(n, queue_id=n % 2) for n in range(10)])
+    store.append([draft(30, topic="Kept")])
+    delete_topics_but(store, "Kept")
+    store.append([draft(7)])
+    store.close()
+    for _ in range(3):
+        store = open_store(settings)
+        assert set(store._queues.by_key) == {("Kept", 0), ("T", 0)}
+        assert bodies(store) == [b"body-7"]
+        store.close()
+
+
+def test_the_topics_are_read_once(tmp_path: Path) -> None:
+    settings = small(tmp_path, commit_log_file_size=1 << 16)
+    save_topics(settings, "Kept")
+    store = open_store(settings)
+    store.append([draft(n, topic=f"Gone{n % 4}", queue_id=n % 8) for n in range(40)])
+    store.append([draft(0, topic="Kept")])
+    delete_topics_but(store, "Kept")
+    store.append([draft(1, topic="Kept")])
+    store.close()
+    with mock.patch("rocketwire.store.store.topic_names", wraps=topic_names) as read:
+        open_store(settings).close()
+    assert read.call_count == 1
+
+
+def test_files_of_blanks_at_the_end_are_no_reason_to_read_everything(tmp_path: Path) -> None:
+    settings, results = filled(tmp_path)
+    open_store(settings).close()
+    *_, newest = log_files(tmp_path)
+    end = results[-1].physical_offset + results[-1].size
+    damage(tmp_path, end, END_OF_FILE_BLANK.build({"size": 4096 - end % 4096, "magic": BLANK_MAGIC}))
+    for n in range(1, 5):
+        blank = END_OF_FILE_BLANK.build({"size": 4096, "magic": BLANK_MAGIC}) if n < 4 else b""
+        (newest.parent / f"{int(newest.name) + n * 4096:020d}").write_bytes(blank.ljust(4096, b"\0"))
+    store = open_store(settings)
+    assert store.recovered.start > 0
+    assert store.recovered.end == int(newest.name) + 4 * 4096
+    store.close()
+
+
+def test_a_last_record_that_is_cut_says_nothing_of_times(tmp_path: Path) -> None:
+    settings, clock = small(tmp_path), Clock()
+    store = open_store(settings, clock)
+    store.append([draft(0)])
+    clock.now += 1000
+    last = store.append([draft(1)])[0]
+    kill(store)
+    damage(tmp_path, last.physical_offset + last.size - 3, bytes(3))
+    store = open_store(settings, clock)
+    assert (store.recovered.records, store.recovered.last_timestamp) == (1, START)
+    store.close()
+
+
+def test_properties_are_taken_out_of_the_log_a_few_at_once(tmp_path: Path) -> None:
+    settings = small(tmp_path)
+    store = open_store(settings)
+    texts = [b"a\x01" + b"x" * (n * 37 % 300) + b"\x02TAGS\x01t%d" % n for n in range(40)]
+    store.append([draft(n, properties=text, tags_code=string_hash(f"t{n}")) for n, text in enumerate(texts)])
+    queue = store._queues.by_key["T", 0]
+    expected_codes = [queue.entry(n)[2] for n in range(40)]
+    kill(store)
+    shutil.rmtree(tmp_path / "consumequeue")
+    with mock.patch("rocketwire.store.replay._PROPERTIES", 500):
+        store = open_store(settings)
+    queue = store._queues.by_key["T", 0]
+    assert [queue.entry(n)[2] for n in range(40)] == expected_codes
+    store.close()
+
+
 def test_a_topic_made_anew_has_the_queue_of_its_last_life(tmp_path: Path) -> None:
     settings = small(tmp_path)
     store = open_store(settings)
@@ -451,7 +652,8 @@ def test_entries_below_the_first_file_of_a_queue(tmp_path: Path) -> None:
     store = open_store(settings)
     store.append([draft(n) for n in range(40)])
     queue = store._queues.by_key["T", 0]
-    queue._segments.remove_before(20 * 32)
+    queue._segments.remove_first()
+    queue._segments.remove_first()
     assert queue.first_offset == 32
     queue.put_at(20, 7, 100, 5)
     assert (queue.first_offset, queue.min, queue.end) == (16, 20, 21)
@@ -518,7 +720,9 @@ def test_any_damage_cuts_at_the_last_whole_record(victim: int, kind: str, where:
             rest = 4096 - at % 4096
             damage(root, at, random.Random(where).randbytes(rest))
         else:
-            start = 0 if kind == "truncate" else where % record.size
+            # After a clean stop, zeros in the properties are the producer's.
+            noticed = record.size - len(draft(victim).properties) if clean else record.size
+            start = 0 if kind == "truncate" else where % noticed
             damage(root, at + start, bytes(4096 - (at + start) % 4096))
             for path in log_files(root):
                 if int(path.name) > at and (kind == "truncate" or where % 2):

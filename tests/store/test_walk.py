@@ -143,7 +143,7 @@ ENDS = st.sampled_from([bytes(100), BLANK + bytes(92), b"\xff" * 100, b"", bytes
 def pieces(log: bytes, base: int, most: int, **options: Any) -> Iterator[Walked]:
     position = 0
     while True:
-        walked = walk(log, base=base, position=position, most=most, **options)
+        walked = walk(log, base=base, position=position, most=most, lost_pages=True, **options)
         yield walked
         position = walked.position
         if walked.stop is not Stop.FULL:
@@ -186,7 +186,7 @@ def test_damage_at_any_byte_is_judged_alike(value: int) -> None:
         log[at] = value
         damaged = bytes(log)
         expected, position, stop = one_by_one(damaged, 0)
-        walked = walk(damaged, base=0, whole=True)
+        walked = walk(damaged, base=0, whole=True, lost_pages=True)
         assert (walked.position, walked.stop) == (position, stop), at
         same(walked, damaged, expected)
 
@@ -196,7 +196,7 @@ def test_damage_at_any_byte_is_judged_alike(value: int) -> None:
 def test_any_damage_is_judged_alike(at: int, data: bytes, cut: int) -> None:
     log = (MIXED_LOG[:at] + data + MIXED_LOG[at + len(data) :])[: max(cut, at)]
     expected, position, stop = one_by_one(log, 0)
-    walked = walk(log, base=0, whole=True)
+    walked = walk(log, base=0, whole=True, lost_pages=True)
     assert (walked.position, walked.stop) == (position, stop)
     same(walked, log, expected)
 
@@ -291,7 +291,7 @@ def changed(at: int, value: bytes, **changes: Any) -> bytes:
     ],
 )
 def test_the_reason_says_what_is_wrong(log: bytes, reason: str) -> None:
-    walked = walk(log, base=0, whole=True)
+    walked = walk(log, base=0, whole=True, lost_pages=True)
     assert (walked.position, walked.stop) == (0, Stop.DAMAGED)
     assert reason in walked.reason
     assert "\n" not in walked.reason
@@ -318,12 +318,14 @@ def test_bodies_may_go_unchecked() -> None:
 def test_a_lost_page_of_the_properties(tmp_path: Path) -> None:
     log = written([message(), message(properties=b"a\x01" + b"x" * 9000), message()]) + BLANK
     lost = log[:PAGE] + bytes(PAGE) + log[2 * PAGE :]
-    walked = walk(lost, base=0, whole=True)
+    walked = walk(lost, base=0, whole=True, lost_pages=True)
     assert len(walked.records.position) == 1
     assert walked.reason == "a page of its properties is lost: it holds nothing but zeros"
     # Zeros that are no page of their own stay.
     kept = log[: PAGE + 1] + bytes(PAGE - 1) + log[2 * PAGE :]
-    assert len(walk(kept, base=0, whole=True).records.position) == 3
+    assert len(walk(kept, base=0, whole=True, lost_pages=True).records.position) == 3
+    # After a clean stop no page is lost: zeros are what the producer sent.
+    assert len(walk(lost, base=0, whole=True).records.position) == 3
 
 
 def test_hosts_of_all_sizes_in_one_walk() -> None:
