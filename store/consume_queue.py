@@ -24,6 +24,8 @@ SIZE_SETTING: Final = "mappedFileSizeConsumeQueue"
 SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
 #: Room is reserved by this many bytes: few, for there may be thousands of queues, and each page is written once more.
 _WINDOW: Final = 4 * 4096
+#: The files are mapped without read-ahead; whoever reads on gets it in blocks of this many bytes.
+_READ_AHEAD: Final = 1 << 17
 #: The file being written and the one being read.
 _MOST_MAPPED: Final = 2
 _unpack = ENTRY_STRUCT.unpack_from
@@ -44,6 +46,7 @@ class ConsumeQueue:
     __slots__ = (
         "_cut_unsynced",
         "_flushed",
+        "_read_block",
         "_segments",
         "_uncertain",
         "buffer",
@@ -80,8 +83,18 @@ class ConsumeQueue:
         self.position = 0
         self.limit = 0
         self._flushed = 0
+        self._read_block = -1
         self._cut_unsynced = self._uncertain = False
-        self._segments = Segments(directory, file_size, files, most_mapped=_MOST_MAPPED, on_map=lambda: on_map(self))
+        topic_directory = directory.rpartition("/")[0]
+        self._segments = Segments(
+            directory,
+            file_size,
+            files,
+            most_mapped=_MOST_MAPPED,
+            parents=(topic_directory.rpartition("/")[0], topic_directory),
+            scattered=True,
+            on_map=lambda: on_map(self),
+        )
 
     @property
     def directory(self) -> str:
@@ -136,8 +149,11 @@ class ConsumeQueue:
         if segment is None:
             return None
         start = at - segment.start
-        stop = min(start + most * ENTRY_SIZE, self.end * ENTRY_SIZE - segment.start, segment.size)
-        return segment.view[start:stop]
+        end = min(self.end * ENTRY_SIZE - segment.start, segment.size)
+        if start < end and at // _READ_AHEAD != self._read_block:
+            self._read_block = at // _READ_AHEAD
+            segment.read_ahead(start, min(_READ_AHEAD, end - start))
+        return segment.view[start : min(start + most * ENTRY_SIZE, end)]
 
     def file_range(self, offset: int) -> tuple[int, int]:
         """First and last + 1 offset of the entries that stand in one file with `offset`."""
@@ -288,7 +304,7 @@ class ConsumeQueue:
         first = self._segments.first
         if first is None or len(self._segments) == 1 or first.end > self.min * ENTRY_SIZE:
             return False
-        self._segments.take_first().remove()
+        self._segments.remove_first()
         return True
 
     @property
@@ -316,7 +332,12 @@ class ConsumeQueue:
         self._segments.unmap_all()
 
     def remove(self) -> None:
-        """Remove all its files."""
+        """Remove all its files, the oldest first.
+
+        Raises:
+            OSError: a file cannot be removed; the queue goes on with it and those after it.
+        """
         self.park()
-        self._segments.remove_all()
-        self.end = self.min = self._flushed = 0
+        while self._segments.first is not None:
+            self._segments.remove_first()
+            self.min = max(self.min, self.first_offset)

@@ -41,8 +41,8 @@ NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 class FileSystem(Protocol):
     """What the store asks of a file system. All errors are OSError."""
 
-    def make_directory(self, path: str) -> None:
-        """Create a directory and its parents; durable when this returns."""
+    def make_directory(self, path: str, *, durable: bool = True) -> None:
+        """Create a directory and its parents; durable when this returns, or else when all parents are synced."""
         ...
 
     def names(self, path: str) -> list[str]:
@@ -51,6 +51,10 @@ class FileSystem(Protocol):
 
     def size(self, path: str) -> int | None:
         """Size of a file in bytes, None when there is none."""
+        ...
+
+    def modified(self, path: str) -> int | None:
+        """When a file was written last, in ms; None when there is none."""
         ...
 
     def create(self, path: str, size: int) -> int:
@@ -65,8 +69,11 @@ class FileSystem(Protocol):
         """Close a descriptor."""
         ...
 
-    def map(self, fd: int, size: int) -> mmap.mmap:
-        """Map the first bytes of a file, shared and writable."""
+    def map(self, fd: int, size: int, *, scattered: bool) -> mmap.mmap:
+        """Map the first bytes of a file, shared and writable; `scattered`: a page that is read says nothing of others.
+
+        Around one page the kernel reads as many as the disk's read-ahead says: megabytes of a file that is all holes.
+        """
         ...
 
     def reserve(self, fd: int, offset: int, length: int) -> None:
@@ -147,7 +154,7 @@ def _synced(sync: Callable[[int], None], fd: int) -> None:
 class RealFileSystem:
     """The operating system's."""
 
-    def make_directory(self, path: str) -> None:
+    def make_directory(self, path: str, *, durable: bool = True) -> None:
         """See FileSystem."""
         missing = []
         at = Path(path)
@@ -156,6 +163,8 @@ class RealFileSystem:
             at = at.parent
         for directory in reversed(missing):
             directory.mkdir(exist_ok=True)
+            if not durable:
+                continue
             try:
                 self.sync_directory(str(directory.parent))
             except OSError:
@@ -175,6 +184,13 @@ class RealFileSystem:
         """See FileSystem."""
         try:
             return Path(path).stat().st_size
+        except FileNotFoundError:
+            return None
+
+    def modified(self, path: str) -> int | None:
+        """See FileSystem."""
+        try:
+            return Path(path).stat().st_mtime_ns // 1_000_000
         except FileNotFoundError:
             return None
 
@@ -218,9 +234,12 @@ class RealFileSystem:
         """See FileSystem."""
         os.close(fd)
 
-    def map(self, fd: int, size: int) -> mmap.mmap:
+    def map(self, fd: int, size: int, *, scattered: bool) -> mmap.mmap:
         """See FileSystem."""
-        return mmap.mmap(fd, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+        mapping = mmap.mmap(fd, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+        if scattered:
+            mapping.madvise(mmap.MADV_RANDOM)
+        return mapping
 
     def reserve(self, fd: int, offset: int, length: int) -> None:
         """See FileSystem."""

@@ -93,7 +93,7 @@ class IndexFile:
         self.path = path
         self._slots = slots
         self._entries = entries
-        self._segment = Segment(path, 0, file_size(slots, entries), files)
+        self._segment = Segment(path, 0, file_size(slots, entries), files, scattered=True)
         self._arrays: tuple[NDArray[Any], NDArray[Any]] | None = None
         self.begin_timestamp = self.end_timestamp = 0
         self.begin_offset = self.end_offset = 0

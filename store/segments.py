@@ -19,10 +19,24 @@ from rocketwire.store.segment import NAME_DIGITS, Segment, file_name
 class Segments:
     """The files of one directory, all of `file_size` bytes, in the order of their offsets.
 
-    `on_map` is called after a file was mapped, for an owner that counts mappings over many rows.
+    Attributes:
+        parents: Directories above, which are made with the first file, and made durable by `sync_directory`.
+        scattered: See Segment.
+        on_map: Called after a file was mapped, for an owner that counts mappings over many rows.
     """
 
-    __slots__ = ("_files", "_mapped", "_most_mapped", "_on_map", "_row", "directory", "file_size", "unsynced")
+    __slots__ = (
+        "_files",
+        "_mapped",
+        "_most_mapped",
+        "_on_map",
+        "_parents",
+        "_row",
+        "_scattered",
+        "directory",
+        "file_size",
+        "unsynced",
+    )
 
     def __init__(
         self,
@@ -31,6 +45,8 @@ class Segments:
         files: FileSystem,
         *,
         most_mapped: int,
+        parents: tuple[str, ...] = (),
+        scattered: bool = False,
         on_map: Callable[[], None] | None = None,
     ) -> None:
         self.directory = directory
@@ -38,6 +54,8 @@ class Segments:
         #: Whether a file was created or cut off and the directory does not say so on the disk yet.
         self.unsynced = False
         self._files = files
+        self._parents = parents
+        self._scattered = scattered
         self._row: list[Segment] = []
         self._mapped: OrderedDict[int, Segment] = OrderedDict()
         self._most_mapped = most_mapped
@@ -70,7 +88,11 @@ class Segments:
             if start % self.file_size or (self._row and start != self._row[-1].end):
                 expected = self._row[-1].end if self._row else start - start % self.file_size
                 raise StoreForeign(self.directory, f"file {name} is not where {file_name(expected)} should be")
-            self._row.append(Segment(path, start, self.file_size, self._files))
+            self._row.append(self._segment(start))
+
+    def _segment(self, start: int) -> Segment:
+        path = f"{self.directory}/{file_name(start)}"
+        return Segment(path, start, self.file_size, self._files, scattered=self._scattered)
 
     def __len__(self) -> int:
         return len(self._row)
@@ -136,8 +158,8 @@ class Segments:
     def append(self, start: int) -> Segment:
         """Create the next file, or the first one at `start`. Its directory is synced by `sync_directory`."""
         if not self._row:
-            self._files.make_directory(self.directory)
-        segment = Segment(f"{self.directory}/{file_name(start)}", start, self.file_size, self._files)
+            self._files.make_directory(self.directory, durable=not self._parents)
+        segment = self._segment(start)
         segment.create()
         self._row.append(segment)
         self.unsynced = True
@@ -149,7 +171,8 @@ class Segments:
             # Cleared first: a change meanwhile sets it again.
             self.unsynced = False
             try:
-                self._files.sync_directory(self.directory)
+                for directory in (*self._parents, self.directory):
+                    self._files.sync_directory(directory)
             except OSError:
                 self.unsynced = True
                 raise
@@ -161,14 +184,6 @@ class Segments:
         if clear and self._row and self._row[-1].start <= offset < self._row[-1].end:
             last = self._row[-1]
             last.clear_from(offset - last.start)
-
-    def remove_before(self, offset: int) -> int:
-        """Remove the files that end at or before `offset`, never the last; give how many."""
-        count = 0
-        while len(self._row) > 1 and self._row[0].end <= offset:
-            self.take_first().remove()
-            count += 1
-        return count
 
     def take_first(self) -> Segment:
         """Take the oldest file out of the row; it is there until it is removed."""
@@ -182,6 +197,19 @@ class Segments:
         """Put the file that was taken last into its place again: it could not be removed."""
         self._row = [first, *self._row]
 
+    def remove_first(self) -> None:
+        """Remove the oldest file.
+
+        Raises:
+            OSError: it cannot be removed, and is in its place still.
+        """
+        first = self.take_first()
+        try:
+            first.remove()
+        except OSError:
+            self.put_back(first)
+            raise
+
     def sync_removal(self) -> None:
         """Make removals durable, so that no power cut leaves a gap in the row. Safe in a thread."""
         self._files.sync_directory(self.directory)
@@ -189,11 +217,6 @@ class Segments:
     def remove_last(self) -> None:
         """Remove the newest file."""
         self._forget(self._row.pop())
-
-    def remove_all(self) -> None:
-        """Remove every file."""
-        while self._row:
-            self.remove_last()
 
     def _forget(self, segment: Segment) -> None:
         self._mapped.pop(segment.start, None)

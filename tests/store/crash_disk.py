@@ -166,7 +166,7 @@ class CrashDisk(RealFileSystem):
 
     # --- the file system ---
 
-    def make_directory(self, path: str) -> None:
+    def make_directory(self, path: str, *, durable: bool = True) -> None:
         missing = [each for each in (Path(path), *Path(path).parents) if not each.is_dir()]
         for directory in reversed(missing):
             self._step("make_directory", str(directory))
@@ -174,6 +174,8 @@ class CrashDisk(RealFileSystem):
             parent, name = self._parent(str(directory))
             parent.change({name: CachedDirectory()})
             self._done("make_directory", str(directory))
+            if not durable:
+                continue
             try:
                 self.sync_directory(str(directory.parent))
             except OSError:
@@ -211,7 +213,7 @@ class CrashDisk(RealFileSystem):
         self._fds.pop(fd, None)
         super().close(fd)
 
-    def map(self, fd: int, size: int) -> mmap.mmap:
+    def map(self, fd: int, size: int, *, scattered: bool) -> mmap.mmap:
         path = self._fds[fd].path
         self._step("map", path)
         mapping = _Mapping(fd, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)

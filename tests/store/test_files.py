@@ -146,7 +146,7 @@ def test_no_room_for_a_name_is_a_full_disk(monkeypatch: pytest.MonkeyPatch, tmp_
 
     monkeypatch.setattr(os, "link", link)
     with pytest.raises(DiskFull):
-        Segment(str(tmp_path / "file"), 0, 4096, RealFileSystem()).create()
+        Segment(str(tmp_path / "file"), 0, 4096, RealFileSystem(), scattered=False).create()
 
 
 def test_a_file_that_cannot_be_made_leaves_no_descriptor(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_pages_that_cannot_be_had_are_a_full_disk(tmp_path: Path) -> None:
 
 def test_populate_does_without_where_the_kernel_cannot(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fd = FILES.create(str(tmp_path / "f"), 8192)
-    mapping = FILES.map(fd, 8192)
+    mapping = FILES.map(fd, 8192, scattered=False)
     assert FILES.populate(mapping, 100, 5000)
     monkeypatch.setattr("rocketwire.store.files._MADV_POPULATE_WRITE", 9999)
     assert not FILES.populate(mapping, 100, 5000)
@@ -205,7 +205,7 @@ def test_without_prefaulting_pages_are_touched_by_writing(tmp_path: Path) -> Non
 
 def test_reserving_takes_less_when_there_is_less(tmp_path: Path) -> None:
     disk = CrashDisk(tmp_path)
-    segment = Segment(str(tmp_path / file_name(0)), 0, 1 << 20, disk)
+    segment = Segment(str(tmp_path / file_name(0)), 0, 1 << 20, disk, scattered=False)
     segment.create()
     disk.room = 5000
     segment.reserve(4096, 1 << 19)
@@ -228,7 +228,7 @@ class Broken(RealFileSystem):
 
 
 def test_errors_that_are_no_full_disk_stay_what_they_are(tmp_path: Path) -> None:
-    segment = Segment(str(tmp_path / "f"), 0, 4096, Broken())
+    segment = Segment(str(tmp_path / "f"), 0, 4096, Broken(), scattered=False)
     with pytest.raises(OSError, match="Input/output"):
         segment.create()
     (tmp_path / "f").write_bytes(bytes(4096))
@@ -255,12 +255,14 @@ def test_few_files_of_a_row_stay_mapped(tmp_path: Path) -> None:
     assert row.find_unmapped(1 << 30) is None
     row.unmap_all()
     assert not any(row[n].mapped for n in range(5))
-    assert row.remove_before(4096 * 2 + 1) == 2
+    row.remove_first()
+    row.remove_first()
     assert row.first is not None
     assert row.first.start == 8192
     row.truncate(12288 + 5, clear=True)
     assert [row[n].start for n in range(len(row))] == [8192, 12288]
-    row.remove_all()
+    row.remove_first()
+    row.remove_last()
     assert list(tmp_path.iterdir()) == []
     assert row.find(0) is None
 
@@ -337,7 +339,7 @@ def test_the_checkpoint_keeps_what_5x_wrote_behind(tmp_path: Path) -> None:
 
 
 def test_a_removed_file_needs_no_flush(tmp_path: Path) -> None:
-    segment = Segment(str(tmp_path / "f"), 0, 4096, FILES)
+    segment = Segment(str(tmp_path / "f"), 0, 4096, FILES, scattered=False)
     segment.create()
     segment.remove()
     segment.sync(keep_open=True)
