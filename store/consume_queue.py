@@ -28,6 +28,8 @@ _WINDOW: Final = 4 * 4096
 _READ_AHEAD: Final = 1 << 17
 #: The file being written and the one being read.
 _MOST_MAPPED: Final = 2
+#: Entries that fill a gap are written so many at once.
+_MOST_FILLED: Final = 1 << 16
 _unpack = ENTRY_STRUCT.unpack_from
 
 
@@ -250,11 +252,12 @@ class ConsumeQueue:
         if self._segments.first is None:
             self.end, _ = self.file_range(offset)
             self.min = offset
-        entry = (physical_offset, size, tags_code)
-        filling = entry if self.end > self.first_offset else ENTRY_STRUCT.unpack(PRE_BLANK)
+        filling = PRE_BLANK
+        if self.end > self.first_offset:
+            filling = ENTRY_STRUCT.pack(physical_offset, size, tags_code)
         while self.end < offset:
-            self.put(*filling)
-        self.put(*entry)
+            self.put_many(memoryview(filling * min(offset - self.end, _MOST_FILLED)))
+        self.put(physical_offset, size, tags_code)
 
     def truncate(self, physical_offset: int) -> bool:
         """Cut off the entries of messages at or after a physical offset; true when the files have changed."""
@@ -286,18 +289,17 @@ class ConsumeQueue:
 
     def correct_min(self, log_start: int) -> None:
         """Set `min` to the first entry whose message is at or after the start of the log."""
+        # Pre-blank entries, the first of all, point to 0, which is a place in a log that starts there.
+        blank = ENTRY_STRUCT.unpack(PRE_BLANK)
         low, high = self.first_offset, self.end
         while low < high:
             middle = (low + high) // 2
-            if self.entry(middle)[0] < log_start:
+            entry = self.entry(middle)
+            if entry[0] < log_start or entry == blank:
                 low = middle + 1
             else:
                 high = middle
         self.min = low
-        # Pre-blank entries point to 0, which is a place in a log that starts there.
-        blank = ENTRY_STRUCT.unpack(PRE_BLANK)
-        while self.min < self.end and self.entry(self.min) == blank:
-            self.min += 1
 
     def remove_expired_file(self) -> bool:
         """Remove the oldest file if all its entries are before `min` and it is not the newest; true when it was."""

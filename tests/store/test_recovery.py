@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from rocketwire.store.consume_queue import ConsumeQueue
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import Appended, MessageStore
 from rocketwire.store.topics import TopicTable, topic_names
@@ -662,6 +663,27 @@ def test_entries_below_the_first_file_of_a_queue(tmp_path: Path) -> None:
     assert queue.entry(99) == (0, 0, 0)
     assert queue.last_record_before(6) == 0
     assert queue.last_record_before(-1) == -1
+    kill(store)
+
+
+@pytest.mark.parametrize(("log_start", "gap"), [(0, 0), (0, 70_000), (1, 0)])
+def test_many_missing_entries_are_written_and_passed_over_at_once(tmp_path: Path, log_start: int, gap: int) -> None:
+    settings = small(tmp_path, consume_queue_file_size=20 * 100_000)
+    store = open_store(settings)
+    queue = store._queues.create("T", 0)
+    with mock.patch.object(ConsumeQueue, "put", autospec=True, side_effect=ConsumeQueue.put) as put:
+        queue.put_at(190_000, 7, 100, 5)
+        if gap:
+            queue.put_at(190_001 + gap, 8, 100, 5)
+    assert put.call_count <= 2
+    assert (queue.first_offset, queue.end) == (100_000, 190_001 + (gap + 1 if gap else 0))
+    assert queue.entry(100_000) == queue.entry(189_999) == (0, 0x7FFFFFFF, 0)
+    if gap:
+        assert queue.entry(190_001) == queue.entry(190_001 + gap) == (8, 100, 5)
+    with mock.patch.object(ConsumeQueue, "entry", autospec=True, side_effect=ConsumeQueue.entry) as entry:
+        queue.correct_min(log_start)
+    assert queue.min == 190_000
+    assert entry.call_count < 30
     kill(store)
 
 
