@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rocketwire.store.archive.directory import PlainFile
 from rocketwire.store.archive.findings import Finding, Kind, Report
+from rocketwire.store.archive.gathered import Gathered
 from rocketwire.store.archive.index import Header
 from rocketwire.store.archive.opening import OpenFile
 from rocketwire.store.layout.derive import dtype_fields
@@ -52,6 +53,7 @@ class CheckedIndex:
         self._former_end = former_end
         self._first_timestamp: int | None = None
         self._report = report
+        self._gathered = Gathered(report)
         self._file = OpenFile(plain.path)
         self._newest = np.zeros(self.slots, np.int32)
         self._buffer: NDArray[Any] = np.empty(0, _ENTRY)
@@ -122,13 +124,14 @@ class CheckedIndex:
         expected[~again] = self._newest[in_order[~again]]
         last = np.concatenate([~again[1:], [True]])
         self._newest[in_order[last]] = numbers[last]
-        for at in np.flatnonzero(stored[order] != expected).tolist():
+        wrong = np.flatnonzero(stored[order] != expected)
+        for at in wrong[np.argsort(numbers[wrong])].tolist():
             number = int(numbers[at])
-            what = (
-                f"entry {number} says that the one before it in its slot is {int(stored[order[at]])}, "
-                f"it is {int(expected[at])}"
-            )
-            self.say(Kind.DAMAGE, self.entry_position(number), what)
+            self._say_chained(number, int(stored[order[at]]), int(expected[at]))
+
+    def _say_chained(self, number: int, stored: int, expected: int) -> None:
+        what = f"entry {number} says that the one before it in its slot is {stored}, it is {expected}"
+        self.say_entry(number, "wrongly chained entry", what)
 
     def check_end(self, *, growing: bool) -> None:
         """Compare slots and header with what the entries were; of a file that is being written no newer ones."""
@@ -143,8 +146,9 @@ class CheckedIndex:
             for at in np.flatnonzero(wrong).tolist():
                 position = HEADER_SIZE + (start + at) * SLOT_SIZE
                 what = f"slot {start + at} says that its newest entry is {stored[at]}, it is {wanted[at]}"
-                self.say(Kind.DAMAGE, position, what)
+                self._gathered.say("wrong slot", start + at, self._finding(position, what))
             used += int(np.count_nonzero(wanted))
+        self._gathered.close()
         if not growing:
             self._check_header(used)
 
@@ -164,8 +168,11 @@ class CheckedIndex:
             stored = getattr(header, name)
             if value is not None and stored != value:
                 what = f"the header's {name.replace('_', ' ')} is {stored}, by its entries it is {value}"
-                self.say(Kind.DAMAGE, HEADER_OFFSETS[name], what)
+                self._report(self._finding(HEADER_OFFSETS[name], what))
 
-    def say(self, kind: Kind, position: int | None, what: str) -> None:
-        """Report something about the file."""
-        self._report(Finding(kind=kind, path=self.path, position=position, what=what))
+    def say_entry(self, number: int, thing: str, what: str, *, count: int = 1) -> None:
+        """Report damage of an entry, or of `count` from there on; see Gathered."""
+        self._gathered.say(thing, number, self._finding(self.entry_position(number), what, count))
+
+    def _finding(self, position: int, what: str, count: int = 1) -> Finding:
+        return Finding(kind=Kind.DAMAGE, path=self.path, position=position, what=what, count=count)

@@ -46,6 +46,7 @@ class EntryCheck:
             self._missing(queue)
             for start, stop in queue.met.gaps(queue.queue.first, queue.queue.end):
                 self._unmet(queue, start, stop)
+            queue.gathered.close()
             queue.forget_window()
         for (topic, queue_id), (count, first) in check.without_queue.items():
             deleted = topics is not None and topic not in topics
@@ -62,8 +63,7 @@ class EntryCheck:
                 what = f"no entry for the record at physical offset {first}"
             if again:
                 what += "; the next start makes it"
-            path, position = queue.place(start)
-            self._say(Kind.NOTE if again else Kind.DAMAGE, queue, path, position, what, start, stop - start)
+            self._report(queue.finding(Kind.NOTE if again else Kind.DAMAGE, start, stop - start, what))
 
     def _without_queue(self, topic: str, queue_id: int, count: int, first: int, *, deleted: bool) -> None:
         what = f"missing: {count} messages have no consume queue, the first at physical offset {first}"
@@ -102,28 +102,28 @@ class EntryCheck:
 
     def _say_run(self, queue: CheckedQueue, offset: int, entries: NDArray[Any], kind: int) -> None:
         count = len(entries)
-        path, position = queue.place(offset)
         # Before the first message that is in the log there may be those that are gone with it.
         first = next(iter(queue.met), (queue.queue.end, 0))[0]
         claimed = any(offset <= each < offset + count for each in queue.claimed)
         if kind == _BLANK:
             if offset > first:
-                self._say(Kind.NOTE, queue, path, position, "blank: there are no such messages", offset, count)
+                self._say(Kind.NOTE, queue, offset, count, "blank entry", "blank: there are no such messages")
         elif kind == _STANDS_IN:
             what = "there are no such messages, the next one stands in their place"
-            self._say(Kind.NOTE, queue, path, position, what, offset, count)
+            self._say(Kind.NOTE, queue, offset, count, "entry of the next message", what)
         elif kind == _REMOVED and (offset < first or self._live) and not claimed:
             return
         elif kind == _UNWRITTEN:
             if not any(start < offset + count and offset < stop for start, stop, *_ in queue.missing):
-                self._say(Kind.DAMAGE, queue, path, position, "never written, though later ones are", offset, count)
+                what = "never written, though later ones are"
+                self._say(Kind.DAMAGE, queue, offset, count, "unwritten entry", what)
         elif kind == _BEHIND and not claimed:
             if self._live:
                 return
             what = f"points behind the end of the log, to {int(entries[0]['physical_offset'])}"
             last = offset + count == queue.queue.end
             kept = Kind.NOTE if self._crashed and last else Kind.DAMAGE
-            self._say(kept, queue, path, position, what, offset, count)
+            self._say(kept, queue, offset, count, "entry behind the end", what)
         else:
             self._nowhere(queue, offset, entries)
 
@@ -140,15 +140,13 @@ class EntryCheck:
                 claimed = queue.claimed.get(offset + number)
                 if claimed is not None:
                     what += f"; the message's record is at {claimed}"
-                path, position = queue.place(offset + number)
-                self._say(Kind.DAMAGE, queue, path, position, what, offset + number, 1)
+                self._say(Kind.DAMAGE, queue, offset + number, 1, "entry astray", what)
         self._say_lost(queue, offset + len(entries), lost)
 
     def _say_lost(self, queue: CheckedQueue, stop: int, count: int) -> None:
         if count:
-            path, position = queue.place(stop - count)
             what = "lost: its record is in a damaged or missing part of the log"
-            self._say(Kind.DAMAGE, queue, path, position, what, stop - count, count)
+            self._say(Kind.DAMAGE, queue, stop - count, count, "lost message", what)
 
     def _what_is_at(self, queue: CheckedQueue, place: int, size: int) -> str:
         """What is wrong with an entry that points to a place in the log; empty when nothing is."""
@@ -175,22 +173,8 @@ class EntryCheck:
             f"offset {int(records.queue_offset[0])}"
         )
 
-    def _say(
-        self, kind: Kind, queue: CheckedQueue, path: str, position: int | None, what: str, offset: int, count: int
-    ) -> None:
-        topic, queue_id = queue.queue.topic, queue.queue.queue_id
-        self._report(
-            Finding(
-                kind=kind,
-                path=path,
-                position=position,
-                what=what,
-                topic=topic,
-                queue_id=queue_id,
-                offset=offset,
-                count=count,
-            )
-        )
+    def _say(self, kind: Kind, queue: CheckedQueue, offset: int, count: int, thing: str, what: str) -> None:
+        queue.gathered.say(thing, offset, queue.finding(kind, offset, count, what))
 
 
 def _runs(kinds: NDArray[np.int8]) -> Iterator[tuple[int, int, int]]:

@@ -6,8 +6,9 @@ as arrays. Only where they are not what the records say is each looked at alone.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -122,7 +123,8 @@ class IndexCheck:
                 break
         if done < len(expected.hash):
             tagged = tagged or self._tagged(plain, records, topics, names, properties)
-            self._one_by_one(plain, tagged, expected.part(slice(done)), following)
+            start = int(records.physical_offset[0])
+            self._one_by_one(plain, tagged, expected.part(slice(done)), start, following)
 
     def _keys(self, records: Records, topics: NDArray[np.int32], names: list[str], properties: Properties) -> Expected:
         prefixes = np.array([self._prefix(name)[0] for name in names], np.int64).astype(np.uint32)
@@ -201,7 +203,7 @@ class IndexCheck:
             done += len(entries)
         return done
 
-    def _one_by_one(self, plain: Expected, tagged: Expected, taken: Expected, following: int) -> None:
+    def _one_by_one(self, plain: Expected, tagged: Expected, taken: Expected, start: int, following: int) -> None:
         """Look at the other entries of a batch alone: which are wrong, and which keys have none."""
         reached = int(taken.physical_offset[-1]) if len(taken.hash) else 0
         needed = Counter(zip(plain.physical_offset.tolist(), plain.hash.tolist(), strict=True))
@@ -212,6 +214,7 @@ class IndexCheck:
         for key_hash, offset, timestamp in zip(*(column.tolist() for column in tagged), strict=True):
             allowed.setdefault(offset, {})[key_hash] = timestamp
         wrong: Counter[int] = Counter()
+        of_batch = np.array(list(allowed), np.int64)
         left = len(tagged.hash) - len(taken.hash) + _SLACK
         while left > 0 and (file := self._current()) is not None:
             entries = file.peek(left)
@@ -220,15 +223,28 @@ class IndexCheck:
                 entries = entries[: int(ours[-1]) + 1]
             elif len(entries) < file.count - file.next or not self._next_begins_before(following):
                 break
-            for number in range(len(entries)):
-                self._look_at(file, entries[number : number + 1], allowed, needed, wrong)
-            left -= len(entries)
+            for some, astray in _rows(~np.isin(entries["physical_offset"], of_batch)):
+                if astray:
+                    self._take_astray(file, entries[some])
+                    # Those of a lost part of the log may be many more than the batch has.
+                    left -= int(np.count_nonzero(entries["physical_offset"][some] >= start))
+                    continue
+                left -= some.stop - some.start
+                for number in range(some.start, some.stop):
+                    self._look_at(file, entries[number : number + 1], allowed, needed, wrong)
         self._lacking(needed, wrong, reached)
 
     def _next_begins_before(self, following: int) -> bool:
         """Whether the next file has entries of the batch, so that all of this one's are of it too."""
         later = self._files[self._at + 1 : self._at + 2]
         return bool(later) and later[0].header.begin_offset < following
+
+    def _take_astray(self, file: CheckedIndex, entries: NDArray[Any]) -> None:
+        offset = int(entries["physical_offset"][0])
+        what = f"entry {file.next} points to physical offset {offset}, where no record with keys is"
+        file.say_entry(file.next, "entry of no record", what, count=len(entries))
+        self.entries += len(entries)
+        file.take(entries, entries["key_hash"], None)
 
     def _look_at(
         self,
@@ -239,19 +255,13 @@ class IndexCheck:
         wrong: Counter[int],
     ) -> None:
         key_hash, offset, difference, _ = entry[0].tolist()
-        position = file.entry_position(file.next)
         self.entries += 1
-        hashes = allowed.get(offset)
-        if hashes is None:
-            what = f"entry {file.next} points to physical offset {offset}, where no record with keys is"
-            file.say(Kind.DAMAGE, position, what)
-            file.take(entry, entry["key_hash"], None)
-            return
+        hashes = allowed[offset]
         timestamp = hashes.get(key_hash)
         if timestamp is None:
             wrong[offset] += 1
             what = f"entry {file.next} has the hash {key_hash} of no key of the record at physical offset {offset}"
-            file.say(Kind.DAMAGE, position, what)
+            file.say_entry(file.next, "entry of no key", what)
             # Entry or record: the chain it hangs in says whose hash is wrong.
             others = [other for other in hashes if needed[offset, other] > 0 and file.follows(entry, other)]
             meant = others[0] if others and not file.follows(entry, key_hash) else key_hash
@@ -262,7 +272,8 @@ class IndexCheck:
         times = np.array([timestamp], np.int64)
         seconds = int(file.seconds(times)[0])
         if difference != seconds:
-            file.say(Kind.DAMAGE, position, f"entry {file.next} says {difference} s, by its record it is {seconds} s")
+            what = f"entry {file.next} says {difference} s, by its record it is {seconds} s"
+            file.say_entry(file.next, "entry of a wrong time", what)
         file.take(entry, np.array([meant], np.int32), times)
 
     def _lacking(self, needed: Counter[tuple[int, int]], wrong: Counter[int], reached: int) -> None:
@@ -282,11 +293,10 @@ class IndexCheck:
         """Look at what the records did not lead to, and say which records are not indexed."""
         while (file := self._current()) is not None:
             entries = file.peek(BLOCK)
-            for number, offset in enumerate(entries["physical_offset"].tolist()):
-                if self._live:
-                    break
-                what = f"entry {file.next + number} points to physical offset {offset}, behind the end of the log"
-                file.say(Kind.DAMAGE, file.entry_position(file.next + number), what)
+            if not self._live:
+                offset = int(entries["physical_offset"][0])
+                what = f"entry {file.next} points to physical offset {offset}, behind the end of the log"
+                file.say_entry(file.next, "entry behind the end", what, count=len(entries))
             file.take(entries, entries["key_hash"], None)
             self.entries += len(entries)
         if self._missing:
@@ -296,3 +306,11 @@ class IndexCheck:
         if self.unindexed and not self._live:
             what = f"{self.unindexed} keys of the newest records are not indexed yet; the next start does it"
             self._report(Finding(kind=Kind.NOTE, path="index", what=what, count=self.unindexed))
+
+
+def _rows(mask: NDArray[np.bool_]) -> Iterator[tuple[slice, bool]]:
+    """The parts of a mask that are all true or all false."""
+    bounds = [0, *(np.flatnonzero(mask[1:] != mask[:-1]) + 1).tolist(), len(mask)]
+    for first, last in itertools.pairwise(bounds):
+        if first < last:
+            yield slice(first, last), bool(mask[first])

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from rocketwire.store.archive.directory import Directory, QueueFiles
 from rocketwire.store.archive.findings import Finding, Kind, Report
+from rocketwire.store.archive.gathered import Gathered
 from rocketwire.store.archive.queues import ENTRY, Queue
 from rocketwire.store.archive.ranges import Ranges
 from rocketwire.store.archive.verify_log import Known
@@ -66,10 +67,12 @@ class CheckedQueue:
         met: Offsets whose entries are some record's.
         claimed: Physical offset of a record whose entry at an offset points to elsewhere.
         missing: Messages without an entry.
+        gathered: What is wrong with its entries.
     """
 
-    def __init__(self, files: QueueFiles) -> None:
+    def __init__(self, files: QueueFiles, report: Report) -> None:
         self.queue = Queue(files)
+        self.gathered = Gathered(report)
         self.met = Ranges()
         self.claimed: dict[int, int] = {}
         self.missing: list[Missing] = []
@@ -121,6 +124,21 @@ class CheckedQueue:
                 return f"{self.path}/{file.name}", at - file.start
         return self.path, None
 
+    def finding(self, kind: Kind, offset: int, count: int, what: str) -> Finding:
+        """Something about the entries from an offset on."""
+        path, position = self.place(offset)
+        topic, queue_id = self.queue.topic, self.queue.queue_id
+        return Finding(
+            kind=kind,
+            path=path,
+            position=position,
+            what=what,
+            topic=topic,
+            queue_id=queue_id,
+            offset=offset,
+            count=count,
+        )
+
     def lacks(self, offset: int, physical_offset: int) -> None:
         """Note a message without an entry."""
         if self.missing and self.missing[-1].stop == offset:
@@ -146,7 +164,7 @@ class QueueCheck:
         self._kept: OrderedDict[CheckedQueue, None] = OrderedDict()
         for files in directory.queues:
             if files.files:
-                found = self.queues[files.topic, files.queue_id] = CheckedQueue(files)
+                found = self.queues[files.topic, files.queue_id] = CheckedQueue(files, report)
                 found.forget_window()
                 self._check_files(files, found)
 
@@ -158,10 +176,10 @@ class QueueCheck:
                 continue
             if file.size != size or size % ENTRY_SIZE or file.start % max(size, 1):
                 what = f"its size {file.size} or its name does not fit the queue's first file of {size} bytes"
-                self._say(Kind.DAMAGE, queue, f"{queue.path}/{file.name}", None, what)
+                self._say(queue, f"{queue.path}/{file.name}", what)
             if expected is not None and file.start > expected:
                 what = f"missing: the queue goes on in {file.name}"
-                self._say(Kind.DAMAGE, queue, f"{queue.path}/{file_name(expected)}", None, what)
+                self._say(queue, f"{queue.path}/{file_name(expected)}", what)
             expected = file.end
 
     def feed(
@@ -270,13 +288,15 @@ class QueueCheck:
         if found_offset != physical_offset:
             if offset in queue.met:
                 what = f"so says the record at physical offset {physical_offset} too, but its entry is another's"
-                self._at_entry(queue, offset, what)
+                self._at_entry(queue, offset, "entry of another message", what)
             else:
                 queue.claimed[offset] = physical_offset
             return
         queue.met.add(offset, offset + 1)
         if found_size != size:
-            self._at_entry(queue, offset, f"its entry says {found_size} bytes, the record has {size}")
+            self._at_entry(
+                queue, offset, "entry of a wrong size", f"its entry says {found_size} bytes, the record has {size}"
+            )
         if queue.delay is None:
             self._check_code(queue, offset, found_code, tags_code)
         elif found_code != tags_code:
@@ -284,19 +304,19 @@ class QueueCheck:
 
     def _check_code(self, queue: CheckedQueue, offset: int, found: int, expected: int) -> None:
         if found != expected and not (self._extended and found <= _EXTENSION):
-            self._at_entry(queue, offset, f"its entry's tags code is {found}, by the record it is {expected}")
+            self._at_entry(
+                queue,
+                offset,
+                "entry of a wrong tags code",
+                f"its entry's tags code is {found}, by the record it is {expected}",
+            )
 
-    def _at_entry(self, queue: CheckedQueue, offset: int, what: str) -> None:
-        path, position = queue.place(offset)
-        self._say(Kind.DAMAGE, queue, path, position, what, offset=offset)
+    def _at_entry(self, queue: CheckedQueue, offset: int, thing: str, what: str) -> None:
+        queue.gathered.say(thing, offset, queue.finding(Kind.DAMAGE, offset, 1, what))
 
-    def _say(
-        self, kind: Kind, queue: CheckedQueue, path: str, position: int | None, what: str, *, offset: int | None = None
-    ) -> None:
+    def _say(self, queue: CheckedQueue, path: str, what: str) -> None:
         topic, queue_id = queue.queue.topic, queue.queue.queue_id
-        self._report(
-            Finding(kind=kind, path=path, position=position, what=what, topic=topic, queue_id=queue_id, offset=offset)
-        )
+        self._report(Finding(kind=Kind.DAMAGE, path=path, what=what, topic=topic, queue_id=queue_id))
 
 
 def _same(entries: NDArray[Any], found: Columns) -> bool:

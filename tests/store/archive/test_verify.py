@@ -18,7 +18,7 @@ from rocketwire.store.archive.verify import verify
 from rocketwire.store.layout.index import ENTRY_SIZE, HEADER_SIZE, HEADER_STRUCT, SLOT_SIZE
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.message import decode_record
-from tests.store.archive.support import ENTRIES, SLOTS, Item, damages, fill, flipped, made, records, verified
+from tests.store.archive.support import ENTRIES, SLOTS, Item, Quick, damages, fill, flipped, made, records, verified
 from tests.store.support import HOST, START, Clock, Golden, draft, kill, open_store, small
 
 
@@ -369,3 +369,43 @@ def test_a_deleted_and_remade_topic_is_no_damage(tmp_path: Path) -> None:
     )
     (queue / ("0" * 20)).write_bytes(entries.ljust(320, b"\0"))
     assert not damages(root)
+
+
+def test_a_lost_part_of_the_log_is_told_in_a_few_lines(tmp_path: Path) -> None:
+    clock = Clock()
+    store = open_store(small(tmp_path, index_slots=SLOTS, index_entries=1000), clock, Quick())
+    fill(store, clock, 600)
+    store.close()
+    for file in sorted((tmp_path / "commitlog").iterdir())[3:-4]:
+        file.unlink()
+    index = [each for each in damages(tmp_path) if each.path.startswith("index")]
+    (found,) = index
+    assert 500 < found.count < 700
+    assert found.what.endswith(f"; the same up to entry of no record {int(found.what.split()[1]) + found.count - 1}")
+
+
+@pytest.mark.parametrize("step", [20, 40])
+def test_many_wrong_entries_of_a_queue_and_of_the_index_are_told_in_a_few_lines(tmp_path: Path, step: int) -> None:
+    clock = Clock()
+    settings = small(tmp_path, index_slots=SLOTS, index_entries=410, consume_queue_file_size=20 * 500)
+    store = open_store(settings, clock, Quick())
+    for number in range(400):
+        store.append([draft(number)])
+    while store.dispatch_index():
+        pass
+    store.close()
+    index = min((tmp_path / "index").iterdir())
+    entries = HEADER_SIZE + SLOTS * SLOT_SIZE + ENTRY_SIZE
+    for path, first in ((index, entries), (tmp_path / "consumequeue" / "T" / "0" / ("0" * 20), 0)):
+        for field in (6, 11, 19):  # place, time or size, chain or tags code
+            content = bytearray(path.read_bytes())
+            for at in range(first, first + 20 * 400, step):
+                content[at + field] ^= 1
+            with path.open("r+b") as file:
+                former = file.read()
+                file.seek(0)
+                file.write(content)
+            found = damages(tmp_path)
+            path.write_bytes(former)
+            assert len(found) < 80
+            assert sum(each.count for each in found if each.path.endswith(path.name)) >= 8000 // step - 1
