@@ -1,7 +1,8 @@
 """When and what is flushed: the intervals of ASYNC_FLUSH, a flush asked for, the checkpoint, and a disk that refuses.
 
 All of it waits for the disk and may run in a thread beside appends. The checkpoint's times only ever claim what was
-flushed: the time is taken before the flush begins, and the last message of that time was written before.
+flushed: the time is taken before the flush begins, and the last message of that time was written before. When the clock
+goes back below it meanwhile, the flush proves nothing (Checkpoint.claim).
 
 Only a sync that failed is final. Whatever stands in its way before, such as a want of descriptors, is over some time:
 the next flush tries again.
@@ -71,10 +72,11 @@ class Flusher:
     def _flush_log(self, offset: int) -> None:
         # In this order: whatever has this time lies before this place.
         timestamp = self._last_timestamp()
+        claim = self._checkpoint.claim(timestamp)
         position = self._log.position
         self._log.flush_to(offset)
         if timestamp and self._log.flushed >= position:
-            self._checkpoint.commit_log = timestamp
+            self._checkpoint.prove_commit_log(timestamp, claim)
 
     def _flush_due(self, now: int) -> None:
         settings = self._settings
@@ -95,9 +97,10 @@ class Flusher:
 
     def _save_checkpoint(self) -> None:
         timestamp = self._last_timestamp()
+        claim = self._checkpoint.claim(timestamp)
         self._queues.flush(0)
         if timestamp:
-            self._checkpoint.consume_queue = timestamp
+            self._checkpoint.prove_consume_queue(timestamp, claim)
         if self._index is not None:
             self._index.flush_full(self._checkpoint)
         self._checkpoint.save()

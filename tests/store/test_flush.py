@@ -9,7 +9,9 @@ import pytest
 import trio
 import trio.testing
 
+from rocketwire.store.checkpoint import Checkpoint
 from rocketwire.store.errors import FlushDelayed, FlushFailed
+from rocketwire.store.files import RealFileSystem
 from rocketwire.store.flush import GroupCommit
 from tests.store.support import START, Clock, draft, kill, open_store, small
 
@@ -242,4 +244,44 @@ def test_the_checkpoint_claims_only_what_was_flushed(tmp_path: Path) -> None:
     store.append([draft(1)])
     store.flush_to(first.size)
     assert store._checkpoint.commit_log == START
+    store.close()
+
+
+class ClockGoesBack(RealFileSystem):
+    """A message of an earlier time comes while a file under a path is flushed."""
+
+    def __init__(self, part: str) -> None:
+        self.part = part
+        self.meanwhile: Callable[[], None] | None = None
+
+    def sync(self, fd: int) -> None:
+        super().sync(fd)
+        path = str(Path(f"/proc/self/fd/{fd}").readlink())
+        if self.meanwhile is not None and f"/{self.part}/" in path:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            meanwhile()
+
+
+@pytest.mark.parametrize("part", ["commitlog", "consumequeue"])
+@pytest.mark.parametrize("back", [1000, 10_000, 3_600_000])
+def test_a_flush_proves_nothing_when_the_clock_goes_back_meanwhile(tmp_path: Path, part: str, back: int) -> None:
+    files, clock = ClockGoesBack(part), Clock()
+    store = open_store(small(tmp_path), clock, files)
+    store.append([draft(0)])
+
+    def meanwhile() -> None:
+        clock.now -= back
+        assert store.append([draft(1)])
+
+    files.meanwhile = meanwhile
+    store.flush_to(store.max_physical_offset)
+    store.checkpoint()
+    assert files.meanwhile is None
+    assert Checkpoint(store.settings.checkpoint, RealFileSystem()).recover_from <= START - back
+    # What comes later is proven again.
+    clock.now = START + 5000
+    store.append([draft(2)])
+    store.flush_to(store.max_physical_offset)
+    store.checkpoint()
+    assert Checkpoint(store.settings.checkpoint, RealFileSystem()).recover_from == START + 2000
     store.close()
