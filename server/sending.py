@@ -43,6 +43,8 @@ from rocketwire.wire.properties import decode_properties
 MAX_PROPERTIES_BYTES: Final = 32767
 _ITEM_SEPARATOR: Final = 2  # the byte between two properties
 _NO_PROPERTIES: Final = ""
+#: Properties have no checksum: after a crash, zeros among them could be a page that the disk lost.
+_NUL: Final = "the message is illegal: a property holds a NUL character (\\u0000)"
 _TIMERS: Final = STEERING_NAMES - {property_names.DELAY, property_names.TRANSACTION_PREPARED}
 _HOST_BITS: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
 
@@ -99,6 +101,8 @@ class Sending:
             self._check_steering(fields.properties or _NO_PROPERTIES)
         if len(body) > self._config.current.max_message_size or len(properties.data) > MAX_PROPERTIES_BYTES:
             raise self._too_large()
+        if 0 in properties.data:
+            raise MessageIllegal(_NUL)
         draft = Draft(
             fields.topic,
             queue_id,
@@ -145,6 +149,8 @@ class Sending:
             stored = properties + (b"" if not properties or properties[-1] == _ITEM_SEPARATOR else b"\x02") + tail
             if len(stored) > MAX_PROPERTIES_BYTES:
                 raise self._too_large()
+            if 0 in stored:
+                raise MessageIllegal(_NUL)
             drafts.append(
                 Draft(
                     topic,

@@ -438,6 +438,26 @@ async def test_a_batch_that_is_no_row_of_messages_is_refused_whole(broker: Clien
     assert await stored(broker, "T") == []
 
 
+NUL_REFUSED = (ResponseCode.MESSAGE_ILLEGAL, "the message is illegal: a property holds a NUL character (\\u0000)")
+
+
+@every_way
+async def test_properties_with_a_nul_are_refused(broker: Client, send: Any) -> None:
+    answer = await send(broker, "T", b"x", properties=properties_text(UNIQ_KEY="U", text="a\0b"))
+    assert code_and_remark(answer) == NUL_REFUSED
+    assert await stored(broker, "T") == []
+
+
+@every_batch_way
+@pytest.mark.parametrize(("own", "common"), [("a\0b", "c"), ("a", "c\0")])
+async def test_a_batch_with_a_nul_in_its_properties_is_refused(
+    broker: Client, send: Any, own: str, common: str
+) -> None:
+    body = batch_body([b"one", b"two"], properties_text(own=own))
+    assert code_and_remark(await send(broker, "T", body, properties=properties_text(common=common))) == NUL_REFUSED
+    assert await stored(broker, "T") == []
+
+
 @every_batch_way
 async def test_a_batch_for_a_retry_topic_is_refused(broker: Client, send: Any) -> None:
     answer = await send(broker, "%RETRY%G", batch_body([b"one"]))
