@@ -22,12 +22,14 @@ from rocketwire.store.archive.directory import Directory, State, discover
 from rocketwire.store.archive.filler import fillers
 from rocketwire.store.archive.findings import Finding, Kind, Report
 from rocketwire.store.archive.log import BLOCK, Log
+from rocketwire.store.archive.misplaced import MisplacedRecords
 from rocketwire.store.archive.opening import OpenFile
 from rocketwire.store.archive.queues import Queue
 from rocketwire.store.archive.ranges import Ranges
 from rocketwire.store.archive.settings_of import settings_of
 from rocketwire.store.archive.verify import known_of
 from rocketwire.store.archive.verify_log import LogCheck
+from rocketwire.store.columns import topics_of
 from rocketwire.store.errors import DiskFull, StoreForeign, StoreLocked, StoreNotWritable, StoreUnreadable
 from rocketwire.store.files import NO_ROOM, FileSystem, RealFileSystem, entries
 from rocketwire.store.segment import file_name
@@ -149,9 +151,12 @@ class _Repair:
     def write_log(self, progress: Callable[[int], None]) -> None:
         """Read the old log and write the new one."""
         at = self._log.start
+        misplaced = MisplacedRecords(self._directory)
         for block in self._log.blocks():
+            misplaced.feed(block.records, *topics_of(block.buffer, block.records))
             progress(block.next - at)
             at = block.next
+        self._lose(misplaced)
         files = self._files
         files.make_directory(f"{self._target}/commitlog")
         # Until everything is there, this is a store that has to be recovered.
@@ -162,6 +167,22 @@ class _Repair:
             for start in range(first, self._log.end, size):
                 self._write_file(log, start, start + size)
         files.sync_directory(f"{self._target}/commitlog")
+
+    def _lose(self, misplaced: MisplacedRecords) -> None:
+        found = {each.physical_offset: each for each in misplaced.find()}
+        size = self._file_size
+        for place, each in sorted(found.items(), reverse=True):
+            start = place - place % size
+            self._log.records -= 1
+            if place + each.size == self._log.end:
+                self._log.end = place
+            self._log.lost.add(place, place + each.size)
+            what = (
+                f"it says that it is in another queue or at another offset than {each.topic} queue {each.queue_id} "
+                f"offset {each.offset}, whose entry points to it"
+            )
+            path = f"commitlog/{file_name(start)}"
+            self._report(Finding(kind=Kind.DAMAGE, path=path, position=place - start, what=what))
 
     def _write_file(self, log: Log, start: int, stop: int) -> None:
         empty = Ranges()
@@ -197,7 +218,11 @@ class _Repair:
             self._files.write_at(fd, blank, low - start)
         else:
             at = low
-            for record in fillers(low, high, log.store_time(high) or 0):
+            # A record follows: else the part would end its file, or the log.
+            timestamp = log.store_time(high)
+            if timestamp is None:
+                raise StoreUnreadable(f"{self._directory.root}/commitlog", "it was changed meanwhile")
+            for record in fillers(low, high, timestamp):
                 self._files.write_at(fd, record, at - start)
                 at += len(record)
         lost = sum(max(0, min(stop, high) - max(begin, low)) for begin, stop in self._log.lost)

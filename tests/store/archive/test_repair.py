@@ -112,14 +112,61 @@ def test_whatever_is_overwritten_the_repaired_log_has_no_damage(
     root = work / "store"
     shutil.copytree(whole, root)
     files = sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and path.stat().st_size)
+    overwritten = set()
     for _ in range(data.draw(st.integers(1, 4))):
         path = data.draw(st.sampled_from(files))
         at = data.draw(st.integers(0, (root / path).stat().st_size - 1))
         overwrite(root, path, at, data.draw(st.one_of(st.binary(min_size=1, max_size=40), st.just(bytes(300)))))
+        overwritten.add(path.partition("/")[0])
     verified(root)
     repair(str(root), str(work / "new"), lambda _: None, clock=Clock(), files=Quick())
-    # A queue may: what a record says of its place in it has no checksum, and is believed.
-    assert not [str(each) for each in damages(work / "new") if each.path.startswith(("commitlog", "index"))]
+    sure = ("commitlog", "index")
+    if not overwritten >= {"commitlog", "consumequeue"}:
+        # What a record says of its place in a queue has no checksum: without an entry that says better it is believed.
+        sure = (*sure, "consumequeue")
+    assert not [str(each) for each in damages(work / "new") if each.path.startswith(sure)]
+
+
+@pytest.mark.parametrize("number", [0, 20, 21, 22, 84])
+@pytest.mark.parametrize(
+    ("at", "value"),
+    [(20, bytes(8)), (20, b"\xff" * 8), (27, b"\x70"), (12, b"\0\0\0\x07"), (12, b"\xff" * 4)],
+    ids=["offset 0", "offset -1", "far", "queue 7", "queue -1"],
+)
+def test_a_record_that_says_a_wrong_place_in_its_queue_is_lost(
+    copied: Path, tmp_path: Path, number: int, at: int, value: bytes
+) -> None:
+    item = records(copied)[number]
+    content = (copied / item.path).read_bytes()[item.start : item.stop]
+    if content[at : at + len(value)] == value:
+        return  # its true place
+    expected = contents(copied)
+    del expected[int(item.path.rpartition("/")[2]) + item.start]
+    overwrite(copied, item.path, item.start + at, value)
+    result, findings = repaired(copied, tmp_path / "new")
+    assert contents(tmp_path / "new") == expected
+    assert result.records == 84
+    assert [(each.path, each.position) for each in findings if each.what.startswith("it says")] == [
+        (item.path, item.start)
+    ]
+    assert sum(each.count for each in findings if each.what == "lost") == result.lost == 1
+    times = [
+        decode_record((tmp_path / "new" / each.path).read_bytes()[each.start : each.stop]).store_timestamp
+        for each in records(tmp_path / "new")
+    ]
+    assert times == sorted(times)
+    assert min(times) > 0
+
+
+def test_a_record_with_another_topic_is_lost(copied: Path, tmp_path: Path) -> None:
+    item = records(copied)[21]
+    content = (copied / item.path).read_bytes()[item.start : item.stop]
+    message = decode_record(content)
+    topic = content.index(message.body) + len(message.body) + 1
+    overwrite(copied, item.path, item.start + topic, b"U")
+    result, _ = repaired(copied, tmp_path / "new")
+    assert result.records == 84
+    assert not (tmp_path / "new" / "consumequeue" / "U").exists()
 
 
 @pytest.mark.parametrize("number", [0, 1, -1])
