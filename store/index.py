@@ -1,7 +1,8 @@
 """The index: key -> records, over a row of index files, each named by the local time of its creation.
 
 Messages are indexed after they were appended, in batches: `dispatch` takes them from the backlog. It is known from the
-files how far they reach, so nothing has to be saved at a stop, and a deleted index is made again.
+files how far they reach, so a deleted index is made again. A stop only says in the newest one that the messages behind
+its last entry have no keys, else each start would look at all of them again.
 
 The files are written by code that needs numpy, which is imported when the first file is: it takes 0.1 s of the start.
 If that fails, the store goes on without an index.
@@ -61,6 +62,8 @@ class Index:
         self._row: list[IndexFile] = []
         self._full: deque[IndexFile] = deque()
         self._backlog = Backlog(log)
+        #: Physical offset and store timestamp of the last message that is done.
+        self._done = (0, 0)
         self._given_up = self._removed = False
         self._lock = threading.Lock()
 
@@ -199,6 +202,7 @@ class Index:
         if self._row[-1].full and last_message > self._row[-1].end_offset:
             # As Apache: the next message makes the next file, whether it has keys or not.
             self._roll()
+        self._done = (last_message, columns[-1])
 
     def _already_put(self, offsets: NDArray[np.int64]) -> int:
         """How many of the keys are in the files: some are after a start, or when the disk was full in a batch."""
@@ -283,6 +287,8 @@ class Index:
             with contextlib.suppress(DiskFull, StoreNotWritable):
                 while self._dispatch():
                     pass
+            if self._row:
+                self._row[-1].pass_over(*self._done)
             for file in [*self._full, *self._row[-1:]]:
                 file.sync()
             for file in self._row:

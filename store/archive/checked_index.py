@@ -18,6 +18,7 @@ from rocketwire.store.archive.findings import Finding, Kind, Report
 from rocketwire.store.archive.gathered import Gathered
 from rocketwire.store.archive.index import Header
 from rocketwire.store.archive.opening import OpenFile
+from rocketwire.store.columns import Records
 from rocketwire.store.layout.derive import dtype_fields
 from rocketwire.store.layout.index import ENTRY as LAYOUT
 from rocketwire.store.layout.index import ENTRY_SIZE, HEADER_OFFSETS, HEADER_SIZE, SLOT_DTYPE, SLOT_SIZE
@@ -50,6 +51,8 @@ class CheckedIndex:
         self.last_timestamp: int | None = None
         self.first_offset: int | None = None
         self.last_offset: int | None = None
+        self._ends_at_record = False
+        self._later: dict[str, int | None] = {}
         self._former_end = former_end
         self._first_timestamp: int | None = None
         self._report = report
@@ -63,6 +66,12 @@ class CheckedIndex:
         """Give back everything."""
         self._file.close()
         self._newest = self._newest[:0]
+
+    def look_for_end(self, records: Records) -> None:
+        """Look whether the header ends at one of these records, as after a stop behind messages without keys."""
+        at = int(np.searchsorted(records.physical_offset, self.header.end_offset))
+        if at < len(records.physical_offset) and records.physical_offset[at] == self.header.end_offset:
+            self._ends_at_record = bool(records.store_timestamp[at] == self.header.end_timestamp)
 
     def peek(self, most: int) -> NDArray[Any]:
         """The next entries, `most` at most."""
@@ -162,10 +171,20 @@ class CheckedIndex:
                 "begin_timestamp": self._first_timestamp,
                 "end_timestamp": self.last_timestamp,
             }
+            if self.last_offset is not None and header.end_offset > self.last_offset:
+                self._later = {name: found.pop(name) for name in ("end_offset", "end_timestamp")}
         if header.entry_count != self.count:
             found["entry_count"] = self.count
+        self._compare_header(found)
+
+    def finish(self) -> None:
+        """Say if the header ends behind the last entry, but at no record of the log."""
+        if not self._ends_at_record:
+            self._compare_header(self._later)
+
+    def _compare_header(self, found: dict[str, int | None]) -> None:
         for name, value in found.items():
-            stored = getattr(header, name)
+            stored = getattr(self.header, name)
             if value is not None and stored != value:
                 what = f"the header's {name.replace('_', ' ')} is {stored}, by its entries it is {value}"
                 self._report(self._finding(HEADER_OFFSETS[name], what))

@@ -103,6 +103,8 @@ class IndexCheck:
 
         What points to before `log_start` was removed from the log.
         """
+        for newest in self._files[-1:]:
+            newest.look_for_end(records)
         if self._at >= len(self._files):
             self.unindexed += len(properties.keys.record) if self._files else 0
             return
@@ -299,6 +301,8 @@ class IndexCheck:
                 file.say_entry(file.next, "entry behind the end", what, count=len(entries))
             file.take(entries, entries["key_hash"], None)
             self.entries += len(entries)
+        for file in self._files:
+            file.finish()
         if self._missing:
             first, last = self._missing[0], self._missing[-1]
             what = f"{len(self._missing)} records with keys are not indexed, at physical offsets {first} to {last}"

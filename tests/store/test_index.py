@@ -9,6 +9,7 @@ from time import tzset
 import pytest
 
 from rocketwire.store.errors import DiskFull
+from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 from tests.store.crash_disk import CrashDisk
 from tests.store.support import START, Clock, draft, kill, open_store, small
@@ -34,6 +35,54 @@ def test_a_message_without_keys_makes_the_file_after_a_full_one(tmp_path: Path) 
     store.append([draft(50, keys=None, unique_key=None)])
     store.dispatch_index()
     assert len(list((tmp_path / "index").iterdir())) == 2
+    store.close()
+
+
+def looked_at(settings: StoreSettings) -> int:
+    """Where a start after a clean stop begins to index."""
+    store = open_store(settings)
+    assert store._index is not None
+    begin = store._index._backlog.next_offset
+    store.close()
+    return begin
+
+
+@pytest.mark.parametrize("keyed", [0, 3, 49])
+def test_messages_without_keys_are_looked_at_once(tmp_path: Path, keyed: int) -> None:
+    settings = small(tmp_path, commit_log_file_size=1 << 18)
+    store = open_store(settings)
+    store.append([draft(n, keys=None) for n in range(keyed)])
+    last = store.append([draft(n, keys=None, unique_key=None, properties=b"TAGS\x01x") for n in range(500)])[-1]
+    store.close()
+    assert looked_at(settings) == last.physical_offset
+    assert looked_at(settings) == last.physical_offset
+    # Those with keys that come later are found, and so are those before when the index is made again.
+    store = open_store(settings)
+    store.append([draft(n) for n in range(100, 110)])
+    numbers = [*range(keyed), *range(100, 110)]
+    assert [found(store, f"U{n:07d}") for n in numbers] == [1] * len(numbers)
+    store.close()
+    for path in (tmp_path / "index").iterdir():
+        path.unlink()
+    store = open_store(settings)
+    while store.dispatch_index():
+        pass
+    assert [found(store, f"U{n:07d}") for n in numbers] == [1] * len(numbers)
+    store.close()
+
+
+def test_what_a_full_disk_kept_out_of_the_index_is_no_message_without_keys(tmp_path: Path) -> None:
+    disk = CrashDisk(tmp_path)
+    settings = small(tmp_path, commit_log_file_size=1 << 16)
+    store = open_store(settings, files=disk)
+    store.append([draft(n) for n in range(20)])
+    while store.dispatch_index():
+        pass
+    store.append([draft(n) for n in range(20, 40)])
+    disk.files_left = 0
+    store.close()
+    store = open_store(settings)
+    assert [found(store, f"k{n}") for n in range(40)] == [1] * 40
     store.close()
 
 

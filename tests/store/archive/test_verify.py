@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rocketwire.store.archive.directory import State, discover
 from rocketwire.store.archive.findings import Finding, Kind
 from rocketwire.store.archive.verify import verify
-from rocketwire.store.layout.index import ENTRY_SIZE, HEADER_SIZE, HEADER_STRUCT, SLOT_SIZE
+from rocketwire.store.layout.index import ENTRY_SIZE, HEADER_OFFSETS, HEADER_SIZE, HEADER_STRUCT, SLOT_SIZE
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.message import decode_record
 from tests.store.archive.support import ENTRIES, SLOTS, Item, Quick, damages, fill, flipped, made, records, verified
@@ -137,6 +137,21 @@ def test_a_wrong_byte_of_an_index_header_is_found(whole: Path, at: int) -> None:
     for file in sorted((whole / "index").iterdir()):
         with flipped(file, at, 1):
             assert any(each.path in {f"index/{file.name}", "index"} for each in damages(whole))
+
+
+def test_an_index_ends_at_a_message_without_keys(tmp_path: Path) -> None:
+    settings = small(tmp_path, commit_log_file_size=1 << 16)
+    clock = Clock()
+    store = open_store(settings, clock)
+    store.append([draft(n) for n in range(5)])
+    clock.now += 5000
+    store.append([draft(n, keys=None, unique_key=None, properties=b"", tags_code=0) for n in range(5)])
+    store.close()
+    assert not verified(tmp_path)[0]
+    (index,) = (tmp_path / "index").iterdir()
+    for field in ("end_offset", "end_timestamp"):
+        with flipped(index, HEADER_OFFSETS[field] + 7, 1):
+            assert {each.path for each in damages(tmp_path)} == {f"index/{index.name}"}
 
 
 def test_what_is_not_used_is_not_looked_at(whole: Path) -> None:
