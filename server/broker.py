@@ -22,6 +22,7 @@ from rocketwire.server.metrics import Metrics
 from rocketwire.server.offset_moved import OffsetMoved
 from rocketwire.server.order_locks import OrderLocks
 from rocketwire.server.page_cache import PageCacheGuard
+from rocketwire.server.queue_removal import QueueRemoval
 from rocketwire.server.registration import Registration
 from rocketwire.server.request import Peer
 from rocketwire.server.routes import BrokerIdentity, RouteTable
@@ -109,6 +110,7 @@ class Broker:
             sending=sending,
             metrics=metrics,
             lifetime=Lifetime(store, live, clock, run_sync),
+            queue_removal=QueueRemoval(store.retention),
             offset_moved=OffsetMoved(store, broker_name=config.broker_name, store_host=store_host, clock=clock),
         )
         self._tables: tuple[tuple[SavedTable, str, int], ...] = (
@@ -139,6 +141,7 @@ class Broker:
         nursery.start_soon(services.long_poll.run)
         nursery.start_soon(services.lifetime.watch_disk)
         nursery.start_soon(services.lifetime.clean)
+        nursery.start_soon(services.queue_removal.run)
         nursery.start_soon(upkeep.flush, self._store, services.config, self._clock, self._run_sync)
         nursery.start_soon(upkeep.index, self._store, self._run_sync)
         for table, what, interval in self._tables:

@@ -41,6 +41,8 @@ class Lifetime:
         self._asked = 0
         self._cleaned_to = 0
         self._stuck = False
+        #: A removal that is not known to be on the disk; no other file goes before it is.
+        self._unsynced = False
 
     def remove_expired_soon(self) -> None:
         """Have the next 20 passes remove expired files, whatever the hour: an administrator's wish (329)."""
@@ -80,6 +82,8 @@ class Lifetime:
         return verdict
 
     async def _pass(self) -> None:
+        if self._unsynced:
+            await self._sync_log()
         verdict = await self._look()
         if verdict.clean:
             self._asked = max(0, self._asked - 1)
@@ -88,8 +92,7 @@ class Lifetime:
                 log.warning("the disk is nearly full and there is no file to remove")
             self._stuck = verdict.forcibly and not removed
         start = self._store.retention.log_start
-        if start > self._cleaned_to:
-            await self._remove_what_pointed_there()
+        if start > self._cleaned_to and await self._remove_what_pointed_there():
             self._cleaned_to = start
 
     async def _remove_log_files(self, verdict: Verdict) -> int:
@@ -108,22 +111,34 @@ class Lifetime:
                 retention.put_log_file_back(segment)
                 raise
             log.info("removed %s", segment.path)
-            await self._run_sync(retention.sync_log)
+            self._unsynced = True
+            await self._sync_log()
         return MOST_FILES
 
-    async def _remove_what_pointed_there(self) -> None:
+    async def _sync_log(self) -> None:
+        await self._run_sync(self._store.retention.sync_log)
+        self._unsynced = False
+
+    async def _remove_what_pointed_there(self) -> bool:
+        """True when nothing is left to try again."""
         retention = self._store.retention
+        whole = True
         for queue in retention.queues():
             removed = False
-            while retention.remove_queue_file(queue):
-                removed = True
-                await self._run_sync(retention.sync_queue, queue)
+            try:
+                while retention.remove_queue_file(queue):
+                    removed = True
+                    await self._run_sync(retention.sync_queue, queue)
+            except _FAULTS as error:
+                _tell("topic {}: queue {}".format(*queue.key), error)
+                whole = False
             if removed:
                 await trio.sleep(self._config.current.delete_consume_queue_files_interval / 1000)
             else:
                 await trio.lowlevel.checkpoint()
         for file in retention.take_index_files():
             await self._run_sync(file.remove)
+        return whole
 
 
 def _tell(job: str, error: Exception) -> None:
@@ -133,7 +148,6 @@ def _tell(job: str, error: Exception) -> None:
 def rules_of(config: ServerConfig) -> RetentionRules:
     """The store's rules as the configuration has them now."""
     return RetentionRules(
-        reserved=config.file_reserved_time * _HOUR_MS,
         hours=frozenset(int(hour) for hour in config.delete_when.split(";")),
         max_used=min(max(config.disk_max_used_space_ratio, 10), 95) / 100,
         clean_forcibly=config.disk_space_clean_forcibly_ratio / 100,

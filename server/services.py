@@ -12,6 +12,7 @@ from rocketwire.server.long_poll import LongPoll
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.offset_moved import OffsetMoved
 from rocketwire.server.order_locks import OrderLocks
+from rocketwire.server.queue_removal import QueueRemoval
 from rocketwire.server.routes import KeyValueConfig, RouteTable
 from rocketwire.server.sending import Sending
 from rocketwire.server.subscription_groups import SubscriptionGroups
@@ -37,6 +38,7 @@ class BrokerServices:
     sending: Sending
     metrics: Metrics
     lifetime: Lifetime
+    queue_removal: QueueRemoval
     offset_moved: OffsetMoved
 
 

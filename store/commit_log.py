@@ -210,10 +210,6 @@ class CommitLog:
                     segment.sync()
             self.flushed = self.position
 
-    def remove_before(self, offset: int) -> int:
-        """Remove the files that end at or before an offset, but not the newest; give how many."""
-        return self.segments.remove_before(offset)
-
     def close(self) -> None:
         """Remove the file created ahead and forget the mappings. Everything was flushed before."""
         if self._ahead is not None:

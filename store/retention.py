@@ -1,15 +1,17 @@
 """The lifetime of files: which may go, by Apache's rules, and taking them away.
 
-The commit log decides. Its oldest file goes when it is older than `reserved` and somebody asks for room: it is the
-hour, the disk is fuller than `max_used`, or an administrator wants it. On a disk fuller than `clean_forcibly` it goes
-whatever its age; on one fuller than `warning` nothing is appended either. The file that is being written always stays.
-What pointed into removed files goes after them: files of consume queues and of the index all of whose messages are
-gone, but never the newest of a queue or of the index, for it says where to go on. A stop at any point of this leaves a
-store that opens: what queues and index still say of removed files is passed over.
+The commit log decides. Its oldest file goes when it is older than messages are kept and somebody asks for room: it is
+the hour, the disk is fuller than `max_used`, or an administrator wants it. On a disk fuller than `clean_forcibly` it
+goes whatever its age; on one fuller than `warning` nothing is appended either. The file that is being written always
+stays. What pointed into removed files goes after them: files of consume queues and of the index all of whose messages
+are gone, but never the newest of a queue or of the index, for it says where to go on. A stop at any point of this
+leaves a store that opens: what queues and index still say of removed files is passed over.
 
 A file's age counts from the first message behind it, which was stored when the file was full. Apache goes by the
 modification time, which is the time of the last message in it, but also that of a copy. So no message ever goes before
-its time here; a file after which nothing was sent for a while stays up to that long longer than Apache's.
+its time here; a file after which nothing was sent for a while stays up to that long longer than Apache's. Where the
+next file begins with no record (it is damaged, or was filled by a repair), or with one from the future (the clock was
+wrong), the file after that one tells the time, and so on; when none does, the modification time has to do.
 
 Removing a large file waits for the disk, and so does making a removal durable, without which a power cut could bring
 back an older file and leave a gap. Both may run in a thread; everything else belongs to the one that appends.
@@ -30,7 +32,7 @@ from rocketwire.store.layout.record import SMALLEST, store_timestamp
 from rocketwire.store.queues import QueueTable
 from rocketwire.store.segment import Segment
 from rocketwire.store.settings import StoreSettings
-from rocketwire.wire.message import MAGIC_AT, MAGIC_V1, MAGIC_V2
+from rocketwire.wire.message import MAGIC_AT, MAGIC_V1, MAGIC_V2, PHYSICAL_OFFSET_AT
 from rocketwire.wire.names import LIGHT_PREFIX, TRANS_OP_HALF_TOPIC
 
 if TYPE_CHECKING:
@@ -44,9 +46,8 @@ MOST_FILES: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionRules:
-    """When log files go: `reserved` in ms, `hours` of the day (0 to 23), parts of the disk from 0 to 1."""
+    """When files go: `hours` of the day (0 to 23), parts of the disk from 0 to 1."""
 
-    reserved: int
     hours: frozenset[int]
     max_used: float
     clean_forcibly: float
@@ -124,15 +125,27 @@ class Retention:
         if oldest is None or oldest.end >= self._log.position:
             return None
         if not forcibly:
-            full_since = self._store_time_at(oldest.end)
-            if full_since < 0 or now < full_since + reserved:
+            full_since = self._full_since(oldest, now)
+            if full_since is None or now < full_since + reserved:
                 return None
         return self._log.segments.take_first()
 
-    def _store_time_at(self, offset: int) -> int:
+    def _full_since(self, oldest: Segment, now: int) -> int | None:
+        """When a file was full, by the first file behind it that tells; None when nothing does."""
+        for segment in self._log.segments:
+            if segment is not oldest:
+                stored = self._store_time_at(segment.start)
+                if stored is not None and 0 < stored <= now:
+                    return stored
+        modified = self._files.modified(oldest.path)
+        return modified if modified is not None and modified <= now else None
+
+    def _store_time_at(self, offset: int) -> int | None:
         head = self._log.read(offset, SMALLEST)
         if head is None or int.from_bytes(head[MAGIC_AT : MAGIC_AT + 4], signed=True) not in (MAGIC_V1, MAGIC_V2):
-            return -1
+            return None
+        if int.from_bytes(head[PHYSICAL_OFFSET_AT : PHYSICAL_OFFSET_AT + 8]) != offset:
+            return None
         return store_timestamp(head)
 
     def put_log_file_back(self, segment: Segment) -> None:
@@ -149,19 +162,23 @@ class Retention:
         """The queues there are now."""
         return iter(list(self._queues))
 
+    def _current(self, queue: ConsumeQueue) -> bool:
+        """Whether it was not removed meanwhile."""
+        return self._queues.by_key.get(queue.key) is queue
+
     def remove_queue_file(self, queue: ConsumeQueue) -> bool:
         """Tell a queue where the log starts, and remove its oldest file if all messages in it are gone.
 
         True when a file was removed: `sync_queue` makes that durable, then there may be another. The newest stays.
         """
-        if self._queues.by_key.get(queue.key) is not queue:
-            return False  # it was removed meanwhile
+        if not self._current(queue):
+            return False
         queue.correct_min(self._log.start)
         return queue.remove_expired_file()
 
     def sync_queue(self, queue: ConsumeQueue) -> None:
         """Make the removal of a queue's file durable. Blocking; safe in a thread."""
-        if self._queues.by_key.get(queue.key) is queue:
+        if self._current(queue):
             self._files.sync_directory(queue.directory)
 
     def take_index_files(self) -> Sequence[IndexFile]:
@@ -173,19 +190,28 @@ class Retention:
 
     # --- what an administrator asks for ---
 
-    def remove_expired_queues(self) -> None:
-        """Remove the queues of which no message is left; the next message of such a queue gets offset 0."""
-        for queue in list(self._queues):
-            if queue.key[0] != SCHEDULE_TOPIC and 0 <= queue.physical_end() < self._log.start:
-                self._remove_queue(queue)
+    def expired_queues(self) -> Iterator[ConsumeQueue]:
+        """The queues of which no message is left; the next message of a removed one gets offset 0.
 
-    def remove_unused_topics(self, used: Container[str]) -> None:
-        """Remove the queues of topics that are not among those, apart from the delayed, transactional and light."""
-        for queue in list(self._queues):
+        As `unused_queues`, it may be gone on with at any time later, and gives only what is still such a queue then.
+        """
+        for queue in self.queues():
+            if self._current(queue) and queue.key[0] != SCHEDULE_TOPIC and 0 <= queue.physical_end() < self._log.start:
+                yield queue
+
+    def unused_queues(self, used: Container[str]) -> Iterator[ConsumeQueue]:
+        """The queues of topics that are not among those, apart from the delayed, the transactional and the light."""
+        for queue in self.queues():
             topic = queue.key[0]
-            if topic not in used and topic not in (SCHEDULE_TOPIC, TRANS_OP_HALF_TOPIC) and not topic.startswith(LIGHT_PREFIX):
-                self._remove_queue(queue)
+            kept = topic in used or topic in (SCHEDULE_TOPIC, TRANS_OP_HALF_TOPIC) or topic.startswith(LIGHT_PREFIX)
+            if self._current(queue) and not kept:
+                yield queue
 
-    def _remove_queue(self, queue: ConsumeQueue) -> None:
+    def remove_queue(self, queue: ConsumeQueue) -> None:
+        """Remove a queue with its files.
+
+        Raises:
+            OSError: a file cannot be removed; the queue goes on with it and those after it.
+        """
         self._queues.remove(queue)
         log.info("topic %s: queue %d removed", *queue.key)

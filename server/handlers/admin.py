@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from rocketwire.server.config import ConfigError
@@ -10,6 +11,7 @@ from rocketwire.server.handlers.route import Route
 from rocketwire.server.java_properties import format_java_properties, parse_java_properties
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.services import BrokerServices
+from rocketwire.store.consume_queue import ConsumeQueue
 from rocketwire.wire import names
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.topic import TopicConfig, TopicFilterType
@@ -66,14 +68,20 @@ def _remove_expired_log(services: BrokerServices, _request: Request[None]) -> Re
     return Reply()
 
 
-def _remove_expired_queues(services: BrokerServices, _request: Request[None]) -> Reply:
-    services.store.retention.remove_expired_queues()
-    return Reply()
+def _remove_expired_queues(services: BrokerServices, request: Request[None]) -> None:
+    _remove(services, request, services.store.retention.expired_queues())
 
 
-def _remove_unused_topics(services: BrokerServices, _request: Request[None]) -> Reply:
-    services.store.retention.remove_unused_topics(services.topics.table.configs.keys())
-    return Reply()
+def _remove_unused_topics(services: BrokerServices, request: Request[None]) -> None:
+    _remove(services, request, services.store.retention.unused_queues(services.topics.table.configs))
+
+
+def _remove(services: BrokerServices, request: Request[None], queues: Iterator[ConsumeQueue]) -> None:
+    def done() -> None:
+        request.peer.reply(request, Reply())
+        request.peer.flush()
+
+    services.queue_removal.remove(queues, done)
 
 
 ROUTES: Final = (

@@ -105,7 +105,7 @@ def start(setup: Setup, nursery: trio.Nursery) -> Callable[[], None]:
 
 def test_the_rules_follow_the_configuration() -> None:
     rules = rules_of(ServerConfig())
-    assert (rules.reserved, rules.hours) == (72 * HOUR, frozenset({4}))
+    assert rules.hours == frozenset({4})
     assert (rules.max_used, rules.clean_forcibly, rules.warning, rules.forcibly_enabled) == (0.75, 0.85, 0.90, True)
     some = ServerConfig(delete_when="04;16;0", disk_max_used_space_ratio=5, clean_file_forcibly_enable=False)
     assert rules_of(some).hours == frozenset({0, 4, 16})
@@ -266,6 +266,57 @@ async def test_the_next_file_waits_until_a_removal_is_on_the_disk(
     await setup.pass_time(20)
     assert setup.files == 2
     assert setup.store.min_offset("T", 0) > 90
+
+
+async def test_a_removal_is_put_on_the_disk_before_the_next_file_goes(
+    setup: Setup, start: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when that failed in the pass before, or in several."""
+    setup.change(fileReservedTime=0, deleteWhen=HOURS[0])
+    done: list[str] = []
+    failing = [True]
+
+    def sync(_self: Disk, path: str) -> None:
+        if failing[0]:
+            raise SyncFailed(5, "Input/output error")
+        done.append("sync" if "commitlog" in path else "other")
+
+    def remove(_self: Disk, path: str) -> None:
+        done.append("remove" if "commitlog" in path else "other")
+
+    start()
+    monkeypatch.setattr(Disk, "sync_directory", sync)
+    monkeypatch.setattr(Disk, "remove", remove)
+    await setup.pass_time(90, step=1)
+    assert done == ["remove"]
+    failing[0] = False
+    await setup.pass_time(30, step=1)
+    assert done[:4] == ["remove", "sync", "remove", "sync"]
+
+
+async def test_a_queue_file_that_cannot_be_removed_holds_up_no_other(
+    setup: Setup, start: Callable[[], None], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    setup.change(fileReservedTime=0, deleteWhen=HOURS[0], deleteCommitLogFilesInterval=0)
+    for number in range(40):
+        setup.store.append([draft(number, queue_id=1, body=bytes(400))])
+    real = Disk.remove
+
+    def refuse(disk: Disk, path: str) -> None:
+        if path.endswith("T/0/" + "0" * 20):
+            raise PermissionError(1, "Operation not permitted", path)
+        real(disk, path)
+
+    start()
+    with monkeypatch.context() as patch:
+        patch.setattr(Disk, "remove", refuse)
+        await setup.pass_time(90, step=1)
+        queues = [path.split("/")[-2] for path in setup.disk.removed if "consumequeue" in path]
+        assert set(queues) == {"1"}
+        assert "topic T: queue 0: [Errno 1] Operation not permitted" in caplog.text
+    await setup.pass_time(20, step=1)
+    queues = [path.split("/")[-2] for path in setup.disk.removed if "consumequeue" in path]
+    assert set(queues) == {"0", "1"}
 
 
 async def test_between_two_queues_is_a_pause(setup: Setup, start: Callable[[], None]) -> None:

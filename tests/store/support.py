@@ -65,6 +65,13 @@ def open_store(settings: StoreSettings, clock: Clock | None = None, files: FileS
     return MessageStore.open(settings, clock=clock or Clock(), store_host=HOST, files=files)
 
 
+def remove_log_file(store: MessageStore) -> None:
+    """Remove the oldest file of the log, whatever its age."""
+    segment = store.retention.take_log_file(0, 0, forcibly=True)
+    assert segment is not None
+    segment.remove()
+
+
 def kill(store: MessageStore) -> None:
     """Leave the files as a killed process would: only the lock goes."""
     store._closed = True

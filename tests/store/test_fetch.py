@@ -9,7 +9,7 @@ import pytest
 from rocketwire.store.store import FetchStatus
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import decode_record
-from tests.store.support import draft, open_store, small
+from tests.store.support import draft, open_store, remove_log_file, small
 
 
 def test_adjacent_records_come_in_one_view(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_filter_looks_at_800_entries_and_no_further_than_a_file(tmp_path: Path
 def test_messages_whose_file_is_gone_are_passed_over(tmp_path: Path) -> None:
     store = open_store(small(tmp_path))
     places = [each.physical_offset for each in store.append([draft(n, body=bytes(400)) for n in range(16)])]
-    store._log.remove_before(4096)
+    remove_log_file(store)
     fetched = store.get("T", 0, 2, 1)
     first = next(n for n, place in enumerate(places) if place >= 4096)
     assert (fetched.status, fetched.next_offset) == (FetchStatus.FOUND, first + 1)
@@ -144,7 +144,8 @@ def test_when_nothing_is_left_the_answer_is_was_removing(tmp_path: Path) -> None
     store = open_store(small(tmp_path))
     store.append([draft(n) for n in range(16)])
     assert store.max_physical_offset < 4096
-    store._log.remove_before(4096)
+    store.append([draft(n, topic="Other", body=bytes(400)) for n in range(16)])
+    remove_log_file(store)
     fetched = store.get("T", 0, 2, 1)
     assert (fetched.status, fetched.next_offset) == (FetchStatus.MESSAGE_WAS_REMOVING, 16)
     store.close()
@@ -153,7 +154,7 @@ def test_when_nothing_is_left_the_answer_is_was_removing(tmp_path: Path) -> None
 def test_an_entry_file_that_is_gone_sends_the_reader_to_the_next(tmp_path: Path) -> None:
     store = open_store(small(tmp_path))
     store.append([draft(n) for n in range(40)])
-    store._queues.by_key["T", 0]._segments.remove_before(20 * 16)
+    store._queues.by_key["T", 0]._segments.remove_first()
     fetched = store.get("T", 0, 3, 32)
     assert (fetched.status, fetched.next_offset) == (FetchStatus.OFFSET_FOUND_NULL, 16)
     store.close()

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rocketwire.store.archive.filler import fillers
+from rocketwire.store.archive.repair import repair
+from rocketwire.store.consume_queue import ConsumeQueue
 from rocketwire.store.errors import DiskNearlyFull
 from rocketwire.store.fetch import FetchStatus
 from rocketwire.store.files import RealFileSystem
 from rocketwire.store.retention import DiskUsage, RetentionRules, Verdict, judge
 from rocketwire.store.store import MessageStore
+from rocketwire.wire.message import BLANK_MAGIC, BORN_HOST_AT, MAGIC_AT, PHYSICAL_OFFSET_AT
 from tests.store.crash_disk import refusal
-from tests.store.support import START, Clock, bodies, draft, kill, open_store, small
+from tests.store.support import START, Clock, bodies, draft, kill, open_store, remove_log_file, small
 
 HOUR = 3_600_000
 RULES = RetentionRules(
-    reserved=72 * HOUR,
     hours=frozenset({4, 16}),
     max_used=0.75,
     clean_forcibly=0.85,
@@ -56,9 +59,7 @@ def test_the_rules(used: float, hour: int, asked: bool, expected: Verdict) -> No
 
 
 def test_young_files_may_be_left_alone_though_the_disk_is_full() -> None:
-    rules = RetentionRules(
-        reserved=0, hours=frozenset(), max_used=0.9, clean_forcibly=0.95, warning=0.5, forcibly_enabled=False
-    )
+    rules = RetentionRules(hours=frozenset(), max_used=0.9, clean_forcibly=0.95, warning=0.5, forcibly_enabled=False)
     assert judge(rules, 0.6, hour=0, asked=False) == Verdict(clean=True, forcibly=False, full=True)
 
 
@@ -188,13 +189,117 @@ def remove_log_or_none(store: MessageStore) -> bool:
     return store.retention.take_log_file(hours(10_000), 0, forcibly=True) is None
 
 
-def test_a_file_of_unknown_age_stays(tmp_path: Path) -> None:
+def spoil(store: MessageStore, *numbers: int, magic: int | None = None, time: int | None = None) -> None:
+    """Overwrite the head of some files of the log."""
+    for number in numbers:
+        mapping = store._log.segments[number].mapping
+        if magic is not None:
+            mapping[MAGIC_AT : MAGIC_AT + 4] = magic.to_bytes(4)
+        if time is not None:
+            at = BORN_HOST_AT + 8
+            mapping[at : at + 8] = time.to_bytes(8, signed=True)
+
+
+def behind(store: MessageStore, number: int) -> int:
+    """Number of the message with which a file of the log begins, or the first after that."""
+    start = store._log.segments[number].start
+    return next(n for n in range(60) if store._queues.by_key["T", 0].entry(n)[0] >= start)
+
+
+def modify(store: MessageStore, number: int, time: int) -> None:
+    os.utime(store._log.segments[number].path, ns=(0, time * 1_000_000))
+
+
+UNREADABLE: list[dict[str, int]] = [
+    {"magic": 0},
+    {"magic": BLANK_MAGIC & 0xFFFFFFFF},
+    {"time": 0},
+    {"time": -1},
+    {"time": 1 << 62},
+]
+
+
+@pytest.mark.parametrize("damage", UNREADABLE)
+def test_behind_a_head_that_tells_no_time_the_next_file_tells_it(tmp_path: Path, damage: dict[str, int]) -> None:
+    store = filled(tmp_path, Clock())
+    first, third = behind(store, 1), behind(store, 3)
+    spoil(store, 1, 2, **damage)
+    assert remove_log(store, hours(first + 72), 72) == 0
+    assert remove_log(store, hours(third + 72) - 1, 72) == 0
+    assert remove_log(store, hours(third + 72), 72) == 3
+    assert remove_log(store, hours(10_000), 72) > 0
+    kill(store)
+
+
+def test_a_record_that_is_not_where_it_says_tells_no_time(tmp_path: Path) -> None:
+    store = filled(tmp_path, Clock())
+    second = store._log.segments[1].mapping
+    second[PHYSICAL_OFFSET_AT + 7] ^= 1
+    second[BORN_HOST_AT + 8 : BORN_HOST_AT + 16] = (1).to_bytes(8)
+    assert remove_log(store, hours(behind(store, 2) + 72) - 1, 72) == 0
+    assert remove_log(store, hours(behind(store, 2) + 72), 72) > 0
+    kill(store)
+
+
+@pytest.mark.parametrize("damage", UNREADABLE)
+def test_when_no_head_tells_a_time_the_file_system_does(tmp_path: Path, damage: dict[str, int]) -> None:
+    store = filled(tmp_path, Clock())
+    heads = range(1, len(store._log.segments) - 1)
+    spoil(store, *heads, **damage)
+    modify(store, 0, hours(20))
+    modify(store, 1, hours(5000))
+    assert remove_log(store, hours(20 + 72) - 1, 72) == 0
+    assert remove_log(store, hours(20 + 72), 72) == 1
+    assert remove_log(store, hours(4999), 0) == 0  # that file is of the future
+    assert remove_log(store, hours(5000 + 72), 72) == 1
+    (tmp_path / "commitlog" / log_files(store)[0]).unlink()
+    assert remove_log(store, hours(10_000), 0) == 0  # a file that somebody took away has no age
+    kill(store)
+
+
+def test_after_messages_from_the_future_expiry_goes_on(tmp_path: Path) -> None:
+    """The machine's clock was a year ahead once."""
+    clock = Clock(hours(365 * 24))
+    store = open_store(small(tmp_path), clock)
+    for number in range(20):
+        store.append([draft(number, body=bytes(400))])
+    for number in range(60):
+        clock.now = hours(number)
+        store.append([draft(number, body=bytes(400))])
+    files = len(log_files(store)) - 1
+    assert remove_log(store, hours(2), 72) == 0
+    assert remove_log(store, hours(1000), 72) == files - 1
+    store.close()
+
+
+@pytest.mark.parametrize("missing", [1, 3])
+def test_the_files_of_a_repaired_store_expire(tmp_path: Path, missing: int) -> None:
+    """What was missing is one blank there."""
+    clock = Clock()
+    store = filled(tmp_path / "old", clock)
+    third = behind(store, missing + 1)
+    lost = tmp_path / "old" / "commitlog" / log_files(store)[missing]
+    store.close()
+    lost.unlink()
+    repair(str(tmp_path / "old"), str(tmp_path / "new"), lambda _: None, clock=clock)
+    store = open_store(small(tmp_path / "new"), clock)
+    assert remove_log(store, hours(third + 72) - 1, 72) == missing - 1
+    assert remove_log(store, hours(third + 72), 72) == 2
+    assert remove_log(store, hours(10_000), 72) > 0
+    assert len(store._log.segments) == 1
+    store.close()
+
+
+def test_a_head_that_repair_filled_makes_no_file_old(tmp_path: Path) -> None:
+    """No record behind the gap was left to take a time from."""
     clock = Clock()
     store = filled(tmp_path, clock)
     second = store._log.segments[1]
-    second.mapping[4:8] = bytes(4)
-    assert remove_log(store, hours(10_000), 0) == 0
-    assert remove_log(store, hours(10_000), 0, forcibly=True) > 0
+    at = second.start
+    for record in fillers(at, at + 200, 0):
+        second.mapping[at - second.start : at - second.start + len(record)] = record
+        at += len(record)
+    assert remove_log(store, hours(behind(store, 2) + 72) - 1, 72) == 0
     kill(store)
 
 
@@ -369,9 +474,7 @@ def test_a_flush_of_the_log_goes_on_past_files_that_are_removed_meanwhile(tmp_pa
 
 def assert_removed(store: MessageStore, count: int) -> None:
     for _ in range(count):
-        segment = store.retention.take_log_file(0, 0, forcibly=True)
-        assert segment is not None
-        segment.remove()
+        remove_log_file(store)
 
 
 def test_a_flush_of_a_queue_goes_on_past_files_that_are_removed_meanwhile(tmp_path: Path) -> None:
@@ -408,16 +511,21 @@ def test_a_file_that_cannot_be_removed_stays_in_the_log(tmp_path: Path) -> None:
 # --- what an administrator asks for ---
 
 
+def remove_all(store: MessageStore, queues: Iterator[ConsumeQueue]) -> None:
+    for queue in queues:
+        store.retention.remove_queue(queue)
+
+
 def test_queues_of_which_nothing_is_left_are_removed_when_asked(tmp_path: Path) -> None:
     clock = Clock()
     store = filled(tmp_path, clock)
     store.append([draft(1, topic="SCHEDULE_TOPIC_XXXX")])
-    store.retention.remove_expired_queues()
+    remove_all(store, store.retention.expired_queues())
     assert store.topics() == {"T", "Old", "SCHEDULE_TOPIC_XXXX"}
     for number in range(60):
         store.append([draft(number, body=bytes(400))])
     remove_log(store, hours(10_000), 0)
-    store.retention.remove_expired_queues()
+    remove_all(store, store.retention.expired_queues())
     assert store.topics() == {"T", "SCHEDULE_TOPIC_XXXX"}
     assert store._files.names(store.settings.consume_queues) == ["SCHEDULE_TOPIC_XXXX", "T"]
     gone = store.get("Old", 0, 3, 8)
@@ -435,7 +543,7 @@ def test_queues_of_unknown_topics_are_removed_when_asked(tmp_path: Path) -> None
     kept = ("SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "%LMQ%light", "T")
     store.append([draft(0, topic=topic) for topic in (*kept, "Unused")])
     store.append([draft(1, topic="Unused", queue_id=3)])
-    store.retention.remove_unused_topics({"T", "Other"})
+    remove_all(store, store.retention.unused_queues({"T", "Other"}))
     assert store.topics() == set(kept)
     assert store._files.names(store.settings.consume_queues) == sorted(kept)
     store.close()
@@ -446,11 +554,70 @@ def test_a_queue_that_was_removed_is_no_more_touched(tmp_path: Path) -> None:
     store = filled(tmp_path, Clock(), files)
     remove_log(store, hours(10_000), 0)
     queue = store._queues.by_key["Old", 0]
-    store.retention.remove_expired_queues()
+    remove_all(store, store.retention.expired_queues())
     store.append([draft(0, topic="Old")])
     assert not store.retention.remove_queue_file(queue)
     store.retention.sync_queue(queue)
     assert queue_files(store, "Old") == ["0" * 20]
+    store.close()
+
+
+def test_queues_that_change_while_others_are_removed_are_seen_as_they_are(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    store.append([draft(0, topic=topic) for topic in ("A", "B", "C")])
+    used: set[str] = set()
+    found = store.retention.unused_queues(used)
+    store.retention.remove_queue(next(found))
+    store.retention.remove_queue(store._queues.by_key["B", 0])
+    used.add("C")
+    assert list(found) == []
+    assert store.topics() == {"C"}
+    store.close()
+
+
+class Refusing(RealFileSystem):
+    """Removes no file whose name is `kept`."""
+
+    kept = ""
+
+    def remove(self, path: str) -> None:
+        if Path(path).name == self.kept:
+            raise refusal(errno.EPERM)
+        super().remove(path)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_queue_that_cannot_be_removed_goes_on_with_what_is_left(tmp_path: Path, again: bool) -> None:
+    files = Refusing()
+    clock = Clock()
+    store = filled(tmp_path, clock, files)
+    queue = store._queues.by_key["T", 0]
+    files.kept = queue_files(store)[2]
+    with pytest.raises(OSError, match="Operation not permitted"):
+        store.retention.remove_queue(queue)
+    assert queue_files(store)[0] == files.kept
+    if again:
+        store.close()
+        store = open_store(small(tmp_path), clock, files)
+    assert (store.min_offset("T", 0), store.max_offset("T", 0)) == (32, 60)
+    assert numbers(store) == list(range(32, 60))
+    assert store.append([draft(60)])[0].queue_offset == 60
+    store.close()
+
+
+def test_a_queue_file_that_cannot_be_removed_leaves_no_gap(tmp_path: Path) -> None:
+    files = Refusing()
+    store = filled(tmp_path, Clock(), files)
+    remove_log(store, hours(60), 12)
+    before = queue_files(store)
+    files.kept = before[0]
+    for _ in range(2):
+        with pytest.raises(OSError, match="Operation not permitted"):
+            remove_queues(store)
+    assert queue_files(store) == before
+    files.kept = ""
+    remove_queues(store)
+    assert queue_files(store) == before[2:]
     store.close()
 
 
@@ -474,7 +641,7 @@ def test_a_queue_removed_while_it_is_flushed_fails_no_flush(tmp_path: Path) -> N
     store.append([draft(0), draft(0, topic="Unused")])
     queue = store._queues.by_key["Unused", 0]
     store._queues.dirty = {queue}
-    files.meanwhile = lambda: store.retention.remove_unused_topics({"T"})
+    files.meanwhile = lambda: remove_all(store, store.retention.unused_queues({"T"}))
     store._queues.flush(0)
     assert not store._queues.dirty
     store.close()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.store.support import START, Clock, draft, open_store, small
+from tests.store.support import START, Clock, draft, open_store, remove_log_file, small
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_queues_without_messages_have_no_times(tmp_path: Path) -> None:
 
 def test_a_message_that_cannot_be_read_ends_the_search(tmp_path: Path) -> None:
     store = open_store(small(tmp_path))
-    store.append([draft(n) for n in range(30)])
-    store._log.remove_before(4096)
+    store.append([draft(n) for n in range(60)])
+    remove_log_file(store)
     assert store.offset_by_time("T", 0, START - 1) == 0
     store.close()

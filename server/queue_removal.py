@@ -1,0 +1,49 @@
+"""Removing whole queues, as an administrator asks for it: one after the other, so that others are served in between.
+
+Whoever asked is answered when that is over, as Apache's broker does it: also when a queue could not be removed, which
+only the log says.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Iterator
+
+import trio
+
+from rocketwire.store.consume_queue import ConsumeQueue
+from rocketwire.store.retention import Retention
+
+log = logging.getLogger(__name__)
+
+_Job = tuple[Iterator[ConsumeQueue], Callable[[], None]]
+
+
+class QueueRemoval:
+    """Removes queues of one store."""
+
+    def __init__(self, retention: Retention) -> None:
+        self._retention = retention
+        self._asked, self._jobs = trio.open_memory_channel[_Job](math.inf)
+
+    def remove(self, queues: Iterator[ConsumeQueue], done: Callable[[], None]) -> None:
+        """Have queues removed, and `done` called when that is over."""
+        self._asked.send_nowait((queues, done))
+
+    async def run(self) -> None:
+        """Remove what is asked for, for ever."""
+        async for queues, done in self._jobs:
+            try:
+                for queue in queues:
+                    self._remove(queue)
+                    await trio.lowlevel.checkpoint()
+            except OSError as error:
+                log.error("queues to remove: %s", error)  # noqa: TRY400 - the text says it all
+            done()
+
+    def _remove(self, queue: ConsumeQueue) -> None:
+        try:
+            self._retention.remove_queue(queue)
+        except OSError as error:
+            log.error("topic %s: queue %d: %s", *queue.key, error)  # noqa: TRY400 - the text says it all
