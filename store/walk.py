@@ -15,11 +15,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from rocketwire.store.columns import NOTHING, Batch, Buffer, Records, topics_of
+from rocketwire.store.columns import NOTHING, Batch, Buffer, Records
 from rocketwire.store.layout.record import SMALLEST
 from rocketwire.wire.message import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_V1, MAGIC_V2
-
-__all__ = ["Records", "Stop", "Walked", "topics_of", "walk"]
 
 #: Records a call takes by default: few enough to stay in the processor's cache from the first look to the CRC.
 MOST: Final = 2048

@@ -12,7 +12,8 @@ from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from rocketwire.store.walk import Records, Stop, Walked, topics_of, walk
+from rocketwire.store.columns import Records, topics_of
+from rocketwire.store.walk import Stop, Walked, walk
 from rocketwire.wire.errors import RecordBlank, RecordUnwritten, WireError
 from rocketwire.wire.message import (
     END_OF_FILE_BLANK,
