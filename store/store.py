@@ -40,7 +40,7 @@ __all__ = ["Appended", "Draft", "FetchStatus", "Fetched", "MessageStore", "Query
 
 log = logging.getLogger(__name__)
 
-#: What a store's directory may hold; one of them makes a directory a store. 5.x's included.
+#: What a store's directory may hold; one of them makes a directory a store. Those of 5.x have them too.
 _KNOWN_NAMES: Final = frozenset(
     {
         "abort",
