@@ -11,6 +11,7 @@ The appender writes entries itself, for speed: it packs at `position` of `buffer
 from __future__ import annotations
 
 import mmap
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Final
 
@@ -48,6 +49,9 @@ class ConsumeQueue:
     __slots__ = (
         "_cut_unsynced",
         "_flushed",
+        "_log_start",
+        "_newest",
+        "_newest_end",
         "_read_block",
         "_segments",
         "_uncertain",
@@ -86,6 +90,10 @@ class ConsumeQueue:
         self.limit = 0
         self._flushed = 0
         self._read_block = -1
+        #: What the newest entry said when the end was there, and the start of the log that `min` belongs to: as long as
+        #: they hold, nobody has to map a file to know.
+        self._newest_end, self._newest = -1, (0, 0, 0)
+        self._log_start = -1
         self._cut_unsynced = self._uncertain = False
         topic_directory = directory.rpartition("/")[0]
         self._segments = Segments(
@@ -109,8 +117,8 @@ class ConsumeQueue:
         first = self._segments.first
         return first.start // ENTRY_SIZE if first is not None else self.end
 
-    def load(self, *, clean: bool) -> None:
-        """Find the files and the end.
+    def load(self, *, log_start: int, clean: bool) -> None:
+        """Find the files, the end, and after a clean stop the first message that is in a log that starts there.
 
         After a stop that was not clean, pages of the files may be missing: entries may stand behind the end that is
         found. The first truncation removes them, whatever else it cuts.
@@ -124,17 +132,12 @@ class ConsumeQueue:
         last = self._segments.last
         if last is None:
             return
-        low, high = self.first_offset, last.end // ENTRY_SIZE
-        while low < high:
-            middle = (low + high) // 2
-            offset, size, _ = self.entry(middle)
-            if offset >= 0 and size > 0:
-                low = middle + 1
-            else:
-                high = middle
-        self.end = self._flushed = low
+        self.end = self._flushed = self._first(lambda entry: entry[0] < 0 or entry[1] <= 0, last.end // ENTRY_SIZE)
         # Files behind the end hold nothing.
-        self._segments.truncate(low * ENTRY_SIZE, clear=False)
+        self._segments.truncate(self.end * ENTRY_SIZE, clear=False)
+        self.physical_end()
+        if clean:
+            self.correct_min(log_start)
 
     def entry(self, offset: int) -> tuple[int, int, int]:
         """Physical offset, size and tags code of an entry that has a place in the files (zeros: never written)."""
@@ -143,6 +146,11 @@ class ConsumeQueue:
             return 0, 0, 0
         physical_offset, size, tags_code = _unpack(segment.view, offset * ENTRY_SIZE - segment.start)
         return physical_offset, size, tags_code
+
+    def _first(self, test: Callable[[tuple[int, int, int]], bool], end: int) -> int:
+        """Offset of the first entry before `end` that passes a test, as all after it do; `end` if none does."""
+        numbers = range(self.first_offset, end)
+        return self.first_offset + bisect_left(numbers, True, key=lambda number: test(self.entry(number)))  # noqa: FBT003
 
     def entries(self, offset: int, most: int) -> memoryview | None:
         """The entries from `offset` on in its file, `most` at most; None when that file is gone."""
@@ -171,19 +179,15 @@ class ConsumeQueue:
         """Where the log's record of the last entry ends, -1 when there is none."""
         if self.end <= self.first_offset:
             return -1
-        offset, size, _ = self.entry(self.end - 1)
+        if self._newest_end != self.end:
+            self._newest_end, self._newest = self.end, self.entry(self.end - 1)
+        offset, size, _ = self._newest
         return offset + size
 
     def last_record_before(self, physical_offset: int) -> int:
         """Physical offset of the newest message at or before a place in the log, -1 when there is none."""
-        low, high = self.first_offset, self.end
-        while low < high:
-            middle = (low + high) // 2
-            if self.entry(middle)[0] <= physical_offset:
-                low = middle + 1
-            else:
-                high = middle
-        return self.entry(low - 1)[0] if low > self.first_offset else -1
+        after = self._first(lambda entry: entry[0] > physical_offset, self.end)
+        return self.entry(after - 1)[0] if after > self.first_offset else -1
 
     def extend(self, entries: int = 1) -> None:
         """Give the appender room for so many entries, or those that the file takes: map, reserve, create the next file.
@@ -261,17 +265,9 @@ class ConsumeQueue:
 
     def truncate(self, physical_offset: int) -> bool:
         """Cut off the entries of messages at or after a physical offset; true when the files have changed."""
-        low, high = self.first_offset, self.end
-        while low < high:
-            middle = (low + high) // 2
-            offset, size, _ = self.entry(middle)
-            if size > 0 and offset < physical_offset:
-                low = middle + 1
-            else:
-                high = middle
-        if low == self.end and not self._uncertain:
+        if not self._uncertain and (self.physical_end() < 0 or self._newest[0] < physical_offset):
             return False
-        self._cut(low)
+        self._cut(self._first(lambda entry: entry[0] >= physical_offset or entry[1] <= 0, self.end))
         self._uncertain = False
         return True
 
@@ -283,23 +279,19 @@ class ConsumeQueue:
         if first is not None and at <= first.start:
             self._segments.remove_last()
         self.end = end
+        self._newest_end = self._log_start = -1
         self._flushed = min(self._flushed, end)
         self._cut_unsynced = True
         self.min = min(self.min, end)
 
     def correct_min(self, log_start: int) -> None:
         """Set `min` to the first entry whose message is at or after the start of the log."""
+        if log_start == self._log_start:
+            return  # all entries since are of messages behind it
         # Pre-blank entries, the first of all, point to 0, which is a place in a log that starts there.
         blank = ENTRY_STRUCT.unpack(PRE_BLANK)
-        low, high = self.first_offset, self.end
-        while low < high:
-            middle = (low + high) // 2
-            entry = self.entry(middle)
-            if entry[0] < log_start or entry == blank:
-                low = middle + 1
-            else:
-                high = middle
-        self.min = low
+        self.min = self._first(lambda entry: entry[0] >= log_start and entry != blank, self.end)
+        self._log_start = log_start
 
     def remove_expired_file(self) -> bool:
         """Remove the oldest file if all its entries are before `min` and it is not the newest; true when it was."""

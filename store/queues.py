@@ -44,8 +44,10 @@ class QueueTable:
         self._mapped: OrderedDict[ConsumeQueue, None] = OrderedDict()
         self._most_mapped = max(1, files.descriptors() // 4)
 
-    def load(self, *, clean: bool) -> None:
-        """Find all queues. Directories that are no queue's (no number) are left alone, as Apache does.
+    def load(self, *, log_start: int, clean: bool) -> None:
+        """Find all queues of a log that starts there.
+
+        Directories that are no queue's (no number) are left alone, as Apache does.
 
         Raises:
             StoreForeign: a queue holds a file that does not belong there.
@@ -66,7 +68,7 @@ class QueueTable:
             for name in names:
                 if _is_number(name):
                     queue = self._new((topic, int(name)))
-                    queue.load(clean=clean)
+                    queue.load(log_start=log_start, clean=clean)
                     self.by_key[queue.key] = queue
 
     def _new(self, key: tuple[str, int]) -> ConsumeQueue:
@@ -156,11 +158,15 @@ class QueueTable:
                     raise
 
     def remove(self, queue: ConsumeQueue) -> None:
-        """Remove a queue with its files; the next message of its topic and number begins a new one."""
-        del self.by_key[queue.key]
-        self.dirty.discard(queue)
+        """Remove a queue with its files; the next message of its topic and number begins a new one.
+
+        Raises:
+            OSError: a file cannot be removed; the queue is there still, with it and those after it.
+        """
         self._mapped.pop(queue, None)
         queue.remove()
+        del self.by_key[queue.key]
+        self.dirty.discard(queue)
         self._files.remove_directory(queue.directory)
         self._files.remove_directory(f"{self._settings.consume_queues}/{queue.key[0]}")
 

@@ -166,7 +166,7 @@ class MessageStore(StoreReader):
         if not clean:
             log.info("recovering %s: its last stop was not a clean one", self.settings.root)
         self._log.load()
-        self._queues.load(clean=clean)
+        self._queues.load(log_start=self._log.start, clean=clean)
         if self._index is not None:
             self._index.load(self._checkpoint, clean=clean)
         files.make_directory(self.settings.commit_log)

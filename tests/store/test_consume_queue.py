@@ -1,0 +1,69 @@
+"""What a start and the passes of retention touch of many queues."""
+
+from __future__ import annotations
+
+import mmap
+from pathlib import Path
+
+from rocketwire.store.files import RealFileSystem
+from tests.store.support import Clock, draft, open_store, small
+
+QUEUES, EACH = 30, 40
+
+
+class Counted(RealFileSystem):
+    """Counts mappings of consume queues' files; little of them stays mapped."""
+
+    def __init__(self) -> None:
+        self.maps = 0
+
+    def map(self, fd: int, size: int, *, scattered: bool) -> mmap.mmap:
+        self.maps += Path(f"/proc/self/fd/{fd}").readlink().parts[-4] == "consumequeue"
+        return super().map(fd, size, scattered=scattered)
+
+    def descriptors(self) -> int:
+        return 16
+
+
+def test_a_clean_start_maps_each_queue_once(tmp_path: Path) -> None:
+    settings = small(tmp_path, commit_log_file_size=1 << 20, consume_queue_file_size=20 * 1000)
+    files = Counted()
+    store = open_store(settings, Clock(), files)
+    store.append([draft(n, queue_id=n % QUEUES) for n in range(QUEUES * EACH)])
+    store.close()
+    files.maps = 0
+    store = open_store(settings, Clock(), files)
+    assert files.maps == QUEUES
+    assert {(queue.min, queue.end) for queue in store._queues} == {(0, EACH)}
+    for queue in store.retention.queues():
+        assert not store.retention.remove_queue_file(queue)
+    assert files.maps == QUEUES
+    store.close()
+
+
+def test_a_clean_start_knows_which_messages_are_gone(tmp_path: Path) -> None:
+    settings = small(tmp_path, consume_queue_file_size=20 * 1000)
+    store = open_store(settings)
+    store.append([draft(n, queue_id=n % QUEUES) for n in range(QUEUES * EACH)])
+    for _ in range(2):
+        segment = store.retention.take_log_file(0, 0, forcibly=True)
+        assert segment is not None
+        segment.remove()
+    for queue in store.retention.queues():
+        store.retention.remove_queue_file(queue)
+    expected = {queue.key: (queue.min, queue.physical_end()) for queue in store._queues}
+    assert min(expected.values()) > (0, 0)
+    store.close()
+    store = open_store(settings)
+    assert {queue.key: (queue.min, queue.physical_end()) for queue in store._queues} == expected
+    # What was remembered at the start is not what is true after an append, or once more of the log is gone.
+    store.append([draft(n, queue_id=n) for n in range(QUEUES)])
+    for queue in store._queues:
+        entry = queue.entry(queue.end - 1)
+        assert queue.physical_end() == entry[0] + entry[1] > expected[queue.key][1]
+    while (segment := store.retention.take_log_file(0, 0, forcibly=True)) is not None:
+        segment.remove()
+    for queue in store.retention.queues():
+        store.retention.remove_queue_file(queue)
+        assert queue.min > expected[queue.key][0]
+    store.close()
