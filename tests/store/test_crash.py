@@ -4,13 +4,14 @@ The life (life.py) is played once to count its steps. For each step the machine 
 disk could hold then (disk_images) is opened and compared with what was promised (witness). For each step and each
 way to refuse it, the life is played on to its end, and nothing that was taken may be missing.
 
-By default a few of the many states of a stopped disk are looked at for each step, in turn, and of the refused steps
-that change nothing on the disk (open, map) those that are reached by different ways. ROCKETWIRE_FAULTS=all looks at
-everything, in minutes.
+By default a few of the many states of a stopped disk are looked at for each step, in turn, and of the refusals for
+want of descriptors or memory (open, map and whatever opens something) those that are reached by different ways.
+ROCKETWIRE_FAULTS=all looks at everything, in minutes.
 """
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import shutil
@@ -47,8 +48,8 @@ IN_TURN = (
     disk_images.FIRST_HALF,
     disk_images.SECOND_HALF,
 )
-#: Steps that leave the disk as it was.
-HARMLESS = frozenset({"open", "map"})
+#: Refusals that have nothing to do with the disk, and leave it as it was.
+HARMLESS = frozenset({errno.EMFILE, errno.ENOMEM})
 
 
 class Stop(NamedTuple):
@@ -206,11 +207,12 @@ def refusals(root: Path) -> list[tuple[Step, int]]:
     life.disk.observer = note
     life.play()
     chosen = []
-    ways = set()
+    seen = set()
     for step in steps.values():
-        if ALL or step.name not in HARMLESS or (step.name, step.way) not in ways:
-            ways.add((step.name, step.way))
-            chosen += [(step, how) for how in range(len(REFUSALS[step.name]))]
+        for how, code in enumerate(REFUSALS[step.name]):
+            if ALL or code not in HARMLESS or (step.name, step.way, code) not in seen:
+                seen.add((step.name, step.way, code))
+                chosen.append((step, how))
     return chosen
 
 
