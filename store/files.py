@@ -1,4 +1,4 @@
-"""The file system as the store uses it: the only place that opens, maps, syncs and removes files.
+"""The file system as the store uses it: the only place that creates, maps, syncs and removes files.
 
 Every call names what the store needs, so a fake can refuse space, fail a flush or forget what was not synced. Two
 rules stand behind it:
@@ -9,7 +9,7 @@ rules stand behind it:
   that on a disk that is nearly full (tried).
 * A new file is durable only when its directory was synced too.
 
-`InputFile`, `entries` and `locked_by_another` are for those who only look at a store, which a broker may be writing.
+Who only looks at a store, which a broker may be writing, has `input_files`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ import fcntl
 import mmap
 import os
 import resource
-import stat
 import struct
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, Protocol, Self
+from typing import Protocol
 
 from rocketwire.store.errors import StoreLocked, SyncFailed
 
@@ -33,7 +32,7 @@ _MADV_POPULATE_WRITE = 23
 _COPY_BLOCK = 1 << 20
 _LOCK_CONTENT = b"lock"
 #: struct flock of 64-bit Linux: type, whence, start, length, pid (0 for a lock that belongs to the open file).
-_FLOCK = struct.Struct("@hhqqi4x")
+FLOCK = struct.Struct("@hhqqi4x")
 _ADVISE_UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS})
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
@@ -346,7 +345,7 @@ class RealFileSystem:
         """
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0))
+            fcntl.fcntl(fd, fcntl.F_OFD_SETLK, FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0))
         except OSError as error:
             os.close(fd)
             if error.errno in (errno.EAGAIN, errno.EACCES):
@@ -375,104 +374,3 @@ class RealFileSystem:
         """See FileSystem."""
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         return soft if soft != resource.RLIM_INFINITY else 1 << 20
-
-
-class InputFile:
-    """A regular file opened for reading only, which others may write, cut and remove meanwhile.
-
-    It is never mapped: a file that is cut under a mapping kills the process (SIGBUS).
-    """
-
-    __slots__ = ("_fd", "path")
-
-    def __init__(self, path: str) -> None:
-        """Open the file.
-
-        Raises:
-            OSError: there is none, it may not be read, or it is no regular file.
-        """
-        self._fd = -1
-        self.path = path
-        # Without O_NONBLOCK the opening of a named pipe waits for a writer.
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            os.close(fd)
-            raise OSError(errno.EINVAL, "it is not a regular file", path)
-        self._fd = fd
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file; a second time does nothing."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-
-    def size(self) -> int:
-        """Size in bytes, now."""
-        return os.fstat(self._fd).st_size
-
-    def read(self, offset: int, length: int) -> bytes:
-        """Bytes from an offset on; fewer than `length` only where the file ends."""
-        data = os.pread(self._fd, length, offset)
-        while len(data) < length:
-            more = os.pread(self._fd, length - len(data), offset + len(data))
-            if not more:
-                break
-            data += more
-        return data
-
-
-class Entry(NamedTuple):
-    """What a directory holds under a name; `size` and `allocated` (on the disk) are in bytes, `modified` in ms."""
-
-    name: str
-    directory: bool
-    regular: bool
-    size: int
-    allocated: int
-    modified: int
-
-
-def entries(path: str) -> list[Entry]:
-    """What is in a directory, by name. What vanishes meanwhile is left out.
-
-    Raises:
-        OSError: it is not there, may not be read, or is no directory.
-    """
-    found: list[Entry] = []
-    with os.scandir(path) as listing:
-        for item in listing:
-            try:
-                status = item.stat()
-            except FileNotFoundError:
-                continue
-            mode, allocated = status.st_mode, status.st_blocks * 512
-            modified = status.st_mtime_ns // 1_000_000
-            found.append(Entry(item.name, stat.S_ISDIR(mode), stat.S_ISREG(mode), status.st_size, allocated, modified))
-    return sorted(found)
-
-
-def locked_by_another(path: str) -> bool:
-    """Whether somebody holds the lock that `RealFileSystem.lock` takes; asked without taking it.
-
-    Raises:
-        OSError: the file may not be read.
-    """
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
-    except FileNotFoundError:
-        return False
-    try:
-        asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
-        kind, *_ = _FLOCK.unpack(fcntl.fcntl(fd, fcntl.F_OFD_GETLK, asked))
-    finally:
-        os.close(fd)
-    return bool(kind != fcntl.F_UNLCK)

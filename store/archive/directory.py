@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from rocketwire.store.errors import StoreForeign, StoreUnreadable
-from rocketwire.store.files import Entry, entries, locked_by_another
+from rocketwire.store.input_files import Entry, entries, locked_by_another
 from rocketwire.store.segment import NAME_DIGITS
 
 _TIME_DIGITS: Final = 17

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from rocketwire.store.errors import StoreUnreadable
-from rocketwire.store.files import InputFile
+from rocketwire.store.input_files import InputFile
 
 
 class FileGone(StoreUnreadable):

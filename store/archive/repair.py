@@ -31,7 +31,8 @@ from rocketwire.store.archive.verify import known_of
 from rocketwire.store.archive.verify_log import LogCheck
 from rocketwire.store.columns import topics_of
 from rocketwire.store.errors import DiskFull, StoreForeign, StoreLocked, StoreNotWritable, StoreUnreadable
-from rocketwire.store.files import NO_ROOM, FileSystem, RealFileSystem, entries
+from rocketwire.store.files import NO_ROOM, FileSystem, RealFileSystem
+from rocketwire.store.input_files import entries
 from rocketwire.store.segment import file_name
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.message import BLANK_MAGIC, END_OF_FILE_BLANK

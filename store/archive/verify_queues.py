@@ -24,7 +24,7 @@ from rocketwire.store.archive.queues import ENTRY, Queue
 from rocketwire.store.archive.ranges import Ranges
 from rocketwire.store.archive.verify_log import Known
 from rocketwire.store.columns import Records
-from rocketwire.store.files import entries
+from rocketwire.store.input_files import entries
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT, PRE_BLANK
 from rocketwire.store.segment import file_name
 from rocketwire.store.settings import DELAY_LEVELS

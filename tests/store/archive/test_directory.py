@@ -13,7 +13,7 @@ import pytest
 from rocketwire.store.archive import directory
 from rocketwire.store.archive.directory import State, discover
 from rocketwire.store.errors import StoreForeign, StoreUnreadable
-from rocketwire.store.files import entries
+from rocketwire.store.input_files import entries
 from tests.store.support import Golden, draft, kill, open_store, small
 
 
