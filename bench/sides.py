@@ -191,6 +191,9 @@ class Rocketwire:
             "brokerName": BROKER_NAME,
             "brokerClusterName": "DefaultCluster",
             "flushDiskType": _FLUSH[setup.flush],
+            # How full the machine's disk is, is not what is measured.
+            "diskSpaceWarningLevelRatio": 100,
+            "diskSpaceCleanForciblyRatio": 100,
         }
         command: list[str | Path] = [
             sys.executable, "-m", "rocketwire", "serve", "--namesrv", self.name_server,

@@ -68,7 +68,13 @@ class Rocketwire:
         self._host = host
         self._advertise = advertise
         self._namesrv_port, self._broker_port = ports or free_ports(host)
-        self._settings = {"mappedFileSizeCommitLog": str(COMMIT_LOG_FILE_SIZE), **(settings or {})}
+        self._settings = {
+            "mappedFileSizeCommitLog": str(COMMIT_LOG_FILE_SIZE),
+            # How full the machine's disk is, is no concern of a test.
+            "diskSpaceWarningLevelRatio": "100",
+            "diskSpaceCleanForciblyRatio": "100",
+            **(settings or {}),
+        }
         self._process: Process | None = None
 
     @property

@@ -38,7 +38,14 @@ class Process:
         self.name_server = name_server or f"127.0.0.1:{free_port()}"
         self.broker = broker or f"127.0.0.1:{self.port}"
         command = [sys.executable, "-m", "rocketwire", "serve", "--namesrv", self.name_server, "--broker", self.broker]
-        settings = {"fastRemoting": "false", "maxHashSlotNum": "1000", "maxIndexNum": "4000"}
+        settings = {
+            "fastRemoting": "false",
+            "maxHashSlotNum": "1000",
+            "maxIndexNum": "4000",
+            # How full the machine's disk is, is no concern of a test.
+            "diskSpaceWarningLevelRatio": "100",
+            "diskSpaceCleanForciblyRatio": "100",
+        }
         for name, value in settings.items():
             command += ["--set", f"{name}={value}"]
         self.popen = subprocess.Popen(
