@@ -253,6 +253,24 @@ async def test_an_expired_queue_that_is_cleaned_begins_anew(server: Server, clie
     assert (code_and_remark(beyond), offsets_of(beyond)) == ((MOVED, "OFFSET_OVERFLOW_BADLY"), (1, 0, 1))
 
 
+async def test_a_queue_that_cannot_be_removed_is_no_fault_of_who_asked(
+    server: Server, client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    await remove(server, client)
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RealFileSystem, "remove", refuse)
+        assert code_and_remark(await client.ask(RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE)) == (0, None)
+    assert "topic D: queue 0: [Errno 1] Operation not permitted" in caplog.text
+    assert "Traceback" not in caplog.text
+    assert await bounds(client, "D") == (5, 5)
+    assert code_and_remark(await client.ask(RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE)) == (0, None)
+    assert await bounds(client, "D") == (0, 0)
+
+
 async def test_a_client_that_asks_for_what_is_unused_removes_no_topic(server: Server, client: Client) -> None:
     await client.ask(RequestCode.CLEAN_UNUSED_TOPIC)
     assert bodies(await client.pull("D", 4)) == [b"dead4"]
