@@ -183,7 +183,7 @@ class Index:
     def _put(self, columns: list[Any]) -> None:
         import numpy as np  # noqa: PLC0415 - see above
 
-        from rocketwire.store.index_file import positive_hashes  # noqa: PLC0415 - see above
+        from rocketwire.store.key_hash import positive_hashes  # noqa: PLC0415 - see above
 
         prefixes, keys, offsets, timestamps = flatten(columns)
         last_message = last_offset(columns)
@@ -246,7 +246,7 @@ class Index:
         with self._lock:
             if not self._row:
                 return Found(offsets=[], last_timestamp=0, last_offset=0)
-            from rocketwire.store.index_file import positive_hash  # noqa: PLC0415 - see above
+            from rocketwire.store.key_hash import positive_hash  # noqa: PLC0415 - see above
 
             key_hash = positive_hash(f"{topic}#{key}")
             most = min(most, MOST_FOUND)

@@ -19,7 +19,7 @@ import numpy as np
 from rocketwire.store.archive.directory import PlainFile
 from rocketwire.store.archive.opening import OpenFile
 from rocketwire.store.errors import StoreUnreadable
-from rocketwire.store.index_file import positive_hash
+from rocketwire.store.key_hash import positive_hash
 from rocketwire.store.layout.index import (
     ENTRY_DTYPE,
     ENTRY_SIZE,

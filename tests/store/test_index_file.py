@@ -12,26 +12,11 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from rocketwire.store.files import RealFileSystem
-from rocketwire.store.index_file import IndexFile, positive_hash, positive_hashes
+from rocketwire.store.index_file import IndexFile
 from rocketwire.store.layout.index import ENTRY_SIZE, HEADER_SIZE, SLOT_SIZE, file_size
-from rocketwire.wire.java import string_hash
 from tests.store.support import START
 
 SLOTS, ENTRIES = 7, 40
-
-
-@given(keys=st.lists(st.tuples(st.text(max_size=5), st.text(max_size=12)), max_size=20))
-def test_hashes_of_many_keys_are_javas(keys: list[tuple[str, str]]) -> None:
-    prefixes = [string_hash(topic + "#") for topic, _ in keys]
-    found = positive_hashes(prefixes, [key for _, key in keys])
-    assert found.tolist() == [positive_hash(f"{topic}#{key}") for topic, key in keys]
-
-
-def test_the_hash_without_a_positive_twin_is_zero() -> None:
-    key = "polygenelubricants"
-    assert string_hash(key) == -(1 << 31)
-    assert positive_hash(key) == 0
-    assert positive_hashes([0], [key]).tolist() == [0]
 
 
 class Reference:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rocketwire.store.columns import topics_of
-from rocketwire.store.index_file import positive_hash
+from rocketwire.store.key_hash import positive_hash
 from rocketwire.store.property_columns import Properties, index_hashes, properties_of
 from rocketwire.store.walk import walk
 from rocketwire.wire.java import string_hash

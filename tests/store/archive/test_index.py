@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rocketwire.store.archive.directory import PlainFile, discover
 from rocketwire.store.archive.index import DEFAULT, IndexFile, look_up
 from rocketwire.store.errors import StoreUnreadable
-from rocketwire.store.index_file import positive_hash
+from rocketwire.store.key_hash import positive_hash
 from rocketwire.store.layout.index import ENTRY_STRUCT, HEADER_SIZE, HEADER_STRUCT, SLOT_SIZE, file_size
 from tests.store.support import Clock, Golden, draft, kill, open_store, small
 
