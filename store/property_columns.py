@@ -1,7 +1,8 @@
 """What a batch of records says in its properties: the hashes of tags and keys, computed for all of them at once.
 
-The texts are put one after the other. Java's hash of any part of that is then the difference of two sums: with
-S[i] = sum of unit[k] * 31^-k for k < i (31 has an inverse modulo 2^32), the hash of i..j is (S[j] - S[i]) * 31^(j-1).
+The texts are put one after the other, in rows of one length where they are nearly that. Java's hash of any part of that
+is then the difference of two sums: with S[i] = sum of unit[k] * 31^-k for k < i (31 has an inverse modulo 2^32), the
+hash of i..j is (S[j] - S[i]) * 31^(j-1).
 
 The rules are those of wire.properties: an item without a name or a value counts for nothing, the last of equal names
 wins.
@@ -14,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rocketwire.store.columns import Buffer, Records
+from rocketwire.store.columns import Buffer, Records, gather
 from rocketwire.wire import properties as names
 from rocketwire.wire.properties import ITEM_SEP, KEY_SEP, NAME_SEP
 
@@ -24,6 +25,9 @@ _UINT32: Final = 0xFFFFFFFF
 _INT32_MAX: Final = 0x7FFFFFFF
 _CONTINUATION: Final = 0x80
 _LEAD_OF_TWO_UNITS: Final = 0xF0
+_LAST_ASCII: Final = 0x7F
+#: Texts are filled up to the longest one's length if that makes them so much longer at most.
+_MOST_FILL: Final = 1.5
 
 
 class Texts(NamedTuple):
@@ -66,11 +70,34 @@ _powers: Final = _Powers()
 
 def properties_of(buffer: Buffer, records: Records) -> Properties:
     """Read the properties of a batch of records."""
+    rows = _rows(buffer, records)
+    if rows is not None:
+        return _Parser(rows.reshape(-1), np.arange(len(rows)) * rows.shape[1], rows.shape[1]).properties()
     view = memoryview(buffer)
     starts = records.properties_position
     ends = starts + records.properties_length
     parts = [view[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
     return _Parser(*_units(parts, records.properties_length)).properties()
+
+
+def _rows(buffer: Buffer, records: Records) -> NDArray[np.uint8] | None:
+    """A row for each text, with a separator behind it and at its end; None if they are too different, or not ASCII."""
+    lengths = records.properties_length
+    count = len(lengths)
+    longest = int(lengths.max()) if count else 0
+    if not longest or longest * count > _MOST_FILL * int(lengths.sum()):
+        return None
+    octets = np.frombuffer(buffer, np.uint8)
+    if int(records.properties_position.max()) + longest > len(octets):
+        return None
+    rows = np.empty((count, longest + 1), np.uint8)
+    texts = gather(octets, records.properties_position, np.dtype(f"V{longest}"))
+    rows[:, :longest] = texts.view(np.uint8).reshape(count, longest)
+    if int(lengths.min()) < longest:
+        rows[np.arange(longest + 1) >= lengths[:, None]] = 0
+        rows[np.arange(count), lengths] = ord(ITEM_SEP)
+    rows[:, longest] = ord(ITEM_SEP)
+    return rows if int(rows.max()) <= _LAST_ASCII else None
 
 
 def _units(parts: list[memoryview], lengths: NDArray[np.int32]) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -99,14 +126,17 @@ def _begins(lengths: NDArray[Any]) -> NDArray[np.int64]:
 class _Parser:
     """Takes the joined texts apart."""
 
-    def __init__(self, units: NDArray[Any], begins: NDArray[np.int64]) -> None:
+    def __init__(self, units: NDArray[Any], begins: NDArray[np.int64], width: int = 0) -> None:
+        """Of texts that begin at these units, each `width` units behind the one before if that is not 0."""
         self._units = units
         self._begins = begins
-        ends = np.flatnonzero(units == ord(ITEM_SEP))
+        self._width = width
+        marks = np.flatnonzero((units == ord(ITEM_SEP)) | (units == ord(NAME_SEP)))
+        last = np.flatnonzero(units[marks] == ord(ITEM_SEP))
+        first = np.concatenate([[0], last[:-1] + 1]) if len(last) else last
+        ends, middles = marks[last], marks[first]
         starts = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
-        marks = np.append(np.flatnonzero(units == ord(NAME_SEP)), len(units))
-        middles = marks[np.searchsorted(marks, starts)]
-        whole = (middles > starts) & (middles + 1 < ends)
+        whole = (first < last) & (middles > starts) & (middles + 1 < ends)
         self._starts, self._middles, self._ends = starts[whole], middles[whole], ends[whole]
         self._name_lengths = self._middles - self._starts
         weighted = units * _powers(_INVERSE, len(units))[: len(units)]
@@ -128,9 +158,14 @@ class _Parser:
     def _last(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Records that have a property, and where the last value of each begins and ends."""
         found = np.flatnonzero(self._name_lengths == len(name))
-        for place, letter in enumerate(name.encode()):
-            found = found[self._units[self._starts[found] + place] == letter]
-        records = np.searchsorted(self._begins, self._starts[found], side="right") - 1
+        if len(found) and self._units.dtype == np.uint8:
+            letters = gather(self._units, self._starts[found], np.dtype(f"<u{len(name)}"))
+            found = found[letters == int.from_bytes(name.encode(), "little")]
+        else:
+            for place, letter in enumerate(name.encode()):
+                found = found[self._units[self._starts[found] + place] == letter]
+        starts = self._starts[found]
+        records = starts // self._width if self._width else np.searchsorted(self._begins, starts, side="right") - 1
         if len(records):
             last = np.append(records[1:] != records[:-1], True)
             found, records = found[last], records[last]
