@@ -11,12 +11,12 @@ The appender writes entries itself, for speed: it packs at `position` of `buffer
 from __future__ import annotations
 
 import mmap
-from bisect import bisect_left
 from collections.abc import Callable
 from typing import Final
 
 from rocketwire.store.files import FileSystem
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT, PRE_BLANK
+from rocketwire.store.queue_entries import QueueEntries
 from rocketwire.store.segments import Segments
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, MAX_TOPIC_LENGTH_V1, TOPIC_LENGTHS
@@ -25,21 +25,17 @@ SIZE_SETTING: Final = "mappedFileSizeConsumeQueue"
 SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
 #: Room is reserved by this many bytes: few, for there may be thousands of queues, and each page is written once more.
 _WINDOW: Final = 4 * 4096
-#: The files are mapped without read-ahead; whoever reads on gets it in blocks of this many bytes.
-_READ_AHEAD: Final = 1 << 17
 #: The file being written and the one being read.
 _MOST_MAPPED: Final = 2
 #: Entries that fill a gap are written so many at once.
 _MOST_FILLED: Final = 1 << 16
-_unpack = ENTRY_STRUCT.unpack_from
 
 
-class ConsumeQueue:
+class ConsumeQueue(QueueEntries):
     """Queue `queue_id` of a topic. Offsets count entries.
 
     Attributes:
         min: Offset of the oldest entry whose message is still in the log.
-        end: Offset of the next entry.
         delay: Delay in ms of the level this queue holds, for queues of the schedule topic, else None.
         magic: Magic number of its records: version 2 only for a topic too long for version 1, as 5.x writes it.
         topic_field: The topic as those records hold it: length, then UTF-8.
@@ -50,14 +46,9 @@ class ConsumeQueue:
         "_cut_unsynced",
         "_flushed",
         "_log_start",
-        "_newest",
-        "_newest_end",
-        "_read_block",
-        "_segments",
         "_uncertain",
         "buffer",
         "delay",
-        "end",
         "index_prefix_hash",
         "key",
         "limit",
@@ -77,6 +68,18 @@ class ConsumeQueue:
         delay: int | None,
         on_map: Callable[[ConsumeQueue], None],
     ) -> None:
+        topic_directory = directory.rpartition("/")[0]
+        parents = (topic_directory.rpartition("/")[0], topic_directory)
+        segments = Segments(
+            directory,
+            file_size,
+            files,
+            most_mapped=_MOST_MAPPED,
+            parents=parents,
+            scattered=True,
+            on_map=lambda: on_map(self),
+        )
+        super().__init__(segments)
         topic = key[0].encode()
         self.key = key
         self.magic = MAGIC_V1 if len(topic) <= MAX_TOPIC_LENGTH_V1 else MAGIC_V2
@@ -84,38 +87,13 @@ class ConsumeQueue:
         self.index_prefix_hash = string_hash(key[0] + "#")
         self.delay = delay
         self.min = 0
-        self.end = 0
         self.buffer: mmap.mmap | bytearray = bytearray()
         self.position = 0
         self.limit = 0
         self._flushed = 0
-        self._read_block = -1
-        #: What the newest entry said when the end was there, and the start of the log that `min` belongs to: as long as
-        #: they hold, nobody has to map a file to know.
-        self._newest_end, self._newest = -1, (0, 0, 0)
+        #: The start of the log that `min` belongs to.
         self._log_start = -1
         self._cut_unsynced = self._uncertain = False
-        topic_directory = directory.rpartition("/")[0]
-        self._segments = Segments(
-            directory,
-            file_size,
-            files,
-            most_mapped=_MOST_MAPPED,
-            parents=(topic_directory.rpartition("/")[0], topic_directory),
-            scattered=True,
-            on_map=lambda: on_map(self),
-        )
-
-    @property
-    def directory(self) -> str:
-        """Where its files are."""
-        return self._segments.directory
-
-    @property
-    def first_offset(self) -> int:
-        """Offset of the first entry that has a place in the files."""
-        first = self._segments.first
-        return first.start // ENTRY_SIZE if first is not None else self.end
 
     def load(self, *, log_start: int, clean: bool) -> None:
         """Find the files, the end, and after a clean stop the first message that is in a log that starts there.
@@ -132,62 +110,12 @@ class ConsumeQueue:
         last = self._segments.last
         if last is None:
             return
-        self.end = self._flushed = self._first(lambda entry: entry[0] < 0 or entry[1] <= 0, last.end // ENTRY_SIZE)
+        self.end = self._flushed = self.first_that(lambda entry: entry[0] < 0 or entry[1] <= 0, last.end // ENTRY_SIZE)
         # Files behind the end hold nothing.
         self._segments.truncate(self.end * ENTRY_SIZE, clear=False)
         self.physical_end()
         if clean:
             self.correct_min(log_start)
-
-    def entry(self, offset: int) -> tuple[int, int, int]:
-        """Physical offset, size and tags code of an entry that has a place in the files (zeros: never written)."""
-        segment = self._segments.find(offset * ENTRY_SIZE)
-        if segment is None:
-            return 0, 0, 0
-        physical_offset, size, tags_code = _unpack(segment.view, offset * ENTRY_SIZE - segment.start)
-        return physical_offset, size, tags_code
-
-    def _first(self, test: Callable[[tuple[int, int, int]], bool], end: int) -> int:
-        """Offset of the first entry before `end` that passes a test, as all after it do; `end` if none does."""
-        numbers = range(self.first_offset, end)
-        return self.first_offset + bisect_left(numbers, True, key=lambda number: test(self.entry(number)))  # noqa: FBT003
-
-    def entries(self, offset: int, most: int) -> memoryview | None:
-        """The entries from `offset` on in its file, `most` at most; None when that file is gone."""
-        at = offset * ENTRY_SIZE
-        segment = self._segments.find(at)
-        if segment is None:
-            return None
-        start = at - segment.start
-        end = min(self.end * ENTRY_SIZE - segment.start, segment.size)
-        if start < end and at // _READ_AHEAD != self._read_block:
-            self._read_block = at // _READ_AHEAD
-            segment.read_ahead(start, min(_READ_AHEAD, end - start))
-        return segment.view[start : min(start + most * ENTRY_SIZE, end)]
-
-    def file_range(self, offset: int) -> tuple[int, int]:
-        """First and last + 1 offset of the entries that stand in one file with `offset`."""
-        per_file = self._segments.file_size // ENTRY_SIZE
-        start = offset - offset % per_file
-        return start, start + per_file
-
-    def file_starts(self) -> list[int]:
-        """Offset of the first entry of every file."""
-        return [self._segments[i].start // ENTRY_SIZE for i in range(len(self._segments))]
-
-    def physical_end(self) -> int:
-        """Where the log's record of the last entry ends, -1 when there is none."""
-        if self.end <= self.first_offset:
-            return -1
-        if self._newest_end != self.end:
-            self._newest_end, self._newest = self.end, self.entry(self.end - 1)
-        offset, size, _ = self._newest
-        return offset + size
-
-    def last_record_before(self, physical_offset: int) -> int:
-        """Physical offset of the newest message at or before a place in the log, -1 when there is none."""
-        after = self._first(lambda entry: entry[0] > physical_offset, self.end)
-        return self.entry(after - 1)[0] if after > self.first_offset else -1
 
     def extend(self, entries: int = 1) -> None:
         """Give the appender room for so many entries, or those that the file takes: map, reserve, create the next file.
@@ -251,6 +179,7 @@ class ConsumeQueue:
         Raises:
             DiskFull: there is no room.
         """
+        self._log_start = -1
         if offset < self.end:
             self._cut(max(offset, self.first_offset))
         if self._segments.first is None:
@@ -265,9 +194,9 @@ class ConsumeQueue:
 
     def truncate(self, physical_offset: int) -> bool:
         """Cut off the entries of messages at or after a physical offset; true when the files have changed."""
-        if not self._uncertain and (self.physical_end() < 0 or self._newest[0] < physical_offset):
+        if not self._uncertain and (self.newest_place() < physical_offset):
             return False
-        self._cut(self._first(lambda entry: entry[0] >= physical_offset or entry[1] <= 0, self.end))
+        self._cut(self.first_that(lambda entry: entry[0] >= physical_offset or entry[1] <= 0, self.end))
         self._uncertain = False
         return True
 
@@ -279,7 +208,8 @@ class ConsumeQueue:
         if first is not None and at <= first.start:
             self._segments.remove_last()
         self.end = end
-        self._newest_end = self._log_start = -1
+        self.newest_changed()
+        self._log_start = -1
         self._flushed = min(self._flushed, end)
         self._cut_unsynced = True
         self.min = min(self.min, end)
@@ -290,7 +220,7 @@ class ConsumeQueue:
             return  # all entries since are of messages behind it
         # Pre-blank entries, the first of all, point to 0, which is a place in a log that starts there.
         blank = ENTRY_STRUCT.unpack(PRE_BLANK)
-        self.min = self._first(lambda entry: entry[0] >= log_start and entry != blank, self.end)
+        self.min = self.first_that(lambda entry: entry[0] >= log_start and entry != blank, self.end)
         self._log_start = log_start
 
     def remove_expired_file(self) -> bool:
