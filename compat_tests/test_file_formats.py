@@ -20,7 +20,7 @@ from compat_tests.ports import LOOPBACK, free_ports
 from compat_tests.remoting import Ask, Connection
 from compat_tests.shared_store import SIZES, SharedStore
 from compat_tests.store_traffic import Load, commit, create_topic, send_all_kinds
-from compat_tests.store_view import GET_MAX_OFFSET, PULL_MESSAGE
+from compat_tests.store_view import GET_MAX_OFFSET, PULL_MESSAGE, QUERY_MESSAGE
 from compat_tests.stored import records
 
 SEND_MESSAGE_V2: Final = 310
@@ -156,6 +156,37 @@ def test_the_same_sends_are_the_same_records_in_the_same_places(tmp_path: Path, 
     assert (ours.path / name).read_bytes() == (apache.path / name).read_bytes()
     blanks = {struct.unpack_from(">i", raw)[0] for _, raw in log(apache) if len(raw) == 8}
     assert {8, 9} <= blanks
+
+
+def wait_for_key(connection: Connection, key: str, *, within: float = 30.0) -> None:
+    """Wait until a key finds its one message: the index follows the log."""
+    deadline = time.monotonic() + within
+    asked = {"topic": TOPIC, "key": key, "maxNum": 32, "beginTimestamp": 0, "endTimestamp": 1 << 62}
+    while True:
+        answer = connection.ask(QUERY_MESSAGE, asked)
+        if answer.code == 0:
+            assert len(list(records(answer.body))) == 1
+            return
+        assert time.monotonic() < deadline, (key, answer)
+        time.sleep(0.2)
+
+
+def test_messages_without_keys_at_the_end_are_done_for_both(tmp_path: Path, name_server: ApacheNameServer) -> None:
+    """Where a stop says in the index that the newest messages have no keys, Apache goes on, and so does rocketwire."""
+    store = SharedStore(tmp_path, name_server)
+    sizes = {"mappedFileSizeCommitLog": str(FILE)}
+    for number, broker in enumerate((store.rocketwire, store.apache, store.rocketwire), 1):
+        with broker(**sizes), Connection(store.broker) as connection:
+            sender = Sender(connection)
+            if number == 1:
+                create_topic(connection, TOPIC, 1)
+            sender.send(single(number, 100))
+            last = [sender.send(Ask(SEND_MESSAGE_V2, fields("a\x01b", batch=False), b"x")) for _ in range(50)][-1]
+            for earlier in range(1, number + 1):
+                wait_for_key(connection, f"U{earlier}")
+        if broker == store.rocketwire:
+            (index,) = (store.path / "index").iterdir()
+            assert struct.unpack_from(">q", index.read_bytes(), 24) == (last,)
 
 
 @pytest.mark.parametrize("killed", ["apache", "rocketwire"])
