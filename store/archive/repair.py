@@ -43,7 +43,6 @@ _NOT_COPIED: Final = frozenset(
 )
 #: Other files are copied in such parts, less those that are all zeros: the timer's wheel is mostly a hole.
 _SPARSE: Final = 64 << 10
-_ZEROS: Final = memoryview(bytes(_SPARSE))
 _HOST: Final = bytes(8)
 
 
@@ -254,7 +253,7 @@ class _Repair:
             try:
                 for at in range(0, size, _SPARSE):
                     data = file.read(at, _SPARSE)
-                    if data != _ZEROS[: len(data)]:
+                    if data != bytes(len(data)):
                         self._files.write_at(fd, data, at)
                 self._files.sync(fd)
             finally:
