@@ -199,6 +199,9 @@ class Batch:
                 continue
             texts = gather(self._octets, self._columns["topic_position"][chosen], np.dtype(f"V{length}"))
             texts = texts.view(np.uint8).reshape(-1, length)
+            if texts.all() and int(texts.max()) <= _INT8_MAX:
+                good[chosen] = True
+                continue
             good[chosen] = texts.all(axis=1)
             for i in np.flatnonzero((texts > _INT8_MAX).any(axis=1)).tolist():
                 good[chosen[i]] &= _is_text(texts[i].tobytes())
@@ -259,7 +262,7 @@ def gather(octets: NDArray[np.uint8], positions: NDArray[np.int64], kind: np.dty
 
 def by_length(lengths: NDArray[np.int32]) -> Iterator[tuple[int, NDArray[np.intp]]]:
     """Each length that occurs, and the indices of what has it."""
-    for length in np.unique(lengths).tolist():
+    for length in np.flatnonzero(np.bincount(lengths)).tolist():
         yield length, np.flatnonzero(lengths == length)
 
 
