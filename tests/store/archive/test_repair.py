@@ -120,7 +120,7 @@ def test_whatever_is_overwritten_the_repaired_log_has_no_damage(
         overwritten.add(path.partition("/")[0])
     verified(root)
     repair(str(root), str(work / "new"), lambda _: None, clock=Clock(), files=Quick())
-    sure = ("commitlog", "index")
+    sure: tuple[str, ...] = ("commitlog", "index")
     if not overwritten >= {"commitlog", "consumequeue"}:
         # What a record says of its place in a queue has no checksum: without an entry that says better it is believed.
         sure = (*sure, "consumequeue")
