@@ -55,10 +55,12 @@ class _Message:
         return "".join(f"{name}\x01{value}\x02" for name, value in pairs.items())
 
 
-def create_topic(connection: Connection, topic: str, queues: int) -> None:
-    """Make a topic that can be read and written."""
+def create_topic(connection: Connection, topic: str, queues: int, *, attributes: str = "") -> None:
+    """Make a topic that can be read and written; 5.x takes attributes."""
     fields: dict[str, str | int] = {"topic": topic, "defaultTopic": "TBW102", "perm": 6, "order": "false"}
     fields |= {"readQueueNums": queues, "writeQueueNums": queues, "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0}
+    if attributes:
+        fields["attributes"] = attributes
     answer = connection.ask(UPDATE_AND_CREATE_TOPIC, fields)
     assert answer.code == 0, answer
 

@@ -26,6 +26,7 @@ from compat_tests.stored import records
 SEND_MESSAGE_V2: Final = 310
 SEND_BATCH_MESSAGE: Final = 320
 POP_MESSAGE: Final = 200050
+MESSAGE_ILLEGAL: Final = 13
 TOPIC: Final = "T"
 FILE: Final = 65536  # bytes of a commit log file
 BLANK: Final = -875286124
@@ -259,6 +260,32 @@ def test_long_topics_of_5x_are_read_and_left_as_they_are(tmp_path: Path, name_se
         answer = connection.ask(GET_MAX_OFFSET, {"topic": retry, "queueId": 0})
         assert (answer.code, answer.fields["offset"]) == (0, "1")
     assert store.digests("commitlog", "consumequeue") == before
+
+
+def test_topics_of_batch_queues_of_5x_are_left_alone(tmp_path: Path, name_server: ApacheNameServer) -> None:
+    """5.5.0 keeps their queues in batchconsumequeue, and would not start with others of them."""
+    store = SharedStore(tmp_path, name_server)
+    kept = ("commitlog", "consumequeue", "batchconsumequeue")
+    of_batches: dict[str, str | int] = {**fields("", batch=False), "b": "Batches"}
+    with store.apache("5.5.0"), Connection(store.broker) as connection:
+        create_topic(connection, TOPIC, 1)
+        create_topic(connection, "Batches", 1, attributes="+queue.type=BatchCQ")
+        Sender(connection).send(single(1, 10))
+        for _ in range(3):
+            assert connection.ask(SEND_MESSAGE_V2, of_batches, b"one").code == 0
+    before = store.digests(*kept)
+    assert any(name.startswith("batchconsumequeue/Batches/0/") for name in before)
+    assert not any(name.startswith("consumequeue/Batches") for name in before)
+    for _ in range(2):
+        with store.rocketwire():
+            pass
+        assert store.digests(*kept) == before
+    with store.rocketwire(), Connection(store.broker) as connection:
+        answer = connection.ask(SEND_MESSAGE_V2, of_batches, b"refused")
+        assert (answer.code, "BatchCQ" in answer.remark) == (MESSAGE_ILLEGAL, True)
+        Sender(connection).send(single(2, 10))
+    with store.apache("5.5.0"), Connection(store.broker) as connection:
+        assert connection.ask(SEND_MESSAGE_V2, of_batches, b"four").fields["queueOffset"] == "3"
 
 
 def magics(store: SharedStore) -> list[int]:
