@@ -281,5 +281,8 @@ def topics_of(buffer: Buffer, records: Records) -> tuple[NDArray[np.int32], list
     octets = np.frombuffer(buffer, np.uint8)
     for length, chosen in by_length(records.topic_length):
         names = gather(octets, records.topic_position[chosen], np.dtype(f"S{length}"))
-        codes[chosen] = list(map(known.__getitem__, names.tolist()))
+        # Mostly many in a row are of one topic.
+        bounds = np.concatenate([[0], np.flatnonzero(names[1:] != names[:-1]) + 1, [len(names)]])
+        found = list(map(known.__getitem__, names[bounds[:-1]].tolist()))
+        codes[chosen] = np.repeat(found, np.diff(bounds))
     return codes, [name.decode() for name in known]
