@@ -9,11 +9,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rocketwire.store.archive.checked_queue import CheckedQueue
 from rocketwire.store.archive.findings import Finding, Kind, Report
 from rocketwire.store.archive.log import Log
 from rocketwire.store.archive.opening import FileGone
+from rocketwire.store.archive.queues import BLANK_SIZE
 from rocketwire.store.archive.verify_log import Known, LogCheck
-from rocketwire.store.archive.verify_queues import BLANK_SIZE, CheckedQueue, QueueCheck
+from rocketwire.store.archive.verify_queues import QueueCheck
 from rocketwire.store.columns import topics_of
 from rocketwire.store.walk import walk
 from rocketwire.wire.names import LIGHT_PREFIX
