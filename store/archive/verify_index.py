@@ -76,7 +76,9 @@ class IndexCheck:
         files: list[CheckedIndex] = []
         for plain, header in headers:
             if plain.size not in found:
-                self._say(plain, f"its {plain.size} bytes cannot be taken apart into slots and entries")
+                # While its first entries are written, they and their slots may not fit together.
+                kind = Kind.NOTE if self._live and plain is headers[-1][0] else Kind.DAMAGE
+                self._say(plain, f"its {plain.size} bytes cannot be taken apart into slots and entries", kind)
                 continue
             try:
                 files.append(CheckedIndex(plain, header, found[plain.size], former_end, self._report))
@@ -86,8 +88,8 @@ class IndexCheck:
             former_end = header.end_timestamp
         return files
 
-    def _say(self, plain: PlainFile, what: str) -> None:
-        self._report(Finding(kind=Kind.DAMAGE, path=f"index/{plain.name}", what=what))
+    def _say(self, plain: PlainFile, what: str, kind: Kind = Kind.DAMAGE) -> None:
+        self._report(Finding(kind=kind, path=f"index/{plain.name}", what=what))
 
     def feed(
         self,

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from rocketwire.store.archive.directory import State, discover
-from rocketwire.store.archive.findings import Finding
+from rocketwire.store.archive.findings import Finding, Kind
 from rocketwire.store.archive.verify import verify
+from rocketwire.store.layout.index import HEADER_SIZE
 from rocketwire.store.store import MessageStore
 from tests.store.archive.support import Quick, fill, records
 from tests.store.support import Clock, kill, open_store, small
@@ -110,3 +111,16 @@ def overwrite(path: Path, at: int, content: bytes) -> None:
     with path.open("r+b") as file:
         file.seek(at)
         file.write(content)
+
+
+def test_an_index_file_that_just_gets_its_first_entries_is_no_damage(tmp_path: Path) -> None:
+    clock = Clock()
+    store = open_store(small(tmp_path, index_slots=21, index_entries=30), clock, Quick())
+    fill(store, clock, 2)
+    (index,) = (tmp_path / "index").iterdir()
+    # The header counts them already.
+    overwrite(index, HEADER_SIZE, bytes(index.stat().st_size - HEADER_SIZE))
+    findings: list[Finding] = []
+    verify(discover(str(tmp_path)), findings.append)
+    assert [(each.kind, each.path) for each in findings] == [(Kind.NOTE, f"index/{index.name}")]
+    kill(store)
