@@ -236,12 +236,18 @@ class ConsumeQueue(QueueEntries):
         """Bytes written since the last flush."""
         return (self.end - self._flushed) * ENTRY_SIZE
 
-    def flush(self) -> None:
-        """Put what was written on the disk. Safe in a thread."""
+    def flush(self, done: set[str]) -> None:
+        """Put what was written on the disk. Safe in a thread.
+
+        Args:
+            done: Directories that are synced since the queue's first entry; those above this queue are added.
+        """
         end = self.end
         if end == self._flushed and not self._cut_unsynced:
             return
-        self._segments.sync_directory()
+        if self._segments.unsynced:
+            self._segments.sync_directory(done)
+            done.update(self._segments.parents)
         at = self._flushed * ENTRY_SIZE
         for segment in self._segments:
             if segment.end > at and segment.start < end * ENTRY_SIZE:

@@ -145,13 +145,14 @@ class QueueTable:
 
     def flush(self, least_bytes: int) -> None:
         """Flush the queues with at least so many unflushed bytes. Safe in a thread."""
+        done: set[str] = set()
         for queue in sorted(self.dirty, key=lambda queue: queue.key):
             if queue.dirty_bytes < least_bytes:
                 continue
             # Taken out first: an entry that comes during the flush puts it in again.
             self.dirty.discard(queue)
             try:
-                queue.flush()
+                queue.flush(done)
             except OSError:
                 if self.by_key.get(queue.key) is queue:  # else it was removed meanwhile
                     self.dirty.add(queue)

@@ -9,7 +9,7 @@ places of the others alone; what takes files out makes a new list, so that a wal
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 
 from rocketwire.store.errors import StoreForeign
 from rocketwire.store.files import FileSystem
@@ -30,11 +30,11 @@ class Segments:
         "_mapped",
         "_most_mapped",
         "_on_map",
-        "_parents",
         "_row",
         "_scattered",
         "directory",
         "file_size",
+        "parents",
         "unsynced",
     )
 
@@ -54,7 +54,7 @@ class Segments:
         #: Whether a file was created or cut off and the directory does not say so on the disk yet.
         self.unsynced = False
         self._files = files
-        self._parents = parents
+        self.parents = parents
         self._scattered = scattered
         self._row: list[Segment] = []
         self._mapped: OrderedDict[int, Segment] = OrderedDict()
@@ -158,21 +158,25 @@ class Segments:
     def append(self, start: int) -> Segment:
         """Create the next file, or the first one at `start`. Its directory is synced by `sync_directory`."""
         if not self._row:
-            self._files.make_directory(self.directory, durable=not self._parents)
+            self._files.make_directory(self.directory, durable=not self.parents)
         segment = self._segment(start)
         segment.create()
         self._row.append(segment)
         self.unsynced = True
         return segment
 
-    def sync_directory(self) -> None:
-        """Make it durable which files there are. Safe in a thread."""
+    def sync_directory(self, done: Container[str] = ()) -> None:
+        """Make it durable which files there are. Safe in a thread.
+
+        Parents that are `done`, since the first file was made, are left out.
+        """
         if self.unsynced:
             # Cleared first: a change meanwhile sets it again.
             self.unsynced = False
             try:
-                for directory in (*self._parents, self.directory):
-                    self._files.sync_directory(directory)
+                for directory in (*self.parents, self.directory):
+                    if directory not in done:
+                        self._files.sync_directory(directory)
             except OSError:
                 self.unsynced = True
                 raise

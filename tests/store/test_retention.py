@@ -490,7 +490,7 @@ def test_a_flush_of_a_queue_goes_on_past_files_that_are_removed_meanwhile(tmp_pa
             pass
 
     files.meanwhile = remove
-    queue.flush()
+    queue.flush(set())
     assert files.synced[-len(queue_files(store)) :] == queue_files(store) == names[2:]
     assert queue.dirty_bytes == 0
     store.close()

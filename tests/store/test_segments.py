@@ -50,4 +50,8 @@ def test_a_checkpoint_makes_the_directories_of_new_queues_durable(tmp_path: Path
     files.synced.clear()
     store.checkpoint()
     assert wanted <= set(files.synced)
+    store.append([draft(queue_id=n) for n in range(2, 9)])
+    files.synced.clear()
+    store.checkpoint()
+    assert files.synced.count(f"{tmp_path}/consumequeue") == files.synced.count(f"{tmp_path}/consumequeue/T") == 1
     store.close()
