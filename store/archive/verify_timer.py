@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rocketwire.store.archive.directory import Directory, RowFile
 from rocketwire.store.archive.filler import is_filler
 from rocketwire.store.archive.findings import Finding, Kind, Report
-from rocketwire.store.archive.opening import OpenFile, read_whole
+from rocketwire.store.archive.opening import FileGone, OpenFile, read_whole
 from rocketwire.store.archive.ranges import Ranges
 from rocketwire.store.columns import Records
 from rocketwire.store.layout import timer_check, timer_log, timer_wheel
@@ -90,14 +90,20 @@ class TimerCheck:
         places: list[NDArray[np.int64]] = []
         units: list[NDArray[Any]] = []
         expected: int | None = None
-        for file in self._files:
+        for file in self._directory.timer_log:
             if expected is not None and file.start != expected:
                 what = f"missing: the next file begins at {file.start}"
                 self._say(f"timerlog/{file_name(expected)}", None, what)
             expected = file.end
-            for start, found in self._units_of(file):
-                places.append(start + np.arange(len(found), dtype=np.int64) * timer_log.UNIT_SIZE)
-                units.append(found)
+            try:
+                for start, found in self._units_of(file):
+                    places.append(start + np.arange(len(found), dtype=np.int64) * timer_log.UNIT_SIZE)
+                    units.append(found)
+            except FileGone:
+                if not self._live:
+                    raise
+                # A live broker removes its oldest files.
+                self._files = tuple(each for each in self._files if each.start > file.start)
         if not units:
             return np.empty(0, np.int64), np.empty(0, _UNIT)
         return np.concatenate(places), np.concatenate(units)

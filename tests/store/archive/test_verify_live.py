@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from rocketwire.store.archive.verify import verify
 from rocketwire.store.layout.index import HEADER_SIZE
 from rocketwire.store.store import MessageStore
 from tests.store.archive.support import Quick, fill, records
-from tests.store.support import Clock, kill, open_store, small
+from tests.store.support import Clock, Golden, kill, open_store, small
 
 #: Files of the log that may go: the last one with records is being written.
 FILES = 7
@@ -124,3 +125,13 @@ def test_an_index_file_that_just_gets_its_first_entries_is_no_damage(tmp_path: P
     verify(discover(str(tmp_path)), findings.append)
     assert [(each.kind, each.path) for each in findings] == [(Kind.NOTE, f"index/{index.name}")]
     kill(store)
+
+
+def test_a_file_of_the_timer_log_may_be_removed_meanwhile(golden_550: Golden, tmp_path: Path) -> None:
+    root = golden_550.copy(tmp_path)
+    directory = discover(str(root))
+    first = directory.timer_log[0]
+    older = first._replace(path=f"{root}/timerlog/removed", start=first.start - first.size)
+    findings: list[Finding] = []
+    verify(replace(directory, state=State.LIVE, timer_log=(older, *directory.timer_log)), findings.append)
+    assert [str(each) for each in findings if each.kind is Kind.DAMAGE] == []
