@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,8 @@ async def test_others_are_served_between_two_queues(store: MessageStore, nursery
     for _ in range(20):
         await trio.lowlevel.checkpoint()
         left.append(len(store.topics()))
-    assert set(left) >= {3, 2, 1}
+    # In each round both tasks run once, in any order.
+    assert max(before - after for before, after in pairwise([4, *left])) <= 2
     assert done == [1]
     assert store.topics() == {"D"}
 
