@@ -1,16 +1,19 @@
 """Log files expire: readers that stood in them are sent on, and lose nothing of what is left.
 
-One endpoint with small files serves all client versions, because a broker looks for expired files a minute after its
-start at the earliest.
+A broker looks for expired files a minute after its start at the earliest. So one endpoint with small files serves all
+client versions; and what the tests do runs in threads at the same time, begun by the first of them, so that all wait
+for their brokers in the same minute. A test ends as its thread does.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import pytest
 
@@ -32,10 +35,14 @@ DELETE_EXPIRED_COMMITLOG: Final = 329
 FOUND, NOT_FOUND, RETRY_IMMEDIATELY, OFFSET_MOVED = 0, 19, 20, 21
 SUBSCRIPTION: Final = 4  # the flag of a pull that names what it wants
 
+Broker = TypeVar("Broker")
+
 EARLY: Final = 20  # messages that the group consumes before it leaves
 ROUNDS: Final = 10
 A_ROUND: Final = 20
 MEGABYTE: Final = 1 << 20
+# Whose store the other one opens: nobody's where Apache alone is tested.
+LEFT: Final = {"rocketwire": ("rocketwire", "apache"), "apache-4.9.7": ()}
 FIRST_LOOK: Final = 60  # seconds after its start that a broker first looks for expired files
 
 
@@ -46,16 +53,39 @@ EXPIRING: Final = {
 }
 
 
-@pytest.fixture
-def small_files(target: str, tmp_path: Path) -> Iterator[Endpoint]:
+@pytest.fixture(scope="module")
+def courses(
+    target: str, clients: Clients, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Future[None]]]:
+    """What the tests do, by names. Brokers start one after the other: a free port is free until somebody listens."""
+    folder = tmp_path_factory.mktemp("lifetime")
+    with contextlib.ExitStack() as stack:
+        name_server = ApacheNameServer(folder / "namesrv", address=f"{LOOPBACK}:{free_ports()[0]}")
+        stack.enter_context(running(name_server))
+        threads = stack.enter_context(ThreadPoolExecutor())
+        readers = _begun(small_files(target, folder / "endpoint"))
+        started = {"readers": threads.submit(_readers, *readers, clients, target)}
+        for first in LEFT[target]:
+            store = SharedStore(folder / first, name_server)
+            broker = _begun(store.rocketwire(**EXPIRING) if first == "rocketwire" else store.apache(**EXPIRING))[0]
+            started[first] = threads.submit(_left, store, first, broker)
+        yield started
+
+
+def _begun(broker: AbstractContextManager[Broker]) -> tuple[contextlib.ExitStack, Broker]:
+    """A started broker, and what stops it."""
+    stops = contextlib.ExitStack()
+    return stops, stops.enter_context(broker)
+
+
+def small_files(target: str, folder: Path) -> AbstractContextManager[Endpoint]:
     """An endpoint whose log files are small and expire at once."""
     settings = {
         "mappedFileSizeCommitLog": str(MEGABYTE),
         "mappedFileSizeConsumeQueue": str(20 * 32),
         **EXPIRING,
     }
-    with running(TARGETS[target](tmp_path / "endpoint", settings=settings)) as started:
-        yield started
+    return running(TARGETS[target](folder, settings=settings))
 
 
 class Follower:
@@ -107,80 +137,85 @@ class Follower:
         return answer.code, answer.remark, offsets
 
 
-def test_readers_of_expired_files_go_on_with_what_is_left(small_files: Endpoint, clients: Clients, target: str) -> None:
-    gone = Follower(clients, "4.9.7", small_files)
-    gone.topic = "Gone"
-    gone.client.run("CreateTopic", topic=gone.topic, queues=1)
-    # Its first message is not the first of the log: Apache's broker reads other bytes for that one once it is gone.
-    followers = [Follower(clients, version, small_files) for version in CLIENT_VERSIONS]
-    for follower in followers:
-        follower.client.run("CreateTopic", topic=follower.topic, queues=1)
-        follower.send(EARLY, 100)
-        follower.consume(follower.sent)
-    gone.send(5, 100)
-    for _ in range(ROUNDS):
-        for follower in followers:
-            follower.send(A_ROUND, 4000)
-
-    assert remoting.request(small_files.broker, DELETE_EXPIRED_COMMITLOG).code == 0
-    _wait_until_expired(followers)
-    for follower in followers:
-        least, most = follower.bounds()
-        assert EARLY < least < most == len(follower.sent)
-        for offset in (0, EARLY, least - 1):
-            assert follower.pull(offset) == (OFFSET_MOVED, "OFFSET_TOO_SMALL", [least, least, most])
-        assert follower.pull(least)[:2] == (FOUND, "FOUND")
-        assert follower.pull(most) == (NOT_FOUND, "OFFSET_OVERFLOW_ONE", [most, least, most])
-        assert follower.pull(most + 1) == (OFFSET_MOVED, "OFFSET_OVERFLOW_BADLY", [most, least, most])
-
-    # The official consumers, which left at the offset EARLY.
-    with ThreadPoolExecutor(len(followers)) as threads:
-        runs = [threads.submit(each.consume, each.sent[each.bounds()[0] :]) for each in followers]
-        for run in runs:
-            run.result()
-
-    # A queue of which nothing is left. Apache's broker goes on calling 0 its smallest offset.
-    smallest = 5 if target == "rocketwire" else 0
-    assert gone.pull(0) == (RETRY_IMMEDIATELY, "MESSAGE_WAS_REMOVING", [5, smallest, 5])
-    assert gone.pull(5) == (NOT_FOUND, "OFFSET_OVERFLOW_ONE", [5, smallest, 5])
-    assert remoting.request(small_files.broker, CLEAN_EXPIRED_CONSUMEQUEUE).code == 0
-    assert gone.bounds() == (0, 0)
-    assert gone.pull(5) == (OFFSET_MOVED, "NO_MESSAGE_IN_QUEUE", [0, 0, 0])
-    gone.send(1, 100)
-    assert gone.bounds() == (0, 1)
+def test_readers_of_expired_files_go_on_with_what_is_left(courses: Mapping[str, Future[None]]) -> None:
+    courses["readers"].result()
 
 
 @pytest.mark.usefixtures("only_rocketwire")
 @pytest.mark.parametrize("first", ["rocketwire", "apache"])
-def test_what_one_broker_left_the_other_serves(tmp_path: Path, first: str) -> None:
-    name_server = ApacheNameServer(tmp_path / "namesrv", address=f"{LOOPBACK}:{free_ports()[0]}")
-    with running(name_server):
-        store = SharedStore(tmp_path, name_server)
-        with (
-            store.rocketwire(**EXPIRING) if first == "rocketwire" else store.apache(**EXPIRING),
-            remoting.Connection(store.broker) as connection,
-        ):
-            create_topic(connection, "Left", 2)
-            send_all_kinds(connection, "Left", "removed", queues=2, count=1500)
-            send_all_kinds(connection, "Left", "kept", queues=2, count=50)
-            assert connection.ask(DELETE_EXPIRED_COMMITLOG).code == 0
-            smallest: dict[str, str | int] = {"topic": "Left", "queueId": 0}
-            end = time.monotonic() + FIRST_LOOK + 30
-            while connection.ask(GET_MIN_OFFSET, smallest).fields["offset"] == "0":
-                assert time.monotonic() < end
-                time.sleep(0.2)
-            time.sleep(5)
-            before = look(store.broker)
-        assert before.ends["Left", 0][0] > 0
-        with (
-            store.apache() if first == "rocketwire" else store.rocketwire(),
-            remoting.Connection(store.broker) as connection,
-        ):
-            after = look(store.broker)
-            assert after.ends == before.ends
-            assert after.raw() == before.raw()
-            more = send_all_kinds(connection, "Left", "more", queues=2, count=20)
-            assert_there(look(store.broker), more)
+def test_what_one_broker_left_the_other_serves(courses: Mapping[str, Future[None]], first: str) -> None:
+    courses[first].result()
+
+
+def _readers(stops: AbstractContextManager[object], endpoint: Endpoint, clients: Clients, target: str) -> None:
+    """Consumers and pulls meet offsets that are gone. `stops` stops the endpoint."""
+    with stops:
+        gone = Follower(clients, "4.9.7", endpoint)
+        gone.topic = "Gone"
+        gone.client.run("CreateTopic", topic=gone.topic, queues=1)
+        # Its first message is not the first of the log: Apache's broker reads other bytes for that one once it is gone.
+        followers = [Follower(clients, version, endpoint) for version in CLIENT_VERSIONS]
+        for follower in followers:
+            follower.client.run("CreateTopic", topic=follower.topic, queues=1)
+            follower.send(EARLY, 100)
+            follower.consume(follower.sent)
+        gone.send(5, 100)
+        for _ in range(ROUNDS):
+            for follower in followers:
+                follower.send(A_ROUND, 4000)
+
+        assert remoting.request(endpoint.broker, DELETE_EXPIRED_COMMITLOG).code == 0
+        _wait_until_expired(followers)
+        for follower in followers:
+            least, most = follower.bounds()
+            assert EARLY < least < most == len(follower.sent)
+            for offset in (0, EARLY, least - 1):
+                assert follower.pull(offset) == (OFFSET_MOVED, "OFFSET_TOO_SMALL", [least, least, most])
+            assert follower.pull(least)[:2] == (FOUND, "FOUND")
+            assert follower.pull(most) == (NOT_FOUND, "OFFSET_OVERFLOW_ONE", [most, least, most])
+            assert follower.pull(most + 1) == (OFFSET_MOVED, "OFFSET_OVERFLOW_BADLY", [most, least, most])
+
+        # The official consumers, which left at the offset EARLY.
+        with ThreadPoolExecutor(len(followers)) as threads:
+            runs = [threads.submit(each.consume, each.sent[each.bounds()[0] :]) for each in followers]
+            for run in runs:
+                run.result()
+
+        # A queue of which nothing is left. Apache's broker goes on calling 0 its smallest offset.
+        smallest = 5 if target == "rocketwire" else 0
+        assert gone.pull(0) == (RETRY_IMMEDIATELY, "MESSAGE_WAS_REMOVING", [5, smallest, 5])
+        assert gone.pull(5) == (NOT_FOUND, "OFFSET_OVERFLOW_ONE", [5, smallest, 5])
+        assert remoting.request(endpoint.broker, CLEAN_EXPIRED_CONSUMEQUEUE).code == 0
+        assert gone.bounds() == (0, 0)
+        assert gone.pull(5) == (OFFSET_MOVED, "NO_MESSAGE_IN_QUEUE", [0, 0, 0])
+        gone.send(1, 100)
+        assert gone.bounds() == (0, 1)
+
+
+def _left(store: SharedStore, first: str, stops: AbstractContextManager[object]) -> None:
+    """The other broker serves what `first` has left. `stops` stops that one."""
+    with stops, remoting.Connection(store.broker) as connection:
+        create_topic(connection, "Left", 2)
+        send_all_kinds(connection, "Left", "removed", queues=2, count=1500)
+        send_all_kinds(connection, "Left", "kept", queues=2, count=50)
+        assert connection.ask(DELETE_EXPIRED_COMMITLOG).code == 0
+        smallest: dict[str, str | int] = {"topic": "Left", "queueId": 0}
+        end = time.monotonic() + FIRST_LOOK + 30
+        while connection.ask(GET_MIN_OFFSET, smallest).fields["offset"] == "0":
+            assert time.monotonic() < end
+            time.sleep(0.2)
+        time.sleep(5)
+        before = look(store.broker)
+    assert before.ends["Left", 0][0] > 0
+    with (
+        store.apache() if first == "rocketwire" else store.rocketwire(),
+        remoting.Connection(store.broker) as connection,
+    ):
+        after = look(store.broker)
+        assert after.ends == before.ends
+        assert after.raw() == before.raw()
+        more = send_all_kinds(connection, "Left", "more", queues=2, count=20)
+        assert_there(look(store.broker), more)
 
 
 def _wait_until_expired(followers: list[Follower]) -> None:
