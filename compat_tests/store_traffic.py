@@ -167,10 +167,14 @@ def _sent(message: _Message, answer: Answer) -> Sent:
 
 
 class Load:
-    """Producers, one a queue, that send for as long as the broker answers; `join` gives what was acknowledged."""
+    """Producers, one a queue, that send for as long as the broker answers; `join` gives what was acknowledged.
 
-    def __init__(self, broker: str, topic: str, name: str, *, queues: int) -> None:
+    `pause`: seconds between a producer's sends.
+    """
+
+    def __init__(self, broker: str, topic: str, name: str, *, queues: int, pause: float = 0.0) -> None:
         self._broker = broker
+        self._pause = pause
         self._acknowledged: list[list[Sent]] = [[] for _ in range(queues)]
         self._threads = [
             threading.Thread(target=self._send, args=((topic, queue), f"{name}-{queue}", acknowledged), daemon=True)
@@ -204,6 +208,7 @@ class Load:
                     number += len(messages)
                     answers = connection.ask_all(map(_single, messages))
                     acknowledged += [_sent(each, answer) for each, answer in zip(messages, answers, strict=True)]
+                    time.sleep(self._pause)
         except OSError:
             return  # the broker is gone
 

@@ -18,7 +18,7 @@ import pytest
 from compat_tests.apache import ApacheNameServer
 from compat_tests.ports import LOOPBACK, free_ports
 from compat_tests.remoting import Ask, Connection
-from compat_tests.shared_store import SIZES, SharedStore
+from compat_tests.shared_store import POPPING, SIZES, SharedStore
 from compat_tests.store_traffic import Load, commit, create_topic, send_all_kinds
 from compat_tests.store_view import GET_MAX_OFFSET, PULL_MESSAGE, QUERY_MESSAGE
 from compat_tests.stored import records
@@ -248,7 +248,7 @@ def test_long_topics_of_5x_are_read_and_left_as_they_are(tmp_path: Path, name_se
     """5.5.0 writes records of version 2 when the topic of a popped message and its group make a long retry topic."""
     topic, group = "t" * 90, "g" * 90
     store = SharedStore(tmp_path, name_server)
-    with store.apache("5.5.0"), Connection(store.broker) as connection:
+    with store.apache("5.5.0", **POPPING), Connection(store.broker) as connection:
         create_topic(connection, topic, 1)
         sent = connection.ask(SEND_MESSAGE_V2, {**fields("AAA\x01b", batch=False), "b": topic}, b"body")
         assert sent.code == 0, sent

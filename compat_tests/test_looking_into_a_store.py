@@ -65,7 +65,7 @@ def test_a_store_of_apache_can_be_looked_into_at_any_time(
             create_topic(connection, "Kinds", QUEUES)
             create_topic(connection, "Load", QUEUES)
             sent = send_all_kinds(connection, "Kinds", "first", queues=QUEUES, count=60)
-        load = Load(store.broker, "Load", "load", queues=QUEUES)
+        load = Load(store.broker, "Load", "load", queues=QUEUES, pause=0.01)
         load.wait_for(30)
         for number in range(ROUNDS):
             whole = run("cat", store.path, "--topic", "Kinds") if number % 2 else run("cat", store.path)

@@ -17,7 +17,7 @@ from compat_tests.apache import ApacheNameServer
 from compat_tests.clients import Clients
 from compat_tests.ports import LOOPBACK, free_ports
 from compat_tests.remoting import Connection
-from compat_tests.shared_store import SharedStore
+from compat_tests.shared_store import POPPING, SharedStore
 from compat_tests.store_steps import (
     LARGE,
     QUEUES,
@@ -203,7 +203,7 @@ def test_killed_in_turn(store: SharedStore) -> None:
 
 def test_a_store_of_5_5_0(store: SharedStore) -> None:
     """What 5.x keeps besides (timers, RocksDB) is left as it is."""
-    with store.apache("5.5.0") as apache:
+    with store.apache("5.5.0", **POPPING) as apache:
         sent = begin(apache)
         first = look_at(apache, sent)
         topics = topic_configs(apache.broker)
