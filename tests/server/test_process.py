@@ -19,6 +19,8 @@ from rocketwire.wire.codes import ResponseCode
 from tests.server.harness import pull_ext, send_ext
 from tests.server.processes import Caller, Process, eventually, process
 
+pytestmark = pytest.mark.slow
+
 MIB = 1 << 20
 IDLE_CONNECTIONS = 10_000
 _PR_CAPBSET_DROP = 24

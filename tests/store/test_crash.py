@@ -157,7 +157,7 @@ def memory() -> Iterator[Path]:
         yield Path(directory)
 
 
-@pytest.mark.sweep
+@pytest.mark.slow
 def test_wherever_the_machine_stops_what_was_acknowledged_is_there(memory: Path) -> None:
     (memory / "life").mkdir()
     life, stops = stops_of(memory / "life")
@@ -176,7 +176,7 @@ def test_wherever_the_machine_stops_what_was_acknowledged_is_there(memory: Path)
         shutil.rmtree(root)
 
 
-@pytest.mark.sweep
+@pytest.mark.slow
 def test_a_machine_may_stop_again_while_its_store_recovers(memory: Path) -> None:
     (memory / "life").mkdir()
     life, stops = stops_of(memory / "life")
@@ -218,7 +218,7 @@ def refusals(root: Path) -> list[tuple[Step, int]]:
     return chosen
 
 
-@pytest.mark.sweep
+@pytest.mark.slow
 def test_whatever_is_refused_nothing_that_was_taken_is_lost(memory: Path) -> None:
     (memory / "life").mkdir()
     for case, (step, how) in enumerate(refusals(memory / "life")):

@@ -9,6 +9,8 @@ import pytest
 
 from bench.opening import GIB, MIB, QUEUES, large_messages, many_messages, opened
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("messages", [large_messages, many_messages])
 def test_a_store_of_10_gib_opens_at_once_and_in_little_memory(
