@@ -185,8 +185,11 @@ class IndexCheck:
             entries = file.peek(BLOCK)
             gone = entries["physical_offset"] < start
             count = len(entries) if gone.all() else int(gone.argmin())
-            file.take(entries[:count], entries["key_hash"][:count], None)
-            self.entries += count
+            while count and entries["physical_offset"][count - 1] < 0:  # damaged, and what follows was not removed
+                count -= 1
+            if count:
+                file.take(entries[:count], entries["key_hash"][:count], None)
+                self.entries += count
             if count < len(entries):
                 break
         self._log_start = start

@@ -132,6 +132,13 @@ def test_a_wrong_byte_of_the_index_is_found(whole: Path, data: st.DataObject, va
     assert all(each.path == "index" and "not indexed" in each.what for each in others)
 
 
+def test_an_entry_that_points_before_the_log_is_found(whole: Path) -> None:
+    for item in (item for item in index_items(whole) if item.stop - item.start == ENTRY_SIZE):
+        with flipped(whole / item.path, item.start + 4, 0x80):  # the sign of its physical offset
+            found = damages(whole)
+        assert (item.path, item.start) in [(each.path, each.position) for each in found]
+
+
 @pytest.mark.parametrize("at", range(0, HEADER_SIZE, 3))
 def test_a_wrong_byte_of_an_index_header_is_found(whole: Path, at: int) -> None:
     for file in sorted((whole / "index").iterdir()):
