@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from compat_tests.apache import ApacheNameServer
 from compat_tests.artifacts import CLIENT_VERSIONS
 from compat_tests.clients import Client, Clients, Programs, find_programs
 from compat_tests.endpoints import TARGETS, Endpoint, running
+from compat_tests.ports import LOOPBACK, free_ports
 
 _PROGRAMS = pytest.StashKey[Programs]()
 
@@ -54,6 +56,15 @@ def clients(programs: Programs) -> Iterator[Clients]:
     """The session's client JVMs."""
     with Clients(programs) as started:
         yield started
+
+
+@pytest.fixture(scope="module")
+def name_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheNameServer]:
+    """The name server that Apache's brokers on shared stores register with."""
+    server = ApacheNameServer(tmp_path_factory.mktemp("namesrv"), address=f"{LOOPBACK}:{free_ports()[0]}")
+    server.start()
+    yield server
+    server.stop()
 
 
 @pytest.fixture(scope="session")

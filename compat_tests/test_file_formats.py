@@ -16,7 +16,6 @@ from typing import Final
 import pytest
 
 from compat_tests.apache import ApacheNameServer
-from compat_tests.ports import LOOPBACK, free_ports
 from compat_tests.remoting import Ask, Connection
 from compat_tests.shared_store import POPPING, SIZES, SharedStore
 from compat_tests.store_traffic import Load, commit, create_topic, send_all_kinds
@@ -35,15 +34,6 @@ BORN: Final = 1_700_000_000_000
 # Of a record with IPv4 hosts: the client's address, the store time and the broker's address.
 VARYING: Final = slice(48, 72)
 _BATCHED: Final = struct.Struct(">iiiii")  # a message in a batch: size, magic, CRC, flag, length of the body
-
-
-@pytest.fixture(scope="module")
-def name_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheNameServer]:
-    """The name server that Apache's brokers register with."""
-    server = ApacheNameServer(tmp_path_factory.mktemp("namesrv"), address=f"{LOOPBACK}:{free_ports()[0]}")
-    server.start()
-    yield server
-    server.stop()
 
 
 def fields(properties: str, *, batch: bool) -> dict[str, str | int]:

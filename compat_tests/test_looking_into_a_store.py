@@ -11,29 +11,19 @@ import json
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from compat_tests.apache import ApacheNameServer
-from compat_tests.ports import LOOPBACK, free_ports
 from compat_tests.remoting import Connection
 from compat_tests.shared_store import SharedStore
 from compat_tests.store_traffic import COMPRESSED, Load, Sent, create_topic, send_all_kinds
 
 QUEUES: Final = 3
 ROUNDS: Final = 2
-
-
-@pytest.fixture(scope="module")
-def name_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheNameServer]:
-    """The name server that Apache's brokers register with."""
-    server = ApacheNameServer(tmp_path_factory.mktemp("namesrv"), address=f"{LOOPBACK}:{free_ports()[0]}")
-    server.start()
-    yield server
-    server.stop()
 
 
 def run(command: str, store: Path, *options: str) -> list[dict[str, Any]]:

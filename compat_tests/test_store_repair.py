@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from compat_tests.apache import ApacheNameServer
-from compat_tests.ports import LOOPBACK, free_ports
 from compat_tests.remoting import Connection
 from compat_tests.shared_store import LOG_FILE, SharedStore
 from compat_tests.store_traffic import create_topic, send_all_kinds
@@ -23,15 +21,6 @@ from rocketwire.store.archive.verify import verify
 
 TOPIC: Final = "Repaired"
 QUEUES: Final = 3
-
-
-@pytest.fixture(scope="module")
-def name_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheNameServer]:
-    """The name server that Apache's brokers register with."""
-    server = ApacheNameServer(tmp_path_factory.mktemp("namesrv"), address=f"{LOOPBACK}:{free_ports()[0]}")
-    server.start()
-    yield server
-    server.stop()
 
 
 def damages(root: Path) -> list[str]:

@@ -7,7 +7,6 @@ complain of, and whoever only opens and closes a store must leave its log and it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +14,6 @@ import pytest
 
 from compat_tests.apache import ApacheNameServer
 from compat_tests.clients import Clients
-from compat_tests.ports import LOOPBACK, free_ports
 from compat_tests.remoting import Connection
 from compat_tests.shared_store import POPPING, SharedStore
 from compat_tests.store_steps import (
@@ -44,15 +42,6 @@ from compat_tests.store_view import assert_same, committed, look, topic_configs
 
 LOG: Final = ("commitlog", "consumequeue")
 OWN_OF_5: Final = ("timerlog", "timerwheel", "config/timercheck", "rocksdbstore")
-
-
-@pytest.fixture(scope="module")
-def name_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheNameServer]:
-    """The name server that Apache's brokers register with."""
-    server = ApacheNameServer(tmp_path_factory.mktemp("namesrv"), address=f"{LOOPBACK}:{free_ports()[0]}")
-    server.start()
-    yield server
-    server.stop()
 
 
 @pytest.fixture

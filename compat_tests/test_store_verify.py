@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from compat_tests.apache import ApacheNameServer
-from compat_tests.ports import LOOPBACK, free_ports
 from compat_tests.remoting import Connection
 from compat_tests.shared_store import SharedStore
 from compat_tests.store_traffic import Load, create_topic
@@ -22,15 +20,6 @@ TOPIC: Final = "Verified"
 QUEUES: Final = 3
 # Apache names an index file by the millisecond, and overwrites one of 200 entries that was filled in less.
 INDEX: Final = {"maxIndexNum": "5000"}
-
-
-@pytest.fixture(scope="module")
-def name_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheNameServer]:
-    """The name server that Apache's brokers register with."""
-    server = ApacheNameServer(tmp_path_factory.mktemp("namesrv"), address=f"{LOOPBACK}:{free_ports()[0]}")
-    server.start()
-    yield server
-    server.stop()
 
 
 def verified(root: Path) -> Summary:
