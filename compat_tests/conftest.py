@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -17,6 +18,15 @@ from compat_tests.endpoints import TARGETS, Endpoint, running
 from compat_tests.ports import LOOPBACK, free_ports
 
 _PROGRAMS = pytest.StashKey[Programs]()
+
+#: What takes minutes or hours, in seconds: retries begin at level 3, level 18 is the last.
+_SWIFT: Final = {
+    "messageDelayLevel": "1s 2s" + 15 * " 1s" + " 3s",
+    "transactionTimeOut": "1000",
+    "transactionCheckInterval": "1000",
+    "transactionCheckMax": "3",
+    "enablePropertyFilter": "true",
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -88,6 +98,14 @@ def endpoint(target: str) -> Iterator[Endpoint]:
         yield started
 
 
+@pytest.fixture(scope="session")
+def swift(target: str) -> Iterator[Endpoint]:
+    """A shared endpoint whose delays, retries and transactions take seconds."""
+    folder = tempfile.TemporaryDirectory(prefix="compat-")
+    with folder as name, running(TARGETS[target](Path(name), settings=_SWIFT)) as started:
+        yield started
+
+
 @pytest.fixture
 def own_endpoint(target: str, tmp_path: Path) -> Iterator[Endpoint]:
     """An endpoint that the test may stop and start."""
@@ -106,6 +124,12 @@ def version(request: pytest.FixtureRequest) -> str:
 def client(clients: Clients, endpoint: Endpoint, version: str) -> Client:
     """Each official client in turn, at the shared endpoint."""
     return Client(clients=clients, version=version, namesrv=endpoint.namesrv)
+
+
+@pytest.fixture
+def swift_client(clients: Clients, swift: Endpoint) -> Client:
+    """The 4.9.7 client at the endpoint with short times."""
+    return Client(clients=clients, version="4.9.7", namesrv=swift.namesrv)
 
 
 @pytest.fixture(scope="session")
