@@ -91,7 +91,8 @@ class FrameDispatcher:
     def _serve_one(self, session: Session, frame: RawFrame) -> None:
         header = decode_header(frame.header, frame.serialize_type)
         if header.flag & FLAG_RESPONSE:
-            return  # an answer to a request nobody made: dropped, as Apache does
+            session.answered(header, frame.body)
+            return
         self._metrics.requests[header.code] += 1
         try:
             reply = self._handle(session, header, frame)

@@ -5,7 +5,7 @@ Both are made for every request, so they are msgspec structs: frozen as dataclas
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -29,8 +29,24 @@ class Peer(Protocol):
     def born_host(self) -> bytes:
         """Address and port of the other end as records hold them: 8 bytes, or 20 for IPv6."""
 
-    def push(self, code: int, ext: dict[str, str]) -> None:
-        """Send a one-way request of the server's own."""
+    def push(self, code: int, ext: dict[str, str], body: bytes = b"") -> None:
+        """Send a one-way request of the server's own; nothing is sent on a closed connection.
+
+        Raises:
+            WireError: no frame can hold it.
+        """
+
+    def call(
+        self, code: int, ext: dict[str, str], body: bytes, *, seconds: float, done: Callable[[Answer | None], None]
+    ) -> None:
+        """Send a request of the server's own that the client answers.
+
+        `done` is called once: with the answer, or with None when there is none after `seconds`, when the connection
+        closes, or (before this returns) when it is closed already, congested, or too many calls wait on it.
+
+        Raises:
+            WireError: no frame can hold it; `done` is not called.
+        """
 
     def reply(self, request: Request[Any], reply: Reply) -> None:
         """Answer a request that was held; nothing is sent for a one-way one or on a closed connection."""
@@ -41,6 +57,15 @@ class Peer(Protocol):
     @property
     def congested(self) -> bool:
         """Whether answers pile up because the other end does not read."""
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """A client's answer to a request of the server's own."""
+
+    code: int
+    remark: str | None
+    ext: dict[str, str]
+    body: bytes
 
 
 class Request(msgspec.Struct, Generic[FieldsT], frozen=True, kw_only=True, gc=False):

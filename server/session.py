@@ -18,8 +18,9 @@ from typing import Any, Final, Protocol
 import trio
 
 from rocketwire.server.addresses import Address
+from rocketwire.server.client_calls import ClientCalls
 from rocketwire.server.errors import response_code
-from rocketwire.server.request import Reply, Request
+from rocketwire.server.request import Answer, Reply, Request
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, VERSION_4_9_7
 from rocketwire.wire.connection import FrameReader, RawFrame
 from rocketwire.wire.errors import FrameError, WireError
@@ -35,6 +36,7 @@ _HIGH_WATER: Final = 4 * 1024 * 1024
 _MAX_IOVECS: Final = 512
 _WORTH_JOINING: Final = 16 * 1024  # below this, copying costs less than handing the kernel a list
 _JSON: Final = 0
+_INT_MAX: Final = 2**31 - 1
 
 _read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))  # one for all: a read is handled before the next begins
 _opaques = count(1)
@@ -58,6 +60,7 @@ class Session:
     """A client's connection to one listener."""
 
     __slots__ = (
+        "_calls",
         "_closed",
         "_dispatcher",
         "_nursery",
@@ -87,6 +90,7 @@ class Session:
         self._dispatcher = dispatcher
         self._nursery = nursery
         self._on_close = on_close
+        self._calls = ClientCalls(nursery)
         self._reader = FrameReader()
         self._outbox: deque[Buffer] = deque()
         self._outbox_bytes = 0
@@ -227,6 +231,7 @@ class Session:
         self._outbox.clear()
         self._outbox_bytes = 0
         self._relieve()
+        self._calls.close()
         self._on_close(self)
 
     def reply(self, request: Request[Any], reply: Reply) -> None:
@@ -266,8 +271,28 @@ class Session:
         else:
             self.write(encode_frame(header, b"", serialize_type))
 
-    def push(self, code: int, ext: dict[str, str]) -> None:
+    def push(self, code: int, ext: dict[str, str], body: bytes = b"") -> None:
         """Send a one-way request of the server's own, with an opaque of its own."""
-        header = Header(code=code, opaque=next(_opaques), flag=FLAG_ONEWAY, version=VERSION_4_9_7, ext=ext)
-        self.write(encode_frame(header, b"", _JSON))
+        self._ask(code, ext, body, flag=FLAG_ONEWAY)
+
+    def call(
+        self, code: int, ext: dict[str, str], body: bytes, *, seconds: float, done: Callable[[Answer | None], None]
+    ) -> None:
+        """Send a request of the server's own; `done` gets the client's answer, or None if there is none."""
+        opaque = None if self.congested or self._calls.full else self._ask(code, ext, body, flag=0)
+        if opaque is None or self._closed:
+            done(None)
+        else:
+            self._calls.add(opaque, seconds=seconds, done=done)
+
+    def answered(self, header: Header, body: Buffer) -> None:
+        """Take the client's answer to a call; others are dropped. `body` is copied."""
+        answer = Answer(code=header.code, remark=header.remark, ext=dict(header.ext or {}), body=bytes(body))
+        self._calls.answered(header.opaque, answer)
+
+    def _ask(self, code: int, ext: dict[str, str], body: bytes, *, flag: int) -> int:
+        opaque = next(_opaques) & _INT_MAX
+        header = Header(code=code, opaque=opaque, flag=flag, version=VERSION_4_9_7, ext=ext)
+        self.write(encode_frame(header, body, _JSON))
         self.flush()
+        return opaque

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pytest
 import trio
@@ -25,6 +25,7 @@ import trio.testing
 
 from rocketwire.server.addresses import Address
 from rocketwire.server.config import ServerConfig
+from rocketwire.server.request import Answer
 from rocketwire.server.run import serve
 from rocketwire.server.upkeep import RunSync
 from rocketwire.store.files import RealFileSystem
@@ -559,6 +560,16 @@ class SlowDisk:
         monkeypatch.setattr(RealFileSystem, "populate", slow)
 
 
+class Call(NamedTuple):
+    """What a `FakePeer` was asked; the test calls `done`."""
+
+    code: int
+    ext: dict[str, str]
+    body: bytes
+    seconds: float
+    done: Callable[[Answer | None], None]
+
+
 class FakePeer:
     """A connection for services that need no socket: keeps what it is told."""
 
@@ -567,6 +578,8 @@ class FakePeer:
         self.born_host = b"\x7f\0\0\x01\0\0\x03\xe8"
         self.congested = False
         self.pushed: list[tuple[int, dict[str, str]]] = []
+        self.pushed_bodies: list[bytes] = []
+        self.calls: list[Call] = []
         self.replies: list[tuple[Any, Any]] = []
         self.flushed = 0
 
@@ -574,8 +587,14 @@ class FakePeer:
     def remote_text(self) -> str:
         return self.name
 
-    def push(self, code: int, ext: dict[str, str]) -> None:
+    def push(self, code: int, ext: dict[str, str], body: bytes = b"") -> None:
         self.pushed.append((code, ext))
+        self.pushed_bodies.append(body)
+
+    def call(
+        self, code: int, ext: dict[str, str], body: bytes, *, seconds: float, done: Callable[[Answer | None], None]
+    ) -> None:
+        self.calls.append(Call(code, ext, body, seconds, done))
 
     def reply(self, request: Any, reply: Any) -> None:
         self.replies.append((request, reply))

@@ -1,0 +1,82 @@
+"""Requests of the server's own that wait for a client's answer.
+
+Answers are matched by opaque; one to a request nobody made, or that was given up, is dropped, as Apache does. One task
+a connection watches the time, and lives only while something waits: its scope's deadline is the earliest of the calls'.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import trio
+
+from rocketwire.server.request import Answer
+
+log = logging.getLogger(__name__)
+
+LIMIT: Final = 1024
+
+
+class _Call(NamedTuple):
+    deadline: float
+    done: Callable[[Answer | None], None]
+
+
+class ClientCalls:
+    """The calls that wait on one connection, at most `LIMIT`."""
+
+    __slots__ = ("_nursery", "_timer", "_waiting")
+
+    def __init__(self, nursery: trio.Nursery) -> None:
+        self._nursery = nursery
+        self._waiting: dict[int, _Call] = {}
+        self._timer: trio.CancelScope | None = None
+
+    @property
+    def full(self) -> bool:
+        """Whether so many wait that none may be added."""
+        return len(self._waiting) >= LIMIT
+
+    def add(self, opaque: int, *, seconds: float, done: Callable[[Answer | None], None]) -> None:
+        """Wait for the answer with that opaque."""
+        deadline = trio.current_time() + seconds
+        self._waiting[opaque] = _Call(deadline, done)
+        if self._timer is None:
+            self._timer = trio.CancelScope(deadline=deadline)
+            self._nursery.start_soon(self._watch)
+        else:
+            self._timer.deadline = min(self._timer.deadline, deadline)
+
+    def answered(self, opaque: int, answer: Answer) -> None:
+        """Hand an answer to the call that waits for it, if one does."""
+        call = self._waiting.pop(opaque, None)
+        if call is not None:
+            _finish(call, answer)
+
+    def close(self) -> None:
+        """Give up all calls."""
+        if self._timer is not None:
+            self._timer.cancel()
+        waiting, self._waiting = self._waiting, {}
+        for call in waiting.values():
+            _finish(call, None)
+
+    async def _watch(self) -> None:
+        """Give up each call at its time, until none waits."""
+        while self._waiting:
+            deadline = min(call.deadline for call in self._waiting.values())
+            with trio.CancelScope(deadline=deadline) as self._timer:
+                await trio.sleep_forever()
+            now = trio.current_time()
+            for opaque in [opaque for opaque, call in self._waiting.items() if call.deadline <= now]:
+                _finish(self._waiting.pop(opaque), None)
+        self._timer = None
+
+
+def _finish(call: _Call, answer: Answer | None) -> None:
+    try:
+        call.done(answer)
+    except Exception:  # a bug in what waits for one answer must not end the connection that brought it
+        log.exception("answer of a client")
