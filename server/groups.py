@@ -3,6 +3,9 @@
 A group's members are its connections. A member that has sent no heartbeat for 120 s, unregisters or disconnects is
 forgotten; every change of a consumer group's members or subscriptions is told to all its members with
 NOTIFY_CONSUMER_IDS_CHANGED, so that they rebalance at once.
+
+Each member keeps what its own last heartbeat said; when members of a group come to say different things, or the same
+again, that is logged once.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from typing import Final
 
 import trio
 
+from rocketwire.server.consistency import Difference, Subscriptions, differences
 from rocketwire.server.request import Peer
 from rocketwire.wire.bodies.client import ConsumeFromWhere, ConsumerData, ConsumeType, MessageModel, SubscriptionData
 from rocketwire.wire.codes import RequestCode
@@ -32,6 +36,8 @@ class Member:
     language: str
     version: int
     last_seen: float
+    subscriptions: Subscriptions = field(default_factory=dict)
+    """Of a consumer: what its own last heartbeat said, by topic."""
 
 
 @dataclass(slots=True)
@@ -44,6 +50,8 @@ class ConsumerGroup:
     consume_from_where: ConsumeFromWhere | None = None
     members: dict[Peer, Member] = field(default_factory=dict)
     subscriptions: dict[str, SubscriptionData] = field(default_factory=dict)
+    differences: tuple[Difference, ...] = ()
+    """Where the members' own subscriptions differ, as it was logged last."""
 
     @property
     def broadcasting(self) -> bool:
@@ -70,6 +78,12 @@ class ClientGroups:
         """A consumer group with at least one member, or None."""
         return self._consumers.get(group)
 
+    def consumer_by_client_id(self, group: str, client_id: str) -> Peer | None:
+        """The connection of a group's member, or None; of several with that id, the one heard of last."""
+        found = self._consumers.get(group)
+        members = [] if found is None else [each for each in found.members.items() if each[1].client_id == client_id]
+        return max(members, key=lambda each: each[1].last_seen)[0] if members else None
+
     def producers(self, group: str) -> list[tuple[Peer, Member]]:
         """The living producers of a group."""
         return list(self._producers.get(group, {}).items())
@@ -81,9 +95,9 @@ class ClientGroups:
         group.message_model = data.message_model
         group.consume_from_where = data.consume_from_where
         known = group.members.get(peer)
-        group.members[peer] = Member(client_id, language, version, trio.current_time())
+        subscribed = {subscription.topic: subscription for subscription in data.subscription_data_set}
+        group.members[peer] = Member(client_id, language, version, trio.current_time(), subscribed)
         changed = known is None
-        subscribed = {subscription.topic for subscription in data.subscription_data_set}
         for subscription in data.subscription_data_set:
             old = group.subscriptions.get(subscription.topic)
             changed = changed or old is None
@@ -94,6 +108,8 @@ class ClientGroups:
             changed = True
         if changed:
             self._tell_members(group)
+        if known is None or known.subscriptions != subscribed:
+            _compare(group)
 
     def register_producer(self, peer: Peer, client_id: str, group: str, *, language: str, version: int) -> None:
         """Take a producer's heartbeat."""
@@ -104,7 +120,9 @@ class ClientGroups:
         group = self._consumers.get(group_name)
         if group is None or group.members.pop(peer, None) is None:
             return
-        if not group.members:
+        if group.members:
+            _compare(group)
+        else:
             del self._consumers[group_name]
         self._tell_members(group)
 
@@ -145,3 +163,23 @@ class ClientGroups:
         while True:
             await trio.sleep(_SCAN_SECONDS)
             self.expire()
+
+
+def _compare(group: ConsumerGroup) -> None:
+    """Log when the members' own subscriptions differ otherwise than before."""
+    found = differences(group.name, [(member.client_id, member.subscriptions) for member in group.members.values()])
+    if _said(found) == _said(group.differences):
+        return
+    group.differences = found
+    if not found:
+        log.info("consumer group %s: its members subscribe to the same again", group.name)
+    elif any(difference.matters for difference in found):
+        log.warning(
+            "consumer group %s: its members disagree, so messages may be lost to it; %s", group.name, _said(found)
+        )
+    else:
+        log.info("consumer group %s: its members write their subscriptions differently; %s", group.name, _said(found))
+
+
+def _said(found: tuple[Difference, ...]) -> str:
+    return " / ".join(map(str, found))

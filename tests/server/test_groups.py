@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import logging
+
+import pytest
 import trio
 
 from rocketwire.server.groups import ClientGroups
@@ -145,3 +148,60 @@ async def test_members_without_a_heartbeat_are_forgotten_after_120_s(nursery: tr
     await settle()
     assert group.client_ids() == ["1"]
     assert [peer for peer, _ in groups.producers("P")] == [lively]
+
+
+async def test_a_member_is_found_by_its_client_id() -> None:
+    groups = ClientGroups(lambda _: True)
+    first, second, again = FakePeer("1"), FakePeer("2"), FakePeer("3")
+    join(groups, first, consumer("G", subscription("T")), "one")
+    join(groups, second, consumer("G", subscription("T")), "two")
+    mock_clock().jump(1)
+    join(groups, again, consumer("G", subscription("T")), "one")
+    assert groups.consumer_by_client_id("G", "two") is second
+    assert groups.consumer_by_client_id("G", "one") is again
+    groups.peer_closed(again)
+    assert groups.consumer_by_client_id("G", "one") is first
+    assert groups.consumer_by_client_id("G", "three") is None
+    assert groups.consumer_by_client_id("Other", "one") is None
+
+
+async def test_each_member_keeps_its_own_subscriptions_and_the_newest_is_served() -> None:
+    groups = ClientGroups(lambda _: True)
+    first, second = FakePeer("1"), FakePeer("2")
+    join(groups, first, consumer("G", subscription("T", "A", version=5)), "one")
+    join(groups, second, consumer("G", subscription("T", "B", version=4)), "two")
+    group = groups.consumer("G")
+    assert group is not None
+    assert [member.subscriptions["T"].sub_string for member in group.members.values()] == ["A", "B"]
+    assert group.subscriptions["T"].sub_string == "A"
+
+
+async def test_a_disagreement_is_logged_once_a_change(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "rocketwire.server.groups")
+    groups = ClientGroups(lambda _: True)
+    first, second = FakePeer("1"), FakePeer("2")
+
+    def logged() -> list[tuple[str, str]]:
+        lines = [(record.levelname, record.getMessage()) for record in caplog.records]
+        caplog.clear()
+        return lines
+
+    join(groups, first, consumer("G", subscription("T", "A || B")), "one")
+    join(groups, second, consumer("G", subscription("T", "B || A")), "two")
+    differently = (
+        "consumer group G: its members write their subscriptions differently; "
+        "T: 'A || B' at one; 'B || A' at two (means the same)"
+    )
+    assert logged() == [("INFO", differently)]
+    join(groups, second, consumer("G", subscription("T", "B || A", version=2)), "two")
+    assert logged() == []
+    join(groups, second, consumer("G", subscription("U", version=3), subscription("T", "B || A", version=2)), "two")
+    disagree = (
+        "consumer group G: its members disagree, so messages may be lost to it; "
+        "T: 'A || B' at one; 'B || A' at two (means the same) / U: '*' at two; nothing at one"
+    )
+    assert logged() == [("WARNING", disagree)]
+    join(groups, first, consumer("G", subscription("T", "A || B")), "one")
+    assert logged() == []
+    groups.unregister_consumer(second, "G")
+    assert logged() == [("INFO", "consumer group G: its members subscribe to the same again")]
