@@ -19,6 +19,9 @@ from compat_tests.apache import ApacheBroker, ApacheNameServer
 from compat_tests.endpoints import Rocketwire, running
 from compat_tests.ports import LOOPBACK, free_ports, port_of
 from compat_tests.store_view import loads
+from rocketwire.store.files import RealFileSystem
+from rocketwire.store.layout.consume_queue import AHEAD
+from rocketwire.store.segments import Segments
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 
@@ -125,6 +128,12 @@ class SharedStore:
         for file in store.retention.take_index_files():
             file.remove()
         store.close()
+
+    def make_queue_file(self, topic: str, queue_id: int, offset: int) -> None:
+        """Make the file of a queue that begins at an offset, as rocketwire does before it has an entry for it."""
+        folder = self.path / "consumequeue" / topic / str(queue_id)
+        folder.mkdir(parents=True, exist_ok=True)
+        Segments(str(folder), QUEUE_FILE * 20, RealFileSystem(), most_mapped=1).append(offset * 20, AHEAD)
 
     def remove(self, *folders: str) -> None:
         """Remove folders of the store."""

@@ -25,6 +25,7 @@ SEND_MESSAGE_V2: Final = 310
 SEND_BATCH_MESSAGE: Final = 320
 
 SCHEDULE: Final = "SCHEDULE_TOPIC_XXXX"  # where delayed messages wait: level n in queue n - 1
+BATCH: Final = 5  # messages in a batch
 COMPRESSED: Final = 1  # sysFlag
 _STORED: Final = frozenset({0, 10, 11, 12})  # 10 to 12: stored, but not (yet) on the disk or on a slave
 _BATCHED: Final = struct.Struct(">iiiii")  # a message in a batch: size, magic, CRC, flag, length of the body
@@ -80,7 +81,7 @@ def send_all_kinds(connection: Connection, topic: str, name: str, *, queues: int
     answers = connection.ask_all(_single(message) for message in messages)
     sent = [_sent(message, answer) for message, answer in zip(messages, answers, strict=True)]
     for queue in range(queues):
-        batch = [_kind(topic, f"{name}-batch-{queue}-{i}", 3, queues, queue=queue) for i in range(5)]
+        batch = [_kind(topic, f"{name}-batch-{queue}-{i}", 3, queues, queue=queue) for i in range(BATCH)]
         answer = connection.ask_all([_batch(batch)])[0]
         first = _sent(batch[0], answer).queue_offset
         sent += [

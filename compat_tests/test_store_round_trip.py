@@ -15,7 +15,7 @@ import pytest
 from compat_tests.apache import ApacheNameServer
 from compat_tests.clients import Clients
 from compat_tests.remoting import Connection
-from compat_tests.shared_store import POPPING, SharedStore
+from compat_tests.shared_store import POPPING, QUEUE_FILE, SharedStore
 from compat_tests.store_steps import (
     LARGE,
     QUEUES,
@@ -33,6 +33,7 @@ from compat_tests.store_steps import (
     wait_until,
 )
 from compat_tests.store_traffic import (
+    BATCH,
     SCHEDULE,
     commit,
     create_topic,
@@ -41,6 +42,7 @@ from compat_tests.store_traffic import (
 from compat_tests.store_view import assert_same, committed, look, topic_configs
 
 LOG: Final = ("commitlog", "consumequeue")
+NEW: Final = "New"
 OWN_OF_5: Final = ("timerlog", "timerwheel", "config/timercheck", "rocksdbstore")
 
 
@@ -188,6 +190,25 @@ def test_killed_in_turn(store: SharedStore) -> None:
     assert 0 < last_file_before(last, flushed) == recovered_from(apache)
     with store.rocketwire(**later) as rocketwire:
         assert_same(look_at(rocketwire, sent), last)
+
+
+def test_killed_while_queue_files_are_made(store: SharedStore) -> None:
+    """Apache's broker finds no message in a queue file that was made just before the kill, a queue's first or its next.
+
+    (In one of zeros it finds a message at the log's start with no length, which nobody can pull.)
+    """
+    with store.rocketwire() as rocketwire:
+        with Connection(rocketwire.broker) as connection:
+            for topic in (LARGE, SMALL, NEW):
+                create_topic(connection, topic, QUEUES)
+        sent = send(rocketwire.broker, "before", count=QUEUES * (QUEUE_FILE - BATCH))
+        rocketwire.kill()
+    store.make_queue_file(LARGE, 0, QUEUE_FILE)
+    store.make_queue_file(NEW, 0, 0)
+    with store.apache() as apache:
+        view = look_at(apache, sent)
+        assert view.ends[LARGE, 0] == (0, QUEUE_FILE)
+        assert not any(topic == NEW for topic, _ in view.ends)
 
 
 def test_a_store_of_5_5_0(store: SharedStore) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from rocketwire.store.files import FileSystem
-from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT, PRE_BLANK
+from rocketwire.store.layout.consume_queue import AHEAD, ENTRY_SIZE, ENTRY_STRUCT, PRE_BLANK
 from rocketwire.store.queue_entries import QueueEntries
 from rocketwire.store.segments import Segments
 from rocketwire.wire.java import string_hash
@@ -127,10 +127,10 @@ class ConsumeQueue(QueueEntries):
         at = self.end * ENTRY_SIZE
         segment = segments.last
         if segment is None:
-            segment = segments.append(at - at % segments.file_size)
+            segment = segments.append(at - at % segments.file_size, AHEAD)
         elif at == segment.end:
             segments.unmap_all()
-            segment = segments.append(at)
+            segment = segments.append(at, AHEAD)
         start = at - segment.start
         if not segment.reserved:
             segment.reserved = start

@@ -56,8 +56,11 @@ class FileSystem(Protocol):
         """When a file was written last, in ms; None when there is none."""
         ...
 
-    def create(self, path: str, size: int) -> int:
-        """Create a sparse file of that size and give its descriptor. The directory is not synced yet."""
+    def create(self, path: str, size: int, head: bytes = b"") -> int:
+        """Create a sparse file of that size that begins with `head`; give its descriptor.
+
+        The directory is not synced yet.
+        """
         ...
 
     def open(self, path: str) -> int:
@@ -193,21 +196,21 @@ class RealFileSystem:
         except FileNotFoundError:
             return None
 
-    def create(self, path: str, size: int) -> int:
+    def create(self, path: str, size: int, head: bytes = b"") -> int:
         """See FileSystem.
 
-        The file gets its size before its name, where the file system can do that: a process killed between the two
-        would leave an empty file, and Apache's broker opens no store that holds one.
+        The file gets its size and its head before its name, where the file system can do that: a process killed between
+        the two would leave an empty file, and Apache's broker opens no store that holds one.
         """
         try:
-            return self._create_whole(path, size)
+            return self._create_whole(path, size, head)
         except OSError as error:
             if error.errno in NO_ROOM:
                 raise
-        return self._resized(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), size)
+        return self._filled(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), size, head)
 
-    def _create_whole(self, path: str, size: int) -> int:
-        fd = self._resized(os.open(Path(path).parent, os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC, 0o644), size)
+    def _create_whole(self, path: str, size: int, head: bytes) -> int:
+        fd = self._filled(os.open(Path(path).parent, os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC, 0o644), size, head)
         try:
             # Given a directory's descriptor, which an absolute path does not use, Python follows the link to the file.
             os.link(f"/proc/self/fd/{fd}", path, src_dir_fd=fd)
@@ -217,9 +220,11 @@ class RealFileSystem:
         return fd
 
     @staticmethod
-    def _resized(fd: int, size: int) -> int:
+    def _filled(fd: int, size: int, head: bytes) -> int:
         try:
             os.ftruncate(fd, size)
+            if head:
+                os.pwrite(fd, head, 0)
         except OSError:
             os.close(fd)
             raise

@@ -100,14 +100,14 @@ class Segment:
         finally:
             self._files.close(fd)
 
-    def create(self) -> None:
-        """Make the file, sparse and in full size.
+    def create(self, head: bytes = b"") -> None:
+        """Make the file, sparse and in full size; it begins with `head`.
 
         Raises:
             DiskFull: there is no room for another file.
         """
         try:
-            self._files.close(self._files.create(self.path, self.size))
+            self._files.close(self._files.create(self.path, self.size, head))
         except OSError as error:
             if error.errno not in NO_ROOM:
                 raise

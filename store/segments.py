@@ -155,12 +155,15 @@ class Segments:
         """Count a pinned file among those that are forgotten when too many are mapped."""
         self._note_mapped(segment)
 
-    def append(self, start: int) -> Segment:
-        """Create the next file, or the first one at `start`. Its directory is synced by `sync_directory`."""
+    def append(self, start: int, head: bytes = b"") -> Segment:
+        """Create the next file, or the first one at `start`; it begins with `head`.
+
+        Its directory is synced by `sync_directory`.
+        """
         if not self._row:
             self._files.make_directory(self.directory, durable=not self.parents)
         segment = self._segment(start)
-        segment.create()
+        segment.create(head)
         self._row.append(segment)
         self.unsynced = True
         return segment

@@ -12,10 +12,11 @@ from rocketwire.store.archive.findings import Finding, Kind, Report
 from rocketwire.store.archive.gathered import Gathered
 from rocketwire.store.archive.queues import ENTRY, Queue
 from rocketwire.store.archive.ranges import Ranges
-from rocketwire.store.layout.consume_queue import ENTRY_SIZE
+from rocketwire.store.layout.consume_queue import AHEAD, ENTRY_SIZE, ENTRY_STRUCT
 
 #: Entries read at once while the log is read.
 _WINDOW: Final = 1024
+_AHEAD: Final = np.array(ENTRY_STRUCT.unpack(AHEAD), ENTRY)
 
 
 class Missing(NamedTuple):
@@ -58,7 +59,8 @@ class CheckedQueue:
         self.queue.end = self.room
         end = self.queue.first
         for start, found in self.queue.blocks(self.queue.first, self.queue.end):
-            written = np.flatnonzero(found["physical_offset"] | found["size"] | found["tags_code"])
+            said = found["physical_offset"] | found["size"] | found["tags_code"]
+            written = np.flatnonzero((said != 0) & (found != _AHEAD))
             if len(written):
                 end = start + int(written[-1]) + 1
         self.queue.end = end

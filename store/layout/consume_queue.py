@@ -1,7 +1,7 @@
 """A consume queue file: entries of 20 bytes, entry n of the queue at byte n * 20 of the row of files.
 
-An entry that was never written is all zeros. When a queue starts above 0 (its older messages are gone), the entries
-before the first one in its first file are PRE_BLANK.
+An entry that was never written is all zeros, or AHEAD where it is the first of its file. When a queue starts above 0
+(its older messages are gone), the entries before the first one in its first file are PRE_BLANK.
 """
 
 from __future__ import annotations
@@ -21,3 +21,6 @@ ENTRY_SIZE = ENTRY_STRUCT.size
 #: Tags codes up to this one are no hashes, but places in a consume queue extension (enableConsumeQueueExt of Apache's).
 HIGHEST_EXT_ADDRESS = -(1 << 31) - 1
 PRE_BLANK = ENTRY.build({"physical_offset": 0, "size": 0x7FFFFFFF, "tags_code": 0})
+#: With this a file is made, before its first entry is known. Apache's recovery takes whatever stands first in the last
+#: file for an entry, though it be zeros, unless it points behind the log's end: then it removes the file.
+AHEAD = ENTRY.build({"physical_offset": 0x7FFFFFFFFFFFFFFF, "size": 0, "tags_code": 0})

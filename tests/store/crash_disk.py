@@ -183,7 +183,7 @@ class CrashDisk(RealFileSystem):
                 parent.change({name: None})
                 raise
 
-    def create(self, path: str, size: int) -> int:
+    def create(self, path: str, size: int, head: bytes = b"") -> int:
         self._step("create", path)
         if self.files_left is not None:
             if self.files_left <= 0:
@@ -198,6 +198,8 @@ class CrashDisk(RealFileSystem):
             super().close(fd)
             raise
         os.ftruncate(fd, size)
+        if head:
+            os.pwrite(fd, head, 0)
         self._parent(path)[0].change({}, file)
         self._fds[fd] = file
         self._done("resize", path)

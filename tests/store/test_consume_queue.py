@@ -6,7 +6,9 @@ import mmap
 from pathlib import Path
 
 from rocketwire.store.files import RealFileSystem
-from tests.store.support import Clock, draft, open_store, small
+from rocketwire.store.layout.consume_queue import AHEAD
+from tests.store.archive.support import verified
+from tests.store.support import Clock, bodies, draft, kill, open_store, small
 
 QUEUES, EACH = 30, 40
 
@@ -66,4 +68,23 @@ def test_a_clean_start_knows_which_messages_are_gone(tmp_path: Path) -> None:
     for queue in store.retention.queues():
         store.retention.remove_queue_file(queue)
         assert queue.min > expected[queue.key][0]
+    store.close()
+
+
+def test_a_queue_file_begins_with_an_entry_that_leads_nowhere(tmp_path: Path) -> None:
+    """Until it has a message; a kill then leaves no file that Apache's broker finds a message in."""
+    settings = small(tmp_path, consume_queue_file_size=20 * EACH)
+    store = open_store(settings)
+    store.append([draft(n) for n in range(EACH)])
+    store._queues.by_key["T", 0].extend()
+    file = tmp_path / "consumequeue" / "T" / "0" / f"{20 * EACH:020}"
+    assert file.read_bytes() == AHEAD.ljust(20 * EACH, b"\0")
+    kill(store)
+    findings, _ = verified(tmp_path)
+    assert {each.path for each in findings} == {"abort"}
+    store = open_store(settings)
+    assert store.max_offset("T", 0) == EACH
+    store.append([draft(EACH)])
+    assert file.read_bytes()[:8] != AHEAD[:8]
+    assert bodies(store)[-1] == b"body-%d" % EACH
     store.close()

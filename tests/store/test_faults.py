@@ -93,10 +93,10 @@ def test_wherever_the_disk_is_full_what_was_taken_is_there(
 class BrokenOpen(RealFileSystem):
     broken = False
 
-    def create(self, path: str, size: int) -> int:
+    def create(self, path: str, size: int, head: bytes = b"") -> int:
         if self.broken:
             raise refusal(errno.EROFS)
-        return super().create(path, size)
+        return super().create(path, size, head)
 
 
 def test_another_error_of_the_disk_is_refused_too(tmp_path: Path) -> None:

@@ -117,9 +117,9 @@ def test_a_new_file_is_never_seen_without_its_size(monkeypatch: pytest.MonkeyPat
         real(fd, size)
 
     monkeypatch.setattr(os, "ftruncate", resize)
-    os.close(RealFileSystem().create(str(path), 4096))
+    os.close(RealFileSystem().create(str(path), 4096, b"head"))
     assert seen == [False]
-    assert path.stat().st_size == 4096
+    assert path.read_bytes() == b"head".ljust(4096, b"\0")
 
 
 @pytest.mark.parametrize("call", ["open", "link"])
@@ -135,8 +135,8 @@ def test_a_file_is_made_where_it_cannot_have_a_size_before_a_name(
 
     monkeypatch.setattr(os, call, without)
     before = set(Path("/proc/self/fd").iterdir())
-    os.close(RealFileSystem().create(str(tmp_path / "file"), 4096))
-    assert (tmp_path / "file").stat().st_size == 4096
+    os.close(RealFileSystem().create(str(tmp_path / "file"), 4096, b"head"))
+    assert (tmp_path / "file").read_bytes() == b"head".ljust(4096, b"\0")
     assert set(Path("/proc/self/fd").iterdir()) == before
 
 
@@ -223,7 +223,7 @@ class Broken(RealFileSystem):
     def reserve(self, fd: int, offset: int, length: int) -> None:
         raise refusal(errno.EIO)
 
-    def create(self, path: str, size: int) -> int:
+    def create(self, path: str, size: int, head: bytes = b"") -> int:
         raise refusal(errno.EIO)
 
 

@@ -31,6 +31,7 @@ def test_sizes_are_apaches() -> None:
     assert checkpoint.CHECKPOINT_STRUCT.size == 24
     assert index.HEADER_OFFSETS["entry_count"] == 36
     assert struct.unpack(">qiq", consume_queue.PRE_BLANK) == (0, 0x7FFFFFFF, 0)
+    assert struct.unpack(">qiq", consume_queue.AHEAD) == (0x7FFFFFFFFFFFFFFF, 0, 0)
 
 
 @given(data=st.data())
