@@ -1,8 +1,9 @@
 """Do the members of a consumer group want the same?
 
-Theory: a broker keeps one subscription of a group and topic, the newest, while each member filters by its own. So members that want different things lose messages: queues are shared out among members that want the topic and those
-that do not, and a member passes over what only another one wanted. What counts is what a subscription means: of tags
-their set, of SQL its text. The same tags in another order, or another spelling of "everything", mean the same; they are
+Theory: a broker keeps one subscription of a group and topic, the newest, while each member filters by its own. So
+members that want different things lose messages: queues are shared out among members that want the topic and those that
+do not, and a member passes over what only another one wanted. What counts is what a subscription means: of tags their
+set, of SQL its text. The same tags in another order, or another spelling of "everything", mean the same; they are
 reported too, since two versions of a program are often behind them.
 
 The server asks this of heartbeats, `rocketwire group check` of what the clients themselves say.
