@@ -7,10 +7,11 @@ handlers and the hot path end here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from rocketwire.server.appending import NOT_STORED, Refusals, append_group
+from rocketwire.server.delay import delay_level, scheduled_draft
 from rocketwire.server.errors import (
     MessageIllegal,
     NameInvalid,
@@ -46,6 +47,8 @@ _NO_PROPERTIES: Final = ""
 #: Properties have no checksum: after a crash, zeros among them could be a page that the disk lost.
 _NUL: Final = "the message is illegal: a property holds a NUL character (\\u0000)"
 _TIMERS: Final = STEERING_NAMES - {property_names.DELAY, property_names.TRANSACTION_PREPARED}
+#: Messages of the other transaction types have no entry in a queue, so none that could be due.
+_DELAYED_TYPES: Final = frozenset({SysFlag.TRANSACTION_NOT, SysFlag.TRANSACTION_COMMIT})
 _HOST_BITS: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
 
 
@@ -97,8 +100,6 @@ class Sending:
         """
         config, queue_id = self._queue(fields, remote)
         properties = stored_properties(fields.properties or _NO_PROPERTIES, self._cluster_item)
-        if properties.steering:
-            self._check_steering(fields.properties or _NO_PROPERTIES)
         if len(body) > self._config.current.max_message_size or len(properties.data) > MAX_PROPERTIES_BYTES:
             raise self._too_large()
         if 0 in properties.data:
@@ -118,6 +119,8 @@ class Sending:
             properties.unique_key,
             properties.keys,
         )
+        if properties.steering:
+            draft = self._steer(draft, fields.properties or _NO_PROPERTIES)
         return Prepared(queue_id, [draft], properties.wait)
 
     def batch(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> Prepared:
@@ -137,7 +140,7 @@ class Sending:
         common = fields.properties or _NO_PROPERTIES
         of_all = stored_properties(common, self._cluster_item)
         if of_all.steering:
-            self._check_steering(common)
+            self._check_batch(common)
         tail = batch_properties(common, self._cluster_item)
         sys_flag = self._sys_flag(config, fields)
         reconsume_times = fields.reconsume_times or 0
@@ -207,16 +210,33 @@ class Sending:
             f"msg body length limit {limit}B, msg properties length limit 32KB."
         )
 
-    def _check_steering(self, text: str) -> None:
-        """Refuse what this version would deliver at the wrong time or before its transaction is decided."""
+    def _steer(self, draft: Draft, text: str) -> Draft:
+        """The draft as it waits for its time or for its transaction, as its properties ask; itself if not at all."""
+        properties = decode_properties(text)
+        properties[property_names.CLUSTER] = self._config.current.broker_cluster_name
+        if property_names.WAIT in properties:  # Apache takes it out and puts it back: it comes last in its bucket
+            properties[property_names.WAIT] = properties.pop(property_names.WAIT)
+        if properties.get(property_names.TRANSACTION_PREPARED, "").lower() == "true":
+            host = self._config.current.advertised_host
+            raise NotPermitted(f"the broker[{host}] sending transaction message is forbidden")
+        _refuse_timers(properties)
+        level = delay_level(properties, len(self._store.settings.delay_levels))
+        if not level or draft.sys_flag & SysFlag.TRANSACTION_MASK not in _DELAYED_TYPES:
+            return draft
+        draft = scheduled_draft(draft, properties, level)
+        if len(draft.properties) > MAX_PROPERTIES_BYTES:
+            raise self._too_large()
+        return draft
+
+    def _check_batch(self, text: str) -> None:
+        """Refuse a batch that is to be delivered later or by a transaction."""
         properties = decode_properties(text)
         if properties.get(property_names.TRANSACTION_PREPARED, "").lower() == "true":
             host = self._config.current.advertised_host
             raise NotPermitted(f"the broker[{host}] sending transaction message is forbidden")
-        if properties.get(property_names.DELAY, "0") != "0":
-            raise MessageIllegal(f"property {property_names.DELAY}: this broker does not delay messages yet")
-        for name in _TIMERS & properties.keys():
-            raise MessageIllegal(f"property {name}: this broker does not deliver at a set time yet")
+        _refuse_timers(properties)
+        if delay_level(properties, 1):
+            raise MessageIllegal(f"property {property_names.DELAY}: a batch is not delayed")
 
     def _sys_flag(self, config: TopicConfig, fields: SendRequestFields) -> int:
         """The flag to store, less what only the store can say: how long the addresses are."""
@@ -252,6 +272,12 @@ class Sending:
                     appended, ResponseCode.SUCCESS if durable else ResponseCode.FLUSH_DISK_TIMEOUT, refusals
                 ),
             )
+
+
+def _refuse_timers(properties: Mapping[str, str]) -> None:
+    """Refuse what this version would deliver at the wrong time."""
+    for name in _TIMERS & properties.keys():
+        raise MessageIllegal(f"property {name}: this broker does not deliver at a set time yet")
 
 
 def _check_name(topic: str) -> None:

@@ -126,6 +126,32 @@ def test_the_producer_says_whether_it_waits(setup: Setup, wait: str, expected: b
     assert batch.wait is expected
 
 
+def test_a_delayed_message_waits_in_the_schedule_topic(setup: Setup) -> None:
+    text = properties_text(KEYS="k", UNIQ_KEY="U", WAIT="true", DELAY="99", TAGS="A")
+    (draft,) = setup.sending.message(fields(properties=text, queue_id=1), body(), HOST, "peer").drafts
+    assert (draft.topic, draft.queue_id) == ("SCHEDULE_TOPIC_XXXX", 17)
+    assert (draft.tags_code, draft.keys, draft.unique_key) == (string_hash("A"), "k", "U")
+    expected = properties_text(
+        REAL_TOPIC="T", KEYS="k", UNIQ_KEY="U", CLUSTER="C", DELAY="18", WAIT="true", TAGS="A", REAL_QID="1"
+    )
+    assert bytes(draft.properties).decode() == expected
+
+
+@pytest.mark.parametrize(
+    "changes", [{"properties": "DELAY\x010"}, {"properties": "DELAY\x011", "sys_flag": 4}], ids=str
+)
+def test_what_is_not_delayed_stays_as_it_is(setup: Setup, changes: Any) -> None:
+    (draft,) = setup.sending.message(fields(**changes), body(), HOST, "peer").drafts
+    assert draft.topic == "T"
+    assert bytes(draft.properties).decode() == changes["properties"] + "\x02CLUSTER\x01C"
+
+
+def test_what_the_broker_adds_may_make_properties_too_long(setup: Setup) -> None:
+    text = properties_text(DELAY="1", long="x" * 32_730)
+    with pytest.raises(MessageIllegal, match="msg properties length limit 32KB"):
+        setup.sending.message(fields(properties=text), body(), HOST, "peer")
+
+
 def test_a_batch_is_not_delayed_as_a_whole_either(setup: Setup) -> None:
     with pytest.raises(MessageIllegal, match="DELAY"):
         setup.sending.batch(fields(properties=properties_text(DELAY="1")), body(batch_body([b"a"])), HOST, "peer")

@@ -1,0 +1,56 @@
+"""Delayed messages: how they wait in the schedule topic.
+
+A message with a delay level n is stored in queue n - 1 of SCHEDULE_TOPIC_XXXX, with its topic and queue among its
+properties; the store writes the time of delivery into the queue's entry. Everything is written as Apache 4.9.7 does it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from rocketwire.server.errors import MessageIllegal
+from rocketwire.server.stored_message import stored_text
+from rocketwire.store.store import Draft
+from rocketwire.wire import names
+from rocketwire.wire import properties as property_names
+
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,10}", re.ASCII)
+
+
+def delay_level(properties: Mapping[str, str], levels: int) -> int:
+    """The level that a message asks for, at most the last of `levels`; 0 when it is not to be delayed.
+
+    Raises:
+        MessageIllegal: the property is no number.
+    """
+    text = properties.get(property_names.DELAY)
+    if text is None:
+        return 0
+    if not _NUMBER.fullmatch(text):
+        raise MessageIllegal(f"property {property_names.DELAY}: {text[:100]!r} is no delay level")
+    return max(0, min(int(text), levels))
+
+
+def scheduled_draft(draft: Draft, properties: Mapping[str, str], level: int) -> Draft:
+    """The draft as it waits for its delivery; the given one is changed.
+
+    Args:
+        draft: The message as it is to be delivered.
+        properties: All its properties, WAIT and CLUSTER among them.
+        level: A level that exists, from 1.
+
+    Raises:
+        PropertiesInvalid: a separator stands in a name or value.
+    """
+    kept = {
+        **properties,
+        property_names.DELAY: str(level),
+        property_names.REAL_TOPIC: draft.topic,
+        property_names.REAL_QUEUE_ID: str(draft.queue_id),
+    }
+    draft.properties = stored_text(kept)
+    draft.topic = names.SCHEDULE_TOPIC
+    draft.queue_id = level - 1
+    return draft

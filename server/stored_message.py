@@ -1,0 +1,142 @@
+"""A record of the commit log taken up again: to be stored once more, elsewhere or with other properties.
+
+What is delivered after a delay, committed by a transaction or sent back by a consumer is a message that the log holds
+already. It is read here with only what its new record needs, and its body stays a view of the log.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, head_of
+from rocketwire.store.store import Draft
+from rocketwire.wire import properties as names
+from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.fast import tags_code
+from rocketwire.wire.java import hash_map_order
+from rocketwire.wire.message import SYS_FLAG_AT, TOPIC_LENGTHS
+from rocketwire.wire.properties import decode_properties, encode_properties
+
+_HEADS: Final = {bits: head_of(bits) for bits in HOST_FORMS}
+_INT32: Final = struct.Struct(">i")
+_PROPERTIES_LENGTH: Final = struct.Struct(">h")
+
+
+class StoredMessage(NamedTuple):
+    """What a record holds; times in ms since 1970, hosts as records have them, the body as it is stored."""
+
+    topic: str
+    queue_id: int
+    queue_offset: int
+    physical_offset: int
+    body: memoryview
+    properties: bytes
+    flag: int
+    sys_flag: int
+    born_timestamp: int
+    born_host: bytes
+    store_timestamp: int
+    store_host: bytes
+    reconsume_times: int
+    prepared_offset: int
+
+    def decoded_properties(self) -> dict[str, str]:
+        """Its properties by name, in the order they are stored in."""
+        return decode_properties(str(self.properties, "utf-8", "replace"))
+
+    def draft(self, topic: str, queue_id: int, properties: Mapping[str, str]) -> Draft:
+        """The same message for another queue; the caller may go on to change other fields of the draft.
+
+        Args:
+            topic: Where it is to be stored.
+            queue_id: A queue of that topic.
+            properties: All that it is to have, in any order.
+
+        Raises:
+            PropertiesInvalid: a separator stands in a name or value.
+        """
+        return Draft(
+            topic,
+            queue_id,
+            self.body,
+            stored_text(properties),
+            self.flag,
+            self.sys_flag & ~HOST_BITS,
+            self.born_timestamp,
+            self.born_host,
+            self.reconsume_times,
+            0,
+            tags_code(properties.get(names.TAGS)),
+            properties.get(names.UNIQ_KEY),
+            properties.get(names.KEYS),
+        )
+
+
+def stored_text(properties: Mapping[str, str]) -> bytes:
+    """Properties as a 4.9.7 broker writes those that it has changed: in the order of Java's hash map.
+
+    Raises:
+        PropertiesInvalid: a separator stands in a name or value.
+    """
+    return encode_properties({name: properties[name] for name in hash_map_order(properties)}).encode()
+
+
+def stored_message(record: memoryview) -> StoredMessage:
+    """Read a whole record that the store gave. The body is not compared with its CRC: Apache does not do it either.
+
+    Raises:
+        RecordInvalid: the lengths in it do not add up, or its topic is no UTF-8.
+    """
+    try:
+        (sys_flag,) = _INT32.unpack_from(record, SYS_FLAG_AT)
+        head = _HEADS[sys_flag & HOST_BITS]
+        (
+            _size,
+            magic,
+            _crc,
+            queue_id,
+            flag,
+            queue_offset,
+            physical_offset,
+            _sys_flag,
+            born_timestamp,
+            born_host,
+            store_timestamp,
+            store_host,
+            reconsume_times,
+            prepared_offset,
+            body_length,
+        ) = head.unpack_from(record)
+        topic_length_at = head.size + body_length
+        form = TOPIC_LENGTHS[magic]
+        topic_at = topic_length_at + form.size
+        properties_length_at = topic_at + form.unpack_from(record, topic_length_at)[0]
+        properties_at = properties_length_at + _PROPERTIES_LENGTH.size
+        (properties_length,) = _PROPERTIES_LENGTH.unpack_from(record, properties_length_at)
+        topic = str(record[topic_at:properties_length_at], "utf-8")
+    except (struct.error, KeyError, UnicodeDecodeError) as error:
+        raise RecordInvalid(f"message record of {len(record)} bytes is damaged: {error}") from error
+    if (
+        not head.size <= topic_length_at < topic_at <= properties_length_at
+        or properties_at + properties_length != len(record)
+        or properties_length < 0
+    ):
+        raise RecordInvalid(f"the lengths in a message record of {len(record)} bytes do not add up")
+    return StoredMessage(
+        topic,
+        queue_id,
+        queue_offset,
+        physical_offset,
+        record[head.size : topic_length_at],
+        bytes(record[properties_at:]),
+        flag,
+        sys_flag,
+        born_timestamp,
+        born_host,
+        store_timestamp,
+        store_host,
+        reconsume_times,
+        prepared_offset,
+    )

@@ -1,0 +1,44 @@
+"""How delayed messages wait: as the golden store of a 4.9.7 broker has them."""
+
+from __future__ import annotations
+
+import pytest
+
+from rocketwire.server.delay import delay_level, scheduled_draft
+from rocketwire.server.errors import MessageIllegal
+from rocketwire.store.store import Draft
+from rocketwire.wire.properties import decode_properties
+from tests.server.test_stored_message import golden_messages
+
+SCHEDULE = "SCHEDULE_TOPIC_XXXX"
+
+
+@pytest.mark.parametrize(
+    ("text", "level"), [(None, 0), ("0", 0), ("-3", 0), ("1", 1), ("+2", 2), ("18", 18), ("19", 18), ("2147483647", 18)]
+)
+def test_a_level_above_the_last_is_the_last(text: str | None, level: int) -> None:
+    assert delay_level({} if text is None else {"DELAY": text}, 18) == level
+
+
+@pytest.mark.parametrize("text", ["x", "1.5", " 1", "1_0", "\u0663", "99999999999"])
+def test_a_level_that_is_no_number_is_refused(text: str) -> None:
+    with pytest.raises(MessageIllegal, match=r"^property DELAY: .* is no delay level$"):
+        delay_level({"DELAY": text}, 18)
+
+
+def test_messages_wait_as_apaches_do() -> None:
+    waiting = [(message, row) for message, row in golden_messages() if row["topic"] == SCHEDULE]
+    assert len(waiting) == 10
+    for message, row in waiting:
+        properties = message.decoded_properties()
+        topic, queue_id = properties.pop("REAL_TOPIC"), int(properties.pop("REAL_QID"))
+        draft = scheduled_draft(message.draft(topic, queue_id, properties), properties, delay_level(properties, 18))
+        assert (draft.topic, draft.queue_id) == (SCHEDULE, row["queueId"])
+        assert draft.properties.decode() == row["propertiesAsStored"]
+
+
+def test_what_waits_a_second_time_has_its_new_place() -> None:
+    before = decode_properties("REAL_TOPIC\x01T\x02REAL_QID\x017\x02DELAY\x013\x02TAGS\x01A")
+    draft = scheduled_draft(Draft("%RETRY%G", 0, b"", b"", 0, 0, 0, bytes(8)), before, 4)
+    after = {"REAL_TOPIC": "%RETRY%G", "REAL_QID": "0", "DELAY": "4", "TAGS": "A"}
+    assert decode_properties(draft.properties.decode()) == after
