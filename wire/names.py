@@ -12,6 +12,7 @@ MAX_GROUP_LENGTH: Final = 255
 ALLOWED_CHARACTERS: Final = "^[%|a-zA-Z0-9_-]+$"
 
 RETRY_PREFIX: Final = "%RETRY%"
+DEAD_LETTER_PREFIX: Final = "%DLQ%"
 LIGHT_PREFIX: Final = "%LMQ%"
 """Of 5.x's light queues: their entries lead to messages of other topics, and no table names them."""
 SYSTEM_TOPIC_PREFIX: Final = "rmq_sys_"
@@ -132,6 +133,11 @@ def is_system_group(group: str) -> bool:
 def retry_topic(group: str) -> str:
     """Give the topic of a group's messages to be retried."""
     return RETRY_PREFIX + group
+
+
+def dead_letter_topic(group: str) -> str:
+    """Give the topic of a group's messages that were retried too often."""
+    return DEAD_LETTER_PREFIX + group
 
 
 def reply_topic(cluster: str) -> str:

@@ -19,15 +19,13 @@ from rocketwire.wire.bodies.client import (
     LockBatchResponseBody,
     UnlockBatchRequestBody,
 )
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.codes import RequestCode, TopicSysFlag
 from rocketwire.wire.headers.client import (
     GetConsumerListByGroupRequestHeader,
     GetConsumerListByGroupResponseHeader,
     UnregisterClientRequestHeader,
     UnregisterClientResponseHeader,
 )
-
-_UNIT_TOPIC_FLAG: Final = 1
 
 
 class ConsumerListEmpty(ServerError):
@@ -42,7 +40,7 @@ def _heartbeat(services: BrokerServices, request: Request[None]) -> Reply:
         retry_topic = names.retry_topic(consumer.group_name)
         if group is not None and group.retry_queue_nums > 0 and names.topic_problem(retry_topic) is None:
             services.topics.create_retry(
-                retry_topic, group.retry_queue_nums, _UNIT_TOPIC_FLAG if consumer.unit_mode else 0
+                retry_topic, group.retry_queue_nums, TopicSysFlag.UNIT_SUB if consumer.unit_mode else 0
             )
         services.clients.register_consumer(
             request.peer, data.client_id, consumer, language=header.language, version=header.version

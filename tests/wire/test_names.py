@@ -78,6 +78,7 @@ def test_topics_that_may_not_be_sent_to_are_system_topics() -> None:
 
 def test_names_made_of_others() -> None:
     assert names.retry_topic("g") == "%RETRY%g"
+    assert names.dead_letter_topic("g") == "%DLQ%g"
     assert names.reply_topic("DefaultCluster") == "DefaultCluster_REPLY_TOPIC"
 
 

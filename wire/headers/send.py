@@ -1,4 +1,4 @@
-"""Headers of sends: codes 10, 310 (V2, short names), 320 (batch, V2), 324 and 325."""
+"""Headers of sends: codes 10, 310 (V2, short names), 320 (batch, V2), 324 and 325; and of 36, sending back."""
 
 from typing import ClassVar
 
@@ -50,3 +50,41 @@ class SendMessageResponseHeader(WireHeader, frozen=True, kw_only=True):
     queue_id: Int32
     queue_offset: Int64
     transaction_id: str | None = None
+
+
+class ConsumerSendMsgBackRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Give a message back that could not be consumed, to be tried again later (36)."""
+
+    offset: Int64
+    """The message's place in the commit log, in bytes."""
+    group: str
+    delay_level: Int32
+    """Below 0 for no more tries, 0 for a delay that grows with every try."""
+    origin_msg_id: str | None = None
+    origin_topic: str | None = None
+    unit_mode: bool = False
+    max_reconsume_times: Int32 | None = None
+    bname: str | None = None
+
+
+class ReplyMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """A reply as the broker hands it to the producer that asked (326): the send's fields and where it came from."""
+
+    producer_group: str
+    topic: str
+    default_topic: str
+    default_topic_queue_nums: Int32
+    queue_id: Int32
+    sys_flag: Int32
+    born_timestamp: Int64
+    """Milliseconds since 1970."""
+    flag: Int32
+    properties: str | None = None
+    reconsume_times: Int32 | None = None
+    unit_mode: bool = False
+    born_host: str
+    """``host:port`` of the client that replied."""
+    store_host: str
+    """``host:port`` of the broker."""
+    store_timestamp: Int64
+    """Milliseconds since 1970."""

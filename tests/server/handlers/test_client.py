@@ -149,7 +149,7 @@ async def test_a_consumers_retry_topic_is_made(broker: Client, unit: bool) -> No
     topics = json.loads(bytes((await broker.ask(RequestCode.GET_ALL_TOPIC_CONFIG)).body))["topicConfigTable"]
     made = topics["%RETRY%G"]
     assert (made["readQueueNums"], made["writeQueueNums"], made["perm"]) == (1, 1, 6)
-    assert made["topicSysFlag"] == int(unit)
+    assert made["topicSysFlag"] == (2 if unit else 0)
 
 
 async def test_no_retry_topic_is_made_for_a_group_that_may_not_be(broker: Client) -> None:
