@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
+from rocketwire.cli.ending import DAMAGED, ended
 from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.store.directory import add_directory, opened
-from rocketwire.cli.store.ending import DAMAGED, ended
 from rocketwire.cli.store.message import body_of, json_object
-from rocketwire.cli.store.output import json_line, warn
-from rocketwire.cli.store.times import parsed, shown
+from rocketwire.cli.times import parsed, shown
 
 if TYPE_CHECKING:
     from rocketwire.cli.serve import Commands
@@ -130,7 +130,7 @@ def _is_whole(text: str) -> bool:
 
 
 def _write_table(found: Iterable[Selected], report: Report) -> None:
-    from rocketwire.cli.store.table import Column, lines, output_width
+    from rocketwire.cli.table import Column, lines, output_width
 
     columns = (
         Column("STORED (UTC)", least=23),

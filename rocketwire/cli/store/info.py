@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from rocketwire.cli.ending import DAMAGED, ended
+from rocketwire.cli.output import json_line, number, size, warn
 from rocketwire.cli.store.directory import add_directory, opened
-from rocketwire.cli.store.ending import DAMAGED, ended
-from rocketwire.cli.store.output import json_line, number, size, warn
-from rocketwire.cli.store.times import shown
+from rocketwire.cli.times import shown
 
 if TYPE_CHECKING:
     from rocketwire.cli.serve import Commands

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from rocketwire.cli.ending import ended
+from rocketwire.cli.output import json_line, number, size, warn
 from rocketwire.cli.store.directory import add_directory, opened
-from rocketwire.cli.store.ending import ended
-from rocketwire.cli.store.output import json_line, number, size, warn
-from rocketwire.cli.store.times import shown
+from rocketwire.cli.times import shown
 
 if TYPE_CHECKING:
     from rocketwire.cli.serve import Commands
@@ -58,7 +58,7 @@ def _print_queues(queues: Iterable[QueueSummary], *, json: bool) -> None:
         for queue in queues:
             json_line(queue)
         return
-    from rocketwire.cli.store.table import Column, lines, output_width
+    from rocketwire.cli.table import Column, lines, output_width
 
     columns = (
         Column("TOPIC", least=16),
@@ -93,7 +93,7 @@ def _print_groups(groups: Iterable[GroupLag], *, json: bool) -> None:
             queues = [{**asdict(queue), "lag": queue.lag} for queue in group.queues]
             json_line({"group": group.group, "topic": group.topic, "lag": group.lag, "queues": queues})
         return
-    from rocketwire.cli.store.table import Column, lines, output_width
+    from rocketwire.cli.table import Column, lines, output_width
 
     columns = (
         Column("GROUP", least=16),

@@ -6,9 +6,9 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from rocketwire.cli.ending import ended
+from rocketwire.cli.output import json_line, number, size
 from rocketwire.cli.store.directory import need_log
-from rocketwire.cli.store.ending import ended
-from rocketwire.cli.store.output import json_line, number, size
 from rocketwire.cli.store.progress import progress_bar
 from rocketwire.cli.store.verify import finding_json
 

@@ -6,9 +6,9 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from rocketwire.cli.ending import DAMAGED, ended
+from rocketwire.cli.output import json_line, number, size
 from rocketwire.cli.store.directory import add_directory, opened
-from rocketwire.cli.store.ending import DAMAGED, ended
-from rocketwire.cli.store.output import json_line, number, size
 from rocketwire.cli.store.progress import progress_bar
 
 if TYPE_CHECKING:

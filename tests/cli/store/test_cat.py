@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.cli.store.times import shown
+from rocketwire.cli.times import shown
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.message import encode_host
 from tests.cli.store.support import Command, start

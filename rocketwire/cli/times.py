@@ -1,4 +1,4 @@
-"""Times of the store, ms since 1970, as texts: always UTC."""
+"""Times, ms since 1970, as texts: always UTC."""
 
 from __future__ import annotations
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rocketwire.cli.ending import INTERRUPTED, ended
 from rocketwire.cli.mistake import Mistake
-from rocketwire.cli.store.ending import INTERRUPTED, ended
-from rocketwire.cli.store.output import number, size
-from rocketwire.cli.store.table import Column, clean, cut, displayed, lines, output_width
-from rocketwire.cli.store.times import parsed, shown
+from rocketwire.cli.output import number, size
+from rocketwire.cli.table import Column, clean, cut, displayed, lines, output_width
+from rocketwire.cli.times import parsed, shown
 from rocketwire.store.errors import StoreUnreadable
 
 texts = st.text(st.characters(codec="utf-8"), max_size=30)
@@ -124,7 +124,7 @@ def test_errors_of_the_store_are_mistakes() -> None:
 
 def test_the_table_is_as_wide_as_the_terminal() -> None:
     leader, follower = os.openpty()
-    program = "from rocketwire.cli.store.table import output_width; print(output_width())"
+    program = "from rocketwire.cli.table import output_width; print(output_width())"
     environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
     with subprocess.Popen(
         [sys.executable, "-c", program], stdout=follower, env={**environment, "COLUMNS": "72"}

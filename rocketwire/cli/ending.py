@@ -21,7 +21,7 @@ Run = Callable[[argparse.Namespace], int]
 
 
 def ended(run: Run) -> Run:
-    """The same command, whose output is written out at its end, and that turns errors of the store into one line."""
+    """The same command, whose output is written out at its end; errors of the store and of the wire become one line."""
 
     def guarded(options: argparse.Namespace) -> int:
         try:
@@ -39,6 +39,7 @@ def ended(run: Run) -> Run:
 
 def _carried_out(run: Run, options: argparse.Namespace) -> int:
     from rocketwire.store.errors import StoreError
+    from rocketwire.wire.errors import WireError
 
     if sys.stdout is None:
         raise Mistake("the output cannot be written: it is closed")
@@ -48,7 +49,7 @@ def _carried_out(run: Run, options: argparse.Namespace) -> int:
     try:
         code = run(options)
         sys.stdout.flush()
-    except StoreError as error:
+    except (StoreError, WireError) as error:
         raise Mistake(str(error)) from error
     except BrokenPipeError:
         _forget_output()
