@@ -1,0 +1,133 @@
+"""Bodies about clients that are on line: their connections, state and offsets, and what one made of a message."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from rocketwire.wire.bodies.client import ConsumeFromWhere, ConsumeType, MessageModel, MessageQueue, SubscriptionData
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """One connection of a group."""
+
+    client_id: str = ""
+    client_addr: str = ""
+    language: str | None = None
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerConnection:
+    """Who is in a consumer group, and what it subscribes to by topic (answer to 203)."""
+
+    connection_set: tuple[Connection, ...] = ()
+    subscription_table: dict[str, SubscriptionData] = field(default_factory=dict)
+    consume_type: ConsumeType | None = None
+    message_model: MessageModel | None = None
+    consume_from_where: ConsumeFromWhere | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerConnection:
+    """Who is in a producer group (answer to 204)."""
+
+    connection_set: tuple[Connection, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResetOffsetBody:
+    """The offsets where a group goes on (220, answer to 222)."""
+
+    offset_table: dict[MessageQueue, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageQueueForC:
+    """A queue with its offset."""
+
+    topic: str = ""
+    broker_name: str = ""
+    queue_id: int = 0
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResetOffsetBodyForC:
+    """The same as ``ResetOffsetBody`` for C++ clients, whose JSON has no objects as keys."""
+
+    offset_table: tuple[MessageQueueForC, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetConsumerStatusBody:
+    """Offsets as clients hold them: those of the one that was asked (221), or of all by client id (223)."""
+
+    message_queue_table: dict[MessageQueue, int] = field(default_factory=dict)
+    consumer_table: dict[str, dict[MessageQueue, int]] = field(default_factory=dict)
+
+
+class ConsumeResult(StrEnum):
+    """What became of a message that a client consumed directly."""
+
+    CR_SUCCESS = "CR_SUCCESS"
+    CR_LATER = "CR_LATER"
+    CR_ROLLBACK = "CR_ROLLBACK"
+    CR_COMMIT = "CR_COMMIT"
+    CR_THROW_EXCEPTION = "CR_THROW_EXCEPTION"
+    CR_RETURN_NULL = "CR_RETURN_NULL"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumeMessageDirectlyResult:
+    """A client's answer to 309; `remark` is the listener's exception."""
+
+    order: bool = False
+    auto_commit: bool = True
+    consume_result: ConsumeResult | None = None
+    remark: str | None = None
+    spent_time_mills: int = 0
+    """Milliseconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessQueueInfo:
+    """What a client has of one queue; times are milliseconds."""
+
+    commit_offset: int = 0
+    cached_msg_min_offset: int = 0
+    cached_msg_max_offset: int = 0
+    cached_msg_count: int = 0
+    cached_msg_size_in_mib: int = field(default=0, metadata={"wire": "cachedMsgSizeInMiB"})
+    transaction_msg_min_offset: int = 0
+    transaction_msg_max_offset: int = 0
+    transaction_msg_count: int = 0
+    locked: bool = False
+    try_unlock_times: int = 0
+    last_lock_timestamp: int = 0
+    droped: bool = False
+    last_pull_timestamp: int = 0
+    last_consume_timestamp: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumeStatus:
+    """How a client does with one topic: messages a second, milliseconds, and failures of the last hour."""
+
+    pull_rt: float = field(default=0.0, metadata={"wire": "pullRT"})
+    pull_tps: float = field(default=0.0, metadata={"wire": "pullTPS"})
+    consume_rt: float = field(default=0.0, metadata={"wire": "consumeRT"})
+    consume_ok_tps: float = field(default=0.0, metadata={"wire": "consumeOKTPS"})
+    consume_failed_tps: float = field(default=0.0, metadata={"wire": "consumeFailedTPS"})
+    consume_failed_msgs: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerRunningInfo:
+    """How a consumer is doing (answer to 307)."""
+
+    properties: dict[str, str] = field(default_factory=dict)
+    subscription_set: tuple[SubscriptionData, ...] = ()
+    mq_table: dict[MessageQueue, ProcessQueueInfo] = field(default_factory=dict)
+    status_table: dict[str, ConsumeStatus] = field(default_factory=dict)
+    """By topic."""
+    jstack: str | None = None

@@ -1,0 +1,71 @@
+"""Bodies about queues and how far groups are in them. All times are milliseconds."""
+
+from dataclasses import dataclass, field
+
+from rocketwire.wire.bodies.client import MessageQueue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetWrapper:
+    """Where a queue ends, where a group is in it, and when the last message that it consumed was stored (or 0)."""
+
+    broker_offset: int = 0
+    consumer_offset: int = 0
+    last_timestamp: int = 0
+    pull_offset: int | None = None
+    """Only 5.x has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumeStats:
+    """How far a group is, and how many messages a second it gets (answer to 208)."""
+
+    offset_table: dict[MessageQueue, OffsetWrapper] = field(default_factory=dict)
+    consume_tps: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicOffset:
+    """Where a queue begins and ends, and when its last message was stored."""
+
+    min_offset: int = 0
+    max_offset: int = 0
+    last_update_timestamp: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicStatsTable:
+    """The queues of a topic (answer to 202)."""
+
+    offset_table: dict[MessageQueue, TopicOffset] = field(default_factory=dict)
+    topic_put_tps: float | None = None
+    """Only 5.x has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupList:
+    """The groups that consume a topic (answer to 300)."""
+
+    group_list: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueTimeSpan:
+    """When the oldest, the newest and the last consumed message of a queue were stored, also as local time."""
+
+    message_queue: MessageQueue = MessageQueue()
+    min_time_stamp: int = 0
+    min_time_stamp_str: str | None = None
+    max_time_stamp: int = 0
+    max_time_stamp_str: str | None = None
+    consume_time_stamp: int = 0
+    consume_time_stamp_str: str | None = None
+    delay_time: int = 0
+    """How old the next message to consume is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryConsumeTimeSpanBody:
+    """The queues of a topic (answer to 303)."""
+
+    consume_time_span_set: tuple[QueueTimeSpan, ...] = ()

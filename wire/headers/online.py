@@ -1,0 +1,60 @@
+"""Headers about clients that are on line: codes 203, 204, 220 to 223, 307 and 309."""
+
+from rocketwire.wire.headers._codec import WireHeader
+from rocketwire.wire.java import Int32, Int64
+
+
+class GetConsumerConnectionListRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Ask who is in a consumer group (203)."""
+
+    consumer_group: str
+
+
+class GetProducerConnectionListRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Ask who is in a producer group (204)."""
+
+    producer_group: str
+
+
+class ResetOffsetRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Set a group back or forward to a time in milliseconds, -1 for the end (222); tell its clients so (220)."""
+
+    topic: str
+    group: str
+    timestamp: Int64
+    is_force: bool
+    """Whether it may go forward too."""
+    queue_id: Int32 | None = None
+    """Only 5.x sends it: one queue, or -1 for all."""
+    offset: Int64 | None = None
+    """Only 5.x sends it: an offset in place of the time."""
+
+
+class GetConsumerStatusRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Ask the clients of a group for their offsets in a topic (221, 223)."""
+
+    topic: str
+    group: str
+    client_addr: str | None = None
+    """The id of one client; all are asked without it."""
+
+
+class GetConsumerRunningInfoRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Ask a client how it is doing (307)."""
+
+    consumer_group: str
+    client_id: str
+    jstack_enable: bool | None = None
+
+
+class ConsumeMessageDirectlyResultRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Have a client consume a stored message now (309); the message's id is its offset message id."""
+
+    consumer_group: str
+    client_id: str | None = None
+    msg_id: str | None = None
+    broker_name: str | None = None
+    topic: str | None = None
+    """Only 5.x sends it, as the next two."""
+    topic_sys_flag: Int32 | None = None
+    group_sys_flag: Int32 | None = None
