@@ -7,6 +7,8 @@ enum {
     MAX_FRAME = 16777216,
     RECORD_MAGIC_AT = 4,
     RECORD_QUEUE_OFFSET_AT = 20,
+    RECORD_BORN_AT = 40,
+    RECORD_STORED_AT = 56, /* an IPv4 address of 8 bytes lies between */
     RECORD_SMALLEST = 91
 };
 #define RECORD_MAGIC 0xDAA320A7u
@@ -49,6 +51,21 @@ static int64_t number(struct text text)
     return negative ? -value : value;
 }
 
+/* The physical offset in the message id of an IPv4 broker; -1 when it is not such an id. */
+static int64_t offset_in_id(struct text text)
+{
+    uint64_t value = 0;
+    if (text.length != 32)
+        return -1;
+    for (size_t i = 16; i < 32; i++) {
+        char c = text.start[i];
+        if (!((c >= '0' && c <= '9') || (c >= 'A' && c <= 'F')))
+            return -1;
+        value = value << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'A' + 10);
+    }
+    return (int64_t)value;
+}
+
 /* Steps over the string whose opening quote is at `p`; returns the place after its closing quote. */
 static const char *string_at(const char *p, const char *end, struct text *out)
 {
@@ -80,6 +97,8 @@ static void keep(struct answer *out, int depth, struct text key, struct text val
         out->queue_offset = number(value);
     else if (is(key, "offset"))
         out->offset = number(value);
+    else if (is(key, "msgId"))
+        out->physical_offset = offset_in_id(value);
 }
 
 /* One pass over the header's text: keys at depth 1 and inside extFields (depth 2). */
@@ -133,7 +152,7 @@ const char *read_answer(const unsigned char *frame, size_t size, struct answer *
         return "header longer than its frame";
     memset(out, 0, sizeof *out);
     out->code = out->opaque = -1;
-    out->next_begin_offset = out->queue_offset = out->offset = -1;
+    out->next_begin_offset = out->queue_offset = out->offset = out->physical_offset = -1;
     const char *header = (const char *)frame + 8;
     if (!read_header(header, header + header_length, out) || out->code == -1)
         return "header is not the JSON of an answer";
@@ -142,20 +161,44 @@ const char *read_answer(const unsigned char *frame, size_t size, struct answer *
     return NULL;
 }
 
+/* The size of the record at `at`; 0 when no whole record is there. */
+static uint32_t record_size(const unsigned char *body, size_t length, size_t at)
+{
+    if (length - at < RECORD_SMALLEST)
+        return 0;
+    uint32_t size = read32(body + at);
+    bool whole = size >= RECORD_SMALLEST && size <= length - at && read32(body + at + RECORD_MAGIC_AT) == RECORD_MAGIC;
+    return whole ? size : 0;
+}
+
 int count_records(const unsigned char *body, size_t length, int64_t first_offset)
 {
     int count = 0;
-    size_t at = 0;
-    while (at < length) {
-        if (length - at < RECORD_SMALLEST)
-            return -1;
-        uint32_t size = read32(body + at);
-        if (size < RECORD_SMALLEST || size > length - at || read32(body + at + RECORD_MAGIC_AT) != RECORD_MAGIC)
-            return -1;
-        if (read64(body + at + RECORD_QUEUE_OFFSET_AT) != first_offset + count)
+    for (size_t at = 0; at < length; count++) {
+        uint32_t size = record_size(body, length, at);
+        if (size == 0 || read64(body + at + RECORD_QUEUE_OFFSET_AT) != first_offset + count)
             return -1;
         at += size;
-        count++;
     }
     return count;
+}
+
+int count_filtered(const unsigned char *body, size_t length, int64_t first_offset, int64_t next_offset)
+{
+    int count = 0;
+    for (size_t at = 0; at < length; count++) {
+        uint32_t size = record_size(body, length, at);
+        int64_t offset = size == 0 ? -1 : read64(body + at + RECORD_QUEUE_OFFSET_AT);
+        if (offset < first_offset || offset >= next_offset)
+            return -1;
+        first_offset = offset + 1;
+        at += size;
+    }
+    return count;
+}
+
+int64_t record_age_ms(const unsigned char *record, size_t *size)
+{
+    *size = read32(record);
+    return read64(record + RECORD_STORED_AT) - read64(record + RECORD_BORN_AT);
 }

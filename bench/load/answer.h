@@ -9,6 +9,7 @@ struct answer {
     int64_t code, flag, opaque;
     /* From extFields; -1 when the answer has none. */
     int64_t next_begin_offset, queue_offset, offset;
+    int64_t physical_offset; /* of the message that msgId names: the last 16 of its 32 hexadecimal digits */
     const char *remark; /* points into the frame, as escaped there; NULL when absent */
     size_t remark_length;
     const unsigned char *body;
@@ -27,5 +28,11 @@ const char *read_answer(const unsigned char *frame, size_t size, struct answer *
 /* Walks the records of a pull's body. Checks sizes, magic and that queue offsets run from `first_offset`.
  * The number of records, or -1 when the body is not whole records with those offsets. */
 int count_records(const unsigned char *body, size_t length, int64_t first_offset);
+
+/* The same for a pull with a filter: queue offsets rise, from `first_offset` on and below `next_offset`. */
+int count_filtered(const unsigned char *body, size_t length, int64_t first_offset, int64_t next_offset);
+
+/* Milliseconds from born to stored of the record at the start of `record`; its size goes to `size`. */
+int64_t record_age_ms(const unsigned char *record, size_t *size);
 
 #endif

@@ -9,6 +9,11 @@
 /* Pull sysFlag of a push consumer: commit offset is valid, may be suspended. */
 enum { PULL_COMMIT_OFFSET = 1, PULL_SUSPEND = 2 };
 
+/* sysFlags of a message, and what a transaction's end asks for: the same bits. */
+enum { TRANSACTION_PREPARED = 4, TRANSACTION_COMMIT = 8 };
+
+enum { MAX_RECONSUME_TIMES = 16, PROPERTIES_ROOM = 600 };
+
 #define TAIL ",\"flag\":0,\"language\":\"JAVA\",\"opaque\":%010u,\"serializeTypeCurrentRPC\":\"JSON\",\"version\":407}"
 
 static void put32(unsigned char *p, uint32_t value)
@@ -62,13 +67,21 @@ void write_born(char born[BORN_DIGITS + 1])
 static int properties(char *out, size_t room, const struct message_shape *shape, const char *name_sep,
                       const char *item_sep)
 {
-    char keys[64] = "", tags[160] = "";
+    char numbers[64] = "", keys[64] = "", prepared[64] = "", delay[64] = "", producer[160] = "", tags[160] = "";
+    if (shape->numbered)
+        snprintf(numbers, sizeof numbers, "a%s0%sb%sx%s", name_sep, item_sep, name_sep, item_sep);
     if (shape->with_keys)
         snprintf(keys, sizeof keys, "KEYS%sk%012d%s", name_sep, 0, item_sep);
+    if (shape->prepared) {
+        snprintf(prepared, sizeof prepared, "TRAN_MSG%strue%s", name_sep, item_sep);
+        snprintf(producer, sizeof producer, "%sPGROUP%s%s", item_sep, name_sep, shape->group);
+    }
+    if (shape->delay_level > 0)
+        snprintf(delay, sizeof delay, "%sDELAY%s%d", item_sep, name_sep, shape->delay_level);
     if (shape->tags != NULL)
         snprintf(tags, sizeof tags, "%sTAGS%s%s", item_sep, name_sep, shape->tags);
-    return snprintf(out, room, "%sUNIQ_KEY%s%s%012d%sWAIT%strue%s", keys, name_sep, shape->unique_prefix, 0, item_sep,
-                    name_sep, tags);
+    return snprintf(out, room, "%s%s%sUNIQ_KEY%s%s%012d%sWAIT%strue%s%s%s", numbers, keys, prepared, name_sep,
+                    shape->unique_prefix, 0, item_sep, name_sep, delay, producer, tags);
 }
 
 /* Place in `data` right after `mark`, which it holds. */
@@ -81,7 +94,7 @@ static size_t after(const unsigned char *data, size_t length, const char *mark)
 /* Body of code 320: messages of the same size, each total size, magic 0, CRC 0, flag 0, body, properties. */
 static char *batch_body(const struct message_shape *shape, const char *text, size_t *size, size_t *stride)
 {
-    char raw[400];
+    char raw[PROPERTIES_ROOM];
     size_t length = (size_t)properties(raw, sizeof raw, shape, "\001", "\002");
     *stride = 20 + shape->body_size + 2 + length;
     *size = *stride * (size_t)shape->batch;
@@ -100,7 +113,7 @@ static char *batch_body(const struct message_shape *shape, const char *text, siz
 
 void make_send_template(struct request_template *out, const struct message_shape *shape, int queue)
 {
-    char props[400];
+    char props[PROPERTIES_ROOM];
     size_t body_size = shape->body_size;
     char *text = malloc(shape->body_size + 1), *body = text;
     memset(out, 0, sizeof *out);
@@ -118,15 +131,21 @@ void make_send_template(struct request_template *out, const struct message_shape
         abort();
     out->length = frame(out->bytes, FRAME_ROOM + body_size, body, body_size,
                         "{\"code\":%d,\"extFields\":{\"a\":\"%s\",\"b\":\"%s\",\"c\":\"TBW102\",\"d\":\"%d\",\"e\":\"%d\","
-                        "\"f\":\"0\",\"g\":\"%013d\",\"h\":\"0\",\"i\":\"%s\",\"j\":\"0\",\"k\":\"false\",\"m\":\"%s\","
+                        "\"f\":\"%d\",\"g\":\"%013d\",\"h\":\"0\",\"i\":\"%s\",\"j\":\"0\",\"k\":\"false\",\"m\":\"%s\","
                         "\"n\":\"%s\"}" TAIL,
-                        shape->batch > 0 ? 320 : 310, shape->group, shape->topic, shape->queues, queue, 0, props,
+                        shape->batch > 0 ? 320 : 310, shape->group, shape->topic, shape->queues, queue,
+                        shape->prepared ? TRANSACTION_PREPARED : 0, 0, props,
                         shape->batch > 0 ? "true" : "false", shape->broker_name, FIRST_OPAQUE);
     out->opaque_at = after(out->bytes, out->length, "\"opaque\":");
     out->born_at = after(out->bytes, out->length, "\"g\":\"");
     out->unique_at = after(out->bytes, out->length, shape->unique_prefix);
     if (shape->with_keys)
         out->keys_at = after(out->bytes, out->length, shape->batch > 0 ? "KEYS\001k" : "KEYS\\u0001k");
+    if (shape->numbered) {
+        out->a_at = after(out->bytes, out->length, shape->batch > 0 ? "a\001" : "\"a\\u0001");
+        out->b_at = after(out->bytes, out->length, shape->batch > 0 ? "\002b\001" : "\\u0002b\\u0001");
+    }
+    out->queues = (uint64_t)shape->queues;
     if (body != text)
         free(body);
     free(text);
@@ -149,31 +168,37 @@ size_t write_send(unsigned char *out, const struct request_template *request, ui
         put_digits(out + request->unique_at + shift, counter + (uint64_t)i, COUNTER_DIGITS, 16);
         if (request->keys_at != 0)
             put_digits(out + request->keys_at + shift, counter + (uint64_t)i, COUNTER_DIGITS, 16);
+        if (request->a_at != 0) {
+            uint64_t number = (counter + (uint64_t)i) / request->queues;
+            put_digits(out + request->a_at + shift, number, 1, 10);
+            out[request->b_at + shift] = number / 10 % 2 == 0 ? 'x' : 'y';
+        }
     }
     return request->length;
 }
 
 size_t write_pull(unsigned char *out, uint32_t opaque, const char *topic, const char *group, const char *broker_name,
-                  int queue, int64_t offset, int max_messages)
+                  int queue, int64_t offset, int max_messages, const char *sql)
 {
     return frame(out, FRAME_ROOM, "", 0,
                  "{\"code\":11,\"extFields\":{\"queueId\":\"%d\",\"maxMsgNums\":\"%d\",\"sysFlag\":\"%d\","
                  "\"suspendTimeoutMillis\":\"15000\",\"commitOffset\":\"%lld\",\"bname\":\"%s\",\"topic\":\"%s\","
-                 "\"queueOffset\":\"%lld\",\"expressionType\":\"TAG\",\"subVersion\":\"0\",\"consumerGroup\":\"%s\"}" TAIL,
+                 "\"queueOffset\":\"%lld\",\"expressionType\":\"%s\",\"subVersion\":\"0\",\"consumerGroup\":\"%s\"}" TAIL,
                  queue, max_messages, PULL_COMMIT_OFFSET | PULL_SUSPEND, (long long)offset, broker_name, topic,
-                 (long long)offset, group, opaque);
+                 (long long)offset, sql == NULL ? "TAG" : "SQL92", group, opaque);
 }
 
-size_t write_heartbeat(unsigned char *out, uint32_t opaque, const char *topic, const char *group, const char *client_id)
+size_t write_heartbeat(unsigned char *out, uint32_t opaque, const char *topic, const char *group, const char *client_id,
+                       const char *sql)
 {
     char body[FRAME_ROOM];
     int length = snprintf(body, sizeof body,
                           "{\"clientID\":\"%s\",\"consumerDataSet\":[{\"consumeFromWhere\":\"CONSUME_FROM_FIRST_OFFSET\","
                           "\"consumeType\":\"CONSUME_PASSIVELY\",\"groupName\":\"%s\",\"messageModel\":\"CLUSTERING\","
-                          "\"subscriptionDataSet\":[{\"classFilterMode\":false,\"codeSet\":[],\"expressionType\":\"TAG\","
-                          "\"subString\":\"*\",\"subVersion\":0,\"tagsSet\":[],\"topic\":\"%s\"}],\"unitMode\":false}],"
+                          "\"subscriptionDataSet\":[{\"classFilterMode\":false,\"codeSet\":[],\"expressionType\":\"%s\","
+                          "\"subString\":\"%s\",\"subVersion\":0,\"tagsSet\":[],\"topic\":\"%s\"}],\"unitMode\":false}],"
                           "\"producerDataSet\":[{\"groupName\":\"CLIENT_INNER_PRODUCER\"}]}",
-                          client_id, group, topic);
+                          client_id, group, sql == NULL ? "TAG" : "SQL92", sql == NULL ? "*" : sql, topic);
     return frame(out, FRAME_ROOM, body, (size_t)length, "{\"code\":34" TAIL, opaque);
 }
 
@@ -191,4 +216,26 @@ size_t write_max_offset(unsigned char *out, uint32_t opaque, const char *topic, 
     return frame(out, FRAME_ROOM, "", 0,
                  "{\"code\":30,\"extFields\":{\"queueId\":\"%d\",\"bname\":\"%s\",\"topic\":\"%s\"}" TAIL, queue,
                  broker_name, topic, opaque);
+}
+
+size_t write_commit(unsigned char *out, uint32_t opaque, const char *group, const char *broker_name,
+                    const struct sent_message *message)
+{
+    return frame(out, FRAME_ROOM, "", 0,
+                 "{\"code\":37,\"extFields\":{\"producerGroup\":\"%s\",\"bname\":\"%s\",\"commitLogOffset\":\"%lld\","
+                 "\"msgId\":\"%s%012llX\",\"tranStateTableOffset\":\"%lld\",\"commitOrRollback\":\"%d\","
+                 "\"fromTransactionCheck\":\"false\"}" TAIL,
+                 group, broker_name, (long long)message->physical_offset, message->unique_prefix,
+                 (unsigned long long)message->counter, (long long)message->queue_offset, TRANSACTION_COMMIT, opaque);
+}
+
+size_t write_send_back(unsigned char *out, uint32_t opaque, const char *topic, const char *group,
+                       const char *broker_name, const struct sent_message *message, int delay_level)
+{
+    return frame(out, FRAME_ROOM, "", 0,
+                 "{\"code\":36,\"extFields\":{\"maxReconsumeTimes\":\"%d\",\"offset\":\"%lld\",\"bname\":\"%s\","
+                 "\"delayLevel\":\"%d\",\"originTopic\":\"%s\",\"originMsgId\":\"%s%012llX\",\"unitMode\":\"false\","
+                 "\"group\":\"%s\"}" TAIL,
+                 MAX_RECONSUME_TIMES, (long long)message->physical_offset, broker_name, delay_level, topic,
+                 message->unique_prefix, (unsigned long long)message->counter, group, opaque);
 }

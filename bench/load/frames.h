@@ -1,7 +1,7 @@
 /* Request frames exactly as the Java client 4.9.7 writes them (JSON headers, key order of its maps).
  *
  * A send is a template made once a queue; a message costs a copy and a few overwritten digits: opaque,
- * born timestamp, unique key, keys. All these fields have a fixed width, so places never move. */
+ * born timestamp, unique key, keys, numbers. All these fields have a fixed width, so places never move. */
 #ifndef BENCH_FRAMES_H
 #define BENCH_FRAMES_H
 
@@ -21,6 +21,9 @@ struct message_shape {
     const char *topic, *broker_name, *group;
     const char *tags; /* NULL: no TAGS property */
     int with_keys;    /* KEYS: "k" and the message's counter */
+    int numbered;     /* properties a, 0 to 9 in turn within a queue, and b, ten times x, then ten times y */
+    int delay_level;  /* DELAY, 0: none */
+    int prepared;     /* the first half of a transaction: TRAN_MSG, PGROUP and the sysFlag that says so */
     int queues;       /* written as defaultTopicQueueNums */
     size_t body_size;
     int batch; /* messages a request (code 320), or 0 for one message (code 310) */
@@ -32,6 +35,8 @@ struct request_template {
     size_t length;
     size_t opaque_at, born_at;
     size_t unique_at, keys_at; /* of the first message: places of the 12 counter digits; keys_at 0 = none */
+    size_t a_at, b_at;         /* of the first message: places of the values of a and b; 0 = none */
+    uint64_t queues;
     size_t item_stride;        /* distance of the same place in the next message of a batch */
     int items;
 };
@@ -50,11 +55,26 @@ void free_template(struct request_template *request);
 size_t write_send(unsigned char *out, const struct request_template *request, uint32_t opaque, const char *born,
                   uint64_t counter);
 
-/* The following write one whole frame to `out` (room: FRAME_ROOM) and return its size. */
+/* A message that was sent: what a request about it says of it. */
+struct sent_message {
+    const char *unique_prefix;
+    uint64_t counter;
+    int64_t physical_offset, queue_offset;
+};
+
+/* The following write one whole frame to `out` (room: FRAME_ROOM) and return its size. `sql` NULL: the tag
+ * expression "*". */
 size_t write_pull(unsigned char *out, uint32_t opaque, const char *topic, const char *group, const char *broker_name,
-                  int queue, int64_t offset, int max_messages);
-size_t write_heartbeat(unsigned char *out, uint32_t opaque, const char *topic, const char *group, const char *client_id);
+                  int queue, int64_t offset, int max_messages, const char *sql);
+size_t write_heartbeat(unsigned char *out, uint32_t opaque, const char *topic, const char *group, const char *client_id,
+                       const char *sql);
 size_t write_create_topic(unsigned char *out, uint32_t opaque, const char *topic, int queues);
 size_t write_max_offset(unsigned char *out, uint32_t opaque, const char *topic, const char *broker_name, int queue);
+/* Code 37, commit. The client sends it one-way; here it is answered, so that its cost is not put off. */
+size_t write_commit(unsigned char *out, uint32_t opaque, const char *group, const char *broker_name,
+                    const struct sent_message *message);
+/* Code 36. */
+size_t write_send_back(unsigned char *out, uint32_t opaque, const char *topic, const char *group,
+                       const char *broker_name, const struct sent_message *message, int delay_level);
 
 #endif

@@ -3,6 +3,7 @@
  *   options.c     the command line         frames.c     requests, as the Java client writes them
  *   connection.c  sockets and buffers      answer.c     answers and the records of a pull
  *   pipeline.c    the pipelined run        histogram.c  latency percentiles
+ *   delivery.c    delayed messages         cpu.c        CPU time of processes
  *
  * Every answer is checked; the first wrong one ends the run with exit code 1 and {"errors": 1, "error": ...}. */
 #include <poll.h>
@@ -14,6 +15,8 @@
 #include <unistd.h>
 
 #include "connection.h"
+#include "cpu.h"
+#include "delivery.h"
 #include "frames.h"
 #include "histogram.h"
 #include "options.h"
@@ -139,7 +142,7 @@ static void run_wake(const struct options *o, struct result *result)
     snprintf(client, sizeof client, "127.0.0.1@wake%d", (int)getpid());
     connection_open(&consumer, o->host, o->port);
     connection_open(&producer, o->host, o->port);
-    size_t size = write_heartbeat(frame, opaque, o->topic, o->group, client);
+    size_t size = write_heartbeat(frame, opaque, o->topic, o->group, client, NULL);
     connection_ask(&consumer, frame, size, opaque, 0, "heartbeat");
     size = one_send(frame, o, opaque, 0, 0);
     int64_t offset = connection_ask(&producer, frame, size, opaque, 0, "send").queue_offset + 1;
@@ -147,7 +150,7 @@ static void run_wake(const struct options *o, struct result *result)
     int64_t started = now_ns(), counted_from = started + (int64_t)(o->warmup * 1e9);
     double server_cpu = o->server_pid > 0 ? process_cpu_seconds(o->server_pid) : 0;
     while (now_ns() < counted_from + (int64_t)(o->seconds * 1e9)) {
-        post(&consumer, frame, write_pull(frame, ++opaque, o->topic, o->group, o->broker_name, 0, offset, o->batch));
+        post(&consumer, frame, write_pull(frame, ++opaque, o->topic, o->group, o->broker_name, 0, offset, o->batch, NULL));
         pause_ms(PARK_MS); /* so that the pull is held when the message comes */
         size = one_send(frame, o, opaque, 0, opaque);
         int64_t sent_at = now_ns();
@@ -171,22 +174,30 @@ static void run_wake(const struct options *o, struct result *result)
     free(frame);
 }
 
-/* Writes request frames to standard output, for the tests of this program. */
+/* Writes request frames to standard output, for the tests of this program. What is about a message sent before is about one
+ * that was stored at 1000 and further on. */
 static void dump(const struct options *o)
 {
     size_t room = FRAME_ROOM + (size_t)o->batch * ((size_t)o->size + FRAME_ROOM);
     unsigned char *frame = malloc(room);
+    struct message_shape shape = shape_of(o);
     if (frame == NULL)
         abort();
     for (int i = 0; i < o->dump; i++) {
         uint32_t opaque = FIRST_OPAQUE + (uint32_t)i;
         size_t size;
+        struct sent_message message = {.unique_prefix = shape.unique_prefix, .counter = (uint64_t)i,
+                                       .physical_offset = 1000 + i, .queue_offset = i};
         if (o->mode == MODE_PULL)
-            size = write_pull(frame, opaque, o->topic, o->group, o->broker_name, i % o->queues, i, o->batch);
+            size = write_pull(frame, opaque, o->topic, o->group, o->broker_name, i % o->queues, i, o->batch, o->sql);
+        else if (o->mode == MODE_RETRY)
+            size = write_send_back(frame, opaque, o->topic, o->group, o->broker_name, &message, o->delay);
+        else if (o->mode == MODE_TRANSACTION && i % 2 == 1)
+            size = write_commit(frame, opaque, o->group, o->broker_name, &message);
         else if (o->mode != MODE_WAKE)
             size = one_send(frame, o, opaque, i % o->queues, (uint64_t)(i * (o->mode == MODE_BATCH ? o->batch : 1)));
         else if (i % 3 == 0)
-            size = write_heartbeat(frame, opaque, o->topic, o->group, "127.0.0.1@dump");
+            size = write_heartbeat(frame, opaque, o->topic, o->group, "127.0.0.1@dump", o->sql);
         else if (i % 3 == 1)
             size = write_max_offset(frame, opaque, o->topic, o->broker_name, i % o->queues);
         else
@@ -213,6 +224,9 @@ int main(int argc, char **argv)
         return 0;
     case MODE_WAKE:
         run_wake(&options, &result);
+        break;
+    case MODE_DELIVERY:
+        run_delivery(&options, &result);
         break;
     default:
         run_pipeline(&options, &result);

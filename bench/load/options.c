@@ -13,11 +13,17 @@ static const char USAGE[] =
     "  MODE   send   single messages (code 310), pipelined      batch  batches (code 320), pipelined\n"
     "         sync   one connection, one message at a time      pull   pulls (code 11) looping over a filled topic\n"
     "         wake   one held pull, one producer: time from the send to the pull's answer\n"
+    "         transaction  prepared sends, each committed (code 37) as soon as it is answered; pipelined\n"
+    "         retry  send backs (code 36) of messages sent before; pipelined\n"
+    "         delivery  sends with delay level 1 (1 s), then waits until all are delivered; latency: how late\n"
     "         first  tries until a send is accepted             topic  creates the topic (code 17)\n"
     "  --host H --port P --topic T --queues N --group G --broker-name B\n"
     "  --connections N   (default 1)      --window N    requests in flight a connection (default 64)\n"
     "  --size N          body bytes (100) --batch N     messages a batch or pull (32)\n"
     "  --tags TAG --keys                  properties TAGS and KEYS (default: none)\n"
+    "  --numbered                         properties a (0 to 9) and b (x or y)\n"
+    "  --delay LEVEL                      property DELAY; retry: the level asked for (default: none)\n"
+    "  --sql EXPRESSION                   pull: with this filter; messages are those gone through\n"
     "  --warmup S --seconds S             not counted, counted (0.5, 3)\n"
     "  --count N         stop after N messages, no warm-up      --server-pid PID  CPU time of that process\n"
     "  --patient         send again what is refused with code 2, system busy (for filling, not for measuring)\n"
@@ -32,7 +38,8 @@ static void usage(const char *problem)
 
 static enum mode mode_named(const char *name)
 {
-    static const char *const names[] = {"send", "batch", "pull", "sync", "wake", "first", "topic"};
+    static const char *const names[] = {"send", "batch", "pull", "sync", "wake", "first", "topic",
+                                        "transaction", "retry", "delivery"};
     for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
         if (strcmp(names[i], name) == 0)
             return (enum mode)i;
@@ -56,7 +63,7 @@ struct options read_options(int argc, char **argv)
         {"group", 1, 0, 'g'},      {"tags", 1, 0, 'T'},    {"keys", 0, 0, 'K'},    {"patient", 0, 0, 'R'},    {"connections", 1, 0, 'c'},
         {"window", 1, 0, 'w'},     {"size", 1, 0, 's'},    {"batch", 1, 0, 'b'},   {"warmup", 1, 0, 'W'},
         {"seconds", 1, 0, 'S'},    {"count", 1, 0, 'n'},   {"dump", 1, 0, 'd'},    {"server-pid", 1, 0, 'P'},
-        {"broker-name", 1, 0, 'B'}, {0, 0, 0, 0}};
+        {"broker-name", 1, 0, 'B'}, {"numbered", 0, 0, 'N'}, {"delay", 1, 0, 'D'}, {"sql", 1, 0, 'Q'}, {0, 0, 0, 0}};
     struct options o = {.host = "127.0.0.1", .topic = "BenchRaw", .group = "bench_raw", .broker_name = "broker-a",
                         .port = 10911, .queues = 8, .connections = 1, .window = 64, .size = 100, .batch = 32,
                         .warmup = 0.5, .seconds = 3};
@@ -74,6 +81,9 @@ struct options read_options(int argc, char **argv)
         case 'B': o.broker_name = optarg; break;
         case 'K': o.with_keys = 1; break;
         case 'R': o.patient = 1; break;
+        case 'N': o.numbered = 1; break;
+        case 'Q': o.sql = optarg; break;
+        case 'D': o.delay = (int)positive(optarg); break;
         case 'p': o.port = (int)positive(optarg); break;
         case 'q': o.queues = (int)positive(optarg); break;
         case 'c': o.connections = (int)positive(optarg); break;
@@ -94,6 +104,8 @@ struct options read_options(int argc, char **argv)
         usage("queues, connections, window, batch and size are at least 1, a topic has at most 127 characters");
     if (o.mode == MODE_SYNC)
         o.connections = o.window = 1;
+    if (o.mode == MODE_DELIVERY)
+        o.delay = 1;
     return o;
 }
 
@@ -101,6 +113,8 @@ struct message_shape shape_of(const struct options *options)
 {
     struct message_shape shape = {.topic = options->topic, .broker_name = options->broker_name, .group = options->group,
                                   .tags = options->tags, .with_keys = options->with_keys, .queues = options->queues,
+                                  .numbered = options->numbered, .delay_level = options->delay,
+                                  .prepared = options->mode == MODE_TRANSACTION,
                                   .body_size = (size_t)options->size,
                                   .batch = options->mode == MODE_BATCH ? options->batch : 0};
     make_unique_prefix(shape.unique_prefix, getpid(), (uint64_t)now_ns() >> 10);

@@ -6,13 +6,14 @@
 
 #include "frames.h"
 
-enum mode { MODE_SEND, MODE_BATCH, MODE_PULL, MODE_SYNC, MODE_WAKE, MODE_FIRST, MODE_TOPIC };
+enum mode { MODE_SEND, MODE_BATCH, MODE_PULL, MODE_SYNC, MODE_WAKE, MODE_FIRST, MODE_TOPIC, MODE_TRANSACTION, MODE_RETRY, MODE_DELIVERY };
 
 struct options {
     enum mode mode;
     const char *mode_name;
-    const char *host, *topic, *group, *broker_name, *tags;
-    int port, queues, connections, window, size, batch, server_pid, dump, with_keys, patient;
+    const char *host, *topic, *group, *broker_name, *tags, *sql; /* sql: the filter of pulls, or NULL */
+    int port, queues, connections, window, size, batch, server_pid, dump, with_keys, patient, numbered;
+    int delay; /* delay level, 0: none */
     double warmup, seconds;
     int64_t count; /* stop after so many messages instead of after a time; 0 = by time */
 };

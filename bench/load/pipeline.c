@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "connection.h"
+#include "cpu.h"
 #include "frames.h"
 
-enum { STALL_SECONDS = 15, MAX_EVENTS = 64, SYSTEM_BUSY = 2 };
+enum { STALL_SECONDS = 15, MAX_EVENTS = 64, SYSTEM_BUSY = 2, PULL_AGAIN = 20, RETRIED_MESSAGES = 20000 };
 
 /* One request in flight. Its opaque tells its slot: (opaque - FIRST_OPAQUE) % window. */
 struct slot {
@@ -19,6 +19,8 @@ struct slot {
     uint32_t uses;
     uint32_t opaque;
     int64_t sent_at;
+    bool prepared;    /* transaction: the message is stored, the request in flight commits it */
+    uint64_t counter; /* of the message sent */
     int queue;
     int64_t offset; /* pull: where to read next */
 };
@@ -34,7 +36,11 @@ struct run {
     struct result *result;
     struct lane *lanes;
     struct request_template *templates; /* one a queue */
+    int items;                          /* messages a request that is no pull */
     int64_t *max_offsets;               /* one a queue */
+    char unique_prefix[21];
+    struct sent_message *sent_back;     /* retry: messages that were sent before */
+    struct sent_message *sent;          /* where to note the messages sent, or NULL */
     uint64_t counter;                   /* of messages, for unique keys and the choice of the queue */
     int64_t in_flight, issued;
     bool measuring, stopping;
@@ -42,31 +48,6 @@ struct run {
     char born[BORN_DIGITS + 1];
     int epoll;
 };
-
-double process_cpu_seconds(int process_id)
-{
-    char path[64], text[1024];
-    unsigned long user, system;
-    snprintf(path, sizeof path, "/proc/%d/stat", process_id);
-    FILE *file = fopen(path, "r");
-    size_t length = file == NULL ? 0 : fread(text, 1, sizeof text - 1, file);
-    if (file != NULL)
-        fclose(file);
-    text[length] = 0;
-    /* Fields are counted after the name in brackets, which may hold anything. */
-    const char *after_name = strrchr(text, ')');
-    if (after_name == NULL ||
-        sscanf(after_name + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2)
-        fail("process %d is gone", process_id);
-    return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
-}
-
-static double own_cpu_seconds(void)
-{
-    struct timespec used;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
-}
 
 static void refresh_born(struct run *run, int64_t now)
 {
@@ -76,19 +57,33 @@ static void refresh_born(struct run *run, int64_t now)
     run->born_until = now + 1000000;
 }
 
+/* Takes the next opaque of the slot. */
+static void take(struct run *run, struct slot *slot, int number, int64_t now)
+{
+    uint32_t window = (uint32_t)run->options->window;
+    slot->opaque = FIRST_OPAQUE + (slot->uses++ % (1000000000u / window)) * window + (uint32_t)number;
+    slot->busy = true;
+    slot->sent_at = now;
+    run->in_flight++;
+}
+
 static void issue(struct run *run, struct lane *lane, int number, int64_t now)
 {
     const struct options *o = run->options;
     struct slot *slot = &lane->slots[number];
-    uint32_t window = (uint32_t)o->window;
-    slot->opaque = FIRST_OPAQUE + (slot->uses++ % (1000000000u / window)) * window + (uint32_t)number;
-    slot->sent_at = now;
-    slot->busy = true;
-    run->in_flight++;
+    take(run, slot, number, now);
     if (o->mode == MODE_PULL) {
         unsigned char *room = connection_room(&lane->connection, FRAME_ROOM);
+        lane->connection.out_end += write_pull(room, slot->opaque, o->topic, o->group, o->broker_name, slot->queue,
+                                               slot->offset, o->batch, o->sql);
+        return;
+    }
+    if (o->mode == MODE_RETRY) {
+        unsigned char *room = connection_room(&lane->connection, FRAME_ROOM);
+        const struct sent_message *message = &run->sent_back[run->counter++ % RETRIED_MESSAGES];
         lane->connection.out_end +=
-            write_pull(room, slot->opaque, o->topic, o->group, o->broker_name, slot->queue, slot->offset, o->batch);
+            write_send_back(room, slot->opaque, o->topic, o->group, o->broker_name, message, o->delay);
+        run->issued++;
         return;
     }
     refresh_born(run, now);
@@ -96,20 +91,48 @@ static void issue(struct run *run, struct lane *lane, int number, int64_t now)
     const struct request_template *request = &run->templates[requests % (uint64_t)o->queues];
     unsigned char *room = connection_room(&lane->connection, request->length);
     lane->connection.out_end += write_send(room, request, slot->opaque, run->born, run->counter);
+    slot->counter = run->counter;
     run->counter += (uint64_t)request->items;
     run->issued += request->items;
 }
 
+/* What the broker said of the message that the slot sent. */
+static struct sent_message stored(const struct run *run, const struct slot *slot, const struct answer *answer)
+{
+    if (answer->physical_offset < 0 || answer->queue_offset < 0)
+        fail("the answer to a send has no message id or no queue offset");
+    return (struct sent_message){.unique_prefix = run->unique_prefix, .counter = slot->counter,
+                                 .physical_offset = answer->physical_offset, .queue_offset = answer->queue_offset};
+}
+
+/* Transaction: the message is stored, commit it. The time runs from the message's request. */
+static void commit(struct run *run, struct lane *lane, int number, const struct answer *answer)
+{
+    struct slot *slot = &lane->slots[number];
+    struct sent_message message = stored(run, slot, answer);
+    unsigned char *room = connection_room(&lane->connection, FRAME_ROOM);
+    take(run, slot, number, slot->sent_at);
+    slot->prepared = true;
+    lane->connection.out_end +=
+        write_commit(room, slot->opaque, run->options->group, run->options->broker_name, &message);
+}
+
+/* The number of messages that the pull went through, with a filter those that did not pass it too. */
 static int check_pull(struct run *run, struct slot *slot, const struct answer *answer)
 {
-    int records = answer->body_length == 0 ? 0 : count_records(answer->body, answer->body_length, slot->offset);
-    if (records <= 0)
+    bool filtered = run->options->sql != NULL;
+    int64_t next = answer->next_begin_offset;
+    int records = answer->body_length == 0 ? 0
+                  : filtered ? count_filtered(answer->body, answer->body_length, slot->offset, next)
+                             : count_records(answer->body, answer->body_length, slot->offset);
+    if (records < 0 || (records == 0 && !filtered))
         fail("pull of queue %d at %lld: no whole records in the body", slot->queue, (long long)slot->offset);
-    if (answer->next_begin_offset != slot->offset + records)
+    if (filtered ? next <= slot->offset : next != slot->offset + records)
         fail("pull of queue %d at %lld: %d records but next offset %lld", slot->queue, (long long)slot->offset, records,
-             (long long)answer->next_begin_offset);
-    slot->offset = answer->next_begin_offset >= run->max_offsets[slot->queue] ? 0 : answer->next_begin_offset;
-    return records;
+             (long long)next);
+    int passed = (int)(next - slot->offset);
+    slot->offset = next >= run->max_offsets[slot->queue] ? 0 : next;
+    return passed;
 }
 
 static void complete(struct run *run, struct lane *lane, const struct answer *answer, int64_t now)
@@ -124,14 +147,23 @@ static void complete(struct run *run, struct lane *lane, const struct answer *an
     if (o->patient && answer->code == SYSTEM_BUSY) {
         slot->busy = false;
         run->in_flight--;
-        run->issued -= run->templates->items;
+        run->issued -= run->items;
         issue(run, lane, number, now);
         return;
     }
-    require_success(answer, o->mode_name);
-    int messages = o->mode == MODE_PULL ? check_pull(run, slot, answer) : run->templates->items;
+    bool nothing_passed = o->sql != NULL && answer->code == PULL_AGAIN && answer->body_length == 0;
+    if (!nothing_passed)
+        require_success(answer, o->mode_name);
     slot->busy = false;
     run->in_flight--;
+    if (o->mode == MODE_TRANSACTION && !slot->prepared) {
+        commit(run, lane, number, answer);
+        return;
+    }
+    slot->prepared = false;
+    int messages = o->mode == MODE_PULL ? check_pull(run, slot, answer) : run->items;
+    if (run->sent != NULL && slot->counter < RETRIED_MESSAGES)
+        run->sent[slot->counter] = stored(run, slot, answer);
     if (run->measuring) {
         run->result->messages += messages;
         run->result->requests++;
@@ -162,7 +194,7 @@ static void prepare_pull(struct run *run)
     for (int i = 0; i < o->connections; i++) {
         char client[64];
         snprintf(client, sizeof client, "127.0.0.1@load%d-%d", (int)getpid(), i);
-        size_t size = write_heartbeat(frame, 1, o->topic, o->group, client);
+        size_t size = write_heartbeat(frame, 1, o->topic, o->group, client, o->sql);
         connection_ask(&run->lanes[i].connection, frame, size, 1, 0, "heartbeat");
     }
     for (int queue = 0; queue < o->queues; queue++) {
@@ -185,6 +217,8 @@ static void prepare_send(struct run *run)
 {
     const struct options *o = run->options;
     struct message_shape shape = shape_of(o);
+    memcpy(run->unique_prefix, shape.unique_prefix, sizeof run->unique_prefix);
+    run->items = shape.batch > 0 ? shape.batch : 1;
     run->templates = calloc((size_t)o->queues, sizeof *run->templates);
     for (int queue = 0; queue < o->queues; queue++)
         make_send_template(&run->templates[queue], &shape, queue);
@@ -238,31 +272,63 @@ static void drive(struct run *run)
     }
 }
 
+static void run_all(struct run *run);
+
+/* Retry: what is sent back has to be there. */
+static void prepare_retry(struct run *run)
+{
+    static struct result ignored;
+    struct options fill = *run->options;
+    fill.mode = MODE_SEND;
+    fill.delay = 0;
+    fill.count = RETRIED_MESSAGES;
+    fill.patient = 1;
+    run->items = 1;
+    run->sent_back = calloc(RETRIED_MESSAGES, sizeof *run->sent_back);
+    if (run->sent_back == NULL)
+        abort();
+    struct run sending = {.options = &fill, .result = &ignored, .sent = run->sent_back};
+    run_all(&sending);
+    memcpy(run->unique_prefix, sending.unique_prefix, sizeof run->unique_prefix);
+    for (int i = 0; i < RETRIED_MESSAGES; i++)
+        run->sent_back[i].unique_prefix = run->unique_prefix;
+}
+
+static void run_all(struct run *run)
+{
+    const struct options *o = run->options;
+    if (o->mode == MODE_RETRY)
+        prepare_retry(run);
+    else if (o->mode != MODE_PULL)
+        prepare_send(run);
+    run->epoll = epoll_create1(0);
+    run->lanes = calloc((size_t)o->connections, sizeof *run->lanes);
+    for (int i = 0; i < o->connections; i++) {
+        struct lane *lane = &run->lanes[i];
+        struct epoll_event event = {.events = EPOLLIN, .data.ptr = lane};
+        connection_open(&lane->connection, o->host, o->port);
+        lane->slots = calloc((size_t)o->window, sizeof *lane->slots);
+        epoll_ctl(run->epoll, EPOLL_CTL_ADD, lane->connection.fd, &event);
+    }
+    if (o->mode == MODE_PULL)
+        prepare_pull(run);
+    drive(run);
+    run->result->sent = (int64_t)run->counter;
+    for (int i = 0; i < o->connections; i++) {
+        connection_close(&run->lanes[i].connection);
+        free(run->lanes[i].slots);
+    }
+    for (int queue = 0; run->templates != NULL && queue < o->queues; queue++)
+        free_template(&run->templates[queue]);
+    free(run->templates);
+    free(run->sent_back);
+    free(run->max_offsets);
+    free(run->lanes);
+    close(run->epoll);
+}
+
 void run_pipeline(const struct options *options, struct result *out)
 {
-    struct run run = {.options = options, .result = out, .counter = 0};
-    if (options->mode != MODE_PULL)
-        prepare_send(&run);
-    run.epoll = epoll_create1(0);
-    run.lanes = calloc((size_t)options->connections, sizeof *run.lanes);
-    for (int i = 0; i < options->connections; i++) {
-        struct lane *lane = &run.lanes[i];
-        struct epoll_event event = {.events = EPOLLIN, .data.ptr = lane};
-        connection_open(&lane->connection, options->host, options->port);
-        lane->slots = calloc((size_t)options->window, sizeof *lane->slots);
-        epoll_ctl(run.epoll, EPOLL_CTL_ADD, lane->connection.fd, &event);
-    }
-    if (options->mode == MODE_PULL)
-        prepare_pull(&run);
-    drive(&run);
-    for (int i = 0; i < options->connections; i++) {
-        connection_close(&run.lanes[i].connection);
-        free(run.lanes[i].slots);
-    }
-    for (int queue = 0; run.templates != NULL && queue < options->queues; queue++)
-        free_template(&run.templates[queue]);
-    free(run.templates);
-    free(run.max_offsets);
-    free(run.lanes);
-    close(run.epoll);
+    struct run run = {.options = options, .result = out};
+    run_all(&run);
 }
