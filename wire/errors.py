@@ -161,6 +161,10 @@ class BatchInvalid(WireError):
     """The body of a batch send that is no row of messages."""
 
 
+class TraceInvalid(WireError):
+    """The body of a trace message that is none."""
+
+
 class MessageIdInvalid(WireError):
     """A text that is no message id."""
 
