@@ -67,6 +67,13 @@ class GroupNotFound(ServerError):
         super().__init__(f"subscription group [{group}] does not exist, {FAQ}")
 
 
+class RetryGroupNotFound(ServerError):
+    """The group of a message to be tried again does not exist and may not be created."""
+
+    def __init__(self, group: str) -> None:
+        super().__init__(f"subscription group not exist, {group} {FAQ}")
+
+
 class SubscriptionNotFound(ServerError):
     """The broker knows no such consumer group or subscription: its heartbeat is missing."""
 
@@ -121,6 +128,83 @@ class ConfigRejected(ServerError):
     """A configuration change that names a bad value."""
 
 
+class ConsumerGroupOffline(ServerError):
+    """Nobody of a consumer group is on line."""
+
+    def __init__(self, group: str) -> None:
+        super().__init__(f"the consumer group[{group}] not online")
+
+
+class ProducerGroupOffline(ServerError):
+    """Nobody of a producer group is on line."""
+
+    def __init__(self, group: str) -> None:
+        super().__init__(f"the producer group[{group}] not exist")
+
+
+class GroupEmpty(ServerError):
+    """Nobody of a consumer group is on line to be asked for offsets."""
+
+    def __init__(self, group: str) -> None:
+        super().__init__(f"No Any Consumer online in the consumer group: [{group}]")
+
+
+class ClientNotOnline(ServerError):
+    """A consumer group has no member with the client id."""
+
+    def __init__(self, group: str, client_id: str) -> None:
+        super().__init__(f"The Consumer <{group}> <{client_id}> not online")
+
+
+class ClientTooOld(ServerError):
+    """A client that cannot answer the broker's questions."""
+
+    def __init__(self, client_id: str, version: str) -> None:
+        super().__init__(
+            f"The Consumer <{client_id}> Version <{version}> too low to finish, please upgrade it to V3_1_8_SNAPSHOT"
+        )
+
+
+class ClientOutdated(ServerError):
+    """A client of a group that cannot be reset or asked for its offsets."""
+
+    def __init__(self, version: str) -> None:
+        super().__init__(f"the client does not support this feature. version={version}")
+
+
+class ClientSilent(ServerError):
+    """A client did not answer a question that was handed on to it, in time or at all."""
+
+    def __init__(self, group: str, client_id: str, address: str, seconds: float) -> None:
+        super().__init__(
+            f"consumer <{group}> <{client_id}> Timeout: wait response on the channel <{address}> timeout, "
+            f"{seconds * 1000:.0f}(ms)"
+        )
+
+
+class ResetTopicMissing(ServerError):
+    """Offsets of a topic that the broker does not have cannot be reset."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(f"[reset-offset] reset offset failed, no topic in this broker. topic={topic}")
+
+
+class GroupWithoutOffsets(ServerError):
+    """A group to reset has committed no offset of some queue."""
+
+    def __init__(self, group: str) -> None:
+        super().__init__(f"THe consumer group <{group}> not exist")
+
+
+class ResetGroupOffline(ServerError):
+    """Nobody of a group to reset is on line; whoever asks commits the offsets itself."""
+
+    def __init__(self, group: str, topic: str, timestamp: int) -> None:
+        super().__init__(
+            f"Consumer not online, so can not reset offset, Group: {group} Topic: {topic} Timestamp: {timestamp}"
+        )
+
+
 RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     RequestUnsupported: ResponseCode.REQUEST_CODE_NOT_SUPPORTED,
     NameInvalid: ResponseCode.SYSTEM_ERROR,
@@ -130,6 +214,7 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     NotPermitted: ResponseCode.NO_PERMISSION,
     MessageIllegal: ResponseCode.MESSAGE_ILLEGAL,
     GroupNotFound: ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+    RetryGroupNotFound: ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
     SubscriptionNotFound: ResponseCode.SUBSCRIPTION_NOT_EXIST,
     SubscriptionNotLatest: ResponseCode.SUBSCRIPTION_NOT_LATEST,
     SubscriptionInvalid: ResponseCode.SUBSCRIPTION_PARSE_FAILED,
@@ -139,6 +224,16 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     SystemBusy: ResponseCode.SYSTEM_BUSY,
     BodyRejected: ResponseCode.SYSTEM_ERROR,
     ConfigRejected: ResponseCode.SYSTEM_ERROR,
+    ConsumerGroupOffline: ResponseCode.CONSUMER_NOT_ONLINE,
+    ResetGroupOffline: ResponseCode.CONSUMER_NOT_ONLINE,
+    ClientSilent: ResponseCode.CONSUME_MSG_TIMEOUT,
+    ProducerGroupOffline: ResponseCode.SYSTEM_ERROR,
+    GroupEmpty: ResponseCode.SYSTEM_ERROR,
+    ClientNotOnline: ResponseCode.SYSTEM_ERROR,
+    ClientTooOld: ResponseCode.SYSTEM_ERROR,
+    ClientOutdated: ResponseCode.SYSTEM_ERROR,
+    ResetTopicMissing: ResponseCode.SYSTEM_ERROR,
+    GroupWithoutOffsets: ResponseCode.SYSTEM_ERROR,
     HeaderFieldMissing: ResponseCode.SYSTEM_ERROR,
     HeaderFieldInvalid: ResponseCode.SYSTEM_ERROR,
     BodyInvalid: ResponseCode.SYSTEM_ERROR,

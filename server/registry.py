@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from rocketwire.server.handlers import admin, client, name_server, offset, pull, query, send
+from rocketwire.server.handlers import admin, client, name_server, offset, online, pull, query, reply, send, send_back
 from rocketwire.server.handlers.route import Route
 from rocketwire.wire.codes import RequestCode
 
 BROKER_FAMILIES: Final[Mapping[str, tuple[Route, ...]]] = {
     "send": send.ROUTES,
+    "reply": reply.ROUTES,
     "pull": pull.ROUTES,
+    "send back": send_back.ROUTES,
     "offset": offset.ROUTES,
     "client": client.ROUTES,
     "query": query.ROUTES,
+    "online": online.ROUTES,
     "admin": admin.ROUTES,
 }
 NAME_SERVER_FAMILIES: Final[Mapping[str, tuple[Route, ...]]] = {"name server": name_server.ROUTES}
@@ -32,7 +35,6 @@ UNSUPPORTED: Final = frozenset(
         RequestCode.GET_TOPIC_NAME_LIST,
         RequestCode.TRIGGER_DELETE_FILES,
         RequestCode.GET_BROKER_RUNTIME_INFO,
-        RequestCode.CONSUMER_SEND_MSG_BACK,
         RequestCode.END_TRANSACTION,
         RequestCode.CHECK_TRANSACTION_STATE,
         RequestCode.NOTIFY_CONSUMER_IDS_CHANGED,
@@ -49,8 +51,6 @@ UNSUPPORTED: Final = frozenset(
         RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP,
         RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,
         RequestCode.GET_TOPIC_STATS_INFO,
-        RequestCode.GET_CONSUMER_CONNECTION_LIST,
-        RequestCode.GET_PRODUCER_CONNECTION_LIST,
         RequestCode.WIPE_WRITE_PERM_OF_BROKER,
         RequestCode.DELETE_SUBSCRIPTIONGROUP,
         RequestCode.GET_CONSUME_STATS,
@@ -65,8 +65,6 @@ UNSUPPORTED: Final = frozenset(
         RequestCode.REGISTER_TOPIC_IN_NAMESRV,
         RequestCode.RESET_CONSUMER_CLIENT_OFFSET,
         RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT,
-        RequestCode.INVOKE_BROKER_TO_RESET_OFFSET,
-        RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS,
         RequestCode.GET_TOPICS_BY_CLUSTER,
         RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST,
         RequestCode.QUERY_TOPIC_CONSUME_BY_WHO,
@@ -75,9 +73,7 @@ UNSUPPORTED: Final = frozenset(
         RequestCode.QUERY_CONSUME_TIME_SPAN,
         RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS,
         RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER,
-        RequestCode.GET_CONSUMER_RUNNING_INFO,
         RequestCode.QUERY_CORRECTION_OFFSET,
-        RequestCode.CONSUME_MESSAGE_DIRECTLY,
         RequestCode.GET_UNIT_TOPIC_LIST,
         RequestCode.GET_HAS_UNIT_SUB_TOPIC_LIST,
         RequestCode.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST,
@@ -88,8 +84,6 @@ UNSUPPORTED: Final = frozenset(
         RequestCode.GET_NAMESRV_CONFIG,
         RequestCode.QUERY_CONSUME_QUEUE,
         RequestCode.RESUME_CHECK_HALF_MESSAGE,
-        RequestCode.SEND_REPLY_MESSAGE,
-        RequestCode.SEND_REPLY_MESSAGE_V2,
         RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT,
         RequestCode.ADD_WRITE_PERM_OF_BROKER,
         RequestCode.GET_ALL_PRODUCER_INFO,

@@ -1,0 +1,117 @@
+"""Questions that the broker hands on to clients: to one member of a group, or to several at once.
+
+Nothing here waits: the answers come later on the clients' connections, each within the seconds given.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from rocketwire.server.errors import (
+    ClientNotOnline,
+    ClientOutdated,
+    ClientSilent,
+    ClientTooOld,
+    GroupEmpty,
+    ServerError,
+)
+from rocketwire.server.groups import ClientGroups, Member
+from rocketwire.server.request import Answer, Peer
+from rocketwire.wire.bodies import decode_body
+from rocketwire.wire.bodies.client import MessageQueue
+from rocketwire.wire.bodies.online import GetConsumerStatusBody
+from rocketwire.wire.codes import RequestCode, ResponseCode, version_name
+from rocketwire.wire.errors import BodyInvalid
+from rocketwire.wire.headers import encode_ext
+from rocketwire.wire.headers.online import GetConsumerStatusRequestHeader
+
+log = logging.getLogger(__name__)
+
+_HANDED_ON_SECONDS: Final = 10.0
+_STATUS_SECONDS: Final = 5.0
+_OLDEST_ANSWERING: Final = 62  # V3_1_8_SNAPSHOT
+_OLDEST_WITH_STATUS: Final = 28  # V3_0_7_SNAPSHOT
+
+ClientOffsets = dict[str, dict[MessageQueue, int]]
+"""Offsets by client id and queue."""
+
+
+def hand_on(
+    clients: ClientGroups,
+    group: str,
+    client_id: str,
+    code: int,
+    ext: dict[str, str],
+    body: bytes,
+    done: Callable[[Answer | ServerError], None],
+) -> None:
+    """Ask one member of a group; `done` gets its answer, or the error that there is none within 10 s.
+
+    Raises:
+        ClientNotOnline: the group has no such member.
+        ClientTooOld: the member knows no such questions.
+    """
+    peer = clients.consumer_by_client_id(group, client_id)
+    consumers = clients.consumer(group)
+    if peer is None or consumers is None:
+        raise ClientNotOnline(group, client_id)
+    version = consumers.members[peer].version
+    if version < _OLDEST_ANSWERING:
+        raise ClientTooOld(client_id, version_name(version))
+    silent = ClientSilent(group, client_id, peer.remote_text, _HANDED_ON_SECONDS)
+    peer.call(code, ext, body, seconds=_HANDED_ON_SECONDS, done=lambda answer: done(answer or silent))
+
+
+def consumer_status(
+    clients: ClientGroups, group: str, topic: str, client_id: str | None, done: Callable[[ClientOffsets], None]
+) -> None:
+    """Ask members of a group for their offsets in a topic: the one with `client_id`, or all.
+
+    `done` is called once, when all have answered or 5 s are over, with what those who could tell told.
+
+    Raises:
+        GroupEmpty: nobody of the group is on line.
+        ClientOutdated: a member is too old for this; nobody is asked.
+    """
+    consumers = clients.consumer(group)
+    if consumers is None:
+        raise GroupEmpty(group)
+    for member in consumers.members.values():
+        if member.version < _OLDEST_WITH_STATUS:
+            raise ClientOutdated(version_name(member.version))
+    asked = [each for each in consumers.members.items() if not client_id or each[1].client_id == client_id]
+    _StatusRound(asked, done).ask(encode_ext(GetConsumerStatusRequestHeader(topic=topic, group=group)))
+
+
+class _StatusRound:
+    """One question to several members."""
+
+    def __init__(self, asked: list[tuple[Peer, Member]], done: Callable[[ClientOffsets], None]) -> None:
+        self._asked = asked
+        self._done = done
+        self._open = len(asked)
+        self._found: ClientOffsets = {}
+
+    def ask(self, ext: dict[str, str]) -> None:
+        """Ask all; with nobody to ask, be done."""
+        if not self._asked:
+            self._done(self._found)
+        for peer, member in self._asked:
+            self._ask_one(peer, member.client_id, ext)
+
+    def _ask_one(self, peer: Peer, client_id: str, ext: dict[str, str]) -> None:
+        def answered(answer: Answer | None) -> None:
+            if answer is not None and answer.code == ResponseCode.SUCCESS and answer.body:
+                try:
+                    body = decode_body(GetConsumerStatusBody, answer.body)
+                except BodyInvalid as error:
+                    log.warning("consumer status of %s: %s", client_id, error)
+                else:
+                    self._found[client_id] = body.message_queue_table
+            self._open -= 1
+            if not self._open:
+                self._done(self._found)
+
+        peer.call(RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, ext, b"", seconds=_STATUS_SECONDS, done=answered)

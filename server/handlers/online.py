@@ -1,0 +1,171 @@
+"""Clients on line: who is connected (203, 204), and what is asked of them through the broker (222, 223, 307, 309).
+
+A question for one client is handed on with all its fields, and the client's answer is the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from rocketwire.server.client_questions import ClientOffsets, consumer_status, hand_on
+from rocketwire.server.errors import ConsumerGroupOffline, ProducerGroupOffline, ServerError, response_code
+from rocketwire.server.groups import Member
+from rocketwire.server.handlers.route import Route
+from rocketwire.server.offset_reset import CPP, reset
+from rocketwire.server.request import Answer, Peer, Reply, Request
+from rocketwire.server.services import BrokerServices
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.online import (
+    Connection,
+    ConsumerConnection,
+    GetConsumerStatusBody,
+    ProducerConnection,
+    ResetOffsetBody,
+)
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.headers import online as headers
+from rocketwire.wire.message_id import parse_offset_message_id
+
+_UNSET_REMARK: Final = "not set any response code"  # what 4.9.7 leaves beside the code 0 of 222 and 223
+
+
+class MessageNotThere(ServerError):
+    """The message that a client is to consume cannot be read."""
+
+
+def _consumer_connections(
+    services: BrokerServices, request: Request[headers.GetConsumerConnectionListRequestHeader]
+) -> Reply:
+    group = services.clients.consumer(request.fields.consumer_group)
+    if group is None:
+        raise ConsumerGroupOffline(request.fields.consumer_group)
+    body = ConsumerConnection(
+        connection_set=_connections(group.members.items()),
+        subscription_table=dict(group.subscriptions),
+        consume_type=group.consume_type,
+        message_model=group.message_model,
+        consume_from_where=group.consume_from_where,
+    )
+    return Reply(body=(encode_body(body),))
+
+
+def _producer_connections(
+    services: BrokerServices, request: Request[headers.GetProducerConnectionListRequestHeader]
+) -> Reply:
+    producers = services.clients.producers(request.fields.producer_group)
+    if not producers:
+        raise ProducerGroupOffline(request.fields.producer_group)
+    return Reply(body=(encode_body(ProducerConnection(connection_set=_connections(producers))),))
+
+
+def _connections(members: Iterable[tuple[Peer, Member]]) -> tuple[Connection, ...]:
+    return tuple(
+        Connection(
+            client_id=member.client_id,
+            client_addr=peer.remote_text,
+            language=member.language,
+            version=member.version,
+        )
+        for peer, member in members
+    )
+
+
+def _running_info(services: BrokerServices, request: Request[headers.GetConsumerRunningInfoRequestHeader]) -> None:
+    fields = request.fields
+    _hand_on(services, request, fields.consumer_group, fields.client_id, request.header.ext or {}, b"")
+
+
+def _consume_directly(
+    services: BrokerServices, request: Request[headers.ConsumeMessageDirectlyResultRequestHeader]
+) -> None:
+    fields = request.fields
+    if fields.msg_id is None:
+        raise MessageNotThere("no message id is given")
+    _, offset = parse_offset_message_id(fields.msg_id)
+    record = services.store.record_at(offset)
+    if record is None:
+        raise MessageNotThere(f"can not find message by the offset, {offset}")
+    ext = {**(request.header.ext or {}), "brokerName": services.config.current.broker_name}
+    _hand_on(services, request, fields.consumer_group, fields.client_id or "", ext, bytes(record))
+
+
+def _hand_on(
+    services: BrokerServices, request: Request[Any], group: str, client_id: str, ext: dict[str, str], body: bytes
+) -> None:
+    def done(answer: Answer | ServerError) -> None:
+        if isinstance(answer, ServerError):
+            _answer(request, Reply(code=response_code(answer), remark=str(answer)))
+        else:
+            parts = (answer.body,) if answer.body else ()
+            _answer(request, Reply(code=answer.code, remark=answer.remark, ext=answer.ext or None, body=parts))
+
+    hand_on(services.clients, group, client_id, request.header.code, ext, body, done)
+
+
+def _answer(request: Request[Any], reply: Reply) -> None:
+    request.peer.reply(request, reply)
+    request.peer.flush()
+
+
+def _reset(services: BrokerServices, request: Request[headers.ResetOffsetRequestHeader]) -> Reply:
+    fields = request.fields
+    offsets = reset(
+        services,
+        fields.group,
+        fields.topic,
+        fields.timestamp,
+        force=fields.is_force,
+        for_cpp=request.header.language == CPP,
+    )
+    return Reply(remark=_UNSET_REMARK, body=(encode_body(ResetOffsetBody(offset_table=offsets)),))
+
+
+def _consumer_status(services: BrokerServices, request: Request[headers.GetConsumerStatusRequestHeader]) -> None:
+    fields = request.fields
+
+    def done(found: ClientOffsets) -> None:
+        body = encode_body(GetConsumerStatusBody(consumer_table=found))
+        _answer(request, Reply(remark=_UNSET_REMARK, body=(body,)))
+
+    consumer_status(services.clients, fields.group, fields.topic, fields.client_addr, done)
+
+
+ROUTES: Final = (
+    Route(
+        code=RequestCode.GET_CONSUMER_CONNECTION_LIST,
+        header=headers.GetConsumerConnectionListRequestHeader,
+        handler=_consumer_connections,
+        heading="who is in a consumer group",
+    ),
+    Route(
+        code=RequestCode.GET_PRODUCER_CONNECTION_LIST,
+        header=headers.GetProducerConnectionListRequestHeader,
+        handler=_producer_connections,
+        heading="who is in a producer group",
+    ),
+    Route(
+        code=RequestCode.INVOKE_BROKER_TO_RESET_OFFSET,
+        header=headers.ResetOffsetRequestHeader,
+        handler=_reset,
+        heading="set a group that is on line to a time",
+    ),
+    Route(
+        code=RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS,
+        header=headers.GetConsumerStatusRequestHeader,
+        handler=_consumer_status,
+        heading="offsets as a group's clients hold them",
+    ),
+    Route(
+        code=RequestCode.GET_CONSUMER_RUNNING_INFO,
+        header=headers.GetConsumerRunningInfoRequestHeader,
+        handler=_running_info,
+        heading="how one consumer is doing",
+    ),
+    Route(
+        code=RequestCode.CONSUME_MESSAGE_DIRECTLY,
+        header=headers.ConsumeMessageDirectlyResultRequestHeader,
+        handler=_consume_directly,
+        heading="have one consumer take a stored message now",
+    ),
+)
