@@ -24,8 +24,11 @@ from rocketwire.server.order_locks import OrderLocks
 from rocketwire.server.page_cache import PageCacheGuard
 from rocketwire.server.queue_removal import QueueRemoval
 from rocketwire.server.registration import Registration
+from rocketwire.server.replies import Replies
 from rocketwire.server.request import Peer
+from rocketwire.server.retry_topics import RetryTopics
 from rocketwire.server.routes import BrokerIdentity, RouteTable
+from rocketwire.server.send_back import SendBack
 from rocketwire.server.sending import Sending
 from rocketwire.server.services import BrokerServices
 from rocketwire.server.subscription_groups import SubscriptionGroups
@@ -83,6 +86,7 @@ class Broker:
         groups.make_built_in()
         delay_offsets = DelayOffsetTable.open(config_dir / "delayOffset.json")
         filters = ConsumerFilterTable.open(config_dir / "consumerFilter.json")
+        retries = RetryTopics(groups, topics)
         sending = Sending(
             config=live,
             topics=topics,
@@ -91,11 +95,13 @@ class Broker:
             metrics=metrics,
             choose=choose,
             page_cache=PageCacheGuard(live),
+            retries=retries,
         )
         long_poll = LongPoll()
         store.arrivals = long_poll.arrived
         answers = SendAnswers(region=config.region_id, trace_on=config.trace_on, version=VERSION_4_9_7)
         self.hot_sends = HotSends(sending, answers, store_host, metrics)
+        clients = ClientGroups(groups.notifies)
         self.services = BrokerServices(
             config=live,
             clock=clock,
@@ -103,11 +109,13 @@ class Broker:
             store_host=store_host,
             topics=topics,
             groups=groups,
-            clients=ClientGroups(groups.notifies),
+            clients=clients,
             offsets=OffsetTable.open(config_dir / "consumerOffset.json"),
             long_poll=long_poll,
             order_locks=OrderLocks(),
             sending=sending,
+            send_back=SendBack(config=live, store=store, sending=sending, retries=retries, choose=choose),
+            replies=Replies(clients, clock, store_host),
             metrics=metrics,
             lifetime=Lifetime(store, live, clock, run_sync),
             queue_removal=QueueRemoval(store.retention),

@@ -22,13 +22,14 @@ from rocketwire.server.errors import (
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.page_cache import PageCacheGuard
+from rocketwire.server.retry_topics import RetryTopics
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.store.flush import GroupCommit
 from rocketwire.store.store import Appended, Draft, MessageStore
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.bodies.topic import TopicConfig, TopicFilterType
-from rocketwire.wire.codes import Permission, ResponseCode, SysFlag, permission_text
+from rocketwire.wire.codes import Permission, ResponseCode, SysFlag, TopicSysFlag, permission_text
 from rocketwire.wire.compression import compression_type
 from rocketwire.wire.fast import (
     STEERING_NAMES,
@@ -81,6 +82,7 @@ class Sending:
         metrics: Metrics,
         choose: Callable[[int], int],
         page_cache: PageCacheGuard,
+        retries: RetryTopics,
     ) -> None:
         self._config = config
         self._topics = topics
@@ -89,6 +91,7 @@ class Sending:
         self._metrics = metrics
         self._choose = choose
         self._page_cache = page_cache
+        self._retries = retries
         self._cluster_item = f"{property_names.CLUSTER}\x01{config.current.broker_cluster_name}"
 
     def message(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> Prepared:
@@ -105,7 +108,7 @@ class Sending:
         if 0 in properties.data:
             raise MessageIllegal(_NUL)
         draft = Draft(
-            fields.topic,
+            config.topic_name,
             queue_id,
             body,
             properties.data,
@@ -177,28 +180,34 @@ class Sending:
         return Prepared(queue_id, drafts, of_all.wait)
 
     def _queue(self, fields: SendRequestFields, remote: str) -> tuple[TopicConfig, int]:
-        """The topic's configuration, made if allowed, and the queue to store in."""
+        """The configuration, made if allowed, of the topic to store in, and the queue."""
         topic = fields.topic
         config = self._topics.get(topic)
         broker = self._config.current
         if not broker.broker_permission & Permission.WRITE and config is not None and config.order:
             raise NotPermitted(f"the broker[{broker.advertised_host}] sending message is forbidden")
-        if config is None or topic in self._topics.not_sendable:
+        particular = config is None or topic in self._topics.particular
+        if particular:
             _check_name(topic)
         if config is None:
             config = self._new_topic(fields)
         queue_id = fields.queue_id
         if queue_id < 0:
-            return config, self._choose(max(1, config.write_queue_nums))
-        if queue_id >= config.write_queue_nums and queue_id >= config.read_queue_nums:
+            queue_id = self._choose(max(1, config.write_queue_nums))
+        elif queue_id >= config.write_queue_nums and queue_id >= config.read_queue_nums:
             raise QueueIllegal(f"request queueId[{queue_id}] is illegal, {topic_text(config)} Producer: {remote}")
+        if particular and topic.startswith(names.RETRY_PREFIX):
+            to = self._retries.destination(config, tried=fields.reconsume_times or 0, limit=fields.max_reconsume_times)
+            return (config, queue_id) if to is config else (to, 0)
         return config, queue_id
 
     def _new_topic(self, fields: SendRequestFields) -> TopicConfig:
         topic = fields.topic
-        made = self._topics.create_on_send(topic, fields.default_topic, fields.default_topic_queue_nums, 0)
-        if made is None and topic.startswith(names.RETRY_PREFIX):
-            made = self._topics.create_retry(topic, 1)
+        retry = topic.startswith(names.RETRY_PREFIX)
+        flag = (TopicSysFlag.UNIT_SUB if retry else TopicSysFlag.UNIT) if fields.unit_mode else 0
+        made = self._topics.create_on_send(topic, fields.default_topic, fields.default_topic_queue_nums, flag)
+        if made is None and retry:
+            made = self._topics.create_retry(topic, 1, flag)
         if made is None:
             raise TopicNotFound(topic)
         return made

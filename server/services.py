@@ -13,7 +13,9 @@ from rocketwire.server.metrics import Metrics
 from rocketwire.server.offset_moved import OffsetMoved
 from rocketwire.server.order_locks import OrderLocks
 from rocketwire.server.queue_removal import QueueRemoval
+from rocketwire.server.replies import Replies
 from rocketwire.server.routes import KeyValueConfig, RouteTable
+from rocketwire.server.send_back import SendBack
 from rocketwire.server.sending import Sending
 from rocketwire.server.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics import BrokerTopics
@@ -36,6 +38,8 @@ class BrokerServices:
     long_poll: LongPoll
     order_locks: OrderLocks
     sending: Sending
+    send_back: SendBack
+    replies: Replies
     metrics: Metrics
     lifetime: Lifetime
     queue_removal: QueueRemoval

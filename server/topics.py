@@ -8,7 +8,7 @@ not look at the name again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from rocketwire.server.config import ServerConfig
@@ -57,8 +57,8 @@ class BrokerTopics:
     Attributes:
         changed: called after each change.
         own: the names of the broker's own topics, once they are made.
-        not_sendable: topics that take no sends: RocketMQ's own, and those whose names break the rules and that are
-            here all the same, from Apache's file or named like the broker.
+        particular: topics that do not just take sends: RocketMQ's own, those whose names break the rules and that are
+            here all the same, from Apache's file or named like the broker, and retry topics.
     """
 
     def __init__(self, table: TopicTable, config: LiveConfig) -> None:
@@ -66,10 +66,12 @@ class BrokerTopics:
         self._config = config
         self.changed: Callable[[], None] = lambda: None
         self.own: frozenset[str] = frozenset()
-        self.not_sendable = self._not_sendable()
+        self.particular: set[str] = set()
+        self._note_particular(self._table.configs)
 
-    def _not_sendable(self) -> frozenset[str]:
-        return names.NOT_SENDABLE_TOPICS.union(filter(names.topic_problem, self._table.configs))
+    def _note_particular(self, topics: Iterable[str]) -> None:
+        self.particular |= names.NOT_SENDABLE_TOPICS
+        self.particular |= {each for each in topics if each.startswith(names.RETRY_PREFIX) or names.topic_problem(each)}
 
     def get(self, topic: str) -> TopicConfig | None:
         """A topic's configuration, or None."""
@@ -86,7 +88,7 @@ class BrokerTopics:
         for topic in made:
             self._table.put_built_in(topic)
         self.own = frozenset(topic.topic_name for topic in made)
-        self.not_sendable = self._not_sendable()
+        self._note_particular(self._table.configs)
 
     def put(self, topic: TopicConfig) -> None:
         """Enter or change a topic.
@@ -99,6 +101,7 @@ class BrokerTopics:
         if problem is not None:
             raise NameInvalid(problem)
         self._table.put(topic)
+        self._note_particular((topic.topic_name,))
         log.info("topic %s: %d queues", topic.topic_name, topic.write_queue_nums)
         self._persist_and_tell()
 
@@ -136,7 +139,7 @@ class BrokerTopics:
         return made
 
     def create_retry(self, topic: str, queues: int, sys_flag: int = 0) -> TopicConfig:
-        """The retry topic of a group, made if it is not there."""
+        """The retry or dead-letter topic of a group, made if it is not there."""
         known = self.get(topic)
         if known is not None:
             return known

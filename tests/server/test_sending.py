@@ -13,8 +13,11 @@ from rocketwire.server.errors import MessageIllegal, NameInvalid, NotPermitted, 
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.page_cache import PageCacheGuard
+from rocketwire.server.retry_topics import RetryTopics
 from rocketwire.server.sending import Sending, topic_text
+from rocketwire.server.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics import BrokerTopics
+from rocketwire.store.groups import GroupTable
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import Appended, MessageStore
 from rocketwire.store.topics import TopicTable
@@ -47,6 +50,7 @@ class Setup:
         self.topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=clock), self.live)
         self.topics.make_system_topics(18)
         self.topics.put(TopicConfig(topic_name="T", read_queue_nums=2, write_queue_nums=2))
+        self.groups = SubscriptionGroups(GroupTable.open(folder / "groups.json", clock=clock), self.live)
         settings = StoreSettings(root=folder / "store", commit_log_file_size=1 << 20, consume_queue_file_size=2000)
         self.store = MessageStore.open(settings, clock=clock, store_host=encode_host("127.0.0.1", 1))
         self.metrics = Metrics()
@@ -65,6 +69,7 @@ class Setup:
             metrics=self.metrics,
             choose=lambda bound: bound - 1,
             page_cache=PageCacheGuard(self.live, now=lambda: 0.0),
+            retries=RetryTopics(self.groups, self.topics),
         )
 
     def outcome(self, appended: Sequence[Appended], code: ResponseCode, refused: Refusals) -> None:

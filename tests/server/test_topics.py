@@ -134,8 +134,8 @@ def test_bad_names_that_are_there_take_no_sends(file: Path) -> None:
     topics = opened(file, broker_name="host.example")
     assert topics.get(LONG) is not None
     topics.make_system_topics(18)
-    assert {LONG, "host.example", "SELF_TEST_TOPIC"} <= topics.not_sendable
-    assert not topics.not_sendable & {"TBW102", "C"}
+    assert {LONG, "host.example", "SELF_TEST_TOPIC"} <= topics.particular
+    assert not topics.particular & {"TBW102", "C"}
 
 
 def test_a_new_permission_counts_as_a_change_of_all_topics(file: Path) -> None:
