@@ -67,9 +67,9 @@ class RawLoad:
         """Create a topic of QUEUES queues. Raises LoadFailedError."""
         self._must(self._run(side, "topic", topic), f"{side.name}: topic {topic}")
 
-    def fill(self, side: Side, topic: str, messages: int) -> None:
-        """Send `messages` of 100 B, spread over all queues. Raises LoadFailedError."""
-        options = ["--count", messages, "--connections", 8, "--window", 32, "--patient"]
+    def fill(self, side: Side, topic: str, messages: int, *more: str) -> None:
+        """Send `messages` of 100 B, spread over all queues, with `more` options. Raises LoadFailedError."""
+        options = ["--count", messages, "--connections", 8, "--window", 32, "--patient", *more]
         outcome = self._run(side, "send", topic, *options, timeout=3600)
         self._must(outcome, f"{side.name}: filling {topic}")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.runner import Results
-from bench.table import side_table, workload_table
+from bench.table import cost_table, side_table, workload_table
 from compat_tests import artifacts
 
 BEGIN: Final = "<!-- bench:begin (written by python -m bench --markdown) -->"
@@ -69,7 +69,8 @@ def section(results: Results, *, flush: str, root: Path) -> str:
         f"interleaved; drains of {plan.timing.filled:,} messages. "
         f"Load average of the minute before: {results.load_before:.1f}."
     )
-    return f"{facts}\n\n{how}\n\n{workload_table(results)}\n\n{side_table(results)}"
+    tables = filter(None, (workload_table(results), cost_table(results), side_table(results)))
+    return "\n\n".join([facts, how, *tables])
 
 
 def check_page(page: Path) -> None:

@@ -1,9 +1,9 @@
 """The order of a whole benchmark: start, warm up, measure in turns, look at the memory, stop.
 
 Theory: the sides take turns within each workload (A B, A B, ...), so that whatever else the machine does
-falls on both. Each workload's first turn is thrown away: it warms the JIT compilers of Apache's broker and of
-the Java client. Before each turn the disk is told to write what is dirty, so that no side pays for the
-other's pages.
+falls on both; workloads that are compared with another take turns with it too. Each workload's first turn is
+thrown away: it warms the JIT compilers of Apache's broker and of the Java client. Before each turn the disk is
+told to write what is dirty, so that no side pays for the other's pages.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bench.processes import Memory
 from bench.sides import SIDES, Setup, Side, start_up_seconds
 from bench.statistics import Failure, Sample, Spread, spread
 from bench.tools import Tools
-from bench.workloads import FILLED_TOPIC, Workload
+from bench.workloads import FILLINGS, Workload, groups
 
 _SETTLE_SECONDS = 2.0  # between the start and the look at the idle memory
 
@@ -87,8 +87,8 @@ class Runner:
             if self._plan.start_up:
                 self._measure_start_up()
             self._start()
-            for workload in self._plan.workloads:
-                self._measure(workload)
+            for group in groups(self._plan.workloads):
+                self._measure(group)
             for name, side in self._running.items():
                 self.results.facts[name].loaded = side.memory()
                 self.results.facts[name].name_server = side.name_server_memory()
@@ -110,14 +110,14 @@ class Runner:
     def _start(self) -> None:
         for name in self._plan.sides:
             side = self._running[name] = SIDES[name](self._setup, self._root / name)
-            for topic in sorted({workload.topic for workload in self._plan.workloads} | {FILLED_TOPIC, "BenchWarm"}):
+            for topic in sorted({workload.topic for workload in self._plan.workloads} | {"BenchWarm"}):
                 self._raw.create_topic(side, topic)
             time.sleep(_SETTLE_SECONDS)
             self.results.facts[name].idle = side.memory()
         for name, side in self._running.items():
             self._warm_up(name, side)
-            if any(workload.topic == FILLED_TOPIC for workload in self._plan.workloads):
-                self._raw.fill(side, FILLED_TOPIC, self._plan.timing.filled)
+            for topic in sorted({workload.topic for workload in self._plan.workloads} & FILLINGS.keys()):
+                self._raw.fill(side, topic, self._plan.timing.filled, *FILLINGS[topic])
 
     def _warm_up(self, name: str, side: Side) -> None:
         self._say(f"warming up {name}")
@@ -128,14 +128,16 @@ class Runner:
         if isinstance(outcome, Failure):
             self._say(f"  {name}: {outcome.reason}")
 
-    def _measure(self, workload: Workload) -> None:
-        outcomes = self.results.outcomes.setdefault(workload.name, {name: [] for name in self._plan.sides})
+    def _measure(self, group: Sequence[Workload]) -> None:
+        for workload in group:
+            self.results.outcomes[workload.name] = {name: [] for name in self._plan.sides}
         for number in range(self._plan.rounds + 1):
-            for name, side in self._running.items():
-                outcome = self._turn(side, workload)
-                if number > 0:
-                    outcomes[name].append(outcome)
-                    self._say(f"{workload.name} {number}/{self._plan.rounds} {name}: {_short(outcome)}")
+            for workload in group:
+                for name, side in self._running.items():
+                    outcome = self._turn(side, workload)
+                    if number > 0:
+                        self.results.outcomes[workload.name][name].append(outcome)
+                        self._say(f"{workload.name} {number}/{self._plan.rounds} {name}: {_short(outcome)}")
 
     def _turn(self, side: Side, workload: Workload) -> Sample | Failure:
         """One run, tried once more when it failed: a busy machine can make any server refuse a send."""

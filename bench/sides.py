@@ -1,8 +1,9 @@
 """The two servers: how each is started, on what settings, and where it listens.
 
 Theory: both get the same cluster and broker names, the same flush mode, a fresh store on the same disk, and
-otherwise their own default settings. Apache's JVM has a fixed heap instead of the 8 GiB of its start script;
-the rest of its flags are what Java 17 needs for it to run at all.
+otherwise their own default settings, but that Apache's broker filters by SQL, which it has to be told to. Its JVM
+has a fixed heap instead of the 8 GiB of its start script; the rest of its flags are what Java 17 needs for it to
+run at all.
 """
 
 from __future__ import annotations
@@ -127,6 +128,7 @@ class Apache:
             listenPort=self.broker_port,
             namesrvAddr=self.name_server,
             flushDiskType=_FLUSH[setup.flush],
+            enablePropertyFilter="true",
             storePathRootDir=root / "store",
             storePathCommitLog=root / "store" / "commitlog",
         )

@@ -105,6 +105,16 @@ def summarise(outcomes: Iterable[Sample | Failure]) -> Summary:
     )
 
 
+def compared(outcomes: Iterable[Sample | Failure], base: Iterable[Sample | Failure]) -> Spread | None:
+    """The ratios of the rates of runs to those of the base's runs of the same rounds; None when there are none."""
+    pairs = zip(outcomes, base, strict=False)
+    return spread(
+        run.rate / other.rate
+        for run, other in pairs
+        if isinstance(run, Sample) and isinstance(other, Sample) and other.rate > 0
+    )
+
+
 def _middle(values: Iterable[float]) -> float | None:
     found = spread(values)
     return found.middle if found else None

@@ -7,7 +7,7 @@ from typing import Final
 
 from bench.processes import Memory
 from bench.runner import Results, SideFacts
-from bench.statistics import Spread, Summary, summarise
+from bench.statistics import Spread, Summary, compared, summarise
 
 NOTHING: Final = "-"
 TITLES: Final = {"apache": "Apache", "rocketwire": "rocketwire"}
@@ -69,6 +69,32 @@ def workload_table(results: Results) -> str:
         for title, one in zip(titles, sums, strict=True):
             failures += [f"* {workload.text}, {title}, a run failed: {reason}" for reason in one.failures]
     return "\n".join([render(header, rows), *([""] if failures else []), *failures])
+
+
+def cost_table(results: Results) -> str:
+    """One row a workload that is compared with another: its rate as a part of the other's, on each side.
+
+    The last column says whether ours costs at most what it costs there: whether our part is not the smaller one.
+    """
+    sides = list(results.plan.sides)
+    texts = {workload.name: workload.text for workload in results.plan.workloads}
+    header = ["rate / rate", *(f"{TITLES[side]} min / median / max" for side in sides), "ours / Apache's"]
+    header.append("costs at most the same")
+    rows = []
+    for workload in results.plan.workloads:
+        if workload.against not in texts:
+            continue
+        outcomes, base = results.outcomes.get(workload.name, {}), results.outcomes.get(workload.against, {})
+        parts = {side: compared(outcomes.get(side, ()), base.get(side, ())) for side in sides}
+        ours, theirs = _middle(parts.get("rocketwire")), _middle(parts.get("apache"))
+        verdict = NOTHING if ours is None or theirs is None else "yes" if ours >= theirs else "no"
+        cells = [_parts(parts[side]) for side in sides]
+        rows.append([f"{workload.text} / {texts[workload.against]}", *cells, _ratio(ours, theirs), verdict])
+    return render(header, rows) if rows else ""
+
+
+def _parts(part: Spread | None) -> str:
+    return NOTHING if part is None else f"{part.low:.2f} / {part.middle:.2f} / {part.high:.2f}"
 
 
 def _mebibytes(memory: Memory | None, which: str) -> str:

@@ -9,7 +9,7 @@
 #include "cpu.h"
 #include "frames.h"
 
-enum { DELAY_MS = 1000, LOOK_EACH_MS = 10, STALL_SECONDS = 30 };
+enum { LOOK_EACH_MS = 10, STALL_SECONDS = 30 };
 
 static void sleep_ms(int64_t milliseconds)
 {
@@ -50,7 +50,7 @@ static void wait_for_all(struct connection *connection, const struct options *o,
 }
 
 /* How late the messages of one pull came; returns where the next begins. */
-static int64_t note_lateness(const struct answer *answer, int64_t offset, struct histogram *lateness)
+static int64_t note_lateness(const struct answer *answer, int64_t offset, int delay_ms, struct histogram *lateness)
 {
     int records = count_records(answer->body, answer->body_length, offset);
     size_t at = 0;
@@ -58,7 +58,7 @@ static int64_t note_lateness(const struct answer *answer, int64_t offset, struct
         fail("the pull of delivered messages at %lld holds no whole records", (long long)offset);
     for (int i = 0; i < records; i++) {
         size_t size;
-        int64_t late = record_age_ms(answer->body + at, &size) - DELAY_MS;
+        int64_t late = record_age_ms(answer->body + at, &size) - delay_ms;
         if (late < 0)
             fail("the message at %lld was delivered %lld ms early", (long long)(offset + i), (long long)-late);
         histogram_add(lateness, late * 1000000);
@@ -79,7 +79,7 @@ static void read_delivered(struct connection *connection, const struct options *
         for (int64_t offset = first[queue]; offset < end[queue];) {
             size = write_pull(frame, FIRST_OPAQUE, o->topic, o->group, o->broker_name, queue, offset, o->batch, NULL);
             struct answer answer = connection_ask(connection, frame, size, FIRST_OPAQUE, 0, "pull");
-            offset = note_lateness(&answer, offset, lateness);
+            offset = note_lateness(&answer, offset, o->level_ms, lateness);
         }
 }
 
@@ -100,10 +100,10 @@ void run_delivery(const struct options *options, struct result *out)
     double own_cpu = own_cpu_seconds();
     int64_t started = now_ns();
     run_pipeline(&sends, &sending);
-    sleep_ms(DELAY_MS);
+    sleep_ms(options->level_ms);
     wait_for_all(&connection, options, before + sending.sent, end);
     out->messages = out->requests = sending.sent;
-    out->seconds = (double)(now_ns() - started) / 1e9 - DELAY_MS / 1e3;
+    out->seconds = (double)(now_ns() - started) / 1e9 - options->level_ms / 1e3;
     out->server_cpu_seconds = options->server_pid > 0 ? process_cpu_seconds(options->server_pid) - server_cpu : -1;
     out->client_cpu_seconds = own_cpu_seconds() - own_cpu;
     read_delivered(&connection, options, first, end, &out->latency);

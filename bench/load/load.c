@@ -3,7 +3,8 @@
  *   options.c     the command line         frames.c     requests, as the Java client writes them
  *   connection.c  sockets and buffers      answer.c     answers and the records of a pull
  *   pipeline.c    the pipelined run        histogram.c  latency percentiles
- *   delivery.c    delayed messages         cpu.c        CPU time of processes
+ *   prepare.c     what comes before it     cpu.c        CPU time of processes
+ *   delivery.c    delayed messages
  *
  * Every answer is checked; the first wrong one ends the run with exit code 1 and {"errors": 1, "error": ...}. */
 #include <poll.h>

@@ -15,7 +15,7 @@ static const char USAGE[] =
     "         wake   one held pull, one producer: time from the send to the pull's answer\n"
     "         transaction  prepared sends, each committed (code 37) as soon as it is answered; pipelined\n"
     "         retry  send backs (code 36) of messages sent before; pipelined\n"
-    "         delivery  sends with delay level 1 (1 s), then waits until all are delivered; latency: how late\n"
+    "         delivery  sends with delay level 1, then waits until all are delivered; latency: how late\n"
     "         first  tries until a send is accepted             topic  creates the topic (code 17)\n"
     "  --host H --port P --topic T --queues N --group G --broker-name B\n"
     "  --connections N   (default 1)      --window N    requests in flight a connection (default 64)\n"
@@ -23,6 +23,7 @@ static const char USAGE[] =
     "  --tags TAG --keys                  properties TAGS and KEYS (default: none)\n"
     "  --numbered                         properties a (0 to 9) and b (x or y)\n"
     "  --delay LEVEL                      property DELAY; retry: the level asked for (default: none)\n"
+    "  --level-ms MS                      delivery: the delay of level 1 (1000)\n"
     "  --sql EXPRESSION                   pull: with this filter; messages are those gone through\n"
     "  --warmup S --seconds S             not counted, counted (0.5, 3)\n"
     "  --count N         stop after N messages, no warm-up      --server-pid PID  CPU time of that process\n"
@@ -63,10 +64,10 @@ struct options read_options(int argc, char **argv)
         {"group", 1, 0, 'g'},      {"tags", 1, 0, 'T'},    {"keys", 0, 0, 'K'},    {"patient", 0, 0, 'R'},    {"connections", 1, 0, 'c'},
         {"window", 1, 0, 'w'},     {"size", 1, 0, 's'},    {"batch", 1, 0, 'b'},   {"warmup", 1, 0, 'W'},
         {"seconds", 1, 0, 'S'},    {"count", 1, 0, 'n'},   {"dump", 1, 0, 'd'},    {"server-pid", 1, 0, 'P'},
-        {"broker-name", 1, 0, 'B'}, {"numbered", 0, 0, 'N'}, {"delay", 1, 0, 'D'}, {"sql", 1, 0, 'Q'}, {0, 0, 0, 0}};
+        {"broker-name", 1, 0, 'B'}, {"numbered", 0, 0, 'N'}, {"delay", 1, 0, 'D'}, {"sql", 1, 0, 'Q'}, {"level-ms", 1, 0, 'L'}, {0, 0, 0, 0}};
     struct options o = {.host = "127.0.0.1", .topic = "BenchRaw", .group = "bench_raw", .broker_name = "broker-a",
                         .port = 10911, .queues = 8, .connections = 1, .window = 64, .size = 100, .batch = 32,
-                        .warmup = 0.5, .seconds = 3};
+                        .level_ms = 1000, .warmup = 0.5, .seconds = 3};
     if (argc < 2)
         usage("no mode");
     o.mode_name = argv[1];
@@ -83,6 +84,7 @@ struct options read_options(int argc, char **argv)
         case 'R': o.patient = 1; break;
         case 'N': o.numbered = 1; break;
         case 'Q': o.sql = optarg; break;
+        case 'L': o.level_ms = (int)positive(optarg); break;
         case 'D': o.delay = (int)positive(optarg); break;
         case 'p': o.port = (int)positive(optarg); break;
         case 'q': o.queues = (int)positive(optarg); break;

@@ -13,7 +13,8 @@ struct options {
     const char *mode_name;
     const char *host, *topic, *group, *broker_name, *tags, *sql; /* sql: the filter of pulls, or NULL */
     int port, queues, connections, window, size, batch, server_pid, dump, with_keys, patient, numbered;
-    int delay; /* delay level, 0: none */
+    int delay;    /* delay level, 0: none */
+    int level_ms; /* what level 1 stands for */
     double warmup, seconds;
     int64_t count; /* stop after so many messages instead of after a time; 0 = by time */
 };

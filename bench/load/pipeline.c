@@ -9,45 +9,10 @@
 
 #include "connection.h"
 #include "cpu.h"
-#include "frames.h"
+#include "prepare.h"
+#include "run.h"
 
-enum { STALL_SECONDS = 15, MAX_EVENTS = 64, SYSTEM_BUSY = 2, PULL_AGAIN = 20, RETRIED_MESSAGES = 20000 };
-
-/* One request in flight. Its opaque tells its slot: (opaque - FIRST_OPAQUE) % window. */
-struct slot {
-    bool busy;
-    uint32_t uses;
-    uint32_t opaque;
-    int64_t sent_at;
-    bool prepared;    /* transaction: the message is stored, the request in flight commits it */
-    uint64_t counter; /* of the message sent */
-    int queue;
-    int64_t offset; /* pull: where to read next */
-};
-
-struct lane {
-    struct connection connection;
-    struct slot *slots;
-    bool waits_to_write;
-};
-
-struct run {
-    const struct options *options;
-    struct result *result;
-    struct lane *lanes;
-    struct request_template *templates; /* one a queue */
-    int items;                          /* messages a request that is no pull */
-    int64_t *max_offsets;               /* one a queue */
-    char unique_prefix[21];
-    struct sent_message *sent_back;     /* retry: messages that were sent before */
-    struct sent_message *sent;          /* where to note the messages sent, or NULL */
-    uint64_t counter;                   /* of messages, for unique keys and the choice of the queue */
-    int64_t in_flight, issued;
-    bool measuring, stopping;
-    int64_t born_until; /* when the text in `born` is no longer this millisecond */
-    char born[BORN_DIGITS + 1];
-    int epoll;
-};
+enum { STALL_SECONDS = 15, MAX_EVENTS = 64, SYSTEM_BUSY = 2, PULL_AGAIN = 20 };
 
 static void refresh_born(struct run *run, int64_t now)
 {
@@ -183,45 +148,6 @@ static void flush(struct run *run, struct lane *lane)
         epoll_ctl(run->epoll, EPOLL_CTL_MOD, lane->connection.fd, &event);
         lane->waits_to_write = waits;
     }
-}
-
-/* Pull: a heartbeat a connection (the subscription is taken from it), then how much every queue holds. */
-static void prepare_pull(struct run *run)
-{
-    const struct options *o = run->options;
-    unsigned char frame[FRAME_ROOM];
-    run->max_offsets = calloc((size_t)o->queues, sizeof *run->max_offsets);
-    for (int i = 0; i < o->connections; i++) {
-        char client[64];
-        snprintf(client, sizeof client, "127.0.0.1@load%d-%d", (int)getpid(), i);
-        size_t size = write_heartbeat(frame, 1, o->topic, o->group, client, o->sql);
-        connection_ask(&run->lanes[i].connection, frame, size, 1, 0, "heartbeat");
-    }
-    for (int queue = 0; queue < o->queues; queue++) {
-        size_t size = write_max_offset(frame, 2, o->topic, o->broker_name, queue);
-        struct answer answer = connection_ask(&run->lanes[0].connection, frame, size, 2, 0, "max offset");
-        if (answer.offset < o->batch)
-            fail("queue %d of %s holds %lld messages: fill it first", queue, o->topic, (long long)answer.offset);
-        run->max_offsets[queue] = answer.offset;
-    }
-    /* Slots of one queue start evenly spread over it. */
-    int slots = o->connections * o->window, shares = (slots + o->queues - 1) / o->queues;
-    for (int i = 0; i < slots; i++) {
-        struct slot *slot = &run->lanes[i / o->window].slots[i % o->window];
-        slot->queue = i % o->queues;
-        slot->offset = run->max_offsets[slot->queue] / shares * (i / o->queues);
-    }
-}
-
-static void prepare_send(struct run *run)
-{
-    const struct options *o = run->options;
-    struct message_shape shape = shape_of(o);
-    memcpy(run->unique_prefix, shape.unique_prefix, sizeof run->unique_prefix);
-    run->items = shape.batch > 0 ? shape.batch : 1;
-    run->templates = calloc((size_t)o->queues, sizeof *run->templates);
-    for (int queue = 0; queue < o->queues; queue++)
-        make_send_template(&run->templates[queue], &shape, queue);
 }
 
 static void drive(struct run *run)

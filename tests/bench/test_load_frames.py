@@ -12,7 +12,8 @@ from rocketwire.wire.frame import Frame, decode_frame
 from rocketwire.wire.headers._codec import decode_ext
 from rocketwire.wire.headers.admin import CreateTopicRequestHeader
 from rocketwire.wire.headers.pull import PullMessageRequestHeader
-from rocketwire.wire.headers.send import SendMessageRequestHeader
+from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader, SendMessageRequestHeader
+from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 from rocketwire.wire.properties import decode_properties
 
 GOLDEN = Path(__file__).resolve().parents[3] / "shared" / "golden" / "wire" / "4.9.7"
@@ -117,6 +118,69 @@ def test_set_up_frames_decode(load: Path) -> None:
     assert (offset.header.code, (offset.header.ext or {})["topic"]) == (30, "T")
     topic = decode_ext(CreateTopicRequestHeader, create.header.ext)
     assert (topic.topic, topic.read_queue_nums, topic.write_queue_nums, topic.perm) == ("T", 8, 8, 6)
+
+
+def test_a_delayed_send_is_the_java_clients(load: Path) -> None:
+    _, headers = dump(load, "send", "--dump", "1", "--tags", "TagA", "--keys", "--delay", "18")
+    golden = golden_header("send_delay", 310)
+    assert shape(headers[0]) == shape(golden)
+    properties, known = (decode_properties(json.loads(text)["extFields"]["i"]) for text in (headers[0], golden))
+    assert list(properties) == list(known)
+    assert properties["DELAY"] == "18"
+
+
+def test_a_transaction_is_the_java_clients_but_that_its_end_is_answered(load: Path) -> None:
+    options = ["--tags", "TagA", "--keys", "--group", "g"]
+    frames, headers = dump(load, "transaction", "--dump", "2", *options)
+    prepared, known = headers[0], golden_header("transaction_check", 310)
+    assert shape(prepared) == shape(known)
+    fields, known_fields = (json.loads(text)["extFields"] for text in (prepared, known))
+    assert fields["f"] == known_fields["f"] == "4"
+    properties = decode_properties(fields["i"])
+    assert list(properties) == list(decode_properties(known_fields["i"]))
+    assert (properties["TRAN_MSG"], properties["PGROUP"]) == ("true", "g")
+    assert shape(headers[1]) == shape(golden_header("transaction_check", 37))
+    end = decode_ext(EndTransactionRequestHeader, frames[1].header.ext)
+    assert frames[1].header.flag == 0
+    assert (end.producer_group, end.commit_log_offset, end.tran_state_table_offset) == ("g", 1001, 1)
+    assert (end.commit_or_rollback, end.from_transaction_check) == (8, False)
+    assert re.fullmatch("7F000001[0-9A-F]{12}000000000001", end.msg_id)
+
+
+def test_a_send_back_is_the_java_clients(load: Path) -> None:
+    frames, headers = dump(load, "retry", "--dump", "1", "--topic", "T", "--group", "g", "--delay", "18")
+    assert shape(headers[0]) == shape(golden_header("retry_dlq", 36))
+    back = decode_ext(ConsumerSendMsgBackRequestHeader, frames[0].header.ext)
+    assert (back.offset, back.group, back.origin_topic, back.delay_level) == (1000, "g", "T", 18)
+    assert back.max_reconsume_times == 16
+
+
+def test_numbered_messages_carry_every_number_in_every_queue(load: Path) -> None:
+    frames, _ = dump(load, "send", "--dump", "80", "--queues", "2", "--numbered")
+    found: dict[int, list[tuple[str, str]]] = {0: [], 1: []}
+    for frame in frames:
+        header = decode_ext(SendMessageRequestHeader, frame.header.ext, short=True)
+        properties = decode_properties(header.properties or "")
+        assert list(properties) == ["a", "b", "UNIQ_KEY", "WAIT"]
+        found[header.queue_id].append((properties["a"], properties["b"]))
+    assert found[0] == found[1] == [(digit, letter) for letter in "xyxy" for digit in "0123456789"]
+
+
+def test_numbered_messages_of_a_batch(load: Path) -> None:
+    frames, _ = dump(load, "batch", "--dump", "1", "--batch", "24", "--queues", "2", "--numbered")
+    found = [decode_properties(bytes(item.properties).decode()) for item in decode_batch(frames[0].body)]
+    assert [properties["a"] for properties in found] == [digit for digit in "012345678901" for _ in range(2)]
+    assert [properties["b"] for properties in found] == ["x"] * 20 + ["y"] * 4
+
+
+def test_a_filter_is_in_the_heartbeat_and_the_pull(load: Path) -> None:
+    options = ["--topic", "T", "--group", "g", "--sql", "a > 5 AND b = 'x'"]
+    (pull, *_), headers = dump(load, "pull", "--dump", "1", *options)
+    assert shape(headers[0]) == shape(golden_header("sql_filter", 11))
+    assert decode_ext(PullMessageRequestHeader, pull.header.ext).expression_type == "SQL92"
+    (heartbeat, *_), _ = dump(load, "wake", "--dump", "1", *options)
+    subscription = decode_body(HeartbeatData, heartbeat.body).consumer_data_set[0].subscription_data_set[0]
+    assert (subscription.expression_type, subscription.sub_string) == ("SQL92", "a > 5 AND b = 'x'")
 
 
 def test_a_wrong_option_ends_with_one_line_and_the_usage(load: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from rocketwire.wire.frame import Frame
 from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.properties import decode_properties
 from tests.bench.fake_broker import Answer, FakeBroker
 
 SENT: Answer = (0, {"msgId": "7F00000100002A9F0000000000000000", "queueId": "0", "queueOffset": "41"}, b"")
@@ -22,7 +23,8 @@ def run(load: Path, broker: FakeBroker, mode: str, *options: str) -> tuple[int, 
     return done.returncode, json.loads(done.stdout)
 
 
-def record(offset: int) -> bytes:
+def record(offset: int, *, age: int = 0) -> bytes:
+    """A record of 100 B that was stored `age` ms after it was born."""
     return encode_record(
         Message(
             topic="T",
@@ -33,7 +35,7 @@ def record(offset: int) -> bytes:
             sys_flag=0,
             born_timestamp=1,
             born_host=("127.0.0.1", 1),
-            store_timestamp=1,
+            store_timestamp=1 + age,
             store_host=("127.0.0.1", 2),
             reconsume_times=0,
             prepared_transaction_offset=0,
@@ -141,6 +143,121 @@ def test_an_empty_topic_cannot_be_pulled(load: Path) -> None:
     with FakeBroker(lambda frame: (0, {"offset": "0"}, b"")) as broker:
         code, result = run(load, broker, "pull")
     assert (code, result["error"]) == (1, "queue 0 of BenchRaw holds 0 messages: fill it first")
+
+
+def test_a_transaction_is_counted_when_its_commit_is_answered(load: Path) -> None:
+    with FakeBroker(lambda frame: (0, {}, b"") if frame.header.code == 37 else SENT) as broker:
+        code, result = run(load, broker, "transaction", "--count", "40", "--window", "4", "--group", "g")
+    assert (code, result["errors"]) == (0, 0)
+    prepared = [frame for frame in broker.requests if frame.header.code == 310]
+    commits = [frame.header.ext or {} for frame in broker.requests if frame.header.code == 37]
+    assert result["messages"] == len(prepared) == len(commits)
+    assert {(end["commitLogOffset"], end["tranStateTableOffset"]) for end in commits} == {("0", "41")}
+    keys = [decode_properties((frame.header.ext or {})["i"])["UNIQ_KEY"] for frame in prepared]
+    assert sorted(end["msgId"] for end in commits) == sorted(keys)
+
+
+def test_a_refused_commit_is_fatal(load: Path) -> None:
+    with FakeBroker(lambda frame: (1, {}, b"") if frame.header.code == 37 else SENT) as broker:
+        code, result = run(load, broker, "transaction")
+    assert (code, result["error"]) == (1, "transaction: code 1, remark none")
+
+
+def test_send_backs_name_the_messages_sent_before(load: Path) -> None:
+    sent: dict[str, int] = {}
+
+    def answer(frame: Frame) -> Answer:
+        ext = frame.header.ext or {}
+        if frame.header.code == 36:
+            return 0, {}, b""
+        key = decode_properties(ext["i"])["UNIQ_KEY"]
+        sent[key] = 200 * len(sent)
+        return 0, {"msgId": f"7F00000100002A9F{sent[key]:016X}", "queueId": "0", "queueOffset": "0"}, b""
+
+    with FakeBroker(answer) as broker:
+        code, result = run(load, broker, "retry", "--window", "32", "--delay", "18")
+    assert (code, result["errors"]) == (0, 0)
+    backs = [frame.header.ext or {} for frame in broker.requests if frame.header.code == 36]
+    assert 0 < result["messages"] <= len(backs)
+    assert {(back["originMsgId"], int(back["offset"])) for back in backs} <= sent.items()
+    assert {back["delayLevel"] for back in backs} == {"18"}
+    assert "DELAY" not in decode_properties((broker.requests[0].header.ext or {})["i"])
+
+
+class Delivering:
+    """A broker of one queue that delivers each message `times` times, `age` ms after it was born."""
+
+    def __init__(self, *, times: int = 1, age: int = 50) -> None:
+        self._times, self._age = times, age
+        self._sent = 0
+
+    def __call__(self, frame: Frame) -> Answer:
+        ext = frame.header.ext or {}
+        if frame.header.code == 310:
+            self._sent += 1
+            assert decode_properties(ext["i"])["DELAY"] == "1"
+            return SENT
+        held = self._sent * self._times
+        if frame.header.code == 30:
+            return 0, {"offset": str(held)}, b""
+        if frame.header.code == 11:
+            first = int(ext["queueOffset"])
+            until = min(first + int(ext["maxMsgNums"]), held)
+            body = b"".join(record(offset, age=self._age) for offset in range(first, until))
+            return 0, {"nextBeginOffset": str(until)}, body
+        return 0, {}, b""
+
+
+def test_delivered_messages_are_waited_for_and_their_lateness_noted(load: Path) -> None:
+    with FakeBroker(Delivering(age=57)) as broker:
+        code, result = run(load, broker, "delivery", "--queues", "1", "--window", "4", "--level-ms", "50")
+    assert (code, result["errors"]) == (0, 0)
+    sent = [frame for frame in broker.requests if frame.header.code == 310]
+    assert result["messages"] == len(sent)
+    assert 0.2 <= result["seconds"] < 1
+    assert result["max_us"] == 7000
+    assert result["p50_us"] == pytest.approx(7000, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("broker", "problem"),
+    [(Delivering(times=2), "more than were sent are delivered"), (Delivering(age=40), "delivered 10 ms early")],
+)
+def test_a_delivery_twice_or_too_early_is_fatal(load: Path, broker: Delivering, problem: str) -> None:
+    with FakeBroker(broker) as running:
+        code, result = run(load, running, "delivery", "--queues", "1", "--window", "4", "--level-ms", "50")
+    assert code == 1
+    assert problem in result["error"]
+
+
+def every_second(frame: Frame) -> Answer:
+    """Answers of a broker whose filter passes every second message of a pull, and none of the last ones."""
+    if frame.header.code != 11:
+        return filled(frame)
+    ext = frame.header.ext or {}
+    first = int(ext["queueOffset"])
+    until = min(first + int(ext["maxMsgNums"]), FILLED)
+    matching = range(first, until, 2) if until < FILLED else range(0)
+    return 0 if matching else 20, {"nextBeginOffset": str(until)}, b"".join(map(record, matching))
+
+
+def test_filtered_pulls_count_what_they_went_through(load: Path) -> None:
+    with FakeBroker(every_second) as broker:
+        code, result = run(load, broker, "pull", "--queues", "1", "--window", "1", "--batch", "16", "--sql", "a > 5")
+    assert (code, result["errors"]) == (0, 0)
+    assert result["messages"] == result["requests"] * 16
+
+
+def test_a_filtered_pull_that_does_not_get_on_is_fatal(load: Path) -> None:
+    def answer(frame: Frame) -> Answer:
+        if frame.header.code != 11:
+            return filled(frame)
+        return 20, {"nextBeginOffset": (frame.header.ext or {})["queueOffset"]}, b""
+
+    with FakeBroker(answer) as broker:
+        code, result = run(load, broker, "pull", "--queues", "1", "--sql", "a > 5")
+    assert code == 1
+    assert "0 records but next offset 0" in result["error"]
 
 
 def test_a_woken_pull_is_timed(load: Path) -> None:

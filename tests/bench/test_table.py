@@ -2,10 +2,11 @@ from bench.drivers import Timing
 from bench.processes import Memory
 from bench.runner import Plan, Results, SideFacts
 from bench.statistics import Failure, Sample
-from bench.table import render, side_table, workload_table
+from bench.table import cost_table, render, side_table, workload_table
 from bench.workloads import Workload
 
 SEND = Workload(name="send", text="send", program="raw", mode="send")
+RETRY = Workload(name="retry", text="retry", program="raw", mode="retry", against="send")
 WAKE = Workload(name="wake", text="wake", program="raw", mode="wake", paced=True)
 
 
@@ -73,6 +74,42 @@ def test_failures_stand_below_the_table() -> None:
 
 def test_a_workload_that_never_ran_is_an_empty_row() -> None:
     assert cells(workload_table(results(SEND)))[2] == ["send", *["-"] * 7]
+
+
+def test_a_cost_is_the_ratio_to_the_base_of_the_same_round() -> None:
+    found = results(SEND, RETRY)
+    found.outcomes["send"] = {
+        "apache": [sample(1000), sample(2000), Failure(reason="code 2")],
+        "rocketwire": [sample(4000), sample(1000), sample(2000)],
+    }
+    found.outcomes["retry"] = {
+        "apache": [sample(500), sample(500), sample(7)],
+        "rocketwire": [sample(2000), sample(1000), sample(1500)],
+    }
+    header, _, row = cells(cost_table(found))
+    assert header == [
+        "rate / rate", "Apache min / median / max", "rocketwire min / median / max", "ours / Apache's",
+        "costs at most the same",
+    ]  # fmt: skip
+    assert row == ["retry / send", "0.25 / 0.38 / 0.50", "0.50 / 0.75 / 1.00", "2.00", "yes"]
+
+
+def test_a_higher_cost_than_apaches_is_told() -> None:
+    found = results(SEND, RETRY)
+    found.outcomes["send"] = {"apache": [sample(1000)], "rocketwire": [sample(1000)]}
+    found.outcomes["retry"] = {"apache": [sample(900)], "rocketwire": [sample(890)]}
+    assert cells(cost_table(found))[2][-2:] == ["0.99", "no"]
+
+
+def test_without_a_base_there_is_no_table_of_costs() -> None:
+    assert cost_table(results(RETRY)) == ""
+
+
+def test_one_side_alone_has_costs_but_no_verdict() -> None:
+    found = results(SEND, RETRY, sides=("rocketwire",))
+    found.outcomes["send"] = {"rocketwire": [sample(1000)]}
+    found.outcomes["retry"] = {"rocketwire": [sample(900)]}
+    assert cells(cost_table(found))[2] == ["retry / send", "0.90 / 0.90 / 0.90", "-", "-"]
 
 
 def test_start_up_and_memory() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from bench.workloads import WORKLOADS, chosen
+from bench.workloads import WORKLOADS, chosen, groups
 
 
 def names(only: str | None) -> list[str]:
@@ -33,3 +33,16 @@ def test_a_word_that_fits_nothing_is_refused() -> None:
 
 def test_names_are_distinct() -> None:
     assert len({workload.name for workload in WORKLOADS}) == len(WORKLOADS)
+
+
+def test_what_one_is_compared_with_is_measured_too() -> None:
+    assert names("retry") == ["send-8x32", "retry"]
+
+
+def test_what_is_compared_takes_turns() -> None:
+    workloads, _ = chosen("sync,send-1k,transaction,retry")
+    assert [[one.name for one in group] for group in groups(workloads)] == [
+        ["send-8x32", "transaction", "retry"],
+        ["send-1k"],
+        ["sync"],
+    ]

@@ -1,0 +1,51 @@
+/* The state of a pipelined run. */
+#ifndef BENCH_RUN_H
+#define BENCH_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "connection.h"
+#include "frames.h"
+#include "options.h"
+#include "pipeline.h"
+
+enum { RETRIED_MESSAGES = 20000 };
+
+/* One request in flight. Its opaque tells its slot: (opaque - FIRST_OPAQUE) % window. */
+struct slot {
+    bool busy;
+    uint32_t uses;
+    uint32_t opaque;
+    int64_t sent_at;
+    bool prepared;    /* transaction: the message is stored, the request in flight commits it */
+    uint64_t counter; /* of the message sent */
+    int queue;
+    int64_t offset; /* pull: where to read next */
+};
+
+struct lane {
+    struct connection connection;
+    struct slot *slots;
+    bool waits_to_write;
+};
+
+struct run {
+    const struct options *options;
+    struct result *result;
+    struct lane *lanes;
+    struct request_template *templates; /* one a queue */
+    int items;                          /* messages a request that is no pull */
+    int64_t *max_offsets;               /* one a queue */
+    char unique_prefix[21];
+    struct sent_message *sent_back;     /* retry: messages that were sent before */
+    struct sent_message *sent;          /* where to note the messages sent, or NULL */
+    uint64_t counter;                   /* of messages, for unique keys and the choice of the queue */
+    int64_t in_flight, issued;
+    bool measuring, stopping;
+    int64_t born_until; /* when the text in `born` is no longer this millisecond */
+    char born[BORN_DIGITS + 1];
+    int epoll;
+};
+
+#endif
