@@ -13,6 +13,7 @@ from rocketwire.server import upkeep
 from rocketwire.server.addresses import Address, ip_address
 from rocketwire.server.clock import Clock
 from rocketwire.server.config import ServerConfig
+from rocketwire.server.consume_rates import ConsumeRates
 from rocketwire.server.groups import ClientGroups
 from rocketwire.server.hot_sends import HotSends
 from rocketwire.server.lifetime import Lifetime
@@ -119,6 +120,7 @@ class Broker:
             metrics=metrics,
             lifetime=Lifetime(store, live, clock, run_sync),
             queue_removal=QueueRemoval(store.retention),
+            consume_rates=ConsumeRates(),
             offset_moved=OffsetMoved(store, broker_name=config.broker_name, store_host=store_host, clock=clock),
         )
         self._tables: tuple[tuple[SavedTable, str, int], ...] = (
@@ -147,6 +149,7 @@ class Broker:
         nursery.start_soon(self._registration.run)
         nursery.start_soon(services.clients.run)
         nursery.start_soon(services.long_poll.run)
+        nursery.start_soon(services.consume_rates.run)
         nursery.start_soon(services.lifetime.watch_disk)
         nursery.start_soon(services.lifetime.clean)
         nursery.start_soon(services.queue_removal.run)

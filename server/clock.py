@@ -21,3 +21,9 @@ def system_clock() -> int:
 def hour_of_day(moment: int) -> int:
     """The local hour, 0 to 23, at a time in milliseconds since the epoch."""
     return time.localtime(moment // 1000).tm_hour
+
+
+def local_text(moment: int) -> str:
+    """The local time of milliseconds since the epoch, as Apache's bodies have it: 2023-11-14#22:13:20:000."""
+    seconds, milliseconds = divmod(moment, 1000)
+    return f"{time.strftime('%Y-%m-%d#%H:%M:%S', time.localtime(seconds))}:{milliseconds:03d}"

@@ -41,6 +41,13 @@ class TopicNotFound(ServerError):
         super().__init__(f"topic[{topic}] not exist, apply first please!{gap}{FAQ}")
 
 
+class TopicUnknown(ServerError):
+    """A topic that an administrator asks about does not exist on the broker."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(f"topic[{topic}] not exist")
+
+
 class RouteNotFound(ServerError):
     """No broker serves the topic."""
 
@@ -209,6 +216,7 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     RequestUnsupported: ResponseCode.REQUEST_CODE_NOT_SUPPORTED,
     NameInvalid: ResponseCode.SYSTEM_ERROR,
     TopicNotFound: ResponseCode.TOPIC_NOT_EXIST,
+    TopicUnknown: ResponseCode.TOPIC_NOT_EXIST,
     RouteNotFound: ResponseCode.TOPIC_NOT_EXIST,
     QueueIllegal: ResponseCode.SYSTEM_ERROR,
     NotPermitted: ResponseCode.NO_PERMISSION,

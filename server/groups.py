@@ -73,6 +73,7 @@ class ClientGroups:
         self._notifies = notifies
         self._consumers: dict[str, ConsumerGroup] = {}
         self._producers: dict[str, dict[Peer, Member]] = {}
+        self._producer_peers: dict[str, Peer] = {}
 
     def consumer(self, group: str) -> ConsumerGroup | None:
         """A consumer group with at least one member, or None."""
@@ -84,9 +85,17 @@ class ClientGroups:
         members = [] if found is None else [each for each in found.members.items() if each[1].client_id == client_id]
         return max(members, key=lambda each: each[1].last_seen)[0] if members else None
 
+    def groups_of(self, topic: str) -> list[str]:
+        """The consumer groups on line that subscribe to a topic."""
+        return [group.name for group in self._consumers.values() if topic in group.subscriptions]
+
     def producers(self, group: str) -> list[tuple[Peer, Member]]:
         """The living producers of a group."""
         return list(self._producers.get(group, {}).items())
+
+    def producer_by_client_id(self, client_id: str) -> Peer | None:
+        """The connection of a living producer, of whatever group; of several with that id, the one heard of last."""
+        return self._producer_peers.get(client_id)
 
     def register_consumer(self, peer: Peer, client_id: str, data: ConsumerData, *, language: str, version: int) -> None:
         """Take a consumer's heartbeat."""
@@ -114,6 +123,7 @@ class ClientGroups:
     def register_producer(self, peer: Peer, client_id: str, group: str, *, language: str, version: int) -> None:
         """Take a producer's heartbeat."""
         self._producers.setdefault(group, {})[peer] = Member(client_id, language, version, trio.current_time())
+        self._producer_peers[client_id] = peer
 
     def unregister_consumer(self, peer: Peer, group_name: str) -> None:
         """Remove a consumer that leaves."""
@@ -131,9 +141,15 @@ class ClientGroups:
         members = self._producers.get(group)
         if members is None:
             return
-        members.pop(peer, None)
+        member = members.pop(peer, None)
         if not members:
             del self._producers[group]
+        if (
+            member is not None
+            and self._producer_peers.get(member.client_id) is peer
+            and not any(peer in others for others in self._producers.values())
+        ):
+            del self._producer_peers[member.client_id]
 
     def peer_closed(self, peer: Peer) -> None:
         """Remove a closed connection from all groups."""

@@ -9,7 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from rocketwire.server.handlers import admin, client, name_server, offset, online, pull, query, reply, send, send_back
+from rocketwire.server.handlers import (
+    admin,
+    client,
+    group,
+    name_server,
+    offset,
+    online,
+    progress,
+    pull,
+    query,
+    reply,
+    send,
+    send_back,
+)
 from rocketwire.server.handlers.route import Route
 from rocketwire.wire.codes import RequestCode
 
@@ -21,6 +34,8 @@ BROKER_FAMILIES: Final[Mapping[str, tuple[Route, ...]]] = {
     "offset": offset.ROUTES,
     "client": client.ROUTES,
     "query": query.ROUTES,
+    "group": group.ROUTES,
+    "progress": progress.ROUTES,
     "online": online.ROUTES,
     "admin": admin.ROUTES,
 }
@@ -48,12 +63,7 @@ UNSUPPORTED: Final = frozenset(
         RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG,
         RequestCode.GET_TIMER_CHECK_POINT,
         RequestCode.GET_TIMER_METRICS,
-        RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP,
-        RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,
-        RequestCode.GET_TOPIC_STATS_INFO,
         RequestCode.WIPE_WRITE_PERM_OF_BROKER,
-        RequestCode.DELETE_SUBSCRIPTIONGROUP,
-        RequestCode.GET_CONSUME_STATS,
         RequestCode.SUSPEND_CONSUMER,
         RequestCode.RESUME_CONSUMER,
         RequestCode.RESET_CONSUMER_OFFSET_IN_CONSUMER,
@@ -67,10 +77,8 @@ UNSUPPORTED: Final = frozenset(
         RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT,
         RequestCode.GET_TOPICS_BY_CLUSTER,
         RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST,
-        RequestCode.QUERY_TOPIC_CONSUME_BY_WHO,
         RequestCode.REGISTER_FILTER_SERVER,
         RequestCode.REGISTER_MESSAGE_FILTER_CLASS,
-        RequestCode.QUERY_CONSUME_TIME_SPAN,
         RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS,
         RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER,
         RequestCode.QUERY_CORRECTION_OFFSET,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rocketwire.server.clock import Clock
+from rocketwire.server.consume_rates import ConsumeRates
 from rocketwire.server.groups import ClientGroups
 from rocketwire.server.lifetime import Lifetime
 from rocketwire.server.live_config import LiveConfig
@@ -44,6 +45,7 @@ class BrokerServices:
     lifetime: Lifetime
     queue_removal: QueueRemoval
     offset_moved: OffsetMoved
+    consume_rates: ConsumeRates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,35 @@ class SubscriptionGroups:
         for group in names.PREDEFINED_GROUPS:
             self._table.put_built_in(SubscriptionGroupConfig(group_name=group))
 
+    @property
+    def table(self) -> GroupTable:
+        """The table itself: all groups and their data version."""
+        return self._table
+
+    def put(self, group: SubscriptionGroupConfig) -> None:
+        """Enter or change a group.
+
+        Raises:
+            NameInvalid: its name breaks the rules; nothing is changed.
+            StoreError: it could not be written down; until the next start it is there all the same.
+        """
+        problem = names.group_problem(group.group_name)
+        if problem is not None:
+            raise NameInvalid(problem)
+        self._table.put(group)
+        log.info("group %s: configuration changed", group.group_name)
+        self._table.persist()
+
+    def remove(self, group: str) -> None:
+        """Remove a group's configuration, if there is one.
+
+        Raises:
+            StoreError: it could not be written down; until the next start it is gone all the same.
+        """
+        if self._table.remove(group):
+            log.info("group %s: configuration removed", group)
+            self._table.persist()
+
     def find(self, group: str) -> SubscriptionGroupConfig | None:
         """A group's configuration; made with defaults when unknown and `autoCreateSubscriptionGroup` allows it.
 

@@ -51,6 +51,14 @@ class OffsetTable(SavedTable):
         queues = self._table.get(topic + _SEPARATOR + group)
         return None if queues is None else queues.get(queue_id)
 
+    def topics(self, group: str) -> list[str]:
+        """The topics that a group has offsets in."""
+        return [topic for topic, other in map(_parts, self._table) if other == group]
+
+    def groups(self, topic: str) -> list[str]:
+        """The groups that have offsets in a topic."""
+        return [group for other, group in map(_parts, self._table) if other == topic]
+
     def remove(self, group: str, topic: str) -> bool:
         """Forget the offsets of a group in a topic; false when there were none."""
         if self._table.pop(topic + _SEPARATOR + group, None) is None:
@@ -58,8 +66,18 @@ class OffsetTable(SavedTable):
         self._changed()
         return True
 
+    def remove_group(self, group: str) -> None:
+        """Forget all offsets of a group."""
+        for topic in self.topics(group):
+            self.remove(group, topic)
+
     def _document(self) -> dict[str, Any]:
         return dict(sorted({**self._others, _TABLE: self._table}.items()))
+
+
+def _parts(key: str) -> tuple[str, str]:
+    topic, _, group = key.partition(_SEPARATOR)
+    return topic, group
 
 
 def _decode(data: bytes) -> tuple[dict[str, dict[int, int]], dict[str, Any]]:

@@ -126,6 +126,7 @@ def _reply(services: BrokerServices, fields: PullMessageRequestHeader, fetched: 
         code = ResponseCode.PULL_OFFSET_MOVED
     if fetched.count:
         services.metrics.delivered(fetched.count, fetched.size)
+        services.consume_rates.delivered(fields.consumer_group, fields.topic, fetched.count)
     if code == ResponseCode.PULL_OFFSET_MOVED:
         services.offset_moved.tell(
             fields.consumer_group, fields.topic, fields.queue_id, asked=fields.queue_offset, new=fetched.next_offset
