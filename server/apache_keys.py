@@ -42,7 +42,7 @@ APACHE_KEYS_WITHOUT_EFFECT: Final = frozenset(
     serverCallbackExecutorThreads serverChannelMaxIdleTimeSeconds serverOnewaySemaphoreValue
     serverPooledByteBufAllocatorEnable serverSelectorThreads serverSocketBacklog serverSocketRcvBufSize
     serverSocketSndBufSize serverWorkerThreads slaveReadEnable slaveTimeout
-    startAcceptSendRequestTimeStamp storePathDLedgerCommitLog storeReplyMessageEnable
+    startAcceptSendRequestTimeStamp storePathDLedgerCommitLog
     transactionCheckInterval transactionCheckMax transactionTimeOut transferMsgByHeap
     transientStorePoolEnable transientStorePoolSize useEpollNativeSelector
     useReentrantLockWhenPutMessage useTLS waitTimeMillsInHeartbeatQueue waitTimeMillsInPullQueue

@@ -100,6 +100,9 @@ class ServerConfig:
     access_message_in_memory_max_ratio: int = key(
         "percent of memory; messages further back in the commit log count as on disk", default=40, high=100
     )
+    store_reply_message_enable: bool = key(
+        "store replies to requests, in the topic named like the cluster with _REPLY_TOPIC", default=True, online=True
+    )
     default_query_max_num: int = key("most messages in one answer to a query", default=32, low=1, online=True)
     long_polling_enable: bool = key(
         "a pull without messages waits as long as it asks, 60 s at most", default=True, online=True

@@ -205,3 +205,26 @@ async def test_a_disagreement_is_logged_once_a_change(caplog: pytest.LogCaptureF
     assert logged() == []
     groups.unregister_consumer(second, "G")
     assert logged() == [("INFO", "consumer group G: its members subscribe to the same again")]
+
+
+async def test_a_producer_is_found_by_its_client_id() -> None:
+    groups = ClientGroups(lambda _: True)
+    peer, other = FakePeer("1"), FakePeer("2")
+
+    def register(peer: FakePeer, group: str) -> None:
+        groups.register_producer(peer, "one", group, language="JAVA", version=0)
+
+    assert groups.producer_by_client_id("one") is None
+    register(peer, "G")
+    register(peer, "H")
+    groups.unregister_producer(peer, "G")
+    assert groups.producer_by_client_id("one") is peer
+    groups.unregister_producer(peer, "H")
+    assert groups.producer_by_client_id("one") is None
+    register(peer, "G")
+    register(other, "H")
+    assert groups.producer_by_client_id("one") is other
+    groups.peer_closed(peer)
+    assert groups.producer_by_client_id("one") is other
+    groups.peer_closed(other)
+    assert groups.producer_by_client_id("one") is None

@@ -52,7 +52,11 @@ from rocketwire.wire.headers.route import (
     RegisterBrokerRequestHeader,
     UnRegisterBrokerRequestHeader,
 )
-from rocketwire.wire.headers.send import SendMessageRequestHeader, SendMessageResponseHeader
+from rocketwire.wire.headers.send import (
+    ReplyMessageRequestHeader,
+    SendMessageRequestHeader,
+    SendMessageResponseHeader,
+)
 from rocketwire.wire.message import decode_record, encode_record
 from tests.wire import golden
 
@@ -79,6 +83,7 @@ REQUEST_HEADERS: dict[int, type[WireHeader]] = {
     310: SendMessageRequestHeader,
     320: SendMessageRequestHeader,
     325: SendMessageRequestHeader,
+    326: ReplyMessageRequestHeader,
 }
 RESPONSE_HEADERS: dict[int, type[WireHeader]] = {
     10: SendMessageResponseHeader,
@@ -91,6 +96,7 @@ RESPONSE_HEADERS: dict[int, type[WireHeader]] = {
     31: GetMinOffsetResponseHeader,
     310: SendMessageResponseHeader,
     320: SendMessageResponseHeader,
+    325: SendMessageResponseHeader,
 }
 REQUEST_BODIES: dict[int, type[object]] = {
     34: HeartbeatData,

@@ -1,0 +1,241 @@
+"""Request-reply (324, 325): a consumer replies, the broker hands the reply to the producer that asked (326)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import trio
+
+from rocketwire.wire.codes import FLAG_RESPONSE, MAX_FRAME_LENGTH, RequestCode, ResponseCode, SysFlag
+from rocketwire.wire.frame import Frame
+from rocketwire.wire.headers import decode_ext
+from rocketwire.wire.headers.send import ReplyMessageRequestHeader
+from rocketwire.wire.message import encode_host
+from rocketwire.wire.message_id import offset_message_id
+from rocketwire.wire.properties import decode_properties
+from tests.server.harness import (
+    BINARY,
+    NOW,
+    Client,
+    FullDisk,
+    Server,
+    code_and_remark,
+    properties_text,
+    records,
+    send_ext,
+    serving,
+)
+
+REPLY_TOPIC = "C_REPLY_TOPIC"
+ASKED = {"MSG_TYPE": "reply", "REPLY_TO_CLIENT": "asker", "TTL": "3000", "CORRELATION_ID": "id-1"}
+
+
+async def send_reply(
+    replier: Client,
+    body: bytes = b"reply",
+    *,
+    properties: dict[str, str] | None = None,
+    short: bool = True,
+    **changes: int,
+) -> None:
+    """Send a reply, and do not wait for its answer."""
+    ext = send_ext(
+        REPLY_TOPIC, short=short, properties=properties_text(**(ASKED if properties is None else properties)), **changes
+    )
+    code = RequestCode.SEND_REPLY_MESSAGE_V2 if short else RequestCode.SEND_REPLY_MESSAGE
+    await replier.write(replier.frame(code, ext, body))
+
+
+async def asker_of(server: Server, client_id: str = "asker") -> Client:
+    asker = server.broker()
+    await asker.heartbeat(client_id, producers=["askers"])
+    return asker
+
+
+async def pushed(asker: Client) -> Frame:
+    """The reply that the broker hands on."""
+    assert await asker.arrived() == []
+    (frame,) = asker.pushes
+    asker.pushes = []
+    return frame
+
+
+async def accept(asker: Client, frame: Frame, code: int = 0, **options: int) -> None:
+    """Answer as the official client does: no fields, no body."""
+    await asker.write(asker.frame(code, None, flag=FLAG_RESPONSE, opaque=frame.header.opaque, **options))
+
+
+async def stored(client: Client) -> list[bytes]:
+    answer = await client.pull(REPLY_TOPIC)
+    return [bytes(message.body) for message in records(answer.body)]
+
+
+@pytest.mark.parametrize("short", [True, False])
+@pytest.mark.parametrize("serialize_type", [0, BINARY])
+async def test_a_reply_reaches_who_asked_and_is_stored(server: Server, short: bool, serialize_type: int) -> None:
+    asker, replier = await asker_of(server), server.broker()
+    await send_reply(replier, short=short, sys_flag=SysFlag.COMPRESSED)
+    frame = await pushed(asker)
+    assert (frame.header.code, frame.header.flag, bytes(frame.body)) == (326, 0, b"reply")
+    assert decode_ext(ReplyMessageRequestHeader, frame.header.ext) == ReplyMessageRequestHeader(
+        producer_group="producers",
+        topic=REPLY_TOPIC,
+        default_topic="TBW102",
+        default_topic_queue_nums=4,
+        queue_id=0,
+        sys_flag=SysFlag.COMPRESSED,
+        born_timestamp=NOW - 1,
+        flag=0,
+        properties=properties_text(PUSH_REPLY_TIME=str(NOW), **ASKED),
+        reconsume_times=0,
+        unit_mode=False,
+        born_host=replier.local,
+        store_host=str(server.advertised),
+        store_timestamp=NOW,
+    )
+    assert await replier.arrived() == []
+    await accept(asker, frame, serialize_type=serialize_type)
+    answer = await replier.receive()
+    assert code_and_remark(answer) == (ResponseCode.SUCCESS, None)
+    (message,) = records((await replier.pull(REPLY_TOPIC)).body)
+    assert answer.header.ext == {
+        "msgId": offset_message_id(encode_host(*message.store_host), message.physical_offset),
+        "queueId": "0",
+        "queueOffset": "0",
+        "TRACE_ON": "true",
+        "MSG_REGION": "DefaultRegion",
+    }
+    assert (bytes(message.body), message.sys_flag) == (b"reply", SysFlag.COMPRESSED)
+    assert decode_properties(message.properties.decode()) == {**ASKED, "CLUSTER": "C"}
+
+
+async def test_the_answer_waits_for_who_asked(server: Server) -> None:
+    asker, replier = await asker_of(server), server.broker()
+    await send_reply(replier)
+    frame = await pushed(asker)
+    await server.pass_time(9)
+    assert await replier.arrived() == []
+    assert await stored(server.broker()) == []
+    await accept(asker, frame)
+    assert code_and_remark(await replier.receive()) == (ResponseCode.SUCCESS, None)
+
+
+async def test_a_pull_held_on_the_reply_topic_is_woken(server: Server) -> None:
+    asker, replier, reader = await asker_of(server), server.broker(), server.broker()
+    await reader.hold(REPLY_TOPIC)
+    await send_reply(replier)
+    await accept(asker, await pushed(asker))
+    (answer,) = await reader.arrived()
+    assert [bytes(message.body) for message in records(answer.body)] == [b"reply"]
+
+
+async def refused(replier: Client, remark: str, *, kept: bool = True) -> None:
+    """A reply that nobody got: said in the answer, which tells where it is stored all the same."""
+    answer = await replier.receive()
+    assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, remark)
+    assert answer.header.ext is not None
+    assert ("msgId" in answer.header.ext) is kept
+    assert await stored(replier) == ([b"reply"] if kept else [])
+
+
+@pytest.mark.parametrize("silent", [True, False])
+async def test_who_asked_does_not_take_the_reply(server: Server, silent: bool) -> None:
+    asker, replier = await asker_of(server), server.broker()
+    await send_reply(replier)
+    frame = await pushed(asker)
+    if silent:
+        await server.pass_time(10)
+    else:
+        await accept(asker, frame, ResponseCode.SYSTEM_ERROR)
+    await refused(replier, "push reply message to askerfail.")
+
+
+async def test_who_asked_leaves_before_it_answers(server: Server) -> None:
+    asker, replier = await asker_of(server), server.broker()
+    await send_reply(replier)
+    await pushed(asker)
+    asker.close()
+    await refused(replier, "push reply message to askerfail.")
+
+
+async def test_nobody_asked(server: Server) -> None:
+    replier = server.broker()
+    await send_reply(replier)
+    await refused(replier, "push reply message fail, channel of <asker> not found.")
+
+
+async def test_a_reply_for_nobody(server: Server) -> None:
+    replier = server.broker()
+    await send_reply(replier, properties={"MSG_TYPE": "reply"})
+    await refused(replier, "reply message properties[REPLY_TO_CLIENT] is null")
+
+
+async def test_a_reply_that_the_broker_would_not_store_is_not_handed_on(server: Server) -> None:
+    asker, replier = await asker_of(server), server.broker()
+    await send_reply(replier, queue_id=1)
+    answer = await replier.receive()
+    assert answer.header.code == ResponseCode.SYSTEM_ERROR
+    assert (answer.header.remark or "").startswith(
+        "request queueId[1] is illegal, TopicConfig [topicName=C_REPLY_TOPIC"
+    )
+    await asker.arrived()
+    assert asker.pushes == []
+
+
+async def test_replies_are_not_stored_if_so_configured(server: Server) -> None:
+    asker, replier = await asker_of(server), server.broker()
+    assert (await replier.set_config(storeReplyMessageEnable="false")).header.code == 0
+    await send_reply(replier)
+    await accept(asker, await pushed(asker))
+    answer = await replier.receive()
+    assert code_and_remark(answer) == (ResponseCode.SUCCESS, None)
+    assert (answer.header.ext or {})["msgId"] == "0"
+    await send_reply(replier, properties={"MSG_TYPE": "reply"})
+    await refused(replier, "reply message properties[REPLY_TO_CLIENT] is null", kept=False)
+
+
+async def test_a_reply_that_arrived_but_could_not_be_stored_has_arrived(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = FullDisk(monkeypatch)
+    async with serving(tmp_path) as server:
+        asker, replier = await asker_of(server), server.broker()
+        await send_reply(replier)
+        frame = await pushed(asker)
+        disk.full = True
+        await accept(asker, frame)
+        answer = await replier.receive()
+        disk.full = False
+    assert code_and_remark(answer) == (ResponseCode.SUCCESS, None)
+    assert (answer.header.ext or {})["msgId"] == "0"
+
+
+async def test_a_reply_too_large_to_be_handed_on(tmp_path: Path) -> None:
+    limit = MAX_FRAME_LENGTH
+    async with serving(tmp_path, max_message_size=limit, mapped_file_size_commit_log=64 << 20) as server:
+        asker, replier = await asker_of(server), server.broker()
+        ext = send_ext(REPLY_TOPIC, properties=properties_text(**ASKED))
+        size = limit - len(replier.frame(RequestCode.SEND_REPLY_MESSAGE_V2, ext, opaque=1))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(send_reply, replier, bytes(size))
+        answer = await replier.receive()
+        assert answer.header.code == ResponseCode.SYSTEM_ERROR
+        assert "is longer than the limit" in (answer.header.remark or "")
+        await asker.arrived()
+        assert asker.pushes == []
+
+
+async def test_replies_that_cross_go_each_to_its_own(server: Server) -> None:
+    askers = [await asker_of(server, f"asker{each}") for each in range(3)]
+    replier = server.broker()
+    for each in range(3):
+        await send_reply(replier, b"%d" % each, properties={**ASKED, "REPLY_TO_CLIENT": f"asker{each}"})
+    frames = [await pushed(asker) for asker in askers]
+    assert [bytes(frame.body) for frame in frames] == [b"0", b"1", b"2"]
+    opaques = []
+    for each in (2, 0, 1):
+        await accept(askers[each], frames[each])
+        opaques += [answer.header.opaque for answer in await replier.arrived()]
+    assert opaques == [3, 1, 2]
+    assert await stored(replier) == [b"2", b"0", b"1"]
