@@ -36,7 +36,6 @@ _STATUS: Final[dict[type[Exception], str]] = {
     RecordTooLarge: "MESSAGE_ILLEGAL",
     TopicUnusable: "MESSAGE_ILLEGAL",
     ServiceUnavailable: "SERVICE_NOT_AVAILABLE",
-    SystemBusy: "OS_PAGECACHE_BUSY",
 }
 
 
@@ -75,6 +74,7 @@ class SendBack:
             RetryGroupNotFound: the group does not exist and may not be made.
             NotPermitted: the broker or the retry topic takes no messages.
             NotSentBack: no message stands at that place, or the store did not take the new one.
+            SystemBusy: the request waited behind an append that took too long.
             NameInvalid: the name of the group breaks the rules, or is too long for a retry topic's.
         """
         group = self._retries.group(fields.group)
@@ -134,6 +134,8 @@ class SendBack:
 
         self._sending.commit([draft], outcome, wait=False)
         for error in errors:
+            if isinstance(error, SystemBusy):  # the request did not come to be carried out
+                raise error
             raise NotSentBack(_STATUS.get(type(error), _UNKNOWN)) from error
 
 
