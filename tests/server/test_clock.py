@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import time
 
-from rocketwire.server.clock import system_clock
+import pytest
+
+from rocketwire.server.clock import local_text, system_clock
 
 
 def test_the_clock_tells_milliseconds_since_1970() -> None:
@@ -10,3 +12,9 @@ def test_the_clock_tells_milliseconds_since_1970() -> None:
     now = system_clock()
     assert isinstance(now, int)
     assert before * 1000 - 1 <= now <= time.time() * 1000
+
+
+def test_a_local_time_in_apaches_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.localtime", time.gmtime)
+    assert local_text(1_795_253_424_046) == "2026-11-21#09:30:24:046"
+    assert local_text(-1) == "1969-12-31#23:59:59:999"

@@ -228,3 +228,13 @@ async def test_a_producer_is_found_by_its_client_id() -> None:
     assert groups.producer_by_client_id("one") is other
     groups.peer_closed(other)
     assert groups.producer_by_client_id("one") is None
+
+
+async def test_the_groups_of_a_topic() -> None:
+    groups = ClientGroups(lambda _: True)
+    peer = FakePeer()
+    join(groups, peer, consumer("G", subscription("T"), subscription("U")))
+    join(groups, peer, consumer("H", subscription("T")))
+    assert (groups.groups_of("T"), groups.groups_of("U"), groups.groups_of("V")) == (["G", "H"], ["G"], [])
+    groups.unregister_consumer(peer, "G")
+    assert groups.groups_of("T") == ["H"]

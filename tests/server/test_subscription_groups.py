@@ -94,3 +94,16 @@ def test_members_are_told_when_broker_and_group_want_it(file: Path, broker: bool
     config = small_config(file.parent, notify_consumer_ids_changed_enable=broker)
     groups = SubscriptionGroups(table, LiveConfig(config, clock))
     assert groups.notifies("G") is (broker and own is not False)
+
+
+def test_a_group_is_entered_changed_and_removed(file: Path) -> None:
+    groups = opened(file)
+    for times in (3, 4):
+        groups.put(SubscriptionGroupConfig(group_name="G", retry_max_times=times))
+        assert opened(file).table.get("G") == SubscriptionGroupConfig(group_name="G", retry_max_times=times)
+    with pytest.raises(NameInvalid):
+        groups.put(SubscriptionGroupConfig(group_name="a.b"))
+    groups.remove("None")
+    assert groups.table.data_version.counter == 2
+    groups.remove("G")
+    assert len(opened(file).table) == 0

@@ -322,3 +322,17 @@ def test_offsets_committed_during_a_write_are_written_by_the_next(tmp_path: Path
     table.persist()
     assert offsets(tmp_path).query("G", "T", 0) == 6
     assert table.encode() is None
+
+
+def test_offsets_by_group_and_by_topic(tmp_path: Path) -> None:
+    table = offsets(tmp_path)
+    for group, topic in (("G", "T"), ("G", "%RETRY%G"), ("H", "T"), ("GG", "TT")):
+        table.commit(group, topic, 0, 1)
+    assert (table.topics("G"), table.topics("I")) == (["T", "%RETRY%G"], [])
+    assert (table.groups("T"), table.groups("U")) == (["G", "H"], [])
+    table.persist()
+    table.remove_group("G")
+    table.remove_group("I")
+    table.persist()
+    assert offsets(tmp_path).topics("G") == []
+    assert offsets(tmp_path).query("H", "T", 0) == 1

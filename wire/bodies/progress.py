@@ -53,7 +53,7 @@ class GroupList:
 class QueueTimeSpan:
     """When the oldest, the newest and the last consumed message of a queue were stored, also as local time."""
 
-    message_queue: MessageQueue = MessageQueue()
+    message_queue: MessageQueue = field(default_factory=MessageQueue)
     min_time_stamp: int = 0
     min_time_stamp_str: str | None = None
     max_time_stamp: int = 0

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.group import SubscriptionGroupConfig
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from tests.server.harness import Client, code_and_remark, consumer, serving, subscription
+
+PUT = RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP
+REMOVE = RequestCode.DELETE_SUBSCRIPTIONGROUP
+
+
+async def put(client: Client, **values: Any) -> None:
+    body = encode_body(SubscriptionGroupConfig(**{"group_name": "G", **values}))
+    assert code_and_remark(await client.ask(PUT, body=body)) == (0, None)
+
+
+async def groups(client: Client) -> dict[str, Any]:
+    answer = await client.ask(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG)
+    assert (code_and_remark(answer), answer.header.ext) == ((0, None), None)
+    found: dict[str, Any] = json.loads(bytes(answer.body))
+    return found
+
+
+async def test_a_group_is_made_and_changed(broker: Client) -> None:
+    before = (await groups(broker))["dataVersion"]["counter"]
+    await put(broker, retry_max_times=3, retry_queue_nums=2)
+    await put(broker, retry_max_times=4, consume_enable=False)
+    found = await groups(broker)
+    assert found["dataVersion"]["counter"] == before + 2
+    assert found["subscriptionGroupTable"]["G"] == {
+        "brokerId": 0,
+        "consumeBroadcastEnable": True,
+        "consumeEnable": False,
+        "consumeFromMinEnable": True,
+        "groupName": "G",
+        "notifyConsumerIdsChangedEnable": True,
+        "retryMaxTimes": 4,
+        "retryQueueNums": 1,
+        "whichBrokerWhenConsumeSlowly": 1,
+    }
+    assert "SELF_TEST_C_GROUP" in found["subscriptionGroupTable"]
+
+
+async def test_a_change_counts_at_once(broker: Client) -> None:
+    await put(broker, consume_enable=False)
+    answer = await broker.pull("T")
+    assert code_and_remark(answer) == (ResponseCode.NO_PERMISSION, "subscription group no permission, G")
+
+
+async def test_groups_are_there_after_a_restart(tmp_path: Path) -> None:
+    async with serving(tmp_path) as server:
+        await put(server.broker(), retry_max_times=3)
+    async with serving(tmp_path) as server:
+        assert (await groups(server.broker()))["subscriptionGroupTable"]["G"]["retryMaxTimes"] == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "remark"),
+    [
+        (b"{}", "the specified group is blank"),
+        (b'{"groupName":"a.b"}', "the specified group[a.b] contains illegal characters, allowing only"),
+        (b"[]", "SubscriptionGroupConfig is not a JSON object"),
+        (b"", "JSON is invalid"),
+    ],
+)
+async def test_what_is_no_group_is_refused(broker: Client, body: bytes, remark: str) -> None:
+    before = await groups(broker)
+    answer = await broker.ask(PUT, body=body)
+    assert answer.header.code == ResponseCode.SYSTEM_ERROR
+    assert remark in (answer.header.remark or "")
+    assert await groups(broker) == before
+
+
+async def committed(client: Client, group: str = "G") -> str | None:
+    ext = {"consumerGroup": group, "topic": "T", "queueId": "0", "setZeroIfNotFound": "false"}
+    answer = await client.ask(RequestCode.QUERY_CONSUMER_OFFSET, ext)
+    return None if answer.header.ext is None else answer.header.ext.get("offset")
+
+
+@pytest.mark.parametrize(
+    ("ext", "left"),
+    [
+        ({}, "3"),
+        ({"removeOffset": "false"}, "3"),
+        ({"removeOffset": "true"}, None),
+        ({"cleanOffset": "true"}, None),  # 5.x
+    ],
+)
+async def test_a_group_is_removed(broker: Client, ext: dict[str, str], left: str | None) -> None:
+    await put(broker)
+    for group in ("G", "H"):
+        offset = {"consumerGroup": group, "topic": "T", "queueId": "0", "commitOffset": "3"}
+        await broker.ask(RequestCode.UPDATE_CONSUMER_OFFSET, offset)
+    before = (await groups(broker))["dataVersion"]["counter"]
+    for _ in range(2):  # the second time nothing is left to remove
+        answer = await broker.ask(REMOVE, {"groupName": "G", **ext})
+        assert code_and_remark(answer) == (0, None)
+    found = await groups(broker)
+    assert "G" not in found["subscriptionGroupTable"]
+    assert found["dataVersion"]["counter"] == before + 1
+    assert (await committed(broker), await committed(broker, "H")) == (left, "3")
+
+
+async def test_a_removed_group_is_made_anew_by_its_next_consumer(broker: Client) -> None:
+    await put(broker, retry_max_times=3)
+    await broker.ask(REMOVE, {"groupName": "G"})
+    await broker.heartbeat("one", consumer("G", subscription("T")))
+    assert (await groups(broker))["subscriptionGroupTable"]["G"]["retryMaxTimes"] == 16
