@@ -36,14 +36,14 @@ APACHE_KEYS_WITHOUT_EFFECT: Final = frozenset(
     putMessageFutureThreadPoolNums putMsgIndexHightWater putThreadPoolQueueCapacity
     queryMessageThreadPoolNums queryThreadPoolQueueCapacity readOnlyCommitLogStorePaths
     redeleteHangedFileInterval registerBrokerTimeoutMills registerNameServerPeriod
-    rejectTransactionMessage replyThreadPoolQueueCapacity rocketmqHome
+    replyThreadPoolQueueCapacity rocketmqHome
     scheduleAsyncDeliverMaxPendingLimit scheduleAsyncDeliverMaxResendNum2Blocked
     sendMessageThreadPoolNums sendThreadPoolQueueCapacity serverAsyncSemaphoreValue
     serverCallbackExecutorThreads serverChannelMaxIdleTimeSeconds serverOnewaySemaphoreValue
     serverPooledByteBufAllocatorEnable serverSelectorThreads serverSocketBacklog serverSocketRcvBufSize
     serverSocketSndBufSize serverWorkerThreads slaveReadEnable slaveTimeout
     startAcceptSendRequestTimeStamp storePathDLedgerCommitLog
-    transactionCheckInterval transactionCheckMax transactionTimeOut transferMsgByHeap
+    transferMsgByHeap
     transientStorePoolEnable transientStorePoolSize useEpollNativeSelector
     useReentrantLockWhenPutMessage useTLS waitTimeMillsInHeartbeatQueue waitTimeMillsInPullQueue
     waitTimeMillsInSendQueue waitTimeMillsInTransactionQueue warmMapedFileEnable

@@ -34,6 +34,7 @@ from rocketwire.server.sending import Sending
 from rocketwire.server.services import BrokerServices
 from rocketwire.server.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics import BrokerTopics
+from rocketwire.server.transactions.service import Transactions
 from rocketwire.store.consumer_filters import ConsumerFilterTable
 from rocketwire.store.delay_offsets import DelayOffsetTable
 from rocketwire.store.flush import GroupCommit
@@ -103,6 +104,7 @@ class Broker:
         answers = SendAnswers(region=config.region_id, trace_on=config.trace_on, version=VERSION_4_9_7)
         self.hot_sends = HotSends(sending, answers, store_host, metrics)
         clients = ClientGroups(groups.notifies)
+        offsets = OffsetTable.open(config_dir / "consumerOffset.json")
         self.services = BrokerServices(
             config=live,
             clock=clock,
@@ -111,12 +113,22 @@ class Broker:
             topics=topics,
             groups=groups,
             clients=clients,
-            offsets=OffsetTable.open(config_dir / "consumerOffset.json"),
+            offsets=offsets,
             long_poll=long_poll,
             order_locks=OrderLocks(),
             sending=sending,
             send_back=SendBack(config=live, store=store, sending=sending, retries=retries, choose=choose),
             replies=Replies(clients, clock, store_host),
+            transactions=Transactions(
+                store,
+                offsets,
+                config=live,
+                topics=topics,
+                clients=clients,
+                clock=clock,
+                store_host=store_host,
+                wake=long_poll.wake,
+            ),
             metrics=metrics,
             lifetime=Lifetime(store, live, clock, run_sync),
             queue_removal=QueueRemoval(store.retention),
@@ -150,6 +162,7 @@ class Broker:
         nursery.start_soon(services.clients.run)
         nursery.start_soon(services.long_poll.run)
         nursery.start_soon(services.consume_rates.run)
+        nursery.start_soon(services.transactions.run)
         nursery.start_soon(services.lifetime.watch_disk)
         nursery.start_soon(services.lifetime.clean)
         nursery.start_soon(services.queue_removal.run)

@@ -84,6 +84,12 @@ class ServerConfig:
     flush_delay_offset_interval: int = key("ms between two writes of the delay levels' offsets", default=10_000, low=1)
 
     # Messages.
+    enable_topic_message_type_check: bool = key(
+        "refuse messages of another type than the topic's attribute message.type says",
+        default=True,
+        online=True,
+        apache=False,
+    )
     max_message_size: int = key(
         "largest message body in bytes", default=4 * 1024 * 1024, low=1, high=LARGEST_BODY, online=True
     )
@@ -102,6 +108,14 @@ class ServerConfig:
     )
     store_reply_message_enable: bool = key(
         "store replies to requests, in the topic named like the cluster with _REPLY_TOPIC", default=True, online=True
+    )
+    reject_transaction_message: bool = key("refuse transactional messages, with code 16", default=False, online=True)
+    transaction_time_out: int = key(
+        "ms from the birth of a half message to the first question what became of it", default=6000, online=True
+    )
+    transaction_check_interval: int = key("ms between two rounds of such questions", default=60_000, low=1, online=True)
+    transaction_check_max: int = key(
+        "most questions about a half message; then it goes to TRANS_CHECK_MAX_TIME_TOPIC", default=15, online=True
     )
     default_query_max_num: int = key("most messages in one answer to a query", default=32, low=1, online=True)
     long_polling_enable: bool = key(

@@ -67,6 +67,20 @@ class MessageIllegal(ServerError):
     """A message the store does not take: too large, or malformed."""
 
 
+class MessageTypeWrong(ServerError):
+    """A message of another type than its topic takes."""
+
+    def __init__(self, topic: str, accepted: str, found: str) -> None:
+        super().__init__(
+            "current message type does not match with topic accept message types: "
+            f"topic[{topic}] accepts {accepted}, the message is {found}"
+        )
+
+
+class AttributeRejected(ServerError):
+    """A change of a topic's attributes that cannot be made."""
+
+
 class GroupNotFound(ServerError):
     """The subscription group does not exist and may not be created."""
 
@@ -125,6 +139,17 @@ class SystemBusy(ServerError):
             "[PCBUSY_CLEAN_QUEUE]broker busy, start flow control for a while, "
             f"period in queue: {milliseconds}ms, size of queue: {waiting}"
         )
+
+
+class TransactionNotFound(ServerError):
+    """No half message is where a producer says that its one is."""
+
+    def __init__(self) -> None:
+        super().__init__("Find prepared transaction message failed")
+
+
+class TransactionWrong(ServerError):
+    """A half message is not the one that a producer means."""
 
 
 class BodyRejected(ServerError):
@@ -221,6 +246,8 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     QueueIllegal: ResponseCode.SYSTEM_ERROR,
     NotPermitted: ResponseCode.NO_PERMISSION,
     MessageIllegal: ResponseCode.MESSAGE_ILLEGAL,
+    MessageTypeWrong: ResponseCode.MESSAGE_ILLEGAL,
+    AttributeRejected: ResponseCode.SYSTEM_ERROR,
     GroupNotFound: ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
     RetryGroupNotFound: ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
     SubscriptionNotFound: ResponseCode.SUBSCRIPTION_NOT_EXIST,
@@ -230,6 +257,8 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     NotFound: ResponseCode.QUERY_NOT_FOUND,
     ServiceUnavailable: ResponseCode.SERVICE_NOT_AVAILABLE,
     SystemBusy: ResponseCode.SYSTEM_BUSY,
+    TransactionNotFound: ResponseCode.SYSTEM_ERROR,
+    TransactionWrong: ResponseCode.SYSTEM_ERROR,
     BodyRejected: ResponseCode.SYSTEM_ERROR,
     ConfigRejected: ResponseCode.SYSTEM_ERROR,
     ConsumerGroupOffline: ResponseCode.CONSUMER_NOT_ONLINE,

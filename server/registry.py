@@ -22,6 +22,7 @@ from rocketwire.server.handlers import (
     reply,
     send,
     send_back,
+    transaction,
 )
 from rocketwire.server.handlers.route import Route
 from rocketwire.wire.codes import RequestCode
@@ -31,6 +32,7 @@ BROKER_FAMILIES: Final[Mapping[str, tuple[Route, ...]]] = {
     "reply": reply.ROUTES,
     "pull": pull.ROUTES,
     "send back": send_back.ROUTES,
+    "transaction": transaction.ROUTES,
     "offset": offset.ROUTES,
     "client": client.ROUTES,
     "query": query.ROUTES,
@@ -50,7 +52,6 @@ UNSUPPORTED: Final = frozenset(
         RequestCode.GET_TOPIC_NAME_LIST,
         RequestCode.TRIGGER_DELETE_FILES,
         RequestCode.GET_BROKER_RUNTIME_INFO,
-        RequestCode.END_TRANSACTION,
         RequestCode.CHECK_TRANSACTION_STATE,
         RequestCode.NOTIFY_CONSUMER_IDS_CHANGED,
         RequestCode.GET_ALL_CONSUMER_OFFSET,

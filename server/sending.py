@@ -20,10 +20,12 @@ from rocketwire.server.errors import (
     TopicNotFound,
 )
 from rocketwire.server.live_config import LiveConfig
+from rocketwire.server.message_types import check_message_type
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.page_cache import PageCacheGuard
 from rocketwire.server.retry_topics import RetryTopics
 from rocketwire.server.topics import BrokerTopics
+from rocketwire.server.transactions.half import half_draft
 from rocketwire.store.flush import GroupCommit
 from rocketwire.store.store import Appended, Draft, MessageStore
 from rocketwire.wire import names
@@ -176,6 +178,8 @@ class Sending:
             )
         if not drafts:
             raise MessageIllegal("the batch holds no message")
+        if topic in self._topics.typed:
+            self._check_type(topic, *[str(draft.properties, "utf-8", "replace") for draft in drafts])
         drafts[0].together = len(drafts)
         return Prepared(queue_id, drafts, of_all.wait)
 
@@ -189,6 +193,8 @@ class Sending:
         particular = config is None or topic in self._topics.particular
         if particular:
             _check_name(topic)
+            if not fields.batch:
+                self._check_type(topic, fields.properties or _NO_PROPERTIES)
         if config is None:
             config = self._new_topic(fields)
         queue_id = fields.queue_id
@@ -200,6 +206,13 @@ class Sending:
             to = self._retries.destination(config, tried=fields.reconsume_times or 0, limit=fields.max_reconsume_times)
             return (config, queue_id) if to is config else (to, 0)
         return config, queue_id
+
+    def _check_type(self, topic: str, *properties: str) -> None:
+        """Refuse messages of another type than a typed topic takes."""
+        accepted = self._topics.typed.get(topic)
+        if accepted is not None and self._config.current.enable_topic_message_type_check:
+            for text in properties:
+                check_message_type(topic, accepted, decode_properties(text))
 
     def _new_topic(self, fields: SendRequestFields) -> TopicConfig:
         topic = fields.topic
@@ -225,14 +238,14 @@ class Sending:
         properties[property_names.CLUSTER] = self._config.current.broker_cluster_name
         if property_names.WAIT in properties:  # Apache takes it out and puts it back: it comes last in its bucket
             properties[property_names.WAIT] = properties.pop(property_names.WAIT)
-        if properties.get(property_names.TRANSACTION_PREPARED, "").lower() == "true":
-            host = self._config.current.advertised_host
-            raise NotPermitted(f"the broker[{host}] sending transaction message is forbidden")
         _refuse_timers(properties)
         level = delay_level(properties, len(self._store.settings.delay_levels))
-        if not level or draft.sys_flag & SysFlag.TRANSACTION_MASK not in _DELAYED_TYPES:
-            return draft
-        draft = scheduled_draft(draft, properties, level)
+        # A consumer of an older client tries a message again by a send, with all properties that it came with.
+        if _is_transactional(properties) and not (draft.reconsume_times > 0 and level):
+            self._check_transactions_allowed()
+            draft = half_draft(draft, properties)
+        elif level and draft.sys_flag & SysFlag.TRANSACTION_MASK in _DELAYED_TYPES:
+            draft = scheduled_draft(draft, properties, level)
         if len(draft.properties) > MAX_PROPERTIES_BYTES:
             raise self._too_large()
         return draft
@@ -240,12 +253,17 @@ class Sending:
     def _check_batch(self, text: str) -> None:
         """Refuse a batch that is to be delivered later or by a transaction."""
         properties = decode_properties(text)
-        if properties.get(property_names.TRANSACTION_PREPARED, "").lower() == "true":
-            host = self._config.current.advertised_host
-            raise NotPermitted(f"the broker[{host}] sending transaction message is forbidden")
+        if _is_transactional(properties):
+            self._check_transactions_allowed()
+            raise MessageIllegal(f"property {property_names.TRANSACTION_PREPARED}: a batch has no transaction")
         _refuse_timers(properties)
         if delay_level(properties, 1):
             raise MessageIllegal(f"property {property_names.DELAY}: a batch is not delayed")
+
+    def _check_transactions_allowed(self) -> None:
+        config = self._config.current
+        if config.reject_transaction_message:
+            raise NotPermitted(f"the broker[{config.advertised_host}] sending transaction message is forbidden")
 
     def _sys_flag(self, config: TopicConfig, fields: SendRequestFields) -> int:
         """The flag to store, less what only the store can say: how long the addresses are."""
@@ -281,6 +299,10 @@ class Sending:
                     appended, ResponseCode.SUCCESS if durable else ResponseCode.FLUSH_DISK_TIMEOUT, refusals
                 ),
             )
+
+
+def _is_transactional(properties: Mapping[str, str]) -> bool:
+    return properties.get(property_names.TRANSACTION_PREPARED, "").lower() == "true"
 
 
 def _refuse_timers(properties: Mapping[str, str]) -> None:

@@ -20,6 +20,7 @@ from rocketwire.server.send_back import SendBack
 from rocketwire.server.sending import Sending
 from rocketwire.server.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics import BrokerTopics
+from rocketwire.server.transactions.service import Transactions
 from rocketwire.store.offsets import OffsetTable
 from rocketwire.store.store import MessageStore
 
@@ -41,6 +42,7 @@ class BrokerServices:
     sending: Sending
     send_back: SendBack
     replies: Replies
+    transactions: Transactions
     metrics: Metrics
     lifetime: Lifetime
     queue_removal: QueueRemoval

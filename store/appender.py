@@ -4,8 +4,9 @@ The hot path of the server, so it is one loop without calls into this package: r
 to the log in one copy; consume queue entries are packed straight into their mapping. Everything slow (room on the
 disk, the next file, a new queue) is behind a comparison that rarely holds. The layout is wire.message.RECORD's.
 
-Messages that were sent as one batch stand in one file of the log, as Apache writes them: room is made for all of them
-at the first.
+Drafts that belong together stand in one file of the log: room is made for all of them at the first. They are the
+messages of a batch, as Apache writes them, or messages of several queues (one each) that must not be parted: a
+transaction's outcome and the note of it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class Draft(msgspec.Struct, gc=False):
 
     `tags_code` is the Java hash of the tag (ignored for the schedule topic, where the store computes the time of
     delivery); `unique_key` and `keys` are what the index gets: the values of UNIQ_KEY and KEYS in the properties.
-    `together` is how many drafts are one batch, given to the first of them; 0 for all others.
+    `together` is how many drafts are one batch, or belong together though they are for one queue each; it is given to
+    the first of them, and 0 for all others.
     """
 
     topic: str
@@ -210,7 +212,23 @@ class Appender:
         return results
 
     def _batch_size(self, drafts: Sequence[Draft], topic_field: bytes) -> int:
-        """Bytes of the records of one batch: all for one queue and from one client."""
-        head = self._head_v4 if len(drafts[0].born_host) == HOST_V4_SIZE else self._head_v6
-        each = head.size + len(topic_field) + _PROPERTIES_LENGTH.size
-        return len(drafts) * each + sum(len(draft.body) + len(draft.properties) for draft in drafts)
+        """Bytes of the records of drafts that belong together: those of one batch are of one queue and from one client.
+
+        Others get their queues ready here: once the first of them is written, nothing may keep the rest from following.
+        """
+        first = drafts[0]
+        if drafts[-1].topic == first.topic:
+            head = self._head_v4 if len(first.born_host) == HOST_V4_SIZE else self._head_v6
+            each = head.size + len(topic_field) + _PROPERTIES_LENGTH.size
+            return len(drafts) * each + sum(len(draft.body) + len(draft.properties) for draft in drafts)
+        return sum(map(self._size_in_ready_queue, drafts))
+
+    def _size_in_ready_queue(self, draft: Draft) -> int:
+        key = (draft.topic, draft.queue_id)
+        queue = self._queues.by_key.get(key) or self._queues.create(*key)
+        if queue.position >= queue.limit:
+            queue.extend()
+        head = self._head_v4 if len(draft.born_host) == HOST_V4_SIZE else self._head_v6
+        return (
+            head.size + len(draft.body) + len(queue.topic_field) + _PROPERTIES_LENGTH.size + len(draft.properties)
+        )

@@ -12,6 +12,7 @@ from rocketwire.store.commit_log import CommitLog
 from rocketwire.store.fetch import Fetched, FetchLimits, fetch
 from rocketwire.store.index import Index
 from rocketwire.store.layout.record import SMALLEST
+from rocketwire.store.log_scan import Scanned, file_before, scan
 from rocketwire.store.query import QueryResult, query
 from rocketwire.store.queues import QueueTable
 from rocketwire.store.times import offset_by_time, store_time
@@ -92,6 +93,37 @@ class StoreReader:
         if own < SMALLEST:
             return None
         return self._log.read(physical_offset, own if size is None else size)
+
+    def newest_record(self) -> memoryview | None:
+        """The last record of the log; None when it is not a consumer's message, or the log ends with a file."""
+        for queue in self._queues:
+            if queue.physical_end() == self._log.position:
+                return self.record_at(queue.newest_place())
+        return None
+
+    def queue_entries(self, topic: str, queue_id: int, offset: int, most: int) -> tuple[int, bytes]:
+        """The entries of a queue from an offset on, `most` at most and all of one file, and the offset of the first.
+
+        That is another one when the entries before it are gone. No entries: the queue ends there.
+        """
+        queue = self._queues.by_key.get((topic, queue_id))
+        if queue is None:
+            return offset, b""
+        offset = min(max(offset, queue.min), queue.end)
+        while offset < queue.end:
+            entries = queue.entries(offset, most)
+            if entries is not None:
+                return offset, bytes(entries)
+            offset = queue.file_range(offset)[1]
+        return queue.end, b""
+
+    def scan(self, offset: int, end: int, needle: bytes) -> Scanned:
+        """Some of the log's records between two places, those that hold certain bytes: see `log_scan.scan`."""
+        return scan(self._log, offset, end, needle)
+
+    def file_before(self, timestamp: int) -> int:
+        """Where the log is to be read from for the messages stored at a time in ms or later."""
+        return file_before(self._log, timestamp)
 
     def store_time(self, topic: str, queue_id: int, queue_offset: int) -> int:
         """Store time in ms of a message, -1 when it is not there."""

@@ -57,6 +57,7 @@ from rocketwire.wire.headers.send import (
     SendMessageRequestHeader,
     SendMessageResponseHeader,
 )
+from rocketwire.wire.headers.transaction import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
 from rocketwire.wire.message import decode_record, encode_record
 from tests.wire import golden
 
@@ -73,7 +74,9 @@ REQUEST_HEADERS: dict[int, type[WireHeader]] = {
     31: GetMinOffsetRequestHeader,
     33: ViewMessageRequestHeader,
     35: UnregisterClientRequestHeader,
+    37: EndTransactionRequestHeader,
     38: GetConsumerListByGroupRequestHeader,
+    39: CheckTransactionStateRequestHeader,
     40: NotifyConsumerIdsChangedRequestHeader,
     100: PutKVConfigRequestHeader,
     101: GetKVConfigRequestHeader,

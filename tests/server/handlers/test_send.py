@@ -318,7 +318,6 @@ async def test_the_producer_does_not_say_how_long_addresses_are(broker: Client, 
     ("name", "value", "code", "remark"),
     [
         ("DELAY", "soon", 13, "property DELAY: 'soon' is no delay level"),
-        ("TRAN_MSG", "true", 16, "the broker[127.0.0.1] sending transaction message is forbidden"),
         ("TIMER_DELAY_SEC", "3", 13, "property TIMER_DELAY_SEC: this broker does not deliver at a set time yet"),
         ("TIMER_DELIVER_MS", "3", 13, "property TIMER_DELIVER_MS: this broker does not deliver at a set time yet"),
     ],

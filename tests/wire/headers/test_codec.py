@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.wire.errors import HeaderFieldInvalid, HeaderFieldMissing, WireError
-from rocketwire.wire.headers import admin, client, group, offset, online, pull, query, route, send
+from rocketwire.wire.headers import admin, client, group, offset, online, pull, query, route, send, transaction
 from rocketwire.wire.headers._codec import WireHeader, decode_ext, encode_ext
 from rocketwire.wire.headers.client import UnregisterClientRequestHeader, UnregisterClientResponseHeader
 from rocketwire.wire.headers.offset import GetMaxOffsetResponseHeader
@@ -19,7 +19,7 @@ from tests.wire.test_codes import rows
 
 CLASSES = [
     cls
-    for module in (admin, client, group, offset, online, pull, query, route, send)
+    for module in (admin, client, group, offset, online, pull, query, route, send, transaction)
     for _, cls in inspect.getmembers(module, inspect.isclass)
     if issubclass(cls, WireHeader) and cls is not WireHeader
 ]

@@ -1,0 +1,186 @@
+"""The check: producers are asked about half messages that stay undecided, every transactionCheckInterval.
+
+A round goes through the undecided half messages in their order, as a 4.9.7 broker does. One that is old enough is put
+again behind the queue with its number of checks raised by one, and a living producer of its group is asked about the
+new copy; nobody waits for the answer, which comes as a 37 or not at all. So the queue's first part stays free of
+undecided messages, and none is lost when old files of the log are removed. One that was asked about
+transactionCheckMax times, or that is older than files are kept, goes to TRANS_CHECK_MAX_TIME_TOPIC. The first that is
+younger than transactionTimeOut ends the round.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
+from typing import Final
+
+import trio
+
+from rocketwire.server.clock import Clock
+from rocketwire.server.errors import ServerError
+from rocketwire.server.live_config import LiveConfig
+from rocketwire.server.stored_message import StoredMessage, stored_text
+from rocketwire.server.topics import BrokerTopics
+from rocketwire.server.transactions.asking import Asking
+from rocketwire.server.transactions.copies import Copies, identity
+from rocketwire.server.transactions.ending import Ending
+from rocketwire.server.transactions.half import HALF
+from rocketwire.server.transactions.state import TransactionState, messages_from
+from rocketwire.store.errors import StoreError
+from rocketwire.store.store import MessageStore
+from rocketwire.wire import names
+from rocketwire.wire import properties as property_names
+from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
+
+log = logging.getLogger(__name__)
+
+_HOUR: Final = 3_600_000  # ms
+_LONGEST_SLEEP: Final = 1.0
+_AT_ONCE: Final = 64  # half messages looked at between two turns of other tasks
+
+
+class _Next(Enum):
+    GO_ON = auto()
+    END = auto()
+
+
+class Checking:
+    """The check of one broker."""
+
+    def __init__(
+        self,
+        store: MessageStore,
+        state: TransactionState,
+        copies: Copies,
+        ending: Ending,
+        asking: Asking,
+        *,
+        config: LiveConfig,
+        topics: BrokerTopics,
+        clock: Clock,
+        wake: Callable[[], None],
+    ) -> None:
+        self._store = store
+        self._state = state
+        self._copies = copies
+        self._ending = ending
+        self._asking = asking
+        self._config = config
+        self._topics = topics
+        self._clock = clock
+        self._wake = wake
+
+    async def run(self) -> None:
+        """Check for ever, and note how far the queues are done with."""
+        last = trio.current_time()
+        while True:
+            interval = self._config.current.transaction_check_interval / 1000
+            await trio.sleep(max(0.0, min(_LONGEST_SLEEP, last + interval - trio.current_time())))
+            self._state.note_progress()
+            if trio.current_time() >= last + interval:
+                try:
+                    await self.check()
+                except (ServerError, StoreError) as error:
+                    log.error("transaction check: %s", error)  # noqa: TRY400 - the text says it all
+                last = trio.current_time()
+
+    async def check(self) -> None:
+        """One round.
+
+        Raises:
+            ServiceUnavailable: the store takes nothing; the next round goes on.
+            StoreError: a topic could not be written down.
+        """
+        self._topics.create_retry(names.TRANS_HALF_TOPIC, 1)
+        for _ in self._copies.read():
+            await trio.lowlevel.checkpoint()
+        began = self._clock()
+        looked_at = 0
+        try:
+            offset = self._state.next_undecided(self._state.first)
+            while offset is not None and self._look_at(offset, began) is _Next.GO_ON:
+                looked_at += 1
+                if looked_at % _AT_ONCE == 0:
+                    await trio.lowlevel.checkpoint()
+                offset = self._state.next_undecided(offset + 1)
+        finally:
+            self._state.note_progress()
+            self._wake()
+
+    def _look_at(self, offset: int, began: int) -> _Next:
+        found, half = next(messages_from(self._store, HALF, offset, 1), (None, None))
+        if half is None or found != offset:
+            self._state.gone(offset)
+            return _Next.GO_ON
+        properties = half.decoded_properties()
+        if self._is_over(offset, half, properties):
+            return _Next.GO_ON
+        config = self._config.current
+        age = self._clock() - half.born_timestamp
+        checks = _number(properties.get(property_names.TRANSACTION_CHECK_TIMES))
+        if (checks is not None and checks >= config.transaction_check_max) or age > config.file_reserved_time * _HOUR:
+            self._give_up(offset, half, properties)
+            return _Next.GO_ON
+        if half.store_timestamp >= began:
+            return _Next.END
+        immunity = _immunity(properties)
+        if immunity is not None and age < immunity:
+            self._put_again(offset, half, properties, _immune(properties, offset))
+            return _Next.GO_ON
+        if immunity is None and 0 <= age < config.transaction_time_out:
+            return _Next.END
+        times = 1 if checks is None else checks + 1
+        checked = {**properties, property_names.TRANSACTION_CHECK_TIMES: str(times)}
+        copy = self._put_again(offset, half, properties, checked)
+        if copy is not None:
+            self._asking.ask(half, copy, checked)
+        return _Next.GO_ON
+
+    def _is_over(self, offset: int, half: StoredMessage, properties: Mapping[str, str]) -> bool:
+        """Whether a half message only looks undecided: Apache's broker, which takes no note of it, put it again."""
+        of = identity(half, properties)
+        newest = self._copies.find(of)
+        if newest is None or newest <= offset:
+            return False
+        self._ending.settle(offset, of, None)
+        return True
+
+    def _put_again(
+        self, offset: int, half: StoredMessage, properties: Mapping[str, str], changed: Mapping[str, str]
+    ) -> tuple[int, int] | None:
+        """Put a half message behind its queue; physical and queue offset of the copy, None when there can be none."""
+        text = stored_text(changed)
+        if len(text) > MAX_PROPERTIES_LENGTH:
+            self._give_up(offset, half, properties)
+            return None
+        of = identity(half, properties)
+        appended = self._ending.settle(offset, of, half.draft(*HALF, changed))
+        assert appended is not None  # noqa: S101 - there was one to append
+        self._copies.put(of, appended.queue_offset)
+        return appended.physical_offset, appended.queue_offset
+
+    def _give_up(self, offset: int, half: StoredMessage, properties: Mapping[str, str]) -> None:
+        log.warning("half message %d is left undecided, and moved to %s", offset, names.TRANS_CHECK_MAX_TIME_TOPIC)
+        self._topics.create_retry(names.TRANS_CHECK_MAX_TIME_TOPIC, 1)
+        draft = half.draft(names.TRANS_CHECK_MAX_TIME_TOPIC, 0, properties)
+        self._ending.settle(offset, identity(half, properties), draft)
+
+
+def _number(text: str | None) -> int | None:
+    """A number in a property; -1 for a text that is none, as Apache has it, and None when the property is missing."""
+    if text is None:
+        return None
+    return int(text) if text.isascii() and text.isdigit() else -1
+
+
+def _immunity(properties: Mapping[str, str]) -> int | None:
+    """For how many ms after its birth a half message is not to be checked, None when it does not say."""
+    seconds = _number(properties.get(property_names.CHECK_IMMUNITY_TIME_IN_SECONDS))
+    return None if seconds is None or seconds < 0 else seconds * 1000
+
+
+def _immune(properties: Mapping[str, str], offset: int) -> dict[str, str]:
+    """Properties of a copy that is put again unchecked: it says where the first one was."""
+    name = property_names.TRANSACTION_PREPARED_QUEUE_OFFSET
+    return {**properties, name: properties.get(name, str(offset))}

@@ -1,0 +1,67 @@
+"""The transactions of one broker, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rocketwire.server.clock import Clock
+from rocketwire.server.groups import ClientGroups
+from rocketwire.server.live_config import LiveConfig
+from rocketwire.server.topics import BrokerTopics
+from rocketwire.server.transactions.asking import Asking
+from rocketwire.server.transactions.checking import Checking
+from rocketwire.server.transactions.copies import Copies
+from rocketwire.server.transactions.ending import Ending
+from rocketwire.server.transactions.state import TransactionState
+from rocketwire.store.offsets import OffsetTable
+from rocketwire.store.store import MessageStore
+from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
+
+
+class Transactions:
+    """Knows the undecided half messages of a store, decides them, and has their producers asked.
+
+    Raises:
+        StoreNotWritable: the offsets were ahead of the store, and cannot be written anew.
+    """
+
+    def __init__(
+        self,
+        store: MessageStore,
+        offsets: OffsetTable,
+        *,
+        config: LiveConfig,
+        topics: BrokerTopics,
+        clients: ClientGroups,
+        clock: Clock,
+        store_host: bytes,
+        wake: Callable[[], None],
+    ) -> None:
+        self.state = TransactionState(store, offsets)
+        copies = Copies(self.state)
+        self._ending = Ending(store, self.state, copies, clock=clock, store_host=store_host)
+        self._ending.repair()
+        asking = Asking(clients, store_host=store_host)
+        self._checking = Checking(
+            store,
+            self.state,
+            copies,
+            self._ending,
+            asking,
+            config=config,
+            topics=topics,
+            clock=clock,
+            wake=wake,
+        )
+
+    def decide(self, fields: EndTransactionRequestHeader) -> None:
+        """Carry out what a producer decided: see `Ending.decide`."""
+        self._ending.decide(fields)
+
+    async def check(self) -> None:
+        """Have one round of the check: see `Checking.check`."""
+        await self._checking.check()
+
+    async def run(self) -> None:
+        """Check for ever."""
+        await self._checking.run()

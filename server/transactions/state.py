@@ -1,0 +1,173 @@
+"""Which half messages are undecided, and how far the op queue is done with: one byte a half message, eight an op.
+
+At a start both queues are read from the offsets of CID_RMQ_SYS_TRANS on. These move on while the first half messages
+are done with, and an op message is once the half messages it is about lie before that. Since undecided half messages
+are put again behind the queue, what a start reads is what came in a few of the check's intervals, whatever lies
+undecided.
+
+The offsets are told only when the disk has the op messages behind them: after a power cut no half message may pass for
+decided whose op message, and with it the message itself, is lost.
+"""
+
+from __future__ import annotations
+
+import logging
+from array import array
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from rocketwire.server.stored_message import StoredMessage, stored_message
+from rocketwire.server.transactions.half import GROUP, HALF, OP, done_with
+from rocketwire.store.offsets import OffsetTable
+from rocketwire.store.store import MessageStore
+from rocketwire.wire.errors import RecordInvalid
+
+log = logging.getLogger(__name__)
+
+_AT_ONCE: Final = 1024  # messages read, if the store gives so many
+_NONE: Final = -1
+_WORTH_CUTTING: Final = 4096
+
+
+class _Progress(NamedTuple):
+    half: int
+    op: int
+
+
+class TransactionState:
+    """The half messages of one store.
+
+    Attributes:
+        first: Queue offset before which no half message is undecided.
+    """
+
+    def __init__(self, store: MessageStore, offsets: OffsetTable) -> None:
+        self._store = store
+        self._offsets = offsets
+        saved, told = self._saved()
+        self.first = saved.half
+        self._done = bytearray()
+        #: For each op message from `_op_first` on, the last half message it is about; those before `_op_done` are over.
+        self._op_first = saved.op
+        self._ops = array("q")
+        self._op_done = 0
+        self._told = told
+        self._noted: tuple[int, _Progress] | None = None
+        self._read_ops()
+        if saved != told:
+            # The log lost its end. New half messages take the lost ones' offsets: they must not pass for decided.
+            self._tell(saved)
+            offsets.persist()
+
+    def _saved(self) -> tuple[_Progress, _Progress]:
+        """The offsets as the queues allow them, and as the table has them."""
+        allowed, told = [], []
+        for topic, queue_id in (HALF, OP):
+            low, high = self._store.min_offset(topic, queue_id), self._store.max_offset(topic, queue_id)
+            offset = self._offsets.query(GROUP, topic, queue_id)
+            told.append(low if offset is None else offset)
+            allowed.append(min(max(told[-1], low), high))
+        return _Progress(*allowed), _Progress(*told)
+
+    def _read_ops(self) -> None:
+        for offset, message in messages_from(self._store, OP, self._op_first, _AT_ONCE):
+            while self._op_first + len(self._ops) < offset:  # those between are gone
+                self._ops.append(_NONE)
+            numbers = [number for number in done_with(message) if number < self.end]
+            self._ops.append(max(numbers, default=_NONE))
+            for number in numbers:
+                self._mark(number)
+        self._advance()
+
+    @property
+    def end(self) -> int:
+        """Queue offset of the next half message."""
+        return self._store.max_offset(*HALF)
+
+    def is_undecided(self, offset: int) -> bool:
+        """Whether the half message at a queue offset is there and has no outcome yet."""
+        at = offset - self.first
+        return at >= 0 and offset < self.end and (at >= len(self._done) or not self._done[at])
+
+    def next_undecided(self, offset: int) -> int | None:
+        """The first undecided half message at a queue offset or behind; None when there is none."""
+        at = max(0, offset - self.first)
+        if at < len(self._done):
+            found = self._done.find(0, at)
+            at = len(self._done) if found < 0 else found
+        return self.first + at if self.first + at < self.end else None
+
+    def undecided(self) -> Iterator[tuple[int, StoredMessage]]:
+        """The half messages there are now, with their offsets, less those that are decided when they are reached."""
+        for offset, message in messages_from(self._store, HALF, self.first, _AT_ONCE):
+            if self.is_undecided(offset):
+                yield offset, message
+
+    def decided(self, offset: int) -> None:
+        """Take note that an op message was appended for a half message."""
+        self._ops.append(offset)
+        self._mark(offset)
+
+    def gone(self, offset: int) -> None:
+        """Take note that a half message is not in the log any more."""
+        self._mark(offset)
+
+    def _mark(self, offset: int) -> None:
+        at = offset - self.first
+        if at >= len(self._done):
+            self._done.extend(bytes(at + 1 - len(self._done)))
+        if at >= 0:
+            self._done[at] = 1
+
+    def _advance(self) -> None:
+        found = self._done.find(0)
+        count = len(self._done) if found < 0 else found
+        del self._done[:count]
+        self.first += count
+        ops, done = self._ops, self._op_done
+        while done < len(ops) and ops[done] < self.first:
+            done += 1
+        self._op_done = done
+        if done >= _WORTH_CUTTING:
+            del ops[:done]
+            self._op_first += done
+            self._op_done = 0
+
+    def note_progress(self) -> None:
+        """Move on, and tell the offsets that were reached at an earlier call if the disk has what they rest on."""
+        self._advance()
+        if self._noted is not None and self._store.flushed_offset >= self._noted[0]:
+            self._tell(self._noted[1])
+            self._noted = None
+        reached = _Progress(self.first, self._op_first + self._op_done)
+        if self._noted is None and reached != self._told:
+            self._noted = self._store.max_physical_offset, reached
+
+    def _tell(self, progress: _Progress) -> None:
+        self._offsets.commit(GROUP, *HALF, progress.half)
+        self._offsets.commit(GROUP, *OP, progress.op)
+        self._told = progress
+
+
+def messages_from(
+    store: MessageStore, queue: tuple[str, int], offset: int, at_once: int
+) -> Iterator[tuple[int, StoredMessage]]:
+    """The messages that a queue has now, from an offset on, with their offsets; gone or damaged ones are left out."""
+    end = store.max_offset(*queue)
+    while offset < end:
+        fetched = store.get(*queue, offset, at_once)
+        for chunk in fetched.chunks:
+            at = 0
+            while at < len(chunk):
+                size = int.from_bytes(chunk[at : at + 4])
+                if size <= 0:
+                    break
+                try:
+                    message = stored_message(chunk[at : at + size])
+                    yield message.queue_offset, message
+                except RecordInvalid as error:
+                    log.error("%s, near offset %d: %s", queue[0], offset, error)  # noqa: TRY400 - the text says it all
+                at += size
+        if fetched.next_offset <= offset:
+            return
+        offset = fetched.next_offset
