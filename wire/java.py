@@ -1,6 +1,7 @@
 """Java arithmetic that RocketMQ's formats depend on."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Annotated, Final
 
 import msgspec
@@ -20,6 +21,7 @@ _INT32_SIGN: Final = 0x80000000
 _HASH_FACTOR: Final = 31
 _BUCKETS: Final = 16
 _LOAD_FACTOR: Final = 0.75
+_ORDERS_KEPT: Final = 256
 
 
 def to_int32(value: int) -> int:
@@ -42,6 +44,12 @@ def string_hash(text: str) -> int:
 
 def hash_map_order(keys: Iterable[str]) -> list[str]:
     """Give the order in which a ``HashMap`` of default size goes through keys that were put into it in this one."""
+    return list(_hash_map_order(tuple(keys)))
+
+
+# Messages of one kind have the same property names in the same order.
+@lru_cache(maxsize=_ORDERS_KEPT)
+def _hash_map_order(keys: tuple[str, ...]) -> list[str]:
     found = list(dict.fromkeys(keys))
     buckets = _BUCKETS
     while len(found) > buckets * _LOAD_FACTOR:

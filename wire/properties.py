@@ -63,6 +63,7 @@ TIMER_ROLL_TIMES: Final = "TIMER_ROLL_TIMES"
 TIMER_OUT_MS: Final = "TIMER_OUT_MS"
 TIMER_DEL_UNIQ_KEY: Final = "TIMER_DEL_UNIQKEY"
 START_DELIVER_TIME: Final = "__STARTDELIVERTIME"
+SHARDING_KEY: Final = "__SHARDINGKEY"
 
 _SHORTEST: Final = 3
 
@@ -87,7 +88,7 @@ def encode_properties(properties: Mapping[str, str]) -> str:
     Raises:
         PropertiesInvalid: a name or value has a separator in it and would be read back as something else.
     """
-    text = ITEM_SEP.join(f"{name}{NAME_SEP}{value}" for name, value in properties.items())
-    if text.count(ITEM_SEP) != max(0, len(properties) - 1) or any(NAME_SEP in name for name in properties):
+    text = ITEM_SEP.join([f"{name}{NAME_SEP}{value}" for name, value in properties.items()])
+    if text.count(ITEM_SEP) != max(0, len(properties) - 1) or NAME_SEP in "".join(properties):
         raise PropertiesInvalid("properties must not have the separators 0x01 or 0x02 in a name, nor 0x02 in a value")
     return text
