@@ -17,7 +17,7 @@ _SAMPLES: Final = 7  # six intervals make a minute
 
 class _Sample(NamedTuple):
     at: float
-    count: int
+    total: int
 
 
 class ConsumeRates:
@@ -38,7 +38,7 @@ class ConsumeRates:
         if samples is None or len(samples) == 1:
             return 0.0
         first, last = samples[0], samples[-1]
-        return (last.count - first.count) / (last.at - first.at)
+        return (last.total - first.total) / (last.at - first.at)
 
     def sample(self) -> None:
         """Take a sample of every count, and forget what stood still for a minute."""
@@ -46,7 +46,7 @@ class ConsumeRates:
         for key, count in list(self._counts.items()):
             samples = self._samples.setdefault(key, deque(maxlen=_SAMPLES))
             samples.append(_Sample(now, count))
-            if len(samples) == _SAMPLES and samples[0].count == count:
+            if len(samples) == _SAMPLES and samples[0].total == count:
                 del self._counts[key], self._samples[key]
 
     async def run(self) -> None:
