@@ -14,6 +14,7 @@ from typing import Final
 from rocketwire.server.config import ServerConfig
 from rocketwire.server.errors import NameInvalid
 from rocketwire.server.live_config import LiveConfig
+from rocketwire.server.message_types import MessageType, accepted_type
 from rocketwire.store.topics import TopicTable
 from rocketwire.wire import names
 from rocketwire.wire.bodies.topic import TopicConfig
@@ -58,7 +59,8 @@ class BrokerTopics:
         changed: called after each change.
         own: the names of the broker's own topics, once they are made.
         particular: topics that do not just take sends: RocketMQ's own, those whose names break the rules and that are
-            here all the same, from Apache's file or named like the broker, and retry topics.
+            here all the same, from Apache's file or named like the broker, retry topics, and those with a type.
+        typed: topics that take messages of one type only, and which.
     """
 
     def __init__(self, table: TopicTable, config: LiveConfig) -> None:
@@ -67,11 +69,20 @@ class BrokerTopics:
         self.changed: Callable[[], None] = lambda: None
         self.own: frozenset[str] = frozenset()
         self.particular: set[str] = set()
-        self._note_particular(self._table.configs)
+        self.typed: dict[str, MessageType] = {}
+        self._note_particular(self._table)
 
-    def _note_particular(self, topics: Iterable[str]) -> None:
+    def _note_particular(self, topics: Iterable[TopicConfig]) -> None:
         self.particular |= names.NOT_SENDABLE_TOPICS
-        self.particular |= {each for each in topics if each.startswith(names.RETRY_PREFIX) or names.topic_problem(each)}
+        for topic in topics:
+            name = topic.topic_name
+            accepted = accepted_type(topic)
+            if accepted is None:
+                self.typed.pop(name, None)
+            else:
+                self.typed[name] = accepted
+            if accepted is not None or name.startswith(names.RETRY_PREFIX) or names.topic_problem(name):
+                self.particular.add(name)
 
     def get(self, topic: str) -> TopicConfig | None:
         """A topic's configuration, or None."""
@@ -88,7 +99,7 @@ class BrokerTopics:
         for topic in made:
             self._table.put_built_in(topic)
         self.own = frozenset(topic.topic_name for topic in made)
-        self._note_particular(self._table.configs)
+        self._note_particular(self._table)
 
     def put(self, topic: TopicConfig) -> None:
         """Enter or change a topic.
@@ -101,7 +112,8 @@ class BrokerTopics:
         if problem is not None:
             raise NameInvalid(problem)
         self._table.put(topic)
-        self._note_particular((topic.topic_name,))
+        # What is in the table now: attributes that the change does not name stay.
+        self._note_particular([self._table.configs[topic.topic_name]])
         log.info("topic %s: %d queues", topic.topic_name, topic.write_queue_nums)
         self._persist_and_tell()
 

@@ -11,6 +11,7 @@ from rocketwire.server.handlers.route import Route
 from rocketwire.server.java_properties import format_java_properties, parse_java_properties
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.services import BrokerServices
+from rocketwire.server.topic_attributes import altered_attributes
 from rocketwire.store.consume_queue import ConsumeQueue
 from rocketwire.wire import names
 from rocketwire.wire.bodies import encode_body
@@ -28,6 +29,11 @@ def _create_topic(services: BrokerServices, request: Request[CreateTopicRequestH
         filter_type = TopicFilterType(fields.topic_filter_type)
     except ValueError as error:
         raise NameInvalid(f"topicFilterType [{fields.topic_filter_type}]: SINGLE_TAG or MULTI_TAG") from error
+    former = services.topics.get(fields.topic)
+    attributes = None
+    if fields.attributes:
+        current = None if former is None else former.attributes
+        attributes = altered_attributes(current, fields.attributes, new=former is None)
     services.topics.put(
         TopicConfig(
             topic_name=fields.topic,
@@ -37,6 +43,7 @@ def _create_topic(services: BrokerServices, request: Request[CreateTopicRequestH
             topic_filter_type=filter_type,
             topic_sys_flag=fields.topic_sys_flag or 0,
             order=fields.order,
+            attributes=attributes,
         )
     )
     return Reply()

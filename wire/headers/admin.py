@@ -15,6 +15,8 @@ class CreateTopicRequestHeader(WireHeader, frozen=True, kw_only=True):
     topic_filter_type: str
     order: bool
     topic_sys_flag: Int32 | None = None
+    attributes: str | None = None
+    """Changes of attributes, as 5.x's clients ask for them: ``+name=value`` or ``-name``, with commas between."""
 
 
 class GetBrokerConfigResponseHeader(WireHeader, frozen=True, kw_only=True):

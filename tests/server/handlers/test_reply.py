@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -37,7 +38,7 @@ async def send_reply(
     *,
     properties: dict[str, str] | None = None,
     short: bool = True,
-    **changes: int,
+    **changes: Any,
 ) -> None:
     """Send a reply, and do not wait for its answer."""
     ext = send_ext(
@@ -61,7 +62,7 @@ async def pushed(asker: Client) -> Frame:
     return frame
 
 
-async def accept(asker: Client, frame: Frame, code: int = 0, **options: int) -> None:
+async def accept(asker: Client, frame: Frame, code: int = 0, **options: Any) -> None:
     """Answer as the official client does: no fields, no body."""
     await asker.write(asker.frame(code, None, flag=FLAG_RESPONSE, opaque=frame.header.opaque, **options))
 
