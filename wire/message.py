@@ -8,6 +8,7 @@ the ``struct`` formats used on the way, are derived from it; tests prove them eq
 import ipaddress
 import zlib
 from dataclasses import dataclass
+from functools import lru_cache
 from struct import Struct
 from struct import error as struct_error
 from typing import Final
@@ -38,6 +39,7 @@ MAX_PROPERTIES_LENGTH: Final = 32767
 MAX_TOPIC_LENGTH_V1: Final = 127
 """Bytes of a topic in a record of version 1, whose length is a signed byte; those of version 2 (5.x) take more."""
 _BODY_CRC_MASK: Final = 0x7FFFFFFF
+_HOSTS_KEPT: Final = 1024
 
 _HEAD: Final = (
     "total_size" / cs.Int32sb,
@@ -142,7 +144,7 @@ def encode_host(ip: str, port: int) -> bytes:
         HostInvalid: the text is no IP address, or the port no 32-bit number.
     """
     try:
-        return ipaddress.ip_address(ip.partition("%")[0]).packed + _PORT.pack(port)
+        return _packed(ip) + _PORT.pack(port)
     except (ValueError, struct_error) as error:
         raise HostInvalid(f"{ip[:100]!r} port {port} is no address") from error
 
@@ -156,7 +158,18 @@ def decode_host(data: bytes | memoryview) -> tuple[str, int]:
     if len(data) not in {HOST_V4_SIZE, HOST_V6_SIZE}:
         raise HostInvalid(f"an address has 8 or 20 bytes, not {len(data)}")
     raw = bytes(data)
-    return str(ipaddress.ip_address(raw[: -_PORT.size])), _PORT.unpack(raw[-_PORT.size :])[0]
+    return _address(raw[: -_PORT.size]), _PORT.unpack(raw[-_PORT.size :])[0]
+
+
+# Many messages come from few hosts, and the address library takes longer than all else in a record.
+@lru_cache(maxsize=_HOSTS_KEPT)
+def _packed(ip: str) -> bytes:
+    return ipaddress.ip_address(ip.partition("%")[0]).packed
+
+
+@lru_cache(maxsize=_HOSTS_KEPT)
+def _address(packed: bytes) -> str:
+    return str(ipaddress.ip_address(packed))
 
 
 def encode_record(message: Message) -> bytes:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from rocketwire import __version__
-from rocketwire.cli import serve, store
+from rocketwire.cli import group, message, serve, store, trace
 from rocketwire.cli.mistake import EXIT_CODE, Mistake
 
 
@@ -19,8 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="rocketwire", description="A RocketMQ name server and broker.")
     parser.add_argument("--version", action="version", version=f"rocketwire {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    serve.add_parser(commands)
-    store.add_parser(commands)
+    for command in (serve, store, group, message, trace):
+        command.add_parser(commands)
     options = parser.parse_args(arguments)
     run: Callable[[argparse.Namespace], int] = options.run
     try:

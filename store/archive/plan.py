@@ -28,7 +28,8 @@ from rocketwire.store.archive.log import Log, LogFile, Place
 from rocketwire.store.archive.opening import FileGone
 from rocketwire.store.archive.queues import BLANK_SIZE, Queue
 from rocketwire.store.archive.scan import Report, Trouble, scan
-from rocketwire.store.archive.select import FOREVER, Selected, Wanted, with_properties
+from rocketwire.store.archive.select import FOREVER, Wanted
+from rocketwire.store.archive.selected import Selected, with_properties
 from rocketwire.store.errors import StoreUnreadable
 from rocketwire.wire.errors import MessageIdInvalid, WireError
 from rocketwire.wire.message import Message, decode_record

@@ -3,48 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rocketwire.store.archive.log import Block
+from rocketwire.store.archive.selected import Selected
 from rocketwire.store.columns import topics_of
 from rocketwire.wire import properties as names
-from rocketwire.wire.message import Message, encode_host
-from rocketwire.wire.message_id import offset_message_id
 from rocketwire.wire.names import is_system_topic_of_any_version
-from rocketwire.wire.properties import decode_properties
 
 FOREVER: Final = (1 << 63) - 1
-
-
-class Selected(NamedTuple):
-    """A message, its properties, and the size in bytes of its record."""
-
-    message: Message
-    properties: dict[str, str]
-    size: int
-
-    @property
-    def offset_message_id(self) -> str:
-        """The id that says where the record is."""
-        return offset_message_id(encode_host(*self.message.store_host), self.message.physical_offset)
-
-    @property
-    def message_id(self) -> str:
-        """The id a consumer sees: the unique key that the producer gave, else the offset message id."""
-        return self.properties.get(names.UNIQ_KEY) or self.offset_message_id
-
-    @property
-    def tags(self) -> str | None:
-        """Its tag: one, though it is called tags."""
-        return self.properties.get(names.TAGS)
-
-    @property
-    def keys(self) -> list[str]:
-        """The words of its keys."""
-        return [key for key in self.properties.get(names.KEYS, "").split(names.KEY_SEP) if key]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,11 +91,6 @@ class Wanted:
     def _is_id_of(self, one: Selected) -> bool:
         wanted = self.message_id or ""
         return wanted == one.message_id or wanted.upper() == one.offset_message_id
-
-
-def with_properties(message: Message, size: int) -> Selected:
-    """A message with its properties read."""
-    return Selected(message, decode_properties(message.properties.decode("utf-8", "replace")), size)
 
 
 def _stored(text: str) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import Final, Self
 
 from rocketwire.cli.mistake import Mistake
@@ -10,11 +9,11 @@ from rocketwire.cli.remote.connection import TIMEOUT_SECONDS, Connection
 from rocketwire.cli.remote.errors import NoSuchTopic, NotReached, Refused
 from rocketwire.server.addresses import Address, AddressInvalid, parse_address
 from rocketwire.wire.bodies import decode_body
-from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, TopicRouteData
+from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, TopicList, TopicRouteData
 from rocketwire.wire.codes import Permission, RequestCode, ResponseCode
 from rocketwire.wire.headers.route import GetRouteInfoRequestHeader
+from rocketwire.wire.names import RETRY_PREFIX
 
-DEFAULT_NAME_SERVER: Final = "127.0.0.1:9876"
 _MASTER: Final = 0
 
 
@@ -99,6 +98,12 @@ class Cluster:
             raise Mistake(f"{self._name_server.what}: no broker is registered there")
         return self._connections(tuple(found))
 
+    def groups(self) -> list[str]:
+        """The names of consumer groups that have had members: those with a retry topic."""
+        body = self._ask_name_server(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, None, (ResponseCode.SUCCESS,))
+        topics = decode_body(TopicList, body or b"{}").topic_list
+        return sorted(topic.removeprefix(RETRY_PREFIX) for topic in topics if topic.startswith(RETRY_PREFIX))
+
     def _ask_name_server(
         self, code: RequestCode, fields: GetRouteInfoRequestHeader | None, fine: tuple[int, ...]
     ) -> memoryview | None:
@@ -134,13 +139,3 @@ def _address(text: str) -> Address:
         return parse_address(text)
     except AddressInvalid as error:
         raise Mistake(f"--namesrv {text}: {error}") from error
-
-
-def add_cluster(parser: argparse.ArgumentParser) -> None:
-    """Add the argument that `Cluster` takes."""
-    parser.add_argument(
-        "--namesrv",
-        metavar="HOST:PORT",
-        default=DEFAULT_NAME_SERVER,
-        help=f"the name server to ask, several with ; between (default {DEFAULT_NAME_SERVER})",
-    )

@@ -20,7 +20,7 @@ from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.headers import WireHeader, encode_ext
 
-TIMEOUT_SECONDS: Final = 10.0
+TIMEOUT_SECONDS: Final = 15.0
 _READ: Final = 1 << 18
 
 
@@ -42,6 +42,7 @@ class Connection:
 
     def __init__(self, what: str, address: Address, *, timeout: float = TIMEOUT_SECONDS) -> None:
         self.what = f"{what} {address}"
+        self.address = (address.host, address.port)
         self._timeout = timeout
         self._opaque = 0
         self._reader = FrameReader()

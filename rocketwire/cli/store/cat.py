@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 from rocketwire.cli.ending import DAMAGED, ended
 from rocketwire.cli.mistake import Mistake
 from rocketwire.cli.output import json_line, warn
+from rocketwire.cli.shown_message import body_of, json_object
 from rocketwire.cli.store.directory import add_directory, opened
-from rocketwire.cli.store.message import body_of, json_object
 from rocketwire.cli.times import parsed, shown
 
 if TYPE_CHECKING:
     from rocketwire.cli.serve import Commands
     from rocketwire.store.archive.scan import Report, Trouble
-    from rocketwire.store.archive.select import Selected, Wanted
+    from rocketwire.store.archive.select import Wanted
+    from rocketwire.store.archive.selected import Selected
 
 _EPILOG = """\
 All conditions must hold. Messages come in the order they were stored. TIME is ISO 8601, in UTC if it names no zone, or

@@ -19,7 +19,8 @@ from rocketwire.store.archive.directory import Directory, QueueFiles, State, dis
 from rocketwire.store.archive.plan import ById, ByKey, ByQueues, ByWalk, find, plan
 from rocketwire.store.archive.queues import Queue
 from rocketwire.store.archive.scan import Trouble
-from rocketwire.store.archive.select import FOREVER, Selected, Wanted
+from rocketwire.store.archive.select import FOREVER, Wanted
+from rocketwire.store.archive.selected import Selected
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.wire.compression import decompress
 from tests.store.support import START, Clock, Golden, draft, kill, open_store, small

@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 import base64
-import contextlib
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
+
+from rocketwire.wire.compression import decompress
+from rocketwire.wire.errors import WireError
 
 if TYPE_CHECKING:
     from rocketwire.store.archive.scan import Report
-    from rocketwire.store.archive.select import Selected
+    from rocketwire.store.archive.selected import Selected
 
 #: A body that inflates to more is not shown: brokers take 4 MiB unless they are told otherwise.
 _MOST_INFLATED: Final = 256 << 20
+_HOSTS_KEPT: Final = 1024
 
 
 def body_of(one: Selected, report: Report) -> bytes | None:
     """The body, inflated if it was compressed; None, and a report, where that is not possible."""
-    from rocketwire.store.archive.scan import Trouble
-    from rocketwire.wire.compression import decompress
-    from rocketwire.wire.errors import WireError
-
     message = one.message
     try:
         return decompress(message.body, message.sys_flag, max_size=_MOST_INFLATED)
     except WireError as error:
+        from rocketwire.store.archive.scan import Trouble
+
         place = f"{message.topic}, queue {message.queue_id}, offset {message.queue_offset}"
         report(Trouble(place, message.physical_offset, str(error)))
         return None
 
 
-def json_object(one: Selected, report: Report) -> dict[str, Any]:
-    """The names are those of the Spark reader's schema.
+def json_object(one: Selected, report: Report, *, broker: str | None = None) -> dict[str, Any]:
+    """The names are those of the Spark reader's schema; `broker` is the broker's name where it is known.
 
     `body` is text, and null when the body is no UTF-8: then it is in `body_base64`. A body that cannot be inflated is
     there as it is stored.
@@ -57,16 +59,19 @@ def json_object(one: Selected, report: Report) -> dict[str, Any]:
         "body_crc": message.body_crc,
         "physical_offset": message.physical_offset,
         "store_size": one.size,
-        "broker": None,
+        "broker": broker,
     }
     body = body_of(one, report)
-    with contextlib.suppress(UnicodeDecodeError):
+    try:
         found["body"] = None if body is None else body.decode()
+    except UnicodeDecodeError:
+        found["body"] = None
     if found["body"] is None:
         found["body_base64"] = base64.b64encode(message.body if body is None else body).decode()
     return found
 
 
+@lru_cache(maxsize=_HOSTS_KEPT)
 def _host(host: tuple[str, int]) -> str:
     address, port = host
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

@@ -1,0 +1,167 @@
+"""`rocketwire group check`: do the members of a consumer group subscribe to the same?"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from rocketwire.cli.ending import ended
+from rocketwire.cli.mistake import EXIT_CODE, Mistake
+from rocketwire.cli.output import json_line, warn
+from rocketwire.cli.remote.options import add_name_server
+
+if TYPE_CHECKING:
+    from rocketwire.cli.group.members import Group, Member
+    from rocketwire.cli.remote.cluster import Cluster
+    from rocketwire.cli.serve import Commands
+    from rocketwire.server.consistency import Difference
+    from rocketwire.wire.bodies.client import SubscriptionData
+
+DISAGREE: Final = 1
+"""Exit code: members of a group want different things."""
+
+_EPILOG = """\
+Members that subscribe to different topics, tags or expressions lose messages: a broker keeps one subscription of a
+group, the newest. The same tags in another order are told and are no disagreement. Exit code: 0 when the members of
+every group agree, 1 when those of one do not, 2 when somebody cannot be asked. docs/command-line.md tells more."""
+
+
+def add_parser(commands: Commands) -> None:
+    """Add `check` to the commands."""
+    parser = commands.add_parser(
+        "check",
+        help="do the members of a consumer group subscribe to the same?",
+        description="Ask each member of a consumer group what it subscribes to, and say where they disagree.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("group", metavar="GROUP", nargs="?", help="one group (default: all that have members)")
+    add_name_server(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object a group")
+    parser.set_defaults(run=ended(_check))
+
+
+def _check(options: argparse.Namespace) -> int:
+    from rocketwire.cli.remote.cluster import Cluster
+
+    with Cluster(options.namesrv) as cluster:
+        groups = list(_found(cluster, options.group))
+    for group in groups:
+        for member in group.members:
+            if member.trouble is not None:
+                warn(f"group {group.name}: {member.client_id} does not tell its subscriptions: {member.trouble}")
+    if options.json:
+        for group in groups:
+            json_line(_json(group))
+    else:
+        _write(groups)
+    if not all(group.agrees for group in groups):
+        return DISAGREE
+    return EXIT_CODE if any(member.trouble for group in groups for member in group.members) else 0
+
+
+def _found(cluster: Cluster, name: str | None) -> Iterator[Group]:
+    from rocketwire.cli.group.members import find_group
+
+    brokers = cluster.all_brokers().values()
+    for each in cluster.groups() if name is None else [name]:
+        group = find_group(each, brokers)
+        if group is not None:
+            yield group
+        elif name is not None:
+            raise Mistake(f"group {name}: no consumer of that group is on line")
+
+
+def _write(groups: list[Group]) -> None:
+    from rocketwire.cli.table import Column, lines, output_width
+
+    if not groups:
+        print("no consumer group is on line")
+        return
+    columns = (
+        Column("GROUP", least=12),
+        Column("TOPIC", least=12),
+        Column("SUBSCRIPTION", least=12),
+        Column("CLIENT", least=16),
+        Column("ADDRESS", least=15),
+        Column("AGREES"),
+    )
+    for line in lines(columns, (row for group in groups for row in _rows(group)), output_width()):
+        print(line)
+    for group in groups:
+        print(_verdict(group))
+
+
+def _rows(group: Group) -> Iterator[tuple[str, ...]]:
+    from rocketwire.server.consistency import shown
+
+    differences = {each.topic: each for each in group.differences}
+    topics = {topic for member in group.members for topic in member.subscriptions or ()}
+    for topic in sorted(topics) or ["-"]:
+        for member in group.members:
+            if member.subscriptions is None:
+                wanted = "?"
+            else:
+                subscription = member.subscriptions.get(topic)
+                wanted = "-" if subscription is None else shown(subscription)
+            yield group.name, topic, wanted, member.client_id, member.address, _agreement(differences.get(topic))
+
+
+def _agreement(difference: Difference | None) -> str:
+    if difference is None:
+        return "yes"
+    return "no" if difference.matters else "yes, written differently"
+
+
+def _verdict(group: Group) -> str:
+    count = len(group.members)
+    members = f"group {group.name}: {count} member" + ("" if count == 1 else "s")
+    if not group.agrees:
+        return f"{members}, disagree on " + ", ".join(each.topic for each in group.differences if each.matters)
+    return f"{members}, all that told their subscriptions agree" if _silent(group.members) else f"{members}, agree"
+
+
+def _silent(members: Iterable[Member]) -> bool:
+    return any(member.subscriptions is None for member in members)
+
+
+def _json(group: Group) -> dict[str, Any]:
+    return {
+        "group": group.name,
+        "agrees": group.agrees,
+        "members": [
+            {
+                "client_id": member.client_id,
+                "address": member.address,
+                "language": member.language,
+                "version": member.version,
+                "subscriptions": None
+                if member.subscriptions is None
+                else [_subscription(member.subscriptions[topic]) for topic in sorted(member.subscriptions)],
+            }
+            for member in group.members
+        ],
+        "differences": [
+            {
+                "topic": difference.topic,
+                "matters": difference.matters,
+                "sides": [
+                    {
+                        "subscription": None if side.subscription is None else _subscription(side.subscription),
+                        "client_ids": side.client_ids,
+                    }
+                    for side in difference.sides
+                ],
+            }
+            for difference in group.differences
+        ],
+    }
+
+
+def _subscription(one: SubscriptionData) -> dict[str, Any]:
+    return {
+        "topic": one.topic,
+        "expression": one.sub_string,
+        "expression_type": one.expression_type,
+        "version": one.sub_version,
+    }

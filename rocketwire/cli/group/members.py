@@ -1,0 +1,93 @@
+"""Who is in a consumer group, and what each of them says it subscribes to.
+
+The broker keeps one subscription a group and topic, so the members are asked one by one, through the broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rocketwire.cli.remote.connection import Connection
+from rocketwire.server.consistency import Difference, Subscriptions, differences
+from rocketwire.wire.bodies import decode_body
+from rocketwire.wire.bodies.online import Connection as Client
+from rocketwire.wire.bodies.online import ConsumerConnection, ConsumerRunningInfo
+from rocketwire.wire.codes import RequestCode, ResponseCode, version_name
+from rocketwire.wire.headers.online import GetConsumerConnectionListRequestHeader, GetConsumerRunningInfoRequestHeader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A client of a group: `address` and `version` as the broker tells them.
+
+    `subscriptions` is None when the client does not tell them, and `trouble` says why.
+    """
+
+    client_id: str
+    address: str
+    language: str
+    version: str
+    subscriptions: Subscriptions | None
+    trouble: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """A group's members by client id, and where those that told their subscriptions differ."""
+
+    name: str
+    members: tuple[Member, ...]
+    differences: tuple[Difference, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether no difference matters."""
+        return not any(each.matters for each in self.differences)
+
+
+def find_group(name: str, brokers: Iterable[Connection]) -> Group | None:
+    """A group as its members on these brokers tell of it; None when it has no member.
+
+    Raises:
+        NotReached, Refused: a broker does not answer, or not as it should.
+    """
+    members: dict[str, Member] = {}
+    for broker in brokers:
+        for client in _clients(broker, name):
+            known = members.get(client.client_id)
+            if known is None or known.subscriptions is None:
+                members[client.client_id] = _member(broker, name, client)
+    if not members:
+        return None
+    ordered = tuple(members[client_id] for client_id in sorted(members))
+    told = [(each.client_id, each.subscriptions) for each in ordered if each.subscriptions is not None]
+    return Group(name=name, members=ordered, differences=differences(name, told))
+
+
+def _clients(broker: Connection, group: str) -> tuple[Client, ...]:
+    fields = GetConsumerConnectionListRequestHeader(consumer_group=group)
+    fine = (ResponseCode.SUCCESS, ResponseCode.CONSUMER_NOT_ONLINE)
+    answer = broker.ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, fields, fine=fine)
+    if answer.code != ResponseCode.SUCCESS:
+        return ()
+    return decode_body(ConsumerConnection, answer.body).connection_set
+
+
+def _member(broker: Connection, group: str, client: Client) -> Member:
+    fields = GetConsumerRunningInfoRequestHeader(consumer_group=group, client_id=client.client_id, jstack_enable=False)
+    answer = broker.answer(broker.send(RequestCode.GET_CONSUMER_RUNNING_INFO, fields))
+    subscriptions, trouble = None, None
+    if answer.code == ResponseCode.SUCCESS:
+        info = decode_body(ConsumerRunningInfo, answer.body)
+        subscriptions = {each.topic: each for each in info.subscription_set}
+    else:
+        trouble = f"code {answer.code}: {answer.remark or 'no remark'}"
+    return Member(
+        client_id=client.client_id,
+        address=client.client_addr,
+        language=client.language or "",
+        version=version_name(client.version),
+        subscriptions=subscriptions,
+        trouble=trouble,
+    )

@@ -1,0 +1,120 @@
+"""The messages of one queue, pulled as a consumer pulls them, but without a group whose offsets would move.
+
+The next pull is on its way while the messages of the last one are dealt with; so not more than two answers are held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from rocketwire.cli.remote.connection import Answer, Connection
+from rocketwire.cli.remote.errors import Refused
+from rocketwire.store.archive.selected import Selected, with_properties
+from rocketwire.wire.codes import PullSysFlag, RequestCode, ResponseCode
+from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.headers import decode_ext
+from rocketwire.wire.headers.offset import GetMaxOffsetRequestHeader, GetMinOffsetRequestHeader
+from rocketwire.wire.headers.pull import PullMessageRequestHeader, PullMessageResponseHeader
+from rocketwire.wire.message import decode_record
+
+TOOLS_GROUP: Final = "TOOLS_CONSUMER"
+"""The group that RocketMQ's own tools pull with; every broker has it, and nobody commits offsets for it."""
+_PULLED_AT_ONCE: Final = 1024  # the broker takes as many as its settings allow: 32 unless they are changed
+_FAREWELL: Final = frozenset(
+    {ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY, ResponseCode.PULL_OFFSET_MOVED}
+)
+
+
+class Queue(NamedTuple):
+    """One queue of a topic, and the connection to its broker."""
+
+    broker: str
+    connection: Connection
+    topic: str
+    queue_id: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}, broker {self.broker}, queue {self.queue_id}"
+
+    def offsets(self) -> range:
+        """From the offset of the oldest message up to, not including, that of the next one."""
+        low = self.connection.ask(
+            RequestCode.GET_MIN_OFFSET, GetMinOffsetRequestHeader(topic=self.topic, queue_id=self.queue_id)
+        )
+        high = self.connection.ask(
+            RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequestHeader(topic=self.topic, queue_id=self.queue_id)
+        )
+        return range(int(low.ext["offset"]), int(high.ext["offset"]))
+
+    def first_at(self, time: int, offsets: range) -> int:
+        """The offset of the first message stored at or after a time in ms; the end of the range if there is none.
+
+        Looks itself at messages in the middle, since brokers differ in what they answer when asked for a time. Store
+        times are taken to rise along the queue.
+        """
+        low, high = offsets.start, offsets.stop
+        while low < high:
+            middle = (low + high) // 2
+            found = next(iter(self._records(self._answer(self._send(middle, most=1)), lambda _: None)), None)
+            if found is None or found.message.store_timestamp < time:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def messages(self, offsets: range, report: Callable[[str], None]) -> Iterator[Selected]:
+        """The messages with these offsets, in order; `report` gets a line for what is missing or damaged.
+
+        Raises:
+            NotReached, Refused: the broker does not answer, or refuses.
+        """
+        offset, end = offsets.start, offsets.stop
+        waiting = self._send(offset) if offset < end else None
+        while waiting is not None:
+            answer = self._answer(waiting)
+            reached = decode_ext(PullMessageResponseHeader, answer.ext).next_begin_offset
+            waiting = self._send(reached) if offset < reached < end else None
+            if answer.code == ResponseCode.SUCCESS:
+                for one in self._records(answer, report):
+                    if one.message.queue_offset < end:
+                        yield one
+            else:
+                gone = min(reached, end) if reached > offset else end
+                report(f"{self}: the messages from offset {offset} up to {gone - 1} are gone")
+            offset = reached
+
+    def _send(self, offset: int, *, most: int = _PULLED_AT_ONCE) -> int:
+        fields = PullMessageRequestHeader(
+            consumer_group=TOOLS_GROUP,
+            topic=self.topic,
+            queue_id=self.queue_id,
+            queue_offset=offset,
+            max_msg_nums=most,
+            sys_flag=PullSysFlag.SUBSCRIPTION,
+            commit_offset=0,
+            suspend_timeout_millis=0,
+            sub_version=0,
+            subscription="*",
+            expression_type="TAG",
+        )
+        return self.connection.send(RequestCode.PULL_MESSAGE, fields)
+
+    def _answer(self, waiting: int) -> Answer:
+        answer = self.connection.answer(waiting)
+        if answer.code != ResponseCode.SUCCESS and answer.code not in _FAREWELL:
+            raise Refused(self.connection.what, answer.code, answer.remark)
+        return answer
+
+    def _records(self, answer: Answer, report: Callable[[str], None]) -> Iterator[Selected]:
+        body = bytes(answer.body)
+        at = 0
+        while at < len(body):
+            size = int.from_bytes(body[at : at + 4], "big")
+            try:
+                yield with_properties(decode_record(body, at), size)
+            except RecordInvalid as error:
+                report(f"{self}: a message cannot be read: {error}")
+                if size <= 0:
+                    return
+            at += size

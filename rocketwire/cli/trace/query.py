@@ -1,0 +1,99 @@
+"""Finding the traces of a message, and the message itself, by its id: brokers index both."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from rocketwire.cli.remote.cluster import Cluster
+from rocketwire.cli.remote.connection import Connection
+from rocketwire.cli.remote.errors import NoSuchTopic, Refused
+from rocketwire.store.archive.selected import Selected, with_properties
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.errors import MessageIdInvalid
+from rocketwire.wire.headers.query import QueryMessageRequestHeader, ViewMessageRequestHeader
+from rocketwire.wire.message import decode_host, decode_record
+from rocketwire.wire.message_id import parse_offset_message_id
+from rocketwire.wire.trace import Trace, decode_traces
+
+_FOREVER: Final = (1 << 63) - 1
+_MOST: Final = 1024  # messages; the broker gives as many as its maxMsgsNumBatch allows: 64 unless it is changed
+
+
+class Reported(NamedTuple):
+    """A trace, and the address it was sent from."""
+
+    trace: Trace
+    client: str
+
+
+class Stored(NamedTuple):
+    """A message as a broker has it."""
+
+    broker: str
+    found: Selected
+
+
+def traces_of(cluster: Cluster, trace_topic: str, message_id: str) -> list[Reported]:
+    """What clients reported of a message.
+
+    Raises:
+        NoSuchTopic: the trace topic.
+        TraceInvalid: a report cannot be read.
+    """
+    return [
+        Reported(trace, stored.found.message.born_host[0])
+        for stored in _indexed(cluster, trace_topic, message_id, unique=False)
+        for trace in decode_traces(stored.found.message.body)
+        if message_id in trace.message_id.split(",")
+    ]
+
+
+def messages_of(cluster: Cluster, topic: str, message_id: str) -> list[Stored]:
+    """The messages of a topic with a unique key; none when the topic is gone."""
+    with contextlib.suppress(NoSuchTopic):
+        return list(_indexed(cluster, topic, message_id, unique=True))
+    return []
+
+
+def unique_key_of(cluster: Cluster, message_id: str) -> str | None:
+    """The id by which clients trace the message with this offset message id; None when there is no such message."""
+    try:
+        host, offset = parse_offset_message_id(message_id)
+    except MessageIdInvalid:
+        return None
+    place = decode_host(host)
+    for broker in cluster.all_brokers().values():
+        if broker.address == place:
+            with contextlib.suppress(Refused):
+                answer = broker.ask(RequestCode.VIEW_MESSAGE_BY_ID, ViewMessageRequestHeader(offset=offset))
+                return with_properties(decode_record(answer.body), len(answer.body)).message_id
+    return None
+
+
+def _indexed(cluster: Cluster, topic: str, key: str, *, unique: bool) -> Iterator[Stored]:
+    for name, broker in cluster.brokers_of(topic).items():
+        for found in _asked(broker, topic, key, unique=unique):
+            yield Stored(name, found)
+
+
+def _asked(broker: Connection, topic: str, key: str, *, unique: bool) -> Iterator[Selected]:
+    fields = QueryMessageRequestHeader(
+        topic=topic,
+        key=key,
+        max_num=_MOST,
+        begin_timestamp=0,
+        end_timestamp=_FOREVER,
+        unique_key_query=True if unique else None,
+    )
+    fine = (ResponseCode.SUCCESS, ResponseCode.QUERY_NOT_FOUND)
+    body = broker.ask(RequestCode.QUERY_MESSAGE, fields, fine=fine).body
+    at = 0
+    while at < len(body):
+        size = int.from_bytes(body[at : at + 4], "big")
+        found = with_properties(decode_record(body, at), size)
+        # The index knows keys by their hash only.
+        if key == found.message_id if unique else key in found.keys:
+            yield found
+        at += size

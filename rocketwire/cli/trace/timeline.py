@@ -1,0 +1,140 @@
+"""A message's way as a row of events, put together from what producers, brokers and consumers tell of it.
+
+Times are those of the machines they were taken on: what was sent by one and consumed by another is in order as far as
+their clocks agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from rocketwire.cli.trace.query import Reported, Stored
+from rocketwire.wire.trace import (
+    CONSUME_RESULTS,
+    MESSAGE_TYPES,
+    ConsumeBeginTrace,
+    ConsumeEndTrace,
+    EndTransactionTrace,
+    RecallTrace,
+    SendTrace,
+)
+
+_STATES: Final = {"COMMIT_MESSAGE": "commit", "ROLLBACK_MESSAGE": "rollback", "UNKNOW": "unknown"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that happened to the message; None is what nobody told.
+
+    Attributes:
+        what: send, store, consume, transaction or recall.
+        time: When it began, in ms since 1970.
+        group: The producer's or consumer's.
+        host: The client's address, of a store the broker's.
+        cost: How long it took, in ms.
+        result: What came of it.
+        retries: How often the message had been given back before.
+        details: The rest, for people.
+    """
+
+    what: str
+    time: int | None
+    group: str | None = None
+    host: str | None = None
+    cost: int | None = None
+    result: str | None = None
+    retries: int | None = None
+    details: str = ""
+
+
+def timeline(reports: Iterable[Reported], stored: Iterable[Stored]) -> list[Event]:
+    """All events in the order of their times; what has no time comes last."""
+    every = list(reports)
+    events = [
+        _produced(each.trace, each.client)
+        for each in every
+        if isinstance(each.trace, SendTrace | EndTransactionTrace | RecallTrace)
+    ]
+    events += map(_store, stored)
+    events += _consumed(every)
+    return sorted(events, key=lambda event: (event.time is None, event.time or 0))
+
+
+def _produced(trace: SendTrace | EndTransactionTrace | RecallTrace, client: str) -> Event:
+    if isinstance(trace, SendTrace):
+        kind = MESSAGE_TYPES[trace.message_type] if trace.message_type in range(len(MESSAGE_TYPES)) else "?"
+        return Event(
+            what="send",
+            time=trace.time,
+            group=trace.group,
+            host=trace.client_host or client,
+            cost=trace.cost,
+            result=_success(done=trace.success),
+            details=f"{kind} message of {trace.body_length} bytes to {trace.store_host or 'no broker'}",
+        )
+    if isinstance(trace, EndTransactionTrace):
+        return Event(
+            what="transaction",
+            time=trace.time,
+            group=trace.group,
+            host=client,
+            result=_STATES.get(trace.state or "", trace.state),
+            details="asked by the broker" if trace.from_check else "",
+        )
+    return Event(what="recall", time=trace.time, group=trace.group, host=client, result=_success(done=trace.success))
+
+
+def _success(*, done: bool) -> str:
+    return "success" if done else "failed"
+
+
+def _store(stored: Stored) -> Event:
+    message = stored.found.message
+    address, port = message.store_host
+    return Event(
+        what="store",
+        time=message.store_timestamp,
+        host=f"[{address}]:{port}" if ":" in address else f"{address}:{port}",
+        details=f"{message.topic}, broker {stored.broker}, queue {message.queue_id}, offset {message.queue_offset}",
+    )
+
+
+def _consumed(reports: list[Reported]) -> Iterator[Event]:
+    """Beginnings with their ends: both name the request, which may have had several messages."""
+    ends = {(e.request_id, e.message_id): (e, r.client) for r in reports if isinstance(e := r.trace, ConsumeEndTrace)}
+    for report in reports:
+        begin = report.trace
+        if isinstance(begin, ConsumeBeginTrace):
+            end, _ = ends.pop((begin.request_id, begin.message_id), (None, ""))
+            yield _consume(begin, end, report.client)
+    for end, client in ends.values():
+        yield _consume(None, end, client)
+
+
+def _consume(begin: ConsumeBeginTrace | None, end: ConsumeEndTrace | None, client: str) -> Event:
+    time = group = None
+    if begin is not None:
+        time, group = begin.time, begin.group
+    elif end is not None:
+        time, group = None if end.time is None else end.time - end.cost, end.group
+    return Event(
+        what="consume",
+        time=time,
+        group=group,
+        host=client,
+        cost=None if end is None else end.cost,
+        result="no end reported" if end is None else _result(end),
+        retries=None if begin is None else begin.retry_times,
+        details="" if begin is None or not begin.retry_times else f"retry {begin.retry_times}",
+    )
+
+
+def _result(end: ConsumeEndTrace) -> str:
+    # Old clients count from 0 = success, whatever came of it: the flag is what counts.
+    if end.success:
+        return "success"
+    if end.result in range(1, len(CONSUME_RESULTS)):
+        return CONSUME_RESULTS[end.result or 0]
+    return "failed"

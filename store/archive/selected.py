@@ -1,0 +1,43 @@
+"""A message that was looked for and found: its record, with what its properties say."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rocketwire.wire import properties as names
+from rocketwire.wire.message import Message, encode_host
+from rocketwire.wire.message_id import offset_message_id
+from rocketwire.wire.properties import decode_properties
+
+
+class Selected(NamedTuple):
+    """A message, its properties, and the size in bytes of its record."""
+
+    message: Message
+    properties: dict[str, str]
+    size: int
+
+    @property
+    def offset_message_id(self) -> str:
+        """The id that says where the record is."""
+        return offset_message_id(encode_host(*self.message.store_host), self.message.physical_offset)
+
+    @property
+    def message_id(self) -> str:
+        """The id a consumer sees: the unique key that the producer gave, else the offset message id."""
+        return self.properties.get(names.UNIQ_KEY) or self.offset_message_id
+
+    @property
+    def tags(self) -> str | None:
+        """Its tag: one, though it is called tags."""
+        return self.properties.get(names.TAGS)
+
+    @property
+    def keys(self) -> list[str]:
+        """The words of its keys."""
+        return [key for key in self.properties.get(names.KEYS, "").split(names.KEY_SEP) if key]
+
+
+def with_properties(message: Message, size: int) -> Selected:
+    """A message with its properties read."""
+    return Selected(message, decode_properties(message.properties.decode("utf-8", "replace")), size)
