@@ -1,0 +1,88 @@
+"""SQL92 filters mean what they mean to Apache: the same expressions and messages through Apache's own filter and ours.
+
+Theory: Apache's filter is a library. A small Java program (java/filter/Evaluate.java) compiles and evaluates thousands
+of generated cases with it; what ours makes of them must be the same in each: refused or not, true, false, null or an
+exception. 4.9.7 and 5.5.0 differ in three operators only, which ours has as 5.5.0 has them.
+"""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from compat_tests import artifacts, image
+from compat_tests.filter_cases import FUNCTIONS, Cases
+from rocketwire.server.errors import SubscriptionInvalid
+from rocketwire.server.filters.sql import compile_evaluation
+from rocketwire.server.filters.sql.code import Evaluate
+from rocketwire.server.filters.sql.java_numbers import EvaluationFailed
+
+_EXPRESSIONS = 2_500
+_MESSAGES = 12
+_REFUSED = "!"
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The compiled Java program."""
+    folder = tmp_path_factory.mktemp("filter")
+    jars = artifacts.classpath(artifacts.jars("4.9.7", kind="server"))
+    source = image.HERE / "java" / "filter" / "Evaluate.java"
+    artifacts.run([artifacts.javac(), "-nowarn", "-encoding", "UTF-8", "-cp", jars, "-d", folder, source])
+    return folder
+
+
+@pytest.mark.parametrize(("version", "functions"), [("4.9.7", ()), ("5.5.0", FUNCTIONS)])
+def test_as_apaches_filter(classes: Path, version: str, functions: tuple[str, ...]) -> None:
+    cases = Cases(Random(20_260_101), functions)
+    messages = [cases.properties() for _ in range(_MESSAGES)]
+    expressions = [cases.expression() for _ in range(_EXPRESSIONS)]
+    theirs = _apache(classes, version, messages, expressions)
+    ours = [_results(expression, messages) for expression in expressions]
+    assert [
+        (expression, expected, got)
+        for expression, expected, got in zip(expressions, theirs, ours, strict=True)
+        if expected != got
+    ] == []
+    # The cases are worth something: each outcome is frequent.
+    together = "".join(ours)
+    assert min(together.count(letter) for letter in "TFNX") > len(together) / 20
+    assert _EXPRESSIONS / 10 < together.count(_REFUSED) < _EXPRESSIONS / 2
+
+
+def _apache(classes: Path, version: str, messages: Sequence[bytes], expressions: Sequence[str]) -> list[str]:
+    """A line of letters an expression, see Evaluate.java, of a refused one the mark alone."""
+    jars = artifacts.classpath(classes, artifacts.jars(version, kind="server"))
+    done = subprocess.run(
+        [artifacts.java(), "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8", "-cp", jars, "filter.Evaluate"],
+        input=_packed(messages) + _packed([expression.encode() for expression in expressions]),
+        stdout=subprocess.PIPE,
+        timeout=60,
+        check=True,
+    )
+    lines = done.stdout.decode().removesuffix("\n").split("\n")
+    return [_REFUSED if line.startswith(_REFUSED) else line for line in lines]
+
+
+def _packed(texts: Sequence[bytes]) -> bytes:
+    return struct.pack(">i", len(texts)) + b"".join(struct.pack(">i", len(text)) + text for text in texts)
+
+
+def _results(expression: str, messages: Sequence[bytes]) -> str:
+    try:
+        evaluate = compile_evaluation(expression)
+    except SubscriptionInvalid:
+        return _REFUSED
+    return "".join(_letter(evaluate, message) for message in messages)
+
+
+def _letter(evaluate: Evaluate, message: bytes) -> str:
+    try:
+        return {True: "T", False: "F", None: "N"}[evaluate(message)]
+    except EvaluationFailed:
+        return "X"

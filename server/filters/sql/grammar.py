@@ -1,0 +1,244 @@
+"""The grammar of SQL92 filters: that of Apache 5.5.0, which is 4.9.7's with CONTAINS, STARTSWITH and ENDSWITH.
+
+Apache reads as long as what it reads can go on as an expression, and does not mind what follows: ``a = 1 b`` is
+``a = 1``, and so is ``a = 01`` ``a = 0``. Only the first word or sign after the expression must be one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Final, cast
+
+from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
+
+from rocketwire.server.errors import SubscriptionInvalid
+from rocketwire.server.filters.sql import nodes
+from rocketwire.server.filters.sql.nodes import Condition, Constant, Kind, Node, NotAllowed, Property, Truth
+from rocketwire.wire.java import INT32_MAX, INT64_MAX
+
+MOST_CHARACTERS: Final = 16_384
+"""A longer expression is refused: reading it would hold up everybody else. Apache has no such limit."""
+
+_KEYWORDS: Final = frozenset(
+    "NOT AND OR BETWEEN IN TRUE FALSE NULL IS CONTAINS STARTSWITH ENDSWITH".split()  # noqa: SIM905 - as grammars list them
+)
+#: As Apache's remarks call them.
+_LITERALS: Final = {
+    "ID": "<ID>",
+    "WHOLE": "<DECIMAL_LITERAL>",
+    "DECIMAL": "<FLOATING_POINT_LITERAL>",
+    "STRING": "<STRING_LITERAL>",
+}
+_PARSER: Final = "org.apache.rocketmq.filter.parser"
+_SMALLEST: Final = 5e-324
+_MOST_DIGITS: Final = 19
+_GRAMMAR: Final = r"""
+start: disjunction
+?disjunction: conjunction (OR conjunction)* -> disjunction
+?conjunction: equality (AND equality)* -> conjunction
+?equality: comparison
+    | equality EQUAL comparison -> equal
+    | equality NOT_EQUAL comparison -> not_equal
+    | equality IS NULL -> is_null
+    | equality IS NOT NULL -> is_not_null
+?comparison: unary
+    | comparison (LESS | LESS_EQUAL | GREATER | GREATER_EQUAL) unary -> ordered
+    | comparison [NOT] (CONTAINS | STARTSWITH | ENDSWITH) STRING -> matches
+    | comparison BETWEEN unary AND unary -> between
+    | comparison NOT BETWEEN unary AND unary -> not_between
+    | comparison [NOT] IN OPEN STRING (COMMA STRING)* CLOSE -> one_of
+?unary: primary
+    | PLUS unary -> plus
+    | MINUS unary -> minus
+    | NOT unary -> negation
+?primary: STRING -> text
+    | WHOLE -> whole
+    | DECIMAL -> decimal
+    | (TRUE | FALSE | NULL) -> truth
+    | ID -> property
+    | OPEN disjunction CLOSE -> inner
+
+EQUAL: "="
+NOT_EQUAL: "<>"
+LESS_EQUAL: "<="
+LESS: "<"
+GREATER_EQUAL: ">="
+GREATER: ">"
+OPEN: "("
+COMMA: ","
+CLOSE: ")"
+PLUS: "+"
+MINUS: "-"
+STRING: /'(?:''|[^'])*'/
+DECIMAL.2: /[0-9]+\.[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+/
+WHOLE: /0|[1-9][0-9]*[lL]?/
+ID: /[a-zA-Z_$][a-zA-Z0-9_$]*/
+BLANKS: /[ \t\n\r\f]+/
+LINE_COMMENT.2: /--[^\n\r]*[\n\r]/
+BLOCK_COMMENT: /\/\*[^*]*\*(?:\*|[^*\/][^*]*\*)*\//
+%ignore BLANKS
+%ignore LINE_COMMENT
+%ignore BLOCK_COMMENT
+%declare NOT AND OR BETWEEN IN TRUE FALSE NULL IS CONTAINS STARTSWITH ENDSWITH
+"""
+
+
+def parse(text: str) -> Condition:
+    """The condition that an expression states.
+
+    Raises:
+        SubscriptionInvalid: it is none; the text says where.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise SubscriptionInvalid(f"the expression has {len(text)} characters, {MOST_CHARACTERS} are the most")
+    parser = _parser().parse_interactive(text)
+    token = unexpected = None
+    try:
+        try:
+            for token in parser.iter_parse():  # noqa: B007 - the last one is where it ended
+                pass
+        except UnexpectedToken:
+            unexpected = token
+        return cast("Condition", parser.feed_token(Token("$END", "")))
+    except UnexpectedCharacters as error:
+        raise SubscriptionInvalid(
+            f"{_PARSER}.TokenMgrError: Lexical error at line {error.line}, column {error.column}."
+        ) from None
+    except UnexpectedToken:
+        raise SubscriptionInvalid(f"{_PARSER}.ParseException: Encountered {_shown(unexpected, text)}.") from None
+
+
+def _shown(token: Token | None, text: str) -> str:
+    """A token that cannot stand where it stands, or the end of the text, and where that is."""
+    if token is None:
+        before, _, line = text.rpartition("\n")
+        number = before.count("\n") + 2 if before or text.startswith("\n") else min(1, len(text))
+        return f'"<EOF>" at line {number}, column {len(line)}'
+    image = _LITERALS.get(token.type, f'"{token.upper()}"')
+    return f'" {image} "{token} "" at line {token.line}, column {token.column}'
+
+
+@cache
+def _parser() -> Lark:
+    return Lark(
+        _GRAMMAR, parser="lalr", lexer="basic", transformer=_Builder(), lexer_callbacks={"ID": _keyword}, regex=False
+    )
+
+
+def _keyword(token: Token) -> Token:
+    """Names that are keywords, in letters of any size, become those."""
+    word = token.upper()
+    return token.update(type=word) if word in _KEYWORDS else token
+
+
+@contextmanager
+def _at(token: Token, java: str = "java.lang.RuntimeException") -> Iterator[None]:
+    """Say where parts do not go together: at this sign or word."""
+    try:
+        yield
+    except NotAllowed as problem:
+        where = f"at line {token.line}, column {token.column}"
+        raise SubscriptionInvalid(f"{java}: {problem} ({where})") from None
+
+
+def _content(literal: Token) -> bytes:
+    """What a text literal means."""
+    return literal[1:-1].replace("''", "'").encode("utf-8", "surrogatepass")
+
+
+@v_args(inline=True)
+class _Builder(Transformer[Token, Node]):
+    """Makes nodes of the rules; a method has its rule's name."""
+
+    def start(self, whole: Node) -> Condition:
+        with _at(Token("", "", line=1, column=1), f"{_PARSER}.ParseException"):
+            return nodes.condition(whole)
+
+    def disjunction(self, *parts: Node | Token) -> Node:
+        return _joined(parts, every=False)
+
+    def conjunction(self, *parts: Node | Token) -> Node:
+        return _joined(parts, every=True)
+
+    def equal(self, left: Node, sign: Token, right: Node) -> Node:
+        with _at(sign):
+            return nodes.equal(left, right)
+
+    def not_equal(self, left: Node, sign: Token, right: Node) -> Node:
+        return nodes.Not(cast("Condition", self.equal(left, sign, right)))
+
+    def is_null(self, of: Node, *_: Token) -> Node:
+        return nodes.IsNull(of)
+
+    def is_not_null(self, of: Node, *_: Token) -> Node:
+        return nodes.Not(nodes.IsNull(of))
+
+    def ordered(self, left: Node, sign: Token, right: Node) -> Node:
+        with _at(sign):
+            return nodes.ordered(str(sign), left, right)
+
+    def between(self, of: Node, word: Token, low: Node, _: Token, high: Node) -> Node:
+        with _at(word):
+            return nodes.between(of, low, high)
+
+    def not_between(self, of: Node, word: Token, _between: Token, low: Node, _and: Token, high: Node) -> Node:
+        with _at(word):
+            return nodes.not_between(of, low, high)
+
+    def one_of(self, of: Node, negated: Token | None, word: Token, *listed: Token) -> Node:
+        texts = tuple(_content(token) for token in listed if token.type == "STRING")
+        with _at(word):
+            return nodes.one_of(of, texts, negated=negated is not None)
+
+    def matches(self, of: Node, negated: Token | None, word: Token, literal: Token) -> Node:
+        return nodes.Matches(word.type, of, _content(literal), negated is not None)
+
+    def plus(self, _: Token, of: Node) -> Node:
+        return of
+
+    def minus(self, _: Token, of: Node) -> Node:
+        return nodes.Negated(of)
+
+    def negation(self, word: Token, of: Node) -> Node:
+        with _at(word, f"{_PARSER}.ParseException"):
+            return nodes.Not(nodes.condition(of))
+
+    def text(self, literal: Token) -> Node:
+        return Constant(Kind.STRING, _content(literal), str(literal))
+
+    def whole(self, literal: Token) -> Node:
+        digits = literal.rstrip("lL")
+        value = int(digits) if len(digits) <= _MOST_DIGITS else INT64_MAX + 1
+        with _at(literal, "java.lang.NumberFormatException"):
+            if value > INT64_MAX:
+                raise NotAllowed(f'For input string: "{digits}"')
+        return Constant(Kind.INT if value <= INT32_MAX else Kind.LONG, value, str(value))
+
+    def decimal(self, literal: Token) -> Node:
+        value = float(literal)
+        with _at(literal):
+            if value < _SMALLEST:
+                raise NotAllowed(f"{literal} is less than 4.9E-324")
+            if value == math.inf:
+                raise NotAllowed(f"{literal} is greater than 1.7976931348623157E308")
+        return Constant(Kind.DOUBLE, value, str(literal))
+
+    def truth(self, word: Token) -> Node:
+        return Truth({"TRUE": True, "FALSE": False}.get(word.type))
+
+    def property(self, name: Token) -> Node:
+        return Property(str(name))
+
+    def inner(self, _open: Token, node: Node, _close: Token) -> Node:
+        return node
+
+
+def _joined(parts: tuple[Node | Token, ...], *, every: bool) -> Node:
+    """Conditions with AND or OR between them; a part alone stays what it is."""
+    if len(parts) == 1:
+        return cast("Node", parts[0])
+    with _at(cast("Token", parts[1]), f"{_PARSER}.ParseException"):
+        return nodes.Logic(every, tuple(nodes.condition(cast("Node", part)) for part in parts[::2]))

@@ -1,0 +1,229 @@
+"""What an expression is made of, and which parts Apache lets stand together.
+
+Made by the grammar from the leaves up. A node that is a condition has a truth: true, false or null. The other ones are
+properties (always text), constants, and negated ones of both; a property alone may stand where a condition must.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Final
+
+from rocketwire.server.filters.sql.java_numbers import compare_doubles
+
+
+class Kind(enum.Enum):
+    """Java's class of a value."""
+
+    STRING = "String"
+    INT = "Integer"
+    LONG = "Long"
+    DOUBLE = "Double"
+    BOOLEAN = "Boolean"
+    NULL = "null"
+
+
+NUMBERS: Final = frozenset({Kind.INT, Kind.LONG, Kind.DOUBLE})
+
+
+class NotAllowed(ValueError):
+    """Parts that do not go together; the text is Apache's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A property of the message, null where it has none of the name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A number or text as it stands in the expression; `value` is bytes for text."""
+
+    kind: Kind
+    value: bytes | int | float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Negated:
+    """``- of``: null unless it is a number."""
+
+    of: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """TRUE, FALSE or NULL."""
+
+    value: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """A property that stands for a condition: false, since no property is a boolean; null without the property."""
+
+    of: Property
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """``NOT of``; null stays null."""
+
+    of: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Logic:
+    """Conditions joined by AND (`every`) or OR, looked at from the left until the result is certain."""
+
+    every: bool
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Equal:
+    """``left = right``."""
+
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """``left < right``, or by another of the operators for numbers."""
+
+    operator: str
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """``of IS NULL``: never null itself."""
+
+    of: Node
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """``of IN (texts)``."""
+
+    of: Property
+    texts: tuple[bytes, ...]
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """``of CONTAINS text``, or STARTSWITH, ENDSWITH; false, negated or not, for null and an empty text."""
+
+    operator: str
+    of: Node
+    text: bytes
+    negated: bool
+
+
+Condition = Truth | Cast | Not | Logic | Equal | Ordered | IsNull | In | Matches
+Node = Property | Constant | Negated | Condition
+
+
+def condition(node: Node) -> Condition:
+    """A node where a condition must stand.
+
+    Raises:
+        NotAllowed: it is a number or a text.
+    """
+    if isinstance(node, Property):
+        return Cast(node)
+    if isinstance(node, Constant | Negated):
+        raise NotAllowed(f"Expression will not result in a boolean value: {describe(node)}")
+    return node
+
+
+def equal(left: Node, right: Node) -> Equal:
+    """``left = right``.
+
+    Raises:
+        NotAllowed: one side is NULL, or the left one TRUE or FALSE and the right one a constant of another kind.
+    """
+    for side in (left, right):
+        if side == Truth(None):
+            raise NotAllowed("'NULL' cannot be compared.")
+    if isinstance(left, Truth) and isinstance(right, Constant):
+        raise NotAllowed(f"'{describe(left)}' cannot be compared with '{describe(right)}'")
+    return Equal(left, right)
+
+
+def ordered(operator: str, left: Node, right: Node) -> Ordered:
+    """``left < right`` and the like.
+
+    Raises:
+        NotAllowed: one side is a condition or a text.
+    """
+    for side in (left, right):
+        number = isinstance(side, Constant) and side.kind in NUMBERS
+        if not number and not isinstance(side, Property | Negated):
+            raise NotAllowed(f"Value '{describe(side)}' cannot be compared.")
+    return Ordered(operator, left, right)
+
+
+def between(of: Node, low: Node, high: Node) -> Logic:
+    """``of BETWEEN low AND high``.
+
+    Raises:
+        NotAllowed: a part is no number, or `high` a constant below `low`.
+    """
+    if (
+        isinstance(low, Constant)
+        and isinstance(high, Constant)
+        and {low.kind, high.kind} <= NUMBERS
+        and _is_below(high, low)
+    ):
+        raise NotAllowed(
+            f"Illegal values of between, left value({low.text}) must less than or equal to right value({high.text})"
+        )
+    return Logic(every=True, parts=(ordered(">=", of, low), ordered("<=", of, high)))
+
+
+def _is_below(left: Constant, right: Constant) -> bool:
+    if Kind.DOUBLE in {left.kind, right.kind}:
+        return compare_doubles(float(left.value), float(right.value)) < 0
+    return int(left.value) < int(right.value)
+
+
+def not_between(of: Node, low: Node, high: Node) -> Logic:
+    """``of NOT BETWEEN low AND high``.
+
+    Raises:
+        NotAllowed: a part is no number.
+    """
+    return Logic(every=False, parts=(ordered("<", of, low), ordered(">", of, high)))
+
+
+def one_of(of: Node, texts: tuple[bytes, ...], *, negated: bool) -> In:
+    """``of IN (texts)``.
+
+    Raises:
+        NotAllowed: `of` is no property.
+    """
+    if not isinstance(of, Property):
+        raise NotAllowed(f"Expected a property for In expression, got: {describe(of)}")
+    return In(of, texts, negated)
+
+
+def describe(node: Node) -> str:
+    """A node in a remark."""
+    match node:
+        case Property(name):
+            return name
+        case Constant(text=text):
+            return text
+        case Truth(value):
+            return "NULL" if value is None else str(value).upper()
+        case Negated(of):
+            return f"(- {describe(of)})"
+        case _:
+            return "a condition"
