@@ -56,7 +56,7 @@ public final class Out {
     }
 
     public void received(String by, MessageExt message) throws Exception {
-        message("received", message).put("by", by).print();
+        message("received", message).put("by", by).put("at", System.currentTimeMillis()).print();
     }
 
     public Event message(String name, MessageExt message) throws Exception {

@@ -41,7 +41,8 @@ public final class Query implements Scenario {
         }
     }
 
-    private static void byKey(DefaultMQProducer producer, String topic, String key, int most, Out out) throws Exception {
+    /** What is found with the key, at the latest after 5 s; printed, too. */
+    static List<MessageExt> byKey(DefaultMQProducer producer, String topic, String key, int most, Out out) throws Exception {
         long end = System.currentTimeMillis() + 5_000;
         while (true) { // the index is written behind the log
             try {
@@ -49,11 +50,11 @@ public final class Query implements Scenario {
                 for (MessageExt message : result.getMessageList()) {
                     out.message("by key", message).put("key", key).print();
                 }
-                return;
+                return result.getMessageList();
             } catch (MQClientException nothing) {
                 if (System.currentTimeMillis() > end) {
                     out.failure("no such key", nothing);
-                    return;
+                    return new ArrayList<>();
                 }
                 Thread.sleep(100);
             }
