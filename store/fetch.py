@@ -20,6 +20,7 @@ import msgspec
 from rocketwire.store.commit_log import CommitLog
 from rocketwire.store.consume_queue import ConsumeQueue
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT, HIGHEST_EXT_ADDRESS
+from rocketwire.store.layout.record import properties_of
 
 #: Entries that one call looks at, whatever the filter makes of them: Apache's 16,000 bytes.
 _MOST_SCANNED: Final = 16_000 // ENTRY_SIZE
@@ -79,8 +80,12 @@ def fetch(
     most: int,
     limits: FetchLimits,
     accept: Callable[[int], bool] | None,
+    matches: Callable[[bytes], bool] | None = None,
 ) -> Fetched:
-    """Messages of a queue from `offset` on, at most `most`; `accept` is asked with the tags code of each."""
+    """Messages of a queue from `offset` on, at most `most`.
+
+    `accept` is asked with the tags code of each, `matches` with the property text of those that remain.
+    """
     if queue is None or not queue.end:
         return Fetched(FetchStatus.NO_MESSAGE_IN_QUEUE, 0, 0, 0)
     low, high = queue.min, queue.end
@@ -92,16 +97,17 @@ def fetch(
     if offset >= high:
         status = FetchStatus.OFFSET_OVERFLOW_ONE if offset == high else FetchStatus.OFFSET_OVERFLOW_BADLY
         return Fetched(status, high, low, high)
-    wanted = max(1, most) if accept is None else max(_MOST_SCANNED, most)
-    entries = queue.entries(offset, min(wanted, limits.count_in_memory) if accept is None else wanted)
+    everything = accept is None and matches is None
+    wanted = max(1, most) if everything else max(_MOST_SCANNED, most)
+    entries = queue.entries(offset, min(wanted, limits.count_in_memory) if everything else wanted)
     if entries is None:
         return Fetched(FetchStatus.OFFSET_FOUND_NULL, queue.file_range(offset)[1], low, high)
-    if accept is None:
+    if everything:
         found = _fetch_plain(log, queue, offset, limits, entries)
         if found is not None:
             return found
         entries = queue.entries(offset, max(_MOST_SCANNED, most)) or entries
-    return _fetch_each(log, queue, offset, most, limits, accept, entries)
+    return _fetch_each(log, queue, offset, most, limits, accept, matches, entries)
 
 
 def _fetch_plain(
@@ -141,6 +147,7 @@ def _fetch_each(
     most: int,
     limits: FetchLimits,
     accept: Callable[[int], bool] | None,
+    matches: Callable[[bytes], bool] | None,
     entries: memoryview,
 ) -> Fetched:
     log_end = log.position
@@ -166,6 +173,10 @@ def _fetch_each(
             if not count:
                 status = FetchStatus.MESSAGE_WAS_REMOVING
             skip_until = log.next_file(physical_offset)
+            continue
+        if matches is not None and not matches(properties_of(record)):
+            if not count:
+                status = FetchStatus.NO_MATCHED_MESSAGE
             continue
         if count and physical_offset == run_start + run_size and physical_offset % log.segments.file_size:
             run_size += record_size

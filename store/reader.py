@@ -57,6 +57,7 @@ class StoreReader:
         max_count: int,
         max_bytes: int | None = None,
         accept: Callable[[int], bool] | None = None,
+        matches: Callable[[bytes], bool] | None = None,
     ) -> Fetched:
         """Messages of a queue from an offset on, by 4.9.7's rules: see `fetch.fetch`.
 
@@ -67,6 +68,7 @@ class StoreReader:
             max_count: At most so many, but always one; the settings' limits hold besides.
             max_bytes: At most so many bytes, but always one message; None for the settings' limit.
             accept: Asked with each message's tags code; None accepts all.
+            matches: Asked with the property text of each message that `accept` accepts; None accepts all.
         """
         limits = self._limits
         if max_bytes is not None and max_bytes != limits.bytes_in_memory:
@@ -78,7 +80,7 @@ class StoreReader:
                 bytes_on_disk=min(max_bytes, limits.bytes_on_disk),
             )
         queue = self._queues.by_key.get((topic, queue_id))
-        return fetch(self._log, queue, offset, max_count, limits, accept)
+        return fetch(self._log, queue, offset, max_count, limits, accept, matches)
 
     def record_at(self, physical_offset: int, size: int | None = None) -> memoryview | None:
         """The record at a place in the log; None when none can begin there.
@@ -104,11 +106,11 @@ class StoreReader:
     def queue_entries(self, topic: str, queue_id: int, offset: int, most: int) -> tuple[int, bytes]:
         """The entries of a queue from an offset on, `most` at most and all of one file, and the offset of the first.
 
-        That is another one when the entries before it are gone. No entries: the queue ends there.
+        That is another one when there is none there, or not any more. No entries: the queue ends there.
         """
         queue = self._queues.by_key.get((topic, queue_id))
         if queue is None:
-            return offset, b""
+            return 0, b""
         offset = min(max(offset, queue.min), queue.end)
         while offset < queue.end:
             entries = queue.entries(offset, most)

@@ -12,8 +12,18 @@ from typing import Final
 import construct as cs
 
 from rocketwire.wire.codes import SysFlag
-from rocketwire.wire.message import BORN_HOST_AT, FIXED_V1_IPV4, HOST_V4_SIZE, HOST_V6_SIZE, RECORD, SYS_FLAG_AT
+from rocketwire.wire.message import (
+    BORN_HOST_AT,
+    FIXED_V1_IPV4,
+    HOST_V4_SIZE,
+    HOST_V6_SIZE,
+    MAGIC_AT,
+    RECORD,
+    SYS_FLAG_AT,
+    TOPIC_LENGTHS,
+)
 
+_INT16: Final = struct.Struct(">h")
 _INT32: Final = struct.Struct(">i")
 _INT64: Final = struct.Struct(">q")
 #: The bits of a record's sysFlag that tell the sizes of its hosts, and each that they can be together.
@@ -55,3 +65,20 @@ def store_timestamp(record: memoryview) -> int:
     born = HOST_V6_SIZE if sys_flag & SysFlag.BORN_HOST_V6 else HOST_V4_SIZE
     (timestamp,) = _INT64.unpack_from(record, BORN_HOST_AT + born)
     return int(timestamp)
+
+
+_BODY_AT: Final = {bits: head_of(bits).size for bits in HOST_FORMS}
+
+
+def properties_of(record: memoryview) -> bytes:
+    """The property text of a whole record; none of one that is damaged."""
+    try:
+        at = _BODY_AT[_INT32.unpack_from(record, SYS_FLAG_AT)[0] & HOST_BITS]
+        at += _INT32.unpack_from(record, at - _INT32.size)[0]
+        lengths = TOPIC_LENGTHS[_INT32.unpack_from(record, MAGIC_AT)[0]]
+        at += lengths.size + lengths.unpack_from(record, at)[0]
+        length = _INT16.unpack_from(record, at)[0]
+    except (struct.error, KeyError):
+        return b""
+    at += _INT16.size
+    return bytes(record[at : at + length])

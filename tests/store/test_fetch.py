@@ -170,3 +170,52 @@ def test_entries_out_of_order_are_read_one_by_one(tmp_path: Path) -> None:
     fetched = store.get("T", 0, 4, 32)
     assert [decode_record(chunk).body for chunk in fetched.chunks] == [b"body-1", b"body-0", b"body-3"]
     store.close()
+
+
+def test_messages_are_chosen_by_their_properties(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    store.append([draft(n) for n in range(32)])
+    asked: list[bytes] = []
+
+    def matches(properties: bytes) -> bool:
+        asked.append(properties)
+        return properties.endswith(b"Tag1")
+
+    fetched = store.get("T", 0, 0, 3, matches=matches)
+    assert fetched.status is FetchStatus.FOUND
+    assert (fetched.count, fetched.next_offset, len(fetched.chunks)) == (3, 8, 3)
+    assert [decode_record(chunk).body for chunk in fetched.chunks] == [b"body-1", b"body-4", b"body-7"]
+    assert asked == [draft(n).properties for n in range(8)]
+    assert fetched.size == sum(map(len, fetched.chunks))
+    store.close()
+
+
+def test_the_tag_decides_before_the_properties(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    store.append([draft(n) for n in range(9)])
+    asked: list[bytes] = []
+    accept = {string_hash("Tag2")}.__contains__
+    fetched = store.get("T", 0, 0, 32, accept=accept, matches=lambda each: bool(asked.append(each)))
+    assert (fetched.status, fetched.next_offset) == (FetchStatus.NO_MATCHED_MESSAGE, 9)
+    assert asked == [draft(n).properties for n in (2, 5, 8)]
+    store.close()
+
+
+def test_one_call_asks_for_a_bounded_number_of_messages(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path, commit_log_file_size=1 << 20, consume_queue_file_size=20 * 4096))
+    store.append([draft(n) for n in range(2000)])
+    fetched = store.get("T", 0, 0, 32, matches=lambda _: False)
+    assert (fetched.status, fetched.next_offset) == (FetchStatus.NO_MATCHED_MESSAGE, 800)
+    store.close()
+
+
+def test_messages_that_are_gone_are_not_asked_for(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    places = [each.physical_offset for each in store.append([draft(n, body=bytes(400)) for n in range(16)])]
+    remove_log_file(store)
+    first = next(n for n, place in enumerate(places) if place >= 4096)
+    asked: list[bytes] = []
+    fetched = store.get("T", 0, 2, 1, matches=lambda each: bool(asked.append(each)))
+    assert (fetched.status, fetched.next_offset) == (FetchStatus.NO_MATCHED_MESSAGE, 16)
+    assert asked == [draft(n).properties for n in range(first, 16)]
+    store.close()

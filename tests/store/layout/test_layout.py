@@ -13,9 +13,17 @@ from hypothesis import strategies as st
 
 from rocketwire.store.layout import checkpoint, consume_queue, index
 from rocketwire.store.layout.derive import dtype_fields, field_offsets, fixed_struct
-from rocketwire.store.layout.record import HOST_FORMS, SMALLEST, head_dtype, head_of, record_head, store_timestamp
+from rocketwire.store.layout.record import (
+    HOST_FORMS,
+    SMALLEST,
+    head_dtype,
+    head_of,
+    properties_of,
+    record_head,
+    store_timestamp,
+)
 from rocketwire.wire.codes import SysFlag
-from rocketwire.wire.message import FIXED_V1_IPV4, MAGIC_V1, RECORD, Message, encode_record
+from rocketwire.wire.message import FIXED_V1_IPV4, MAGIC_V1, MAGIC_V2, RECORD, Message, encode_record
 
 INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -88,3 +96,26 @@ def test_heads_are_the_declaration(bits: int) -> None:
 
 def test_the_smallest_record_is_one() -> None:
     assert len(encode_record(Message(topic="", queue_id=0, body=b""))) == SMALLEST
+
+
+@pytest.mark.parametrize("bits", HOST_FORMS)
+@pytest.mark.parametrize("magic", [MAGIC_V1, MAGIC_V2])
+@pytest.mark.parametrize("properties", [b"", b"a\x011", b"p" * 32767])
+def test_properties_of_any_record_are_found(bits: int, magic: int, properties: bytes) -> None:
+    message = Message(
+        topic="Topic",
+        queue_id=0,
+        body=b"abc",
+        born_host=("::1" if bits & SysFlag.BORN_HOST_V6 else "127.0.0.1", 6),
+        store_host=("::2" if bits & SysFlag.STORE_HOST_V6 else "127.0.0.2", 8),
+        properties=properties,
+        magic=magic,
+    )
+    assert properties_of(memoryview(encode_record(message))) == properties
+
+
+def test_a_damaged_record_has_no_properties() -> None:
+    record = bytearray(encode_record(Message(topic="Topic", queue_id=0, body=b"abc", properties=b"a\x011")))
+    assert properties_of(memoryview(record)[:40]) == b""
+    record[4] ^= 1  # of the magic number
+    assert properties_of(memoryview(record)) == b""
