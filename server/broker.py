@@ -14,6 +14,7 @@ from rocketwire.server.addresses import Address, ip_address
 from rocketwire.server.clock import Clock
 from rocketwire.server.config import ServerConfig
 from rocketwire.server.consume_rates import ConsumeRates
+from rocketwire.server.delay.delivery import DelayDelivery
 from rocketwire.server.groups import ClientGroups
 from rocketwire.server.hot_sends import HotSends
 from rocketwire.server.lifetime import Lifetime
@@ -101,6 +102,9 @@ class Broker:
         )
         long_poll = LongPoll()
         store.arrivals = long_poll.arrived
+        self._delays = DelayDelivery(
+            store=store, table=delay_offsets, sending=sending, clock=clock, wake=long_poll.wake
+        )
         answers = SendAnswers(region=config.region_id, trace_on=config.trace_on, version=VERSION_4_9_7)
         self.hot_sends = HotSends(sending, answers, store_host, metrics)
         clients = ClientGroups(groups.notifies)
@@ -162,6 +166,7 @@ class Broker:
         nursery.start_soon(services.clients.run)
         nursery.start_soon(services.long_poll.run)
         nursery.start_soon(services.consume_rates.run)
+        nursery.start_soon(self._delays.run)
         nursery.start_soon(services.transactions.run)
         nursery.start_soon(services.lifetime.watch_disk)
         nursery.start_soon(services.lifetime.clean)
@@ -185,6 +190,7 @@ class Broker:
             stack.callback(self._store.close)
             for table, _, _ in self._tables:
                 stack.callback(table.persist)
+            stack.callback(self._delays.close)
 
 
 def store_settings(config: ServerConfig) -> StoreSettings:

@@ -2,6 +2,9 @@
 
 The file maps a level, counted from 1, to the offset of the next message in the level's queue of the schedule topic. It
 holds the levels that were used. What 5.x adds beside them is kept as it was read.
+
+Beside them stands `logOffset`, which Apache's brokers pass over and drop: a place in the commit log before which all
+copies are that were delivered up to those offsets, and behind which all later ones are.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from rocketwire.wire.bodies.fastjson import loads
 from rocketwire.wire.errors import BodyInvalid
 
 _TABLE: Final = "offsetTable"
+_LOG_OFFSET: Final = "logOffset"
 
 
 class DelayOffsetTable(SavedTable):
@@ -25,6 +29,12 @@ class DelayOffsetTable(SavedTable):
         super().__init__(path, files)
         self._table = table
         self._others = others
+
+    @property
+    def log_offset(self) -> int | None:
+        """The place in the log that the offsets belong to; None when another broker wrote them."""
+        offset = self._others.get(_LOG_OFFSET)
+        return offset if isinstance(offset, int) else None
 
     @classmethod
     def open(cls, path: str | Path, files: FileSystem | None = None) -> DelayOffsetTable:
@@ -45,6 +55,12 @@ class DelayOffsetTable(SavedTable):
         """Note the offset of the next message of a level."""
         if self._table.get(level) != offset:
             self._table[level] = offset
+            self._changed()
+
+    def belongs_to(self, log_offset: int) -> None:
+        """Note the place in the log that the offsets belong to."""
+        if self._others.get(_LOG_OFFSET) != log_offset:
+            self._others[_LOG_OFFSET] = log_offset
             self._changed()
 
     def _document(self) -> dict[str, Any]:

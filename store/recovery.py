@@ -33,12 +33,16 @@ _CLEAN_QUEUES: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovered:
-    """What recovery did: it read so many records from `start` to `end`, the last stored at `last_timestamp` (ms)."""
+    """What recovery did: it read so many records from `start` to `end`, the last stored at `last_timestamp` (ms).
+
+    `clean` says that the stop before was a clean one.
+    """
 
     start: int
     end: int
     records: int
     last_timestamp: int
+    clean: bool = True
 
 
 def recover(
@@ -67,7 +71,7 @@ def recover(
     if not len(log.segments):
         queues.remove_all()
         log.resume(0, flushed=0, clear=False)
-        return Recovered(start=0, end=0, records=0, last_timestamp=0)
+        return Recovered(start=0, end=0, records=0, last_timestamp=0, clean=clean)
     topics = functools.cache(topics)
     from rocketwire.store.replay import QueueIncomplete, replay  # noqa: PLC0415 - needs numpy, an empty store does not
 
@@ -93,7 +97,7 @@ def recover(
     queues.truncate(done.end)
     log.resume(done.end, flushed=done.end if clean else start, clear=not clean or done.damaged)
     queues.correct_min(log.start)
-    return Recovered(start=start, end=done.end, records=done.records, last_timestamp=done.last_timestamp)
+    return Recovered(start=start, end=done.end, records=done.records, last_timestamp=done.last_timestamp, clean=clean)
 
 
 def _clean_start(log: CommitLog, queues: QueueTable, known: int) -> int:

@@ -1,0 +1,239 @@
+"""Delivering delayed messages: one task for all levels.
+
+A queue of the schedule topic holds one level's messages in the order they are due, so only the head of each has to be
+looked at, and an empty one not before its delay has passed: nothing stored meanwhile is due sooner. What is due is
+stored again as the message it was, a group at a time, and others run between two groups.
+
+As on a 4.9.7 broker, a message further ahead than its level's delay (the clock was set back, or the levels are others)
+is due at once. One that can never be delivered is passed over, where Apache's broker tries it for ever and keeps all
+others of the level waiting. What the store does not take for now is tried again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
+from typing import Final, NamedTuple
+
+import trio
+
+from rocketwire.server.appending import Refusals
+from rocketwire.server.clock import Clock
+from rocketwire.server.delay.progress import DelayProgress
+from rocketwire.server.delay.settling import Settling
+from rocketwire.server.sending import MAX_PROPERTIES_BYTES, Sending
+from rocketwire.server.stored_message import stored_message
+from rocketwire.store.delay_offsets import DelayOffsetTable
+from rocketwire.store.errors import RecordTooLarge, StoreError, TopicUnusable
+from rocketwire.store.layout.consume_queue import ENTRY_STRUCT, HIGHEST_EXT_ADDRESS
+from rocketwire.store.layout.record import store_timestamp
+from rocketwire.store.store import Appended, Draft, MessageStore
+from rocketwire.wire import names
+from rocketwire.wire import properties as property_names
+from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.java import INT32_MAX
+
+log = logging.getLogger(__name__)
+
+#: What is stored in one go.
+_GROUP: Final = 128
+_GROUP_BYTES: Final = 512 << 10
+#: The clock may be set meanwhile, and what was delivered is to be written down: so the longest rest is this.
+_LONGEST_REST_MS: Final = 500
+_SHORTEST_REST_MS: Final = 10
+_RETRY_MS: Final = 500
+_FAULTS: Final = (OSError, StoreError)
+_FOR_EVER: Final = (RecordTooLarge, TopicUnusable)
+_QUEUE_ID_DIGITS: Final = 10
+
+
+class _Undeliverable(Exception):
+    """A message that can never be delivered; the text says why."""
+
+
+class _Group(NamedTuple):
+    """Messages of one level that are due: drafts and the offset of each, and why others are passed over.
+
+    `end` is the offset behind all of them, `next_due` when the one there is due.
+    """
+
+    drafts: list[Draft]
+    offsets: list[int]
+    passed: list[tuple[int, Exception]]
+    end: int
+    next_due: int
+
+
+class DelayDelivery:
+    """Delivers the delayed messages of one broker.
+
+    Attributes:
+        delivered: How many messages were delivered since the start.
+        dropped: How many were passed over, for they cannot be delivered.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: MessageStore,
+        table: DelayOffsetTable,
+        sending: Sending,
+        clock: Clock,
+        wake: Callable[[], None],
+    ) -> None:
+        self.delivered = 0
+        self.dropped = 0
+        self._store = store
+        self._sending = sending
+        self._clock = clock
+        self._wake = wake
+        self._delays = store.settings.delay_levels
+        self._progress = DelayProgress(store, table, len(self._delays))
+        #: When the head of each level is due, or may be.
+        self._look_at = [0] * len(self._delays)
+        self._now = 0
+        self._turn = 0
+        self._refused = False
+        self._settling = self._settle()
+
+    async def run(self) -> None:
+        """Deliver what is due, for ever."""
+        for _ in self._settling:
+            await trio.lowlevel.checkpoint()
+        while True:
+            try:
+                rest = self.deliver()
+            except _FAULTS as error:
+                log.error("delayed messages: %s", error)  # noqa: TRY400 - the text says it all
+                rest = _RETRY_MS
+            self._progress.save()
+            if rest:
+                await trio.sleep(rest / 1000)
+            else:
+                await trio.lowlevel.checkpoint()
+
+    def _settle(self) -> Iterator[None]:
+        """Find out what was delivered before the last stop, in steps."""
+        settling = Settling(self._store, self._progress.offsets, self._progress.log_offset)
+        while settling.step():
+            yield
+        for level, before, offset in settling.found():
+            log.info("delay level %d: %d messages were delivered before the stop", level, offset - before)
+            self._progress.advance(level, offset)
+
+    def close(self) -> None:
+        """Have the table say how far delivery got; it is yet to be written. Nothing is delivered after this."""
+        for _ in self._settling:
+            pass
+        self._progress.close()
+
+    def deliver(self) -> int:
+        """Deliver one group, if one is due; how many ms are left until the next is, 0 if one is due now."""
+        now = self._clock()
+        if now < self._now:
+            self._look_at = [0] * len(self._delays)
+        self._now = now
+        count = len(self._delays)
+        for step in range(count):
+            level = (self._turn + step) % count + 1
+            if self._look_at[level - 1] <= now:
+                self._turn = level % count
+                self._look_at[level - 1] = self._deliver_level(level, now)
+                break
+        rest = min(self._look_at) - now
+        return min(max(rest, _SHORTEST_REST_MS), _LONGEST_REST_MS) if rest > 0 else 0
+
+    def _deliver_level(self, level: int, now: int) -> int:
+        """Deliver a group of a level; when it is to be looked at again."""
+        wanted = self._progress.offsets[level - 1]
+        offset, entries = self._store.queue_entries(names.SCHEDULE_TOPIC, level - 1, wanted, _GROUP)
+        if offset != wanted:
+            log.error("delay level %d: goes on at offset %d, for there is none %d", level, offset, wanted)
+            self._progress.advance(level, offset)
+        if not entries:
+            return now + max(self._delays[level - 1], _SHORTEST_REST_MS)
+        group = self._collect(level, offset, entries, now)
+        reached = self._store_group(group) if group.drafts else group.end
+        for number, error in sorted(group.passed, key=itemgetter(0)):
+            if number < reached:
+                self.dropped += 1
+                log.error("delay level %d: the message at offset %d is not delivered: %s", level, number, error)
+        if reached != offset:
+            self._progress.advance(level, reached)
+        return group.next_due if reached == group.end else now + _RETRY_MS
+
+    def _collect(self, level: int, offset: int, entries: bytes, now: int) -> _Group:
+        """What is due among some entries of a level, the first of them at an offset."""
+        drafts: list[Draft] = []
+        offsets: list[int] = []
+        passed: list[tuple[int, Exception]] = []
+        size = 0
+        due = now
+        for place, record_size, tags_code in ENTRY_STRUCT.iter_unpack(entries):
+            due = self._due(level, place, record_size, tags_code, now)
+            if due > now or size > _GROUP_BYTES:
+                break
+            try:
+                drafts.append(self._restored(place, record_size))
+                offsets.append(offset)
+                size += record_size
+            except _Undeliverable as error:
+                passed.append((offset, error))
+            offset += 1
+        return _Group(drafts, offsets, passed, offset, due)
+
+    def _due(self, level: int, place: int, size: int, tags_code: int, now: int) -> int:
+        """When an entry's message is due, in ms since 1970."""
+        delay = self._delays[level - 1]
+        if tags_code <= HIGHEST_EXT_ADDRESS:  # the time stands in the queue's extension: Apache's enableConsumeQueueExt
+            record = self._store.record_at(place, size)
+            tags_code = now if record is None else store_timestamp(record) + delay
+        return tags_code if tags_code <= now + delay else now
+
+    def _restored(self, place: int, size: int) -> Draft:
+        """The message that waits at a place of the log, as it is to be delivered: with all its properties."""
+        record = self._store.record_at(place, size)
+        if record is None:
+            raise _Undeliverable("it is not in the log any more")
+        try:
+            message = stored_message(record)
+            properties = message.decoded_properties()
+            topic = properties.get(property_names.REAL_TOPIC, "")
+            queue = properties.get(property_names.REAL_QUEUE_ID, "")
+            if not topic or not (queue.isascii() and queue.isdigit() and len(queue) <= _QUEUE_ID_DIGITS):
+                raise _Undeliverable("it does not say where it is to go")
+            if topic == names.TRANS_HALF_TOPIC:
+                raise _Undeliverable("it is a half message")
+            draft = message.draft(topic, int(queue), properties)
+        except WireError as error:
+            raise _Undeliverable(str(error)) from error
+        if draft.queue_id > INT32_MAX or len(draft.properties) > MAX_PROPERTIES_BYTES:
+            raise _Undeliverable("it fits no record")
+        return draft
+
+    def _store_group(self, group: _Group) -> int:
+        """Store a group; the offset behind what is delivered or never will be: the group's end if all is."""
+        reached = group.end
+
+        def outcome(appended: Sequence[Appended], _code: ResponseCode, refusals: Refusals) -> None:
+            nonlocal reached
+            for number, error in sorted(refusals.items(), key=itemgetter(0)):
+                if not isinstance(error, _FOR_EVER):
+                    reached = group.offsets[number]
+                    self._note_refusal(error)
+                    break
+                group.passed.append((group.offsets[number], error))
+            else:
+                self._refused = False
+            self.delivered += len(appended) - len(refusals)
+
+        self._sending.commit(group.drafts, outcome, wait=False)
+        self._wake()
+        return reached
+
+    def _note_refusal(self, error: Exception) -> None:
+        if not self._refused:
+            log.warning("delayed messages are not delivered for now: %s", error)
+        self._refused = True

@@ -1,0 +1,168 @@
+"""What was delivered before a crash, though no file says so.
+
+The offsets of config/delayOffset.json are older than the crash. Copies of messages delivered since stand in the log, in
+each level's order, and each still says its level, topic and queue among its properties. So the log is read from the
+place that belongs to the offsets, and each copy is looked for among the next entries of its level; delivery goes on
+behind the last one found. A copy that is not found there was delivered earlier. Entries that were passed over have no
+copy, so the search goes some entries ahead.
+
+A file that Apache's broker wrote names no place. After a crash of that one the log is read from where the first of the
+messages that may have been delivered was due, if it was due at all.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import deque
+from collections.abc import Iterator
+from typing import Final
+
+from rocketwire.server.stored_message import StoredMessage, stored_message
+from rocketwire.store.layout.consume_queue import ENTRY_STRUCT, HIGHEST_EXT_ADDRESS
+from rocketwire.store.store import MessageStore
+from rocketwire.wire import properties as property_names
+from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.names import SCHEDULE_TOPIC
+
+#: Entries of a level among which a copy is looked for.
+_AHEAD: Final = 1024
+#: What all copies hold, and few other records.
+_NEEDLE: Final = f"{property_names.REAL_TOPIC}\x01".encode()
+
+
+class Settling:
+    """Finds how far delivery got on each level; `step` until it is over."""
+
+    def __init__(self, store: MessageStore, offsets: list[int], log_offset: int | None) -> None:
+        """Begin.
+
+        Args:
+            store: An open store to which nothing was delivered since its start.
+            offsets: The next offset of each level, as it was written down.
+            log_offset: The place that belongs to them; None when it is not known.
+        """
+        self._store = store
+        self._levels = [_Level(store, queue_id, offset) for queue_id, offset in enumerate(offsets)]
+        self._before = list(offsets)
+        self._end = store.max_physical_offset
+        if log_offset is None:
+            log_offset = self._end if store.recovered.clean else self._earliest_copy()
+        self._at = log_offset if any(level.waits for level in self._levels) else self._end
+
+    def _earliest_copy(self) -> int:
+        """Where the first copy can be that was stored after the offsets were written down."""
+        last = self._store.last_append_timestamp
+        due = min((level.due for level in self._levels if level.waits), default=last + 1)
+        return self._store.file_before(due) if due <= last else self._end
+
+    def step(self) -> bool:
+        """Read one part of the log; false when there is no more."""
+        if self._at >= self._end:
+            return False
+        scanned = self._store.scan(self._at, self._end, _NEEDLE)
+        for record in scanned.records:
+            self._look(record)
+        self._at = scanned.next_offset
+        return True
+
+    def found(self) -> Iterator[tuple[int, int, int]]:
+        """Each level of which more was delivered: its number, the offset it had and the one it has."""
+        for number, (before, level) in enumerate(zip(self._before, self._levels, strict=True), start=1):
+            if level.offset > before:
+                yield number, before, level.offset
+
+    def _look(self, record: memoryview) -> None:
+        try:
+            message = stored_message(record)
+        except RecordInvalid:  # the bytes stand in the body of something else
+            return
+        properties = message.decoded_properties()
+        level = properties.get(property_names.DELAY, "")
+        if (
+            message.topic == SCHEDULE_TOPIC
+            or properties.get(property_names.REAL_TOPIC) != message.topic
+            or properties.get(property_names.REAL_QUEUE_ID) != str(message.queue_id)
+            or not (level.isascii() and level.isdigit() and 1 <= int(level) <= len(self._levels))
+        ):
+            return
+        self._levels[int(level) - 1].pass_copy(_print(message, properties), message.physical_offset)
+
+
+def _print(message: StoredMessage, properties: dict[str, str]) -> int:
+    """What a message that waits and its copy have in common, and hardly any two others."""
+    return hash(
+        (
+            frozenset(properties.items()),
+            message.born_timestamp,
+            message.born_host,
+            message.flag,
+            message.reconsume_times,
+            len(message.body),
+            zlib.crc32(message.body),
+        )
+    )
+
+
+class _Level:
+    """The entries of one level from its next offset on, read as far ahead as they are needed."""
+
+    def __init__(self, store: MessageStore, queue_id: int, offset: int) -> None:
+        self._store = store
+        self._queue_id = queue_id
+        self.offset = offset
+        self._read_to = offset
+        self._ahead: deque[int] = deque()
+        self._places: dict[int, deque[int]] = {}
+
+    @property
+    def waits(self) -> bool:
+        """Whether it has messages that may have been delivered or not."""
+        return self.offset < self._store.max_offset(SCHEDULE_TOPIC, self._queue_id)
+
+    @property
+    def due(self) -> int:
+        """When the first of them is due, in ms since 1970."""
+        _, entries = self._store.queue_entries(SCHEDULE_TOPIC, self._queue_id, self.offset, 1)
+        due = ENTRY_STRUCT.unpack_from(entries)[2] if entries else 0
+        return int(due) if due > HIGHEST_EXT_ADDRESS else 0
+
+    def pass_copy(self, print_: int, place: int) -> None:
+        """Go on behind the message that has this copy at a place in the log, if it is one of the next ones."""
+        if print_ not in self._places:
+            self._read_ahead(place)
+        places = self._places.get(print_)
+        if not places:
+            return
+        found = places[0]
+        while self.offset <= found and self._ahead:
+            passed = self._ahead.popleft()
+            of_it = self._places[passed]
+            self.offset = of_it.popleft() + 1
+            if not of_it:
+                del self._places[passed]
+
+    def _read_ahead(self, place: int) -> None:
+        """Read what waited already when the log ended at a place."""
+        while len(self._ahead) < _AHEAD:
+            first, entries = self._store.queue_entries(
+                SCHEDULE_TOPIC, self._queue_id, self._read_to, _AHEAD - len(self._ahead)
+            )
+            if not entries:
+                return
+            for number, (offset, size, _) in enumerate(ENTRY_STRUCT.iter_unpack(entries), start=first):
+                if offset >= place:
+                    return
+                print_ = self._print_of(offset, size)
+                self._ahead.append(print_)
+                self._places.setdefault(print_, deque()).append(number)
+                self._read_to = number + 1
+
+    def _print_of(self, offset: int, size: int) -> int:
+        record = self._store.record_at(offset, size)
+        if record is None:
+            return 0
+        try:
+            message = stored_message(record)
+        except RecordInvalid:
+            return 0
+        return _print(message, message.decoded_properties())

@@ -1,0 +1,384 @@
+"""When and how delayed messages are delivered."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rocketwire.server.sending import MAX_PROPERTIES_BYTES
+from rocketwire.store.errors import DiskNearlyFull
+from rocketwire.store.layout.consume_queue import HIGHEST_EXT_ADDRESS
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.message import decode_record
+from rocketwire.wire.properties import decode_properties
+from tests.server.delay.support import LEVELS, SCHEDULE, Delays
+from tests.server.harness import (
+    NOW,
+    Client,
+    Clock,
+    Server,
+    code_and_remark,
+    properties_text,
+    records,
+    serving,
+    settle,
+)
+from tests.store.support import draft, remove_log_file
+
+
+@pytest.fixture
+def delays(tmp_path: Path) -> Iterator[Delays]:
+    made = Delays(tmp_path)
+    yield made
+    made.stop()
+
+
+def test_a_message_is_delivered_when_it_is_due_and_no_sooner(delays: Delays) -> None:
+    delays.send(b"a", 1)
+    delays.pass_time(999)
+    assert delays.delivered() == []
+    assert delays.woken == 0
+    delays.pass_time(1)
+    assert delays.delivered() == [b"a"]
+    assert delays.woken == 1
+
+
+def test_each_level_is_delivered_in_its_order(delays: Delays) -> None:
+    for number in range(12):
+        delays.send(b"%d-%d" % (number % 3, number), number % 3 + 1)
+        delays.clock.now += 100
+    delays.deliver()
+    assert delays.delivered() == [b"0-0"]
+    delays.pass_time(60_000)
+    found = delays.delivered()
+    assert len(found) == 12
+    for level in range(3):
+        of_level = [body for body in found if body.startswith(b"%d-" % level)]
+        assert of_level == sorted(of_level, key=lambda body: int(body[2:]))
+
+
+def test_the_delivered_message_is_the_one_that_was_sent(delays: Delays) -> None:
+    text = properties_text(KEYS="k", UNIQ_KEY="U", DELAY="2", WAIT="true", TAGS="A", own="x")
+    delays.send(b"body", 2, properties=text, flag=7, sys_flag=0, queue_id=0, reconsume_times=3, born_timestamp=NOW - 9)
+    delays.pass_time(5000)
+    (view,) = delays.store.get("T", 0, 0, 1).chunks
+    copy = decode_record(view)
+    (waiting,) = delays.store.get(SCHEDULE, 1, 0, 1).chunks
+    original = decode_record(waiting)
+    assert copy.properties == original.properties
+    assert decode_properties(copy.properties.decode())["REAL_TOPIC"] == "T"
+    assert (copy.body, copy.flag, copy.reconsume_times, copy.born_timestamp) == (b"body", 7, 3, NOW - 9)
+    assert (copy.born_host, copy.store_timestamp) == (original.born_host, NOW + 5000)
+    _, size, tags_code = next(iter_entries(delays, "T", 0))
+    assert (size, tags_code) == (len(view), 65)
+    assert delays.store.query("T", "k", 9, 0, 1 << 60).records == [view]
+
+
+def iter_entries(delays: Delays, topic: str, queue_id: int) -> Iterator[tuple[int, int, int]]:
+    from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
+
+    _, entries = delays.store.queue_entries(topic, queue_id, 0, 1000)
+    return ENTRY_STRUCT.iter_unpack(entries)
+
+
+def test_how_long_it_may_rest(delays: Delays) -> None:
+    assert delays.delivery.deliver() == 0  # the next level is yet to be looked at
+    delays.deliver()
+    assert delays.delivery.deliver() == 500
+    delays.send(b"a", 1)
+    delays.clock.now += 900
+    delays.deliver()
+    assert delays.delivery.deliver() == 100
+    delays.clock.now += 99
+    delays.deliver()
+    assert delays.delivery.deliver() == 10
+
+
+def test_many_that_are_due_at_once_are_delivered_in_groups(delays: Delays) -> None:
+    for number in range(300):
+        delays.send(b"%d" % number, 1)
+        delays.send(b"b%d" % number, 2)
+    delays.clock.now += 5000
+    sizes = []
+    while not delays.delivery.deliver():
+        sizes.append(len(delays.delivered()))
+    assert len(delays.delivered()) == 600
+    steps = [after - before for before, after in zip([0, *sizes], sizes, strict=False)]
+    assert max(steps) <= 128
+    # Levels take turns.
+    assert [body for body in delays.delivered()[:200] if body.startswith(b"b")]
+
+
+def test_large_messages_make_small_groups(tmp_path: Path) -> None:
+    delays = Delays(tmp_path, commit_log_file_size=4 << 20)
+    for number in range(6):
+        delays.send(b"%d" % number * 200_000, 1)
+    delays.clock.now += 1000
+    delays.delivery.deliver()
+    assert len(delays.delivered()) == 3
+    delays.deliver()
+    assert len(delays.delivered()) == 6
+    delays.stop()
+
+
+def test_offsets_are_kept_over_a_stop(tmp_path: Path) -> None:
+    delays = Delays(tmp_path)
+    for number in range(3):
+        delays.send(b"%d" % number, 1)
+        delays.clock.now += 500
+    delays.pass_time(-100)
+    assert delays.delivered() == [b"0"]
+    delays.stop()
+    delays = Delays(tmp_path, clock=delays.clock)
+    assert delays.table.get(1) == 1
+    assert delays.table.get(2) is None
+    delays.pass_time(10_000)
+    assert delays.delivered() == [b"0", b"1", b"2"]
+    delays.stop()
+
+
+def test_a_store_without_delayed_messages_gets_no_file(tmp_path: Path) -> None:
+    delays = Delays(tmp_path)
+    delays.pass_time(10_000)
+    delays.persist()
+    delays.stop()
+    assert not (tmp_path / "store" / "config" / "delayOffset.json").exists()
+
+
+@pytest.mark.parametrize(("written", "expected"), [(-5, [b"0", b"1"]), (1, [b"1"]), (2, []), (9, [])])
+def test_an_offset_outside_the_queue_is_put_right(
+    tmp_path: Path, written: int, expected: list[bytes], caplog: pytest.LogCaptureFixture
+) -> None:
+    delays = Delays(tmp_path)
+    delays.send(b"0", 1)
+    delays.send(b"1", 1)
+    delays.stop()
+    delays.table.put(1, written)
+    delays.table.persist()
+    delays = Delays(tmp_path, clock=delays.clock)
+    delays.pass_time(1000)
+    assert delays.delivered() == expected
+    assert ("goes on at offset" in caplog.text) is (written in {-5, 9})
+    delays.send(b"later", 1)
+    delays.pass_time(1000)
+    assert delays.delivered() == [*expected, b"later"]
+    delays.stop()
+
+
+def test_levels_that_are_gone_wait_until_they_are_back(tmp_path: Path) -> None:
+    delays = Delays(tmp_path)
+    delays.send(b"a", 3)
+    delays.stop()
+    delays = Delays(tmp_path, clock=delays.clock, levels=LEVELS[:2])
+    delays.pass_time(120_000)
+    assert delays.delivered() == []
+    delays.send(b"b", 3)  # above the last
+    delays.pass_time(5000)
+    assert delays.delivered() == [b"b"]
+    delays.stop()
+    delays = Delays(tmp_path, clock=delays.clock)
+    delays.deliver()
+    assert delays.delivered() == [b"b", b"a"]
+    delays.stop()
+
+
+def test_a_shorter_level_delivers_what_waited_longer(tmp_path: Path) -> None:
+    delays = Delays(tmp_path)
+    delays.send(b"a", 3)
+    delays.stop()
+    delays = Delays(tmp_path, clock=delays.clock, levels=(1000, 5000, 7000))
+    delays.deliver()
+    assert delays.delivered() == [b"a"]
+    delays.stop()
+
+
+def test_a_clock_that_is_set_back_or_forward(delays: Delays) -> None:
+    delays.send(b"a", 2)
+    delays.pass_time(1000)
+    assert delays.delivered() == []
+    delays.pass_time(-3_600_000)
+    assert delays.delivered() == [b"a"]
+    delays.send(b"b", 2)
+    delays.pass_time(3_600_000)
+    assert delays.delivered() == [b"a", b"b"]
+
+
+def test_entries_with_an_extension_tell_the_time_by_their_record(delays: Delays) -> None:
+    delays.send(b"a", 1)
+    place, size, _ = next(iter_entries(delays, SCHEDULE, 0))
+    delays.clock.now += 999
+    assert delays.delivery._due(1, place, size, HIGHEST_EXT_ADDRESS, delays.clock.now) == NOW + 1000
+    assert delays.delivery._due(1, 1 << 40, size, HIGHEST_EXT_ADDRESS, delays.clock.now) == delays.clock.now
+
+
+def waiting(number: int, **properties: str) -> Any:
+    """A draft of the schedule topic's as no broker of today writes it."""
+    return draft(number, topic=SCHEDULE, queue_id=0, properties=properties_text(**properties).encode())
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        ({"DELAY": "1"}, "it does not say where it is to go"),
+        ({"DELAY": "1", "REAL_TOPIC": "T"}, "it does not say where it is to go"),
+        ({"DELAY": "1", "REAL_TOPIC": "T", "REAL_QID": "-1"}, "it does not say where it is to go"),
+        ({"DELAY": "1", "REAL_TOPIC": "T", "REAL_QID": "9999999999"}, "it fits no record"),
+        ({"DELAY": "1", "REAL_TOPIC": "RMQ_SYS_TRANS_HALF_TOPIC", "REAL_QID": "0"}, "it is a half message"),
+        ({"DELAY": "1", "REAL_TOPIC": "a/b", "REAL_QID": "0"}, "'a/b' cannot be"),
+    ],
+)
+def test_what_cannot_be_delivered_is_passed_over(
+    delays: Delays, caplog: pytest.LogCaptureFixture, bad: dict[str, str], reason: str
+) -> None:
+    delays.send(b"before", 1)
+    assert delays.store.append([waiting(1, **bad)])
+    delays.send(b"after", 1)
+    delays.pass_time(1000)
+    assert delays.delivered() == [b"before", b"after"]
+    assert (delays.delivery.delivered, delays.delivery.dropped) == (2, 1)
+    assert f"delay level 1: the message at offset 1 is not delivered: {reason}" in caplog.text
+
+
+def test_properties_that_grow_by_being_read_fit_no_record(delays: Delays, caplog: pytest.LogCaptureFixture) -> None:
+    text = properties_text(DELAY="1", REAL_TOPIC="T", REAL_QID="0", own="").encode()
+    bad = draft(1, topic=SCHEDULE, properties=text + b"\xff" * (MAX_PROPERTIES_BYTES - len(text)))
+    assert delays.store.append([bad])
+    delays.pass_time(1000)
+    assert delays.delivery.dropped == 1
+    assert "it fits no record" in caplog.text
+
+
+def test_a_message_that_fits_no_file_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A copy may be larger than what waits: here its topic is, which nothing but a 5.x broker writes."""
+    delays = Delays(tmp_path)
+    long = "t" * 127
+    text = properties_text(DELAY="1", REAL_TOPIC=long, REAL_QID="0")
+    body = bytes((1 << 16) - 8 - 91 - len(SCHEDULE) - len(text))
+    assert delays.store.append([draft(1, topic=SCHEDULE, queue_id=0, body=body, properties=text.encode())])
+    delays.send(b"after", 1)
+    delays.pass_time(1000)
+    assert delays.delivered() == [b"after"]
+    assert "does not fit into a commit log file" in caplog.text
+    delays.stop()
+
+
+def test_messages_whose_log_file_was_removed_are_passed_over(tmp_path: Path) -> None:
+    delays = Delays(tmp_path)
+    for number in range(4):
+        delays.send(b"%d" % number * 30_000, 1)
+    remove_log_file(delays.store)
+    delays.pass_time(1000)
+    assert [body[:1] for body in delays.delivered()] == [b"2", b"3"]
+    assert delays.delivery.dropped == 2
+    delays.stop()
+
+
+def test_a_full_disk_loses_nothing(delays: Delays, caplog: pytest.LogCaptureFixture) -> None:
+    delays.send(b"a", 1)
+    assert delays.store.append([waiting(1, DELAY="1")])
+    delays.send(b"b", 1)
+    delays.store.refusal = DiskNearlyFull("full")
+    delays.clock.now += 1000
+    for _ in range(5):
+        while not delays.delivery.deliver():
+            pass
+        delays.clock.now += 500
+    assert delays.delivered() == []
+    assert caplog.text.count("delayed messages are not delivered for now") == 1
+    assert delays.delivery.dropped == 0
+    delays.store.refusal = None
+    delays.deliver()
+    assert delays.delivered() == [b"a", b"b"]
+    assert (delays.delivery.delivered, delays.delivery.dropped) == (2, 1)
+
+
+def test_offsets_wait_for_the_disk(delays: Delays) -> None:
+    delays.send(b"a", 1)
+    delays.send(b"b", 2)
+    delays.store.flush_to(delays.store.max_physical_offset)
+    delays.pass_time(1000)
+    delays.persist()
+    assert delays.table.get(1) is None
+    delays.store.flush_to(delays.store.max_physical_offset)
+    delays.persist()
+    assert delays.table.get(1) == 1
+    assert delays.table.log_offset == delays.store.max_physical_offset
+
+
+async def test_a_delayed_message_reaches_a_waiting_consumer(broker: Client, server: Server) -> None:
+    answer = await broker.send("T", b"late", properties=properties_text(DELAY="1", TAGS="A"))
+    assert code_and_remark(answer) == (0, None)
+    assert answer.header.ext is not None
+    assert (answer.header.ext["queueId"], answer.header.ext["queueOffset"]) == ("0", "0")
+    consumer = server.broker()
+    await consumer.hold("T", seconds=15)
+    await server.pass_time(0.9)
+    assert await consumer.arrived() == []
+    await server.pass_time(0.1)
+    await server.pass_time(0.1)
+    (found,) = await consumer.arrived()
+    (message,) = records(found.body)
+    assert (message.body, message.store_timestamp) == (b"late", NOW + 1000)
+
+
+async def test_sends_are_answered_while_much_is_due(broker: Client, server: Server) -> None:
+    for _ in range(10):
+        group = b"".join(broker.frame(RequestCode.SEND_MESSAGE_V2, delayed_ext()) for _ in range(200))
+        await broker.write(group)
+        await settle()
+    await broker.arrived()
+    await server.pass_time(1.0)
+    other = server.broker()
+    assert (await other.send("T", b"plain", queue_id=1)).header.code == 0
+    await settle()
+    assert (await other.pull("T", 1999)).header.code == 0
+
+
+def delayed_ext() -> dict[str, str]:
+    from tests.server.harness import send_ext
+
+    return send_ext("T", properties=properties_text(DELAY="1"))
+
+
+async def test_offsets_are_written_every_ten_seconds_and_at_the_stop(tmp_path: Path) -> None:
+    clock = Clock()
+    path = tmp_path / "config" / "delayOffset.json"
+    async with serving(tmp_path, clock=clock) as server:
+        client = server.broker()
+        await client.create_topic("T")
+        for _ in range(2):
+            await client.send("T", properties=properties_text(DELAY="1"))
+            await server.pass_time(25.0, step=0.5)
+            assert path.exists()
+            written = path.read_bytes()
+        await client.send("T", properties=properties_text(DELAY="1"))
+        await server.pass_time(1.5, step=0.5)
+        assert path.read_bytes() == written
+        assert b"{1:2" in written
+    assert b"{1:3" in path.read_bytes()
+
+
+async def test_a_fault_does_not_end_the_service(
+    broker: Client, server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from rocketwire.store.store import MessageStore
+
+    def no_descriptor(*_: object) -> Any:
+        raise OSError(24, "Too many open files")
+
+    await broker.send("T", b"late", properties=properties_text(DELAY="1"))
+    with monkeypatch.context() as patch:
+        patch.setattr(MessageStore, "queue_entries", no_descriptor)
+        await server.pass_time(2.0, step=0.5)
+    assert (
+        caplog.record_tuples.count(
+            ("rocketwire.server.delay.delivery", logging.ERROR, "delayed messages: [Errno 24] Too many open files")
+        )
+        >= 1
+    )
+    await server.pass_time(1.0, step=0.5)
+    assert [message.body for message in records((await broker.pull("T")).body)] == [b"late"]
