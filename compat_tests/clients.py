@@ -26,7 +26,7 @@ from compat_tests import artifacts, image
 from compat_tests.messages import Event, Outgoing
 
 # A short life and little heap: start fast, keep the other core free.
-_JVM_FLAGS: Final = (
+JVM_FLAGS: Final = (
     *artifacts.JAVA_FLAGS,
     "-Xmx512m",
     "-XX:+UseSerialGC",
@@ -81,7 +81,7 @@ def _in_container() -> Programs:
         variables = [option for key, value in env.items() for option in ("--env", f"{key}={value}")]
         classes = f"{_INSIDE}/classes/{version}:{_INSIDE}/jars/client-{version}/*"
         options = ["--rm", "--interactive", "--name", name, *variables, tag]
-        return [*image.PODMAN_RUN, *options, "java", *_JVM_FLAGS, "-Duser.home=/tmp", "-cp", classes]
+        return [*image.PODMAN_RUN, *options, "java", *JVM_FLAGS, "-Duser.home=/tmp", "-cp", classes]
 
     version = artifacts.CLIENT_VERSIONS[0]
     artifacts.run([*command(version, {}, f"rocketwire-{uuid.uuid4().hex[:12]}"), "-version"], timeout=60)
@@ -101,7 +101,7 @@ def _on_host(reason: str) -> Programs:
             "env",
             *variables,
             java,
-            *_JVM_FLAGS,
+            *JVM_FLAGS,
             f"-Duser.home={home}",
             "-cp",
             f"{classes / version}:{path}",
