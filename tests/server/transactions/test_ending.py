@@ -1,0 +1,165 @@
+"""Commit and rollback: one outcome for each half message, whatever producers say later or to its former copies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rocketwire.server.errors import ServiceUnavailable, TransactionNotFound, TransactionWrong
+from rocketwire.server.transactions.half import HALF, OP
+from rocketwire.store.errors import DiskFull
+from rocketwire.wire.codes import SysFlag
+from tests.server.transactions.setup import COMMIT, REAL, ROLLBACK, UNKNOWN, Setup, place_of
+
+NOT_FOUND = "Find prepared transaction message failed"
+
+
+def test_a_committed_message_is_for_consumers(setup: Setup) -> None:
+    place = setup.send(body=b"one")
+    assert setup.bodies() == []
+    setup.decide(place)
+    (message,) = setup.messages(REAL)
+    assert (bytes(message.body), message.flag, message.queue_offset) == (b"one", 7, 0)
+    assert message.sys_flag == SysFlag.TRANSACTION_COMMIT
+    assert message.prepared_offset == place.physical_offset
+    assert setup.bodies(OP) == [b"0"]
+    assert setup.undecided == []
+
+
+def test_a_message_that_is_rolled_back_is_not(setup: Setup) -> None:
+    setup.decide(setup.send(), ROLLBACK)
+    assert setup.bodies() == []
+    assert setup.bodies(OP) == [b"0"]
+    assert setup.undecided == []
+
+
+@pytest.mark.parametrize("decision", [UNKNOWN, SysFlag.TRANSACTION_PREPARED, 99])
+def test_what_is_no_decision_decides_nothing(setup: Setup, decision: int) -> None:
+    setup.decide(setup.send(), decision)
+    assert setup.bodies(OP) == []
+    assert setup.undecided == [0]
+
+
+@pytest.mark.parametrize("first", [COMMIT, ROLLBACK])
+@pytest.mark.parametrize("second", [COMMIT, ROLLBACK])
+@pytest.mark.parametrize("restarted", [False, True])
+def test_the_first_decision_counts(setup: Setup, first: int, second: int, restarted: bool) -> None:
+    place = setup.send(body=b"one")
+    setup.decide(place, first)
+    if restarted:
+        setup.reopen()
+    setup.decide(place, second)
+    assert setup.bodies() == ([b"one"] if first == COMMIT else [])
+    assert setup.bodies(OP) == [b"0"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "remark"),
+    [
+        ({"producer_group": "Q"}, TransactionWrong, "The producer group wrong"),
+        ({"tran_state_table_offset": 1}, TransactionWrong, "The transaction state table offset wrong"),
+        ({"commit_log_offset": 1}, TransactionNotFound, NOT_FOUND),
+        ({"commit_log_offset": 1 << 40}, TransactionNotFound, NOT_FOUND),
+        ({"commit_log_offset": -1}, TransactionNotFound, NOT_FOUND),
+    ],
+)
+def test_a_decision_of_another_message_is_refused(
+    setup: Setup, changes: dict[str, Any], error: type[Exception], remark: str
+) -> None:
+    place = setup.send()
+    with pytest.raises(error) as refusal:
+        setup.decide(place, **changes)
+    assert str(refusal.value) == remark
+    assert setup.undecided == [0]
+
+
+def test_a_message_that_is_no_half_message_cannot_be_decided(setup: Setup) -> None:
+    setup.decide(setup.send())
+    (message,) = setup.messages(REAL)
+    with pytest.raises(TransactionNotFound):
+        setup.decide(place_of(message))
+
+
+def test_a_half_message_without_a_queue_cannot_be_committed_but_rolled_back(setup: Setup) -> None:
+    setup.send()
+    (half,) = setup.messages(HALF)
+    properties = {name: value for name, value in half.decoded_properties().items() if name != "REAL_QID"}
+    (place,) = setup.store.append([half.draft(*HALF, properties)])
+    with pytest.raises(TransactionNotFound):
+        setup.decide(place)
+    setup.decide(place, ROLLBACK)
+    assert setup.undecided == [0]
+
+
+def test_a_full_disk_leaves_a_transaction_undecided(setup: Setup) -> None:
+    place = setup.send(body=b"one")
+    setup.store.refusal = DiskFull("store", "full")
+    with pytest.raises(ServiceUnavailable, match="full"):
+        setup.decide(place)
+    setup.store.refusal = None
+    assert setup.undecided == [0]
+    setup.decide(place)
+    assert setup.bodies() == [b"one"]
+
+
+async def test_a_decision_under_the_first_offsets_is_one_of_the_newest_copy(setup: Setup) -> None:
+    place = setup.send(body=b"one")
+    for _ in range(2):
+        setup.clock.now += 60_000
+        await setup.transactions.check()
+    assert setup.undecided == [2]
+    setup.decide(place)
+    assert setup.bodies() == [b"one"]
+    assert setup.undecided == []
+    assert setup.bodies(OP) == [b"0", b"1", b"2"]
+    for half in setup.messages(HALF):
+        setup.decide(place_of(half), COMMIT)
+    assert setup.bodies() == [b"one"]
+
+
+async def test_the_newest_copy_is_found_after_a_start_too(setup: Setup) -> None:
+    place = setup.send(body=b"one")
+    setup.clock.now += 60_000
+    await setup.transactions.check()
+    for number in range(100):
+        setup.send(f"other {number}")
+    setup.reopen()
+    setup.decide(place)
+    assert setup.bodies() == [b"one"]
+    assert setup.undecided == list(range(2, 102))
+
+
+async def test_two_sends_of_one_message_are_two_transactions(setup: Setup) -> None:
+    """A producer that got no answer sends again, with the same UNIQ_KEY."""
+    first = setup.send(body=b"one")
+    setup.clock.now += 1000
+    second = setup.send(body=b"one")
+    setup.clock.now += 60_000
+    await setup.transactions.check()
+    setup.decide(second)
+    setup.decide(second)
+    assert setup.undecided == [2]
+    setup.decide(first, ROLLBACK)
+    assert setup.undecided == []
+    assert setup.bodies() == [b"one"]
+
+
+async def test_a_message_without_a_key_is_decided_under_its_newest_offsets_only(setup: Setup) -> None:
+    place = setup.send(None)
+    setup.clock.now += 60_000
+    await setup.transactions.check()
+    setup.decide(place)
+    assert setup.bodies() == []
+    setup.decide(place_of(setup.messages(HALF)[1]))
+    assert setup.bodies() == [b"body"]
+
+
+async def test_what_was_given_up_is_decided(setup: Setup) -> None:
+    place = setup.send()
+    setup.live.update({"transactionCheckMax": "1"})
+    for _ in range(2):
+        setup.clock.now += 60_000
+        await setup.transactions.check()
+    setup.decide(place)
+    assert setup.bodies() == []

@@ -1,0 +1,90 @@
+"""The records of transactions against those of the golden store, which a 4.9.7 broker wrote."""
+
+from __future__ import annotations
+
+import pytest
+
+from rocketwire.server.stored_message import StoredMessage, stored_text
+from rocketwire.server.transactions.half import done_with, half_draft, op_draft, real_draft, real_queue
+from rocketwire.store.store import Draft
+from rocketwire.wire import names
+from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.java import string_hash
+from tests.server.test_stored_message import golden_messages
+
+GOLDEN = [message for message, _ in golden_messages()]
+HALVES = [message for message in GOLDEN if message.topic == names.TRANS_HALF_TOPIC]
+OPS = [message for message in GOLDEN if message.topic == names.TRANS_OP_HALF_TOPIC]
+COMMITTED = [message for message in GOLDEN if message.sys_flag & SysFlag.TRANSACTION_COMMIT]
+
+
+def same(draft: Draft, message: StoredMessage) -> bool:
+    """Whether a draft becomes that record, but for what the store fills in."""
+    return (
+        (draft.topic, draft.queue_id, bytes(draft.body), draft.properties)
+        == (message.topic, message.queue_id, bytes(message.body), message.properties)
+        and (draft.flag, draft.sys_flag, draft.born_timestamp, draft.born_host)
+        == (message.flag, message.sys_flag, message.born_timestamp, message.born_host)
+        and (draft.reconsume_times, draft.prepared_offset) == (message.reconsume_times, message.prepared_offset)
+    )
+
+
+def test_the_golden_store_has_all_kinds() -> None:
+    assert (len(HALVES), len(OPS), len(COMMITTED)) == (12, 6, 4)
+
+
+@pytest.mark.parametrize("half", HALVES[:7], ids=lambda half: str(half.queue_offset))
+def test_a_half_message_is_apaches(half: StoredMessage) -> None:
+    properties = half.decoded_properties()
+    queue = properties.pop("REAL_TOPIC"), int(properties.pop("REAL_QID"))
+    draft = half.draft(*queue, properties)
+    draft.sys_flag = SysFlag.TRANSACTION_PREPARED
+    assert same(half_draft(draft, {**properties, "DELAY": "3"}), half)
+    assert draft.tags_code == string_hash("TagTx")
+    assert draft.unique_key == properties["UNIQ_KEY"]
+
+
+@pytest.mark.parametrize("message", COMMITTED, ids=lambda message: str(message.prepared_offset))
+def test_a_committed_message_is_apaches(message: StoredMessage) -> None:
+    (half,) = (half for half in HALVES if half.physical_offset == message.prepared_offset)
+    properties = half.decoded_properties()
+    queue = real_queue(properties)
+    assert queue is not None
+    assert same(real_draft(half, properties, queue), message)
+
+
+@pytest.mark.parametrize("message", OPS, ids=lambda message: str(message.queue_offset))
+def test_an_op_message_is_apaches(message: StoredMessage) -> None:
+    number = int(bytes(message.body))
+    draft = op_draft(number, now=message.born_timestamp, store_host=message.store_host)
+    assert same(draft, message)
+    assert draft.tags_code == string_hash("d")
+    assert done_with(message) == [number]
+
+
+def test_an_op_message_of_5_x_is_about_many() -> None:
+    (op,) = OPS[:1]
+    assert done_with(op._replace(body=memoryview(b"0,1,17,"))) == [0, 1, 17]
+    assert done_with(op._replace(body=memoryview(b"x,,3"))) == [3]
+    assert done_with(op._replace(properties=b"TAGS\x01e")) == []
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {},
+        {"REAL_TOPIC": "T"},
+        {"REAL_QID": "1"},
+        {"REAL_TOPIC": "T", "REAL_QID": "-1"},
+        {"REAL_TOPIC": "T", "REAL_QID": "²"},
+    ],
+)
+def test_a_message_that_does_not_say_where_it_belongs(properties: dict[str, str]) -> None:
+    assert real_queue(properties) is None
+
+
+def test_what_a_producer_says_of_the_real_topic_does_not_count() -> None:
+    draft = Draft("T", 3, b"", b"", 0, SysFlag.TRANSACTION_PREPARED | SysFlag.COMPRESSED, 0, b"")
+    half_draft(draft, {"REAL_TOPIC": "Other", "REAL_QID": "9", "a": "b"})
+    assert draft.properties == stored_text({"REAL_TOPIC": "T", "REAL_QID": "3", "a": "b"})
+    assert draft.sys_flag == SysFlag.COMPRESSED

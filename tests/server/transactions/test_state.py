@@ -1,0 +1,161 @@
+"""What is undecided, and the offsets that say so: moved on, held back until the disk is that far, and read again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from rocketwire.server.transactions.half import HALF, OP
+from rocketwire.wire.message import BODY_CRC_AT
+from tests.server.transactions.setup import GROUP, ROLLBACK, Setup
+from tests.store.support import kill
+
+
+def test_a_new_store_has_nothing_undecided(setup: Setup) -> None:
+    assert setup.undecided == []
+    setup.state.note_progress()
+    setup.state.note_progress()
+    assert setup.told == [None, None]
+
+
+def test_offsets_are_told_when_the_disk_has_what_they_rest_on(setup: Setup) -> None:
+    places = [setup.send(f"{number}") for number in range(3)]
+    setup.decide(places[0])
+    setup.decide(places[2])
+    setup.state.note_progress()
+    setup.state.note_progress()
+    assert setup.told == [None, None]
+    setup.flush()
+    setup.decide(places[1], ROLLBACK)
+    setup.state.note_progress()
+    assert setup.told == [1, 1]
+    setup.state.note_progress()
+    setup.flush()
+    setup.state.note_progress()
+    assert setup.told == [3, 3]
+    setup.state.note_progress()
+    assert setup.undecided == []
+
+
+def test_an_op_message_is_over_when_all_before_its_half_message_is(setup: Setup) -> None:
+    places = [setup.send(f"{number}") for number in range(3)]
+    for number in (2, 0):
+        setup.decide(places[number])
+    for _ in range(2):
+        setup.flush()
+        setup.state.note_progress()
+    assert setup.told == [1, 0]
+
+
+def test_a_start_reads_what_was_decided(setup: Setup) -> None:
+    places = [setup.send(f"{number}") for number in range(50)]
+    for place in places[::2]:
+        setup.decide(place)
+    setup.reopen()
+    assert setup.undecided == list(range(1, 50, 2))
+    assert [setup.state.is_undecided(number) for number in (-1, 0, 1, 49, 50)] == [False, False, True, True, False]
+    assert [setup.state.next_undecided(number) for number in (0, 2, 49, 50, 90)] == [1, 3, 49, None, None]
+
+
+def test_a_queue_that_lost_its_end_takes_new_half_messages(tmp_path: Path) -> None:
+    """After a power cut the offsets may lead behind the queue's end: no new half message may pass for decided."""
+    setup = Setup(tmp_path / "store")
+    setup.send()
+    setup.offsets.commit(GROUP, *HALF, 100)
+    setup.offsets.commit(GROUP, *OP, 100)
+    setup.reopen()
+    assert setup.told == [1, 0]
+    place = setup.send("new", b"new")
+    kill(setup.store)
+    setup.open()
+    assert setup.undecided == [1]
+    setup.decide(place)
+    assert setup.bodies() == [b"new"]
+    setup.close()
+
+
+def test_what_is_gone_from_the_log_is_passed_over(tmp_path: Path) -> None:
+    setup = Setup(tmp_path / "store", commit_log_file_size=4096)
+    places = [setup.send(f"{number}", bytes(1000)) for number in range(10)]
+    setup.decide(places[0], ROLLBACK)
+    setup.decide(places[9], ROLLBACK)
+    segment = setup.store.retention.take_log_file(0, 0, forcibly=True)
+    assert segment is not None
+    segment.remove()
+    setup.reopen()
+    assert setup.undecided[0] > 0
+    assert setup.undecided[-1] == 8
+    setup.close()
+
+
+def test_damaged_op_messages_and_those_of_nothing_are_over(setup: Setup) -> None:
+    place = setup.send()
+    setup.send("other")
+    setup.decide(place, ROLLBACK)
+    (op,) = setup.messages(OP)
+    for body in (b"", b"d", b"99999999999999999999", b"7"):
+        setup.store.append([op._replace(body=memoryview(body)).draft(*OP, {"TAGS": "d"})])
+    setup.reopen()
+    assert setup.undecided == [1]
+    for _ in range(2):
+        setup.flush()
+        setup.state.note_progress()
+    assert setup.told == [1, 5]
+
+
+def test_a_damaged_record_is_passed_over(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
+    places = [setup.send(f"{number}") for number in range(3)]
+    record = setup.store.record_at(places[1].physical_offset)
+    assert record is not None
+    segment = setup.store._log.segments.find(places[1].physical_offset)
+    assert segment is not None
+    at = places[1].physical_offset + 84  # the body's length
+    segment.mapping[at : at + 4] = b"\x7f\0\0\0"
+    assert setup.undecided == [0, 2]
+    assert "message record of" in caplog.text
+    segment.mapping[at : at + 4] = b"\0\0\0\4"
+    first = places[1].physical_offset
+    size, segment.mapping[first : first + 4] = bytes(segment.mapping[first : first + 4]), bytes(4)
+    assert setup.undecided == [0]
+    segment.mapping[first : first + 4] = size
+    assert BODY_CRC_AT == 8
+
+
+@hypothesis_settings(max_examples=30, deadline=None)
+@given(order=st.permutations(range(12)), tells=st.lists(st.integers(0, 11), max_size=4), starts=st.integers(0, 11))
+def test_decisions_in_any_order(
+    tmp_path_factory: pytest.TempPathFactory, order: list[int], tells: list[int], starts: int
+) -> None:
+    setup = Setup(tmp_path_factory.mktemp("store"))
+    places = [setup.send(f"{number}", b"%d" % number) for number in range(12)]
+    left = set(range(12))
+    for step, number in enumerate(order):
+        setup.decide(places[number])
+        left.discard(number)
+        if step in tells:
+            setup.flush()
+            setup.state.note_progress()
+        if step == starts:
+            setup.reopen()
+        assert setup.undecided == sorted(left)
+        assert setup.state.next_undecided(0) == min(left, default=None)
+    assert setup.bodies() == [b"%d" % number for number in order]
+    for _ in range(2):
+        setup.flush()
+        setup.state.note_progress()
+    assert setup.told == [12, 12]
+    setup.close()
+
+
+def test_the_note_of_ops_that_are_over_is_cut(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rocketwire.server.transactions.state._WORTH_CUTTING", 4)
+    for number in range(20):
+        setup.decide(setup.send(f"{number}"), ROLLBACK)
+        setup.flush()
+        setup.state.note_progress()
+    assert len(setup.state._ops) < 5
+    assert setup.told == [19, 19]
