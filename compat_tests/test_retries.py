@@ -7,9 +7,13 @@ from itertools import pairwise
 
 import pytest
 
+from compat_tests import remoting
 from compat_tests.clients import Client, Clients
 from compat_tests.endpoints import Endpoint
 from compat_tests.messages import Event, Outgoing
+
+CREATE_TOPIC = 17
+SEND_BACK = 36
 
 
 @pytest.fixture
@@ -141,6 +145,27 @@ def test_orderly_consumption_waits_for_its_message(
     assert (letter["text"], letter["reconsumeTimes"]) == ("stuck", 2)
     assert letter["properties"]["RETRY_TOPIC"] == swift_topic
     assert letter["properties"]["ORIGIN_MESSAGE_ID"] == sent["stuck"]["msgId"]
+
+
+def test_what_cannot_be_given_back(swift: Endpoint, unique: Callable[[str], str]) -> None:
+    """A message that is not there, any more or yet, and one whose retry topic takes nothing."""
+    group = unique("group")
+    for offset in (1 << 40, -1):
+        answer = remoting.request(swift.broker, SEND_BACK, {"offset": offset, "group": group, "delayLevel": 0})
+        assert (answer.code, answer.remark) == (1, f"look message by offset failed, {offset}")
+    retry: dict[str, str | int] = {
+        "topic": f"%RETRY%{group}",
+        "defaultTopic": "TBW102",
+        "readQueueNums": 1,
+        "writeQueueNums": 1,
+        "perm": 4,
+        "topicFilterType": "SINGLE_TAG",
+        "topicSysFlag": 0,
+        "order": "false",
+    }
+    assert remoting.request(swift.broker, CREATE_TOPIC, retry).code == 0
+    answer = remoting.request(swift.broker, SEND_BACK, {"offset": 0, "group": group, "delayLevel": 0})
+    assert (answer.code, answer.remark) == (16, f"the topic[%RETRY%{group}] sending message is forbidden")
 
 
 def test_broadcast_messages_are_not_tried_again(swift_client: Client, swift_topic: str, known_group: str) -> None:

@@ -277,6 +277,14 @@ async def test_a_client_that_asks_for_what_is_unused_removes_no_topic(server: Se
     assert string_hash("G") == 71  # so that the tags code above is what it seems
 
 
+async def test_a_removed_message_cannot_be_given_back(server: Server, client: Client) -> None:
+    ext = {"offset": "0", "group": "G", "delayLevel": "0"}
+    assert code_and_remark(await client.ask(RequestCode.CONSUMER_SEND_MSG_BACK, ext)) == (0, None)
+    await remove(server, client)
+    expected = (ResponseCode.SYSTEM_ERROR, "look message by offset failed, 0")
+    assert code_and_remark(await client.ask(RequestCode.CONSUMER_SEND_MSG_BACK, ext)) == expected
+
+
 # --- a disk that is too full ---
 
 
