@@ -1,6 +1,6 @@
 """Apache's 4.9.7 administration tools, in a JVM of the host: DefaultMQAdminExt and the commands of `mqadmin`.
 
-The tools are among the server's jars, as the clients' are; so all scenarios run there, and those of `java/tools` besides.
+The server's jars hold the tools and the client too; so all scenarios run there, and those of `java/tools` besides.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def tools(folder: Path) -> Programs:
 
 def _compile(jars: Path, target: Path) -> None:
     sources = [path for folder in _SOURCES for path in (image.HERE / "java" / folder).glob("*.java")]
-    options = ["-nowarn", "-Xlint:-options", "-encoding", "UTF-8", "-cp", f"{jars}/*", "-d", target]
+    options: list[str | Path] = ["-nowarn", "-Xlint:-options", "-encoding", "UTF-8", "-cp", f"{jars}/*", "-d", target]
     artifacts.run([artifacts.javac(), *options, *sources])
 
 
