@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compiles the scenarios for each client version found: compile.sh SOURCES JARS CLASSES. The lite pull consumer exists since 4.6.
+# Compiles the scenarios for each client version found: compile.sh SOURCES JARS CLASSES. lite: what 4.4 does not have yet.
 set -eu
 for jars in "$2"/client-*; do
     version=${jars##*/client-}
