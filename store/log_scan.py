@@ -55,8 +55,10 @@ def scan(log: CommitLog, offset: int, end: int, needle: bytes) -> Scanned:
     at = offset - segment.start
     while (at := buffer.find(needle, at, walked.position)) >= 0:
         number = bisect_right(starts, at) - 1
-        at = starts[number] + int(walked.records.size[number])
-        found.append(segment.view[starts[number] : at])
+        record_end = starts[number] + int(walked.records.size[number])
+        if at + len(needle) <= record_end:  # else a part of it stands in the next record
+            found.append(segment.view[starts[number] : record_end])
+        at = record_end
     following = segment.start + walked.position
     return Scanned(found, following if walked.stop is Stop.FULL else log.next_file(following))
 

@@ -46,7 +46,13 @@ class Delays:
         self.live = LiveConfig(small_config(folder), self.clock)
         self.topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=self.clock), self.live)
         self.topics.make_system_topics(len(levels))
-        values: dict[str, Any] = {"commit_log_file_size": 1 << 16, "consume_queue_file_size": 20 * 64, **settings}
+        values: dict[str, Any] = {
+            "commit_log_file_size": 1 << 16,
+            "consume_queue_file_size": 20 * 64,
+            "index_slots": 200,
+            "index_entries": 1000,
+            **settings,
+        }
         self.settings = StoreSettings(root=folder / "store", delay_levels=levels, **values)
         self.store = MessageStore.open(
             self.settings, clock=self.clock, store_host=encode_host("127.0.0.1", 1), files=files
