@@ -22,10 +22,10 @@ APACHE_KEYS_WITHOUT_EFFECT: Final = frozenset(
     consumerManageThreadPoolNums debugLockEnable destroyMapedFileIntervalForcibly
     disableConsumeIfConsumerReadSlowly diskFallRecorded dLegerGroup dLegerPeers dLegerSelfId
     duplicationEnable enableBatchPush enableCalcFilterBitMap enableConsumeQueueExt enableDetailStat
-    enableDLegerCommitLog enableLmq enableMultiDispatch enablePropertyFilter enableScheduleAsyncDeliver
+    enableDLegerCommitLog enableLmq enableMultiDispatch enableScheduleAsyncDeliver
     enableScheduleMessageStats endTransactionPoolQueueCapacity endTransactionThreadPoolNums
     expectConsumerNumUseFilter fastFailIfNoBufferInStorePool fetchNamesrvAddrByAddressServer
-    filterDataCleanTimeSpan filterServerNums filterSupportRetry flushCommitLogTimed
+    filterDataCleanTimeSpan filterServerNums flushCommitLogTimed
     flushConsumerOffsetHistoryInterval flushLeastPagesWhenWarmMapedFile
     forceRegister haHousekeepingInterval haListenPort haMasterAddress haSendHeartbeatInterval
     haSlaveFallbehindMax haTransferBatchSize heartbeatThreadPoolNums heartbeatThreadPoolQueueCapacity

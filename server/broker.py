@@ -15,6 +15,7 @@ from rocketwire.server.clock import Clock
 from rocketwire.server.config import ServerConfig
 from rocketwire.server.consume_rates import ConsumeRates
 from rocketwire.server.delay.delivery import DelayDelivery
+from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.groups import ClientGroups
 from rocketwire.server.hot_sends import HotSends
 from rocketwire.server.lifetime import Lifetime
@@ -88,7 +89,8 @@ class Broker:
         groups = SubscriptionGroups(GroupTable.open(config_dir / "subscriptionGroup.json", clock=clock), live)
         groups.make_built_in()
         delay_offsets = DelayOffsetTable.open(config_dir / "delayOffset.json")
-        filters = ConsumerFilterTable.open(config_dir / "consumerFilter.json")
+        filter_table = ConsumerFilterTable.open(config_dir / "consumerFilter.json")
+        filters = ConsumerFilters(filter_table, clock)
         retries = RetryTopics(groups, topics)
         sending = Sending(
             config=live,
@@ -108,6 +110,7 @@ class Broker:
         answers = SendAnswers(region=config.region_id, trace_on=config.trace_on, version=VERSION_4_9_7)
         self.hot_sends = HotSends(sending, answers, store_host, metrics)
         clients = ClientGroups(groups.notifies)
+        clients.emptied = filters.unregister
         offsets = OffsetTable.open(config_dir / "consumerOffset.json")
         self.services = BrokerServices(
             config=live,
@@ -117,6 +120,7 @@ class Broker:
             topics=topics,
             groups=groups,
             clients=clients,
+            filters=filters,
             offsets=offsets,
             long_poll=long_poll,
             order_locks=OrderLocks(),
@@ -142,7 +146,7 @@ class Broker:
         self._tables: tuple[tuple[SavedTable, str, int], ...] = (
             (self.services.offsets, "consumer offsets", config.flush_consumer_offset_interval),
             (delay_offsets, "delay offsets", config.flush_delay_offset_interval),
-            (filters, "consumer filters", _FILTERS_INTERVAL),
+            (filter_table, "consumer filters", _FILTERS_INTERVAL),
         )
         self._registration = Registration(
             BrokerIdentity(
@@ -164,6 +168,7 @@ class Broker:
         self._registration.register()
         nursery.start_soon(self._registration.run)
         nursery.start_soon(services.clients.run)
+        nursery.start_soon(services.filters.run)
         nursery.start_soon(services.long_poll.run)
         nursery.start_soon(services.consume_rates.run)
         nursery.start_soon(self._delays.run)

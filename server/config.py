@@ -117,6 +117,10 @@ class ServerConfig:
     transaction_check_max: int = key(
         "most questions about a half message; then it goes to TRANS_CHECK_MAX_TIME_TOPIC", default=15, online=True
     )
+    enable_property_filter: bool = key("consumers may filter by SQL92 expressions", default=True, online=True)
+    filter_support_retry: bool = key(
+        "retried messages are asked again by the SQL92 filter of the topic they came from", default=False, online=True
+    )
     default_query_max_num: int = key("most messages in one answer to a query", default=32, low=1, online=True)
     long_polling_enable: bool = key(
         "a pull without messages waits as long as it asks, 60 s at most", default=True, online=True

@@ -110,6 +110,20 @@ class SubscriptionInvalid(ServerError):
     """A filter expression that cannot be parsed."""
 
 
+class FilterDataMissing(ServerError):
+    """The group's SQL filter is not there: its expression could not be parsed."""
+
+    def __init__(self) -> None:
+        super().__init__("The broker's consumer filter data is not exist!Your expression may be wrong!")
+
+
+class FilterDataNotLatest(ServerError):
+    """The group's SQL filter is older than the consumer's subscription."""
+
+    def __init__(self) -> None:
+        super().__init__("the consumer's consumer filter data not latest")
+
+
 class FilterTypeUnsupported(ServerError):
     """An expression type this broker does not evaluate."""
 
@@ -253,6 +267,8 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     SubscriptionNotFound: ResponseCode.SUBSCRIPTION_NOT_EXIST,
     SubscriptionNotLatest: ResponseCode.SUBSCRIPTION_NOT_LATEST,
     SubscriptionInvalid: ResponseCode.SUBSCRIPTION_PARSE_FAILED,
+    FilterDataMissing: ResponseCode.FILTER_DATA_NOT_EXIST,
+    FilterDataNotLatest: ResponseCode.FILTER_DATA_NOT_LATEST,
     FilterTypeUnsupported: ResponseCode.SYSTEM_ERROR,
     NotFound: ResponseCode.QUERY_NOT_FOUND,
     ServiceUnavailable: ResponseCode.SERVICE_NOT_AVAILABLE,

@@ -67,6 +67,9 @@ class ClientGroups:
     """Producer and consumer groups of one broker.
 
     `notifies(group)` says whether members of a group are told about changes (`notifyConsumerIdsChangedEnable`).
+
+    Attributes:
+        emptied: Called with the name of a consumer group whose last member has left.
     """
 
     def __init__(self, notifies: Callable[[str], bool]) -> None:
@@ -74,6 +77,7 @@ class ClientGroups:
         self._consumers: dict[str, ConsumerGroup] = {}
         self._producers: dict[str, dict[Peer, Member]] = {}
         self._producer_peers: dict[str, Peer] = {}
+        self.emptied: Callable[[str], None] | None = None
 
     def consumer(self, group: str) -> ConsumerGroup | None:
         """A consumer group with at least one member, or None."""
@@ -134,6 +138,8 @@ class ClientGroups:
             _compare(group)
         else:
             del self._consumers[group_name]
+            if self.emptied is not None:
+                self.emptied(group_name)
         self._tell_members(group)
 
     def unregister_producer(self, peer: Peer, group: str) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from rocketwire.server.clock import Clock
 from rocketwire.server.consume_rates import ConsumeRates
+from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.groups import ClientGroups
 from rocketwire.server.lifetime import Lifetime
 from rocketwire.server.live_config import LiveConfig
@@ -47,6 +48,7 @@ class BrokerServices:
     lifetime: Lifetime
     queue_removal: QueueRemoval
     offset_moved: OffsetMoved
+    filters: ConsumerFilters
     consume_rates: ConsumeRates
 
 

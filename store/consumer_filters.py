@@ -6,6 +6,7 @@ extension would be made with.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,23 @@ class ConsumerFilterTable(SavedTable):
         if groups.get(value.consumer_group) != value:
             groups[value.consumer_group] = value
             self._changed()
+
+    def remove(self, topic: str, group: str) -> None:
+        """Remove a group's filter for a topic, if there is one."""
+        groups = self._topics.get(topic, {})
+        if groups.pop(group, None) is None:
+            return
+        self._unknown.forget("filterDataByTopic", topic, "groupFilterData", group)
+        if not groups:
+            del self._topics[topic]
+        self._changed()
+
+    def of_group(self, group: str) -> list[ConsumerFilter]:
+        """A group's filters, of all topics."""
+        return [groups[group] for groups in self._topics.values() if group in groups]
+
+    def __iter__(self) -> Iterator[ConsumerFilter]:
+        return iter([each for groups in self._topics.values() for each in groups.values()])
 
     def _document(self) -> dict[str, Any]:
         topics = {name: TopicFilters(topic=name, group_filter_data=groups) for name, groups in self._topics.items()}

@@ -140,7 +140,7 @@ def _fetch_plain(
     return Fetched(FetchStatus.FOUND, offset + count, queue.min, queue.end, chunks, count, size)
 
 
-def _fetch_each(
+def _fetch_each(  # noqa: C901 - one loop, see above
     log: CommitLog,
     queue: ConsumeQueue,
     offset: int,

@@ -1,1 +1,19 @@
 """Which messages of a queue a consumer wants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+
+class MessageFilter(NamedTuple):
+    """What a pull asks of each message: of its queue entry's tags code, then of the property text of its record.
+
+    None: nothing is asked.
+    """
+
+    by_code: Callable[[int], bool] | None = None
+    by_properties: Callable[[bytes], bool] | None = None
+
+
+EVERYTHING: Final = MessageFilter()

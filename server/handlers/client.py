@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from rocketwire.server.errors import BodyRejected, ServerError
-from rocketwire.server.filters.tag import check_type, subscription_filter
+from rocketwire.server.filters import selection
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.services import BrokerServices
@@ -45,6 +45,7 @@ def _heartbeat(services: BrokerServices, request: Request[None]) -> Reply:
         services.clients.register_consumer(
             request.peer, data.client_id, consumer, language=header.language, version=header.version
         )
+        services.filters.register(consumer.group_name, consumer.subscription_data_set)
     for producer in data.producer_data_set:
         services.clients.register_producer(
             request.peer, data.client_id, producer.group_name, language=header.language, version=header.version
@@ -69,13 +70,12 @@ def _consumer_list(services: BrokerServices, request: Request[GetConsumerListByG
     return Reply(ext={}, body=(encode_body(body),))
 
 
-def _check_subscription(_services: BrokerServices, request: Request[None]) -> Reply:
+def _check_subscription(services: BrokerServices, request: Request[None]) -> Reply:
     body = decode_body(CheckClientRequestBody, request.body)
     subscription = body.subscription_data
     if subscription is None:
         raise BodyRejected("the request has no subscription")
-    check_type(subscription.expression_type)
-    subscription_filter(subscription.sub_string, subscription.expression_type)
+    selection.check(services.config.current, subscription.sub_string, subscription.expression_type)
     return Reply()
 
 

@@ -13,10 +13,9 @@ from rocketwire.server.errors import (
     NotPermitted,
     QueueIllegal,
     SubscriptionNotFound,
-    SubscriptionNotLatest,
     TopicNotFound,
 )
-from rocketwire.server.filters.tag import TagFilter, data_filter, subscription_filter
+from rocketwire.server.filters import MessageFilter, selection
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.long_poll import HeldPull
 from rocketwire.server.request import Reply, Request
@@ -52,14 +51,14 @@ _EMPTY: Final = frozenset({FetchStatus.NO_MATCHED_LOGIC_QUEUE, FetchStatus.NO_ME
 def _pull(services: BrokerServices, request: PullRequest) -> Reply | None:
     fields = request.fields
     group = _check(services, fields, request.peer.remote_text)
-    accept = _filter(services, fields, group)
-    fetched = _fetch(services, fields, fields.queue_offset, accept)
+    wanted = _filter(services, fields, group)
+    fetched = _fetch(services, fields, fields.queue_offset, wanted)
     if fields.sys_flag & PullSysFlag.COMMIT_OFFSET:
         services.offsets.commit(fields.consumer_group, fields.topic, fields.queue_id, fields.commit_offset)
     reply = _reply(services, fields, fetched)
     if reply.code != ResponseCode.PULL_NOT_FOUND or not fields.sys_flag & PullSysFlag.SUSPEND:
         return reply
-    _hold(services, request, accept)
+    _hold(services, request, wanted)
     return None
 
 
@@ -88,10 +87,10 @@ def _check(services: BrokerServices, fields: PullMessageRequestHeader, remote: s
 
 def _filter(
     services: BrokerServices, fields: PullMessageRequestHeader, group: SubscriptionGroupConfig
-) -> TagFilter | None:
+) -> MessageFilter:
     """What the consumer wants: named in the request, or in its last heartbeat."""
     if fields.sys_flag & PullSysFlag.SUBSCRIPTION:
-        return subscription_filter(fields.subscription, fields.expression_type)
+        return selection.of_request(services.config.current, fields.subscription, fields.expression_type)
     consumers = services.clients.consumer(fields.consumer_group)
     if consumers is None:
         raise SubscriptionNotFound("the consumer's group info not exist" + FAQ)
@@ -100,14 +99,12 @@ def _filter(
     subscription = consumers.subscriptions.get(fields.topic)
     if subscription is None:
         raise SubscriptionNotFound("the consumer's subscription not exist" + FAQ)
-    if subscription.sub_version < fields.sub_version:
-        raise SubscriptionNotLatest
-    return data_filter(subscription)
+    return selection.of_group(
+        services.config.current, services.filters, fields.consumer_group, subscription, fields.sub_version
+    )
 
 
-def _fetch(
-    services: BrokerServices, fields: PullMessageRequestHeader, offset: int, accept: TagFilter | None
-) -> Fetched:
+def _fetch(services: BrokerServices, fields: PullMessageRequestHeader, offset: int, wanted: MessageFilter) -> Fetched:
     config = services.config.current
     max_bytes = config.max_transfer_bytes_on_message_in_memory
     return services.store.get(
@@ -116,7 +113,8 @@ def _fetch(
         offset,
         min(fields.max_msg_nums, config.max_transfer_count_on_message_in_memory),
         max_bytes if fields.max_msg_bytes is None else min(fields.max_msg_bytes, max_bytes),
-        accept,
+        wanted.by_code,
+        wanted.by_properties,
     )
 
 
@@ -144,14 +142,14 @@ def _reply(services: BrokerServices, fields: PullMessageRequestHeader, fetched: 
     )
 
 
-def _hold(services: BrokerServices, request: PullRequest, accept: TagFilter | None) -> None:
+def _hold(services: BrokerServices, request: PullRequest, wanted: MessageFilter) -> None:
     """Keep the request until a message for it arrives or its time is up."""
     fields = request.fields
     offset = fields.queue_offset
 
     def attempt(final: bool) -> Reply | None:  # noqa: FBT001 - HeldPull's shape
         nonlocal offset
-        fetched = _fetch(services, fields, offset, accept)
+        fetched = _fetch(services, fields, offset, wanted)
         if fetched.status is FetchStatus.FOUND or final:
             return _reply(services, fields, fetched)
         # What did not pass the filter need not be looked at again.

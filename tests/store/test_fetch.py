@@ -194,8 +194,13 @@ def test_the_tag_decides_before_the_properties(tmp_path: Path) -> None:
     store = open_store(small(tmp_path))
     store.append([draft(n) for n in range(9)])
     asked: list[bytes] = []
+
+    def matches(properties: bytes) -> bool:
+        asked.append(properties)
+        return False
+
     accept = {string_hash("Tag2")}.__contains__
-    fetched = store.get("T", 0, 0, 32, accept=accept, matches=lambda each: bool(asked.append(each)))
+    fetched = store.get("T", 0, 0, 32, accept=accept, matches=matches)
     assert (fetched.status, fetched.next_offset) == (FetchStatus.NO_MATCHED_MESSAGE, 9)
     assert asked == [draft(n).properties for n in (2, 5, 8)]
     store.close()
@@ -215,7 +220,12 @@ def test_messages_that_are_gone_are_not_asked_for(tmp_path: Path) -> None:
     remove_log_file(store)
     first = next(n for n, place in enumerate(places) if place >= 4096)
     asked: list[bytes] = []
-    fetched = store.get("T", 0, 2, 1, matches=lambda each: bool(asked.append(each)))
+
+    def matches(properties: bytes) -> bool:
+        asked.append(properties)
+        return False
+
+    fetched = store.get("T", 0, 2, 1, matches=matches)
     assert (fetched.status, fetched.next_offset) == (FetchStatus.NO_MATCHED_MESSAGE, 16)
     assert asked == [draft(n).properties for n in range(first, 16)]
     store.close()

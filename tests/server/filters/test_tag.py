@@ -4,46 +4,50 @@ from dataclasses import replace
 
 import pytest
 
-from rocketwire.server.errors import FilterTypeUnsupported, SubscriptionInvalid
-from rocketwire.server.filters.tag import check_type, data_filter, subscription_filter
+from rocketwire.server.errors import SubscriptionInvalid
+from rocketwire.server.filters import EVERYTHING
+from rocketwire.server.filters.tag import data_filter, is_tag_type, subscription_filter
 from rocketwire.wire.java import string_hash
 from tests.server.harness import subscription
 
 
 @pytest.mark.parametrize("expression", ["*", "", None])
-@pytest.mark.parametrize("kind", ["TAG", "", None])
-def test_everything_passes(expression: str | None, kind: str | None) -> None:
-    assert subscription_filter(expression, kind) is None
+def test_everything_passes(expression: str | None) -> None:
+    assert subscription_filter(expression) == EVERYTHING
 
 
 @pytest.mark.parametrize("expression", ["A||B", "A || B", " A || || B ", "A||B||"])
 def test_the_named_tags_pass(expression: str) -> None:
-    accept = subscription_filter(expression, "TAG")
-    assert accept is not None
-    assert [accept(string_hash(tag)) for tag in ("A", "B", "C", "")] == [True, True, False, False]
+    wanted = subscription_filter(expression)
+    assert wanted.by_properties is None
+    assert wanted.by_code is not None
+    assert [wanted.by_code(string_hash(tag)) for tag in ("A", "B", "C", "")] == [True, True, False, False]
+
+
+def test_tags_of_one_hash_code_are_for_the_client_to_tell_apart() -> None:
+    assert string_hash("AaAa") == string_hash("BBBB") == string_hash("AaBB")
+    wanted = subscription_filter("AaAa")
+    assert wanted.by_code is not None
+    assert wanted.by_code(string_hash("BBBB"))
 
 
 @pytest.mark.parametrize("expression", ["||", " ", "|| ||"])
 def test_an_expression_without_a_tag_is_refused(expression: str) -> None:
     with pytest.raises(SubscriptionInvalid, match=r"^parse the consumer's subscription failed$"):
-        subscription_filter(expression, "TAG")
+        subscription_filter(expression)
 
 
 def test_a_heartbeats_subscription_goes_by_its_codes() -> None:
-    assert data_filter(subscription("T")) is None
-    assert data_filter(replace(subscription("T", "A"), code_set=frozenset())) is None
-    accept = data_filter(subscription("T", "A"))
-    assert accept is not None
-    assert accept(string_hash("A"))
-    assert not accept(string_hash("B"))
+    assert data_filter(subscription("T")) == EVERYTHING
+    assert data_filter(replace(subscription("T", "A"), code_set=frozenset())) == EVERYTHING
+    wanted = data_filter(subscription("T", "A"))
+    assert wanted.by_code is not None
+    assert wanted.by_code(string_hash("A"))
+    assert not wanted.by_code(string_hash("B"))
 
 
-@pytest.mark.parametrize("kind", ["SQL92", "CLASS", "tag"])
-def test_other_types_are_refused(kind: str) -> None:
-    expected = rf"^The broker does not support consumer to filter message by {kind}$"
-    with pytest.raises(FilterTypeUnsupported, match=expected):
-        check_type(kind)
-    with pytest.raises(FilterTypeUnsupported, match=expected):
-        subscription_filter("a", kind)
-    with pytest.raises(FilterTypeUnsupported, match=expected):
-        data_filter(subscription("T", "a", expression_type=kind))
+@pytest.mark.parametrize(
+    ("kind", "of_tags"), [("TAG", True), ("", True), (None, True), ("SQL92", False), ("tag", False)]
+)
+def test_the_type_says_whether_an_expression_names_tags(kind: str | None, of_tags: bool) -> None:
+    assert is_tag_type(kind) is of_tags

@@ -204,10 +204,27 @@ async def test_a_subscription_by_tags_is_good(broker: Client) -> None:
     assert code_and_remark(answer) == (0, None)
 
 
+async def test_a_good_sql_subscription(broker: Client) -> None:
+    body = check(expression="a > 5 AND b = 'x'", expression_type="SQL92")
+    assert code_and_remark(await broker.ask(RequestCode.CHECK_CLIENT_CONFIG, body=body)) == (0, None)
+
+
+@pytest.mark.parametrize("kind", ["SQL92", "CLASS"])
+async def test_filters_by_other_than_tags_can_be_switched_off(broker: Client, kind: str) -> None:
+    await broker.set_config(enablePropertyFilter="false")
+    answer = await broker.ask(RequestCode.CHECK_CLIENT_CONFIG, body=check(expression="a > ", expression_type=kind))
+    assert code_and_remark(answer) == (1, f"The broker does not support consumer to filter message by {kind}")
+
+
 @pytest.mark.parametrize(
     ("body", "code", "remark"),
     [
-        (check(expression_type="SQL92"), 1, "The broker does not support consumer to filter message by SQL92"),
+        (
+            check(expression="a = 1 AND\n b >", expression_type="SQL92"),
+            23,
+            'org.apache.rocketmq.filter.parser.ParseException: Encountered "<EOF>" at line 2, column 4.',
+        ),
+        (check(expression="a", expression_type="CLASS"), 23, "no filter is of type CLASS"),
         (check(expression="||"), 23, "parse the consumer's subscription failed"),
         (encode_body(CheckClientRequestBody(client_id="one")), 1, "the request has no subscription"),
     ],

@@ -223,12 +223,6 @@ async def test_a_subscription_that_names_no_tag(broker: Client) -> None:
     assert code_and_remark(answer) == expected
 
 
-async def test_a_filter_that_is_not_of_tags(broker: Client) -> None:
-    answer = await broker.pull("T", expression_type="SQL92", subscription="a > 1")
-    expected = "The broker does not support consumer to filter message by SQL92"
-    assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, expected)
-
-
 async def test_a_request_without_a_topic(broker: Client) -> None:
     ext = pull_ext("T")
     del ext["topic"]
@@ -265,12 +259,6 @@ async def test_the_heartbeats_tags_are_the_filter(filled: Client, expression: st
     await filled.heartbeat("id", consumer("G", subscription("T", expression, version=5)))
     answer = await filled.pull("T", sys_flag=FROM_HEARTBEAT, sub_version=5, subscription=None, expression_type=None)
     assert len(records(answer.body)) == found
-
-
-async def test_a_heartbeats_filter_that_is_not_of_tags(broker: Client) -> None:
-    await broker.heartbeat("id", consumer("G", subscription("T", "a > 1", expression_type="SQL92")))
-    answer = await broker.pull("T", sys_flag=FROM_HEARTBEAT)
-    assert answer.header.code == ResponseCode.SYSTEM_ERROR
 
 
 # --- commit offsets ---

@@ -1,0 +1,143 @@
+"""The SQL filters of consumer groups: what heartbeats subscribed with, compiled once, and kept in consumerFilter.json.
+
+As Apache keeps them: a group has one filter a topic, the one of the newest subscription. When the group's last consumer
+leaves, or subscribes to the topic no more, the filter is dead; it comes alive when it is subscribed again, and goes
+after 24 hours. After a start all are dead, since nobody is connected. An expression that does not compile is not taken,
+and takes the older one away: pulls are refused then, so that nobody gets what he did not ask for.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+import trio
+
+from rocketwire.server.clock import Clock
+from rocketwire.server.errors import SubscriptionInvalid
+from rocketwire.server.filters.bloom import bloom_bits
+from rocketwire.server.filters.sql import SQL92, Wanted, compile_sql
+from rocketwire.server.filters.tag import is_tag_type
+from rocketwire.store.consumer_filters import ConsumerFilter, ConsumerFilterTable
+from rocketwire.wire.bodies.client import SubscriptionData
+
+log = logging.getLogger(__name__)
+
+_CLEAN_SECONDS: Final = 10.0
+_KEPT_DEAD: Final = 24 * 3_600_000  # ms
+_LAST_SEEN: Final = 30_000  # ms before a start, at which consumers are taken to have left
+
+
+class Registered(NamedTuple):
+    """A group's filter of a topic: the version of the subscription it came with, and the function."""
+
+    version: int
+    wanted: Wanted
+
+
+class ConsumerFilters:
+    """The filters of one broker; the table is their file."""
+
+    def __init__(self, table: ConsumerFilterTable, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+        self._compiled: dict[tuple[str, str], tuple[str, Wanted]] = {}
+        self._groups = {each.consumer_group for each in table}
+        for each in table:
+            if each.dead_time == 0:
+                self._put(each, dead_time=max(each.born_time, clock() - _LAST_SEEN))
+
+    def get(self, topic: str, group: str) -> Registered | None:
+        """A group's filter of a topic, dead or alive; None without one that can be used."""
+        kept = self._table.get(topic, group)
+        if kept is None:
+            return None
+        expression, wanted = self._compiled.get((topic, group), ("", None))
+        if wanted is None or expression != kept.expression:
+            wanted = self._compile(kept)  # after a start
+        return None if wanted is None else Registered(kept.client_version, wanted)
+
+    def register(self, group: str, subscriptions: Iterable[SubscriptionData]) -> None:
+        """Take what a consumer of the group subscribes to, and let the group's filters of other topics die."""
+        topics = set()
+        for each in subscriptions:
+            topics.add(each.topic)
+            if each.sub_string and not is_tag_type(each.expression_type):
+                self._register(group, each)
+        if group in self._groups:
+            for kept in self._table.of_group(group):
+                if kept.topic not in topics:
+                    self._die(kept)
+
+    def _register(self, group: str, subscription: SubscriptionData) -> None:
+        old = self._table.get(subscription.topic, group)
+        version = subscription.sub_version
+        if old is not None and version <= old.client_version:
+            if (old.expression, old.expression_type) != (subscription.sub_string, subscription.expression_type):
+                log.warning("group %s, topic %s: an older filter is passed over", group, subscription.topic)
+            if version == old.client_version and old.dead:
+                self._put(old, dead_time=0)
+            return
+        new = ConsumerFilter(
+            topic=subscription.topic,
+            consumer_group=group,
+            expression=subscription.sub_string or "",
+            expression_type=subscription.expression_type,
+            born_time=self._clock(),
+            client_version=version,
+            bloom_filter_data=bloom_bits(group, subscription.topic),
+        )
+        if old is not None and _asks(old) == _asks(new):
+            self._put(replace(old, client_version=version), dead_time=0)
+        elif self._compile(new) is not None:
+            self._groups.add(group)
+            self._table.put(new)
+        elif old is not None:
+            self._table.remove(old.topic, group)
+
+    def unregister(self, group: str) -> None:
+        """The group has no consumer left."""
+        if group in self._groups:
+            for kept in self._table.of_group(group):
+                self._die(kept)
+
+    def clean(self) -> None:
+        """Remove the filters that have been dead for 24 hours."""
+        limit = self._clock() - _KEPT_DEAD
+        for kept in self._table:
+            if 0 < kept.dead_time <= limit:
+                log.info("group %s, topic %s: the filter goes, dead for a day", kept.consumer_group, kept.topic)
+                self._table.remove(kept.topic, kept.consumer_group)
+                self._compiled.pop((kept.topic, kept.consumer_group), None)
+        self._groups = {each.consumer_group for each in self._table}
+
+    async def run(self) -> None:
+        """Clean for ever."""
+        while True:
+            await trio.sleep(_CLEAN_SECONDS)
+            self.clean()
+
+    def _die(self, kept: ConsumerFilter) -> None:
+        if not kept.dead:
+            self._put(kept, dead_time=self._clock())
+
+    def _put(self, kept: ConsumerFilter, *, dead_time: int) -> None:
+        self._table.put(replace(kept, dead_time=dead_time, dead=dead_time >= kept.born_time))
+
+    def _compile(self, kept: ConsumerFilter) -> Wanted | None:
+        if kept.expression_type != SQL92:
+            return None
+        try:
+            wanted = compile_sql(kept.expression)
+        except SubscriptionInvalid as error:
+            log.error("group %s, topic %s: filter not taken: %s", kept.consumer_group, kept.topic, error)  # noqa: TRY400
+            return None
+        self._compiled[kept.topic, kept.consumer_group] = kept.expression, wanted
+        return wanted
+
+
+def _asks(kept: ConsumerFilter) -> tuple[object, ...]:
+    """What must be the same in a newer subscription for the filter to stay."""
+    return kept.expression, kept.expression_type, kept.bloom_filter_data

@@ -1,0 +1,98 @@
+"""Which filter a pull has, by what it brings or by what its group's heartbeat subscribed to."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketwire.server.config import ServerConfig
+from rocketwire.server.errors import (
+    FilterDataMissing,
+    FilterDataNotLatest,
+    FilterTypeUnsupported,
+    SubscriptionInvalid,
+    SubscriptionNotLatest,
+)
+from rocketwire.server.filters import MessageFilter, tag
+from rocketwire.server.filters.consumer_filters import ConsumerFilters
+from rocketwire.server.filters.sql import SQL92, Wanted, compile_sql
+from rocketwire.server.filters.sql.properties import property_reader
+from rocketwire.wire import names
+from rocketwire.wire.bodies.client import SubscriptionData
+from rocketwire.wire.properties import RETRY_TOPIC
+
+_retry_topic_of: Final = property_reader(RETRY_TOPIC)
+
+
+def check(config: ServerConfig, expression: str | None, expression_type: str | None) -> None:
+    """Check a subscription before it is used.
+
+    Raises:
+        FilterTypeUnsupported: the broker filters by tags only.
+        SubscriptionInvalid: the expression cannot be parsed; the text says where.
+    """
+    if tag.is_tag_type(expression_type):
+        tag.subscription_filter(expression)
+        return
+    _check_enabled(config, expression_type)
+    if expression_type != SQL92:
+        raise SubscriptionInvalid(f"no filter is of type {expression_type}")
+    compile_sql(expression or "")
+
+
+def of_request(config: ServerConfig, expression: str | None, expression_type: str | None) -> MessageFilter:
+    """The filter that a pull brings with it.
+
+    Raises:
+        FilterTypeUnsupported: the broker filters by tags only.
+        SubscriptionInvalid: the expression cannot be parsed; the text says where.
+    """
+    if tag.is_tag_type(expression_type):
+        return tag.subscription_filter(expression)
+    try:
+        check(config, expression, expression_type)
+    except SubscriptionInvalid as error:
+        raise SubscriptionInvalid(f"parse the consumer's subscription failed: {error}") from None
+    return MessageFilter(by_properties=compile_sql(expression or ""))
+
+
+def of_group(
+    config: ServerConfig, filters: ConsumerFilters, group: str, subscription: SubscriptionData, version: int
+) -> MessageFilter:
+    """The filter of a group that subscribes in its heartbeats; `version` is the consumer's own subscription's.
+
+    Raises:
+        SubscriptionNotLatest: the heartbeat is still to come.
+        FilterDataMissing: the expression was not taken.
+        FilterDataNotLatest: the newest one was not taken.
+        FilterTypeUnsupported: the broker filters by tags only.
+    """
+    if subscription.sub_version < version:
+        raise SubscriptionNotLatest
+    if tag.is_tag_type(subscription.expression_type):
+        chosen = tag.data_filter(subscription)
+        if config.filter_support_retry and subscription.topic.startswith(names.RETRY_PREFIX):
+            return chosen._replace(by_properties=_of_retries(filters, group))
+        return chosen
+    registered = filters.get(subscription.topic, group)
+    if registered is None:
+        raise FilterDataMissing
+    if registered.version < version:
+        raise FilterDataNotLatest
+    _check_enabled(config, subscription.expression_type)
+    return MessageFilter(by_properties=registered.wanted)
+
+
+def _of_retries(filters: ConsumerFilters, group: str) -> Wanted:
+    """A retried message is asked what it was asked in the topic it came from."""
+
+    def wanted(properties: bytes) -> bool:
+        topic = _retry_topic_of(properties)
+        registered = None if topic is None else filters.get(topic.decode("utf-8", "replace"), group)
+        return registered is None or registered.wanted(properties)
+
+    return wanted
+
+
+def _check_enabled(config: ServerConfig, expression_type: str | None) -> None:
+    if not config.enable_property_filter:
+        raise FilterTypeUnsupported(str(expression_type))
