@@ -82,6 +82,23 @@ def test_go_reads_what_java_sent(
     assert_each_once(events(run_go(program, "push", endpoint.namesrv, topic, group, "1"), "received"), [more])
 
 
+def test_what_go_fails_comes_again(
+    program: Path, swift: Endpoint, swift_client: Client, unique: Callable[[str], str]
+) -> None:
+    """Twice at most, then it is a dead letter. One message: Go gives back all that one pull brought."""
+    topic, group = unique("GoRetry"), unique("go")
+    swift_client.run("CreateTopic", topic=topic, queues=1)
+    # A consumer that finds the retry topic there need not look for it again after its start.
+    swift_client.run("PushFailing", topic=topic, group=group, count=0, settle=0)
+    message = Outgoing(body="fails", tags="Go", keys="k", properties={"fail": "9"})
+    (sent,) = swift_client.only("sent", "SendSync", topic=topic, message=[message])
+    received = events(run_go(program, "push", swift.namesrv, topic, group, "3"), "received")
+    assert [event["reconsumeTimes"] for event in received] == [0, 1, 2]
+    (letter,) = swift_client.only("received", "PullAll", topic=f"%DLQ%{group}", group=unique("reader"), count=1)
+    assert (letter["text"], letter["reconsumeTimes"]) == ("fails", 3)
+    assert letter["properties"]["ORIGIN_MESSAGE_ID"] == sent["offsetMsgId"]
+
+
 def test_a_go_batch_is_refused(
     program: Path, endpoint: Endpoint, clients: Clients, unique: Callable[[str], str]
 ) -> None:

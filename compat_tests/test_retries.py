@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
@@ -13,6 +14,7 @@ from compat_tests.endpoints import Endpoint
 from compat_tests.messages import Event, Outgoing
 
 CREATE_TOPIC = 17
+CREATE_GROUP = 200
 SEND_BACK = 36
 
 
@@ -166,6 +168,23 @@ def test_what_cannot_be_given_back(swift: Endpoint, unique: Callable[[str], str]
     assert remoting.request(swift.broker, CREATE_TOPIC, retry).code == 0
     answer = remoting.request(swift.broker, SEND_BACK, {"offset": 0, "group": group, "delayLevel": 0})
     assert (answer.code, answer.remark) == (16, f"the topic[%RETRY%{group}] sending message is forbidden")
+
+
+def test_the_groups_configuration_counts(
+    swift: Endpoint, swift_client: Client, swift_topic: str, unique: Callable[[str], str]
+) -> None:
+    """Its number of tries where a client sends none, and that it wants no retries."""
+    group = unique("group")
+    (sent,) = swift_client.only("sent", "SendSync", topic=swift_topic, message=[Outgoing(body="any")])
+    fields: dict[str, str | int] = {"offset": int(sent["offsetMsgId"][16:], 16), "group": group, "delayLevel": 0}
+    letters = 0
+    for queues, most in ((1, 0), (0, 0), (1, 1)):
+        config = {"groupName": group, "retryQueueNums": queues, "retryMaxTimes": most}
+        answer = remoting.request(swift.broker, CREATE_GROUP, body=json.dumps(config).encode())
+        assert answer.code == 0, answer
+        assert remoting.request(swift.broker, SEND_BACK, fields).code == 0
+        letters += queues > 0 and most == 0
+        assert remoting.max_offset(swift.broker, f"%DLQ%{group}", 0) == letters
 
 
 def test_broadcast_messages_are_not_tried_again(swift_client: Client, swift_topic: str, known_group: str) -> None:

@@ -2,7 +2,7 @@
 //
 //	client send NAMESRV TOPIC COUNT          sync, then async, then one-way: COUNT messages each
 //	client batch NAMESRV TOPIC COUNT         one batch of COUNT messages
-//	client push NAMESRV TOPIC GROUP COUNT    a push consumer takes COUNT messages
+//	client push NAMESRV TOPIC GROUP COUNT    a push consumer takes COUNT messages, and fails them as often as they say
 //	client pull NAMESRV TOPIC BROKER QUEUE   a pull consumer reads one queue to its end
 package main
 
@@ -61,7 +61,7 @@ func received(message *primitive.MessageExt) {
 		"event": "received", "topic": message.Topic, "queueId": message.Queue.QueueId, "queueOffset": message.QueueOffset,
 		"msgId": message.MsgId, "tags": message.GetTags(), "keys": message.GetKeys(), "properties": message.GetProperties(),
 		"flag": message.Flag, "length": len(message.Body), "sha256": hex.EncodeToString(digest[:]), "text": string(message.Body),
-		"bornHost": message.BornHost, "storeHost": message.StoreHost, "storeSize": message.StoreSize,
+		"reconsumeTimes": message.ReconsumeTimes, "bornHost": message.BornHost, "storeHost": message.StoreHost, "storeSize": message.StoreSize,
 	})
 }
 
@@ -122,15 +122,20 @@ func push(namesrv, topic, group string, count int) {
 	c, err := rocketmq.NewPushConsumer(
 		consumer.WithNsResolver(primitive.NewPassthroughResolver([]string{namesrv})),
 		consumer.WithGroupName(group), consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset),
+		consumer.WithMaxReconsumeTimes(2),
 	)
 	check(err)
 	var got int32
 	take := func(_ context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
+		result := consumer.ConsumeSuccess
 		for _, m := range messages {
 			received(m)
+			if fail := m.GetProperty("fail"); fail != "" && int(m.ReconsumeTimes) < number(fail) {
+				result = consumer.ConsumeRetryLater
+			}
 			atomic.AddInt32(&got, 1)
 		}
-		return consumer.ConsumeSuccess, nil
+		return result, nil
 	}
 	check(c.Subscribe(topic, consumer.MessageSelector{Type: consumer.TAG, Expression: "Go"}, take))
 	check(c.Start())
