@@ -1,0 +1,237 @@
+"""The commands that ask a running endpoint: groups whose members disagree, traces of clients, exported messages.
+
+Theory: the commands speak the protocol themselves, so what they tell of an endpoint is compared with what the official
+clients did there; against Apache's broker the same commands must tell the same.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlencode
+
+import pytest
+
+from compat_tests.clients import Client, Clients, events
+from compat_tests.endpoints import Endpoint
+from compat_tests.messages import Outgoing
+from compat_tests.remoting import Connection
+
+VERSION: Final = "4.9.7"
+TRACES_WITHIN: Final = 20.0
+RETRY_MS: Final = 1000  # the first delay of a retry at the swift endpoint
+QUERY_CONSUMER_OFFSET: Final = 14
+NOT_FOUND: Final = 22
+
+
+class Ran(NamedTuple):
+    """A command that ended."""
+
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def objects(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+def command(*arguments: object, namesrv: str) -> Ran:
+    """`rocketwire` in a process of its own."""
+    program = [sys.executable, "-m", "rocketwire", *map(str, arguments), "--namesrv", namesrv]
+    ran = subprocess.run(program, capture_output=True, check=False, timeout=60)
+    return Ran(ran.returncode, ran.stdout, ran.stderr.decode())
+
+
+@pytest.fixture
+def official(clients: Clients, endpoint: Endpoint) -> Client:
+    """One official client: its version does not matter."""
+    return Client(clients=clients, version=VERSION, namesrv=endpoint.namesrv)
+
+
+@pytest.fixture
+def two_topics(official: Client, unique: Callable[[str], str]) -> tuple[str, str]:
+    """Topics of the test's own."""
+    names = unique("First"), unique("Second")
+    for name in names:
+        official.run("CreateTopic", topic=name, queues=4)
+    return names
+
+
+@pytest.fixture
+def members(official: Client, group: str) -> Iterator[Callable[[Mapping[str, Sequence[tuple[str, str]]]], None]]:
+    """Puts consumers of a group on line: by name the topics and expressions of each."""
+
+    def join(wanted: Mapping[str, Sequence[tuple[str, str]]]) -> None:
+        queries = [
+            urlencode([("name", name)] + [pair for t, e in topics for pair in (("topic", t), ("expression", e))])
+            for name, topics in wanted.items()
+        ]
+        official.run("GroupMembers", group=group, member=queries)
+
+    yield join
+    official.run("GroupMembers", group=group)
+
+
+def test_a_group_s_members_are_compared(
+    endpoint: Endpoint,
+    group: str,
+    two_topics: tuple[str, str],
+    members: Callable[[Mapping[str, Sequence[tuple[str, str]]]], None],
+) -> None:
+    first, second = two_topics
+    nobody = command("group", "check", group, namesrv=endpoint.namesrv)
+    assert (nobody.code, nobody.out) == (2, b"")
+    assert nobody.err == f"rocketwire: group {group}: no consumer of that group is on line\n"
+
+    members({"one": [(first, "A || B")], "two": [(first, "A || B")]})
+    agreed = command("group", "check", group, "--json", namesrv=endpoint.namesrv)
+    assert (agreed.code, agreed.err) == (0, "")
+    (found,) = agreed.objects
+    assert (found["agrees"], found["differences"]) == (True, [])
+    assert [member["client_id"] for member in found["members"]] == ["127.0.0.1@one", "127.0.0.1@two"]
+    assert {member["version"] for member in found["members"]} == {"V4_9_7"}
+    for member in found["members"]:
+        wanted = {each["topic"]: each["expression"] for each in member["subscriptions"]}
+        assert wanted == {first: "A || B", f"%RETRY%{group}": "*"}
+
+    members({"three": [(first, "B || A")]})
+    written = command("group", "check", group, namesrv=endpoint.namesrv)
+    assert (written.code, written.err) == (0, "")
+    assert "yes, written differently" in written.out.decode()
+    assert written.out.decode().splitlines()[-1] == f"group {group}: 3 members, agree"
+
+    members({"four": [(first, "A || C"), (second, "*")]})
+    disagree = command("group", "check", "--json", namesrv=endpoint.namesrv)
+    assert disagree.code == 1
+    (found,) = [each for each in disagree.objects if each["group"] == group]
+    assert not found["agrees"]
+    sides = {
+        each["topic"]: {
+            side["subscription"] and side["subscription"]["expression"]: [
+                client_id.partition("@")[2] for client_id in side["client_ids"]
+            ]
+            for side in each["sides"]
+        }
+        for each in found["differences"]
+    }
+    assert sides == {
+        first: {"A || B": ["one", "two"], "A || C": ["four"], "B || A": ["three"]},
+        second: {"*": ["four"], None: ["one", "three", "two"]},
+    }
+    text = command("group", "check", group, namesrv=endpoint.namesrv)
+    assert text.code == 1
+    assert text.out.decode().splitlines()[-1] == f"group {group}: 4 members, disagree on {first}, {second}"
+
+
+def traced(message_id: str, namesrv: str, *, until: int) -> dict[str, Any]:
+    """What `trace show` tells of a message, when it tells so many events."""
+    end = time.monotonic() + TRACES_WITHIN
+    while True:
+        ran = command("trace", "show", message_id, "--json", namesrv=namesrv)
+        if ran.code == 0 and len(ran.objects[0]["events"]) >= until:
+            return ran.objects[0]
+        assert time.monotonic() < end, ran
+        time.sleep(0.3)
+
+
+def test_traces_of_official_clients(
+    clients: Clients, swift: Endpoint, version: str, unique: Callable[[str], str], group: str
+) -> None:
+    """A consumer of 5.x reports nothing of messages that do not name their region, which 4.9's broker adds to none."""
+    tells = not version.startswith("5.")
+    client = Client(clients=clients, version=version, namesrv=swift.namesrv)
+    topic, producers = unique("Traced"), unique("producers")
+    for name in (topic, f"%RETRY%{group}"):  # that the consumer knows both from the start
+        client.run("CreateTopic", topic=name, queues=1)
+    messages = [Outgoing(body="at once", keys="k1", tags="Now"), Outgoing(body="again", keys="k2", tags="Later")]
+    got = client.run("Traced", topic=topic, group=group, producerGroup=producers, message=messages)
+    sent = events(got, "sent")
+    received = {event["text"]: event for event in events(got, "received")}
+
+    found = traced(sent[0]["msgId"], swift.namesrv, until=3 if tells else 2)
+    assert (found["topic"], found["tags"], found["keys"]) == (topic, "Now", "k1")
+    send, store, *consumed = found["events"]
+    assert (send["what"], send["group"], send["result"]) == ("send", producers, "success")
+    assert (store["what"], store["time"]) == ("store", received["at once"]["storeTimestamp"])
+    assert store["details"] == f"{topic}, broker broker-a, queue 0, offset 0"
+    assert [(event["what"], event["group"], event["result"]) for event in consumed] == (
+        [("consume", group, "success")] if tells else []
+    )
+    times = [event["time"] for event in found["events"]]
+    assert times == sorted(times)
+
+    found = traced(sent[1]["msgId"], swift.namesrv, until=4 if tells else 2)
+    assert [event["what"] for event in found["events"]] == ["send", "store", *["consume"] * (2 if tells else 0)]
+    consumed = found["events"][2:]
+    assert [(event["retries"], event["result"]) for event in consumed] == ([(0, "failed"), (1, "success")] * tells)
+    if tells:
+        assert consumed[1]["time"] - consumed[0]["time"] >= RETRY_MS - 100
+    assert traced(sent[1]["offsetMsgId"], swift.namesrv, until=2) == found
+    text = command("trace", "show", sent[1]["msgId"], namesrv=swift.namesrv)
+    lines = text.out.decode().splitlines()
+    assert lines[0] == f"message {sent[1]['msgId']}, topic {topic}, tag Later, keys k2"
+    assert len(lines) == len(found["events"]) + 2
+    assert lines[-1].endswith("success  retry 1" if tells else "queue 0, offset 1")
+
+
+def test_messages_are_exported(official: Client, endpoint: Endpoint, two_topics: tuple[str, str], group: str) -> None:
+    topic, empty = two_topics
+    messages = [Outgoing(body=f"第 {i} 条", tags=f"T{i % 3}", keys=f"k{i} all", queue=i % 4) for i in range(200)]
+    messages += [Outgoing(body="packed ", repeat=5_000, queue=1), Outgoing(body="noise", size=3_000, queue=1)]
+    sent = events(official.run("SendBySelector", topic=topic, message=messages), "sent")
+
+    ran = command("message", "export", "--topic", topic, namesrv=endpoint.namesrv)
+    assert (ran.code, ran.err) == (0, "")
+    exported = ran.objects
+    assert [(one["queue_id"], one["queue_offset"]) for one in exported] == sorted(
+        (event["queueId"], event["queueOffset"]) for event in sent
+    )
+    by_id = {one["message_id"]: one for one in exported}
+    for message, event in zip(messages[:-1], sent, strict=False):
+        one = by_id[event["msgId"]]
+        assert (one["body"], one["tags"], one["offset_message_id"]) == (
+            message.content.decode(),
+            message.tags,
+            event["offsetMsgId"],
+        )
+        assert one["broker"] == "broker-a"
+    assert by_id[sent[-1]["msgId"]]["body"] is None
+
+    rows = command("message", "export", "--topic", topic, "--format", "csv", "--queue", 2, namesrv=endpoint.namesrv)
+    table = list(csv.DictReader(io.StringIO(rows.out.decode(), newline="")))
+    second = [one for one in exported if one["queue_id"] == 2]
+    assert [(row["message_id"], row["body"], row["keys"]) for row in table] == [
+        (one["message_id"], one["body"], " ".join(one["keys"])) for one in second
+    ]
+    middle = second[25]["store_timestamp"]
+    for option, expected in (
+        (["--from", 10, "--to", 40], second[10:40]),
+        (["--from", middle], [one for one in second if one["store_timestamp"] >= middle]),
+        (["--to", middle], [one for one in second if one["store_timestamp"] < middle]),
+        (["--from", 10_000], []),
+        (["--from", "2000-01-01", "--to", "2000-01-02"], []),
+    ):
+        part = command("message", "export", "--topic", topic, "--queue", 2, *option, namesrv=endpoint.namesrv)
+        assert (part.code, part.objects) == (0, expected)
+
+    nothing = command("message", "export", "--topic", empty, namesrv=endpoint.namesrv)
+    assert (nothing.code, nothing.out) == (0, b"")
+    assert nothing.err == f"rocketwire: 0 messages of {empty} exported\n"
+    with Connection(endpoint.broker) as broker:
+        for name in (group, "TOOLS_CONSUMER"):
+            fields: dict[str, str | int] = {
+                "consumerGroup": name,
+                "topic": topic,
+                "queueId": 2,
+                "setZeroIfNotFound": "false",
+            }
+            # No offset is there: the broker answers 0 because the whole queue is in memory, or that it knows none.
+            answer = broker.ask(QUERY_CONSUMER_OFFSET, fields)
+            assert answer.code == NOT_FOUND or answer.fields["offset"] == "0"
