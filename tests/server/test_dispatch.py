@@ -60,11 +60,11 @@ async def test_a_handlers_bug_is_answered_and_takes_nothing_else(
     def broken(*_: object) -> int:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr(MessageStore, "max_offset", broken)
-    answer = await broker.ask(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})
+    monkeypatch.setattr(MessageStore, "earliest_time", broken)
+    answer = await broker.ask(RequestCode.GET_EARLIEST_MSG_STORETIME, {"topic": "T", "queueId": "0"})
     assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, "ZeroDivisionError: by zero")
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
-    assert f"request 30 from {broker.local}" in caplog.text
+    assert f"request 32 from {broker.local}" in caplog.text
     assert (await broker.send("T")).header.code == 0
 
 
@@ -72,8 +72,8 @@ async def test_an_error_of_the_store_is_answered(broker: Client, monkeypatch: py
     def broken(*_: object) -> int:
         raise StoreClosed("here")
 
-    monkeypatch.setattr(MessageStore, "max_offset", broken)
-    answer = await broker.ask(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})
+    monkeypatch.setattr(MessageStore, "earliest_time", broken)
+    answer = await broker.ask(RequestCode.GET_EARLIEST_MSG_STORETIME, {"topic": "T", "queueId": "0"})
     assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, "store here is closed")
 
 
