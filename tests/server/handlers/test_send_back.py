@@ -178,6 +178,31 @@ async def test_the_group_says_how_often_when_the_client_does_not(
         assert len(await dead(client)) == is_dead
 
 
+async def test_the_whole_way_of_a_message_that_nobody_can_use(tmp_path: Path) -> None:
+    """Sixteen retries, one at each level from the third on; then no more."""
+    seconds = range(1, 19)
+    async with serving(tmp_path, message_delay_level=" ".join(f"{each}s" for each in seconds)) as server:
+        client = server.broker()
+        await client.create_topic("T")
+        sent = await client.send("T", b"hopeless", tags="A")
+        offset = place(sent)
+        for tries in range(1, 17):
+            assert (await give_back(client, offset)).header.code == 0
+            await server.pass_time(seconds[tries + 1] - 1, step=1)
+            assert records((await client.pull(RETRY, tries - 1)).body) == []
+            await server.pass_time(1.5, step=0.5)
+            (again,) = records((await client.pull(RETRY, tries - 1)).body)
+            assert (again.body, again.reconsume_times) == (b"hopeless", tries)
+            kept = properties_of(again)
+            assert (kept["RETRY_TOPIC"], kept["ORIGIN_MESSAGE_ID"], kept["TAGS"]) == ("T", message_id(sent), "A")
+            offset = again.physical_offset
+        assert await dead(client) == []
+        assert (await give_back(client, offset)).header.code == 0
+        (letter,) = await dead(client)
+        assert (letter.body, letter.reconsume_times) == (b"hopeless", 17)
+        assert properties_of(letter)["ORIGIN_MESSAGE_ID"] == message_id(sent)
+
+
 async def test_a_dead_letter_is_found_by_its_key_its_unique_key_and_its_id(server: Server, broker: Client) -> None:
     sent = await broker.send("T", b"found", keys="k", unique_key="U", reconsume_times=16)
     await give_back(broker, place(sent))
