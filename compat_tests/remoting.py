@@ -17,6 +17,7 @@ GET_MAX_OFFSET: Final = 30
 GET_ROUTE_BY_TOPIC: Final = 105
 _TIMEOUT: Final = 15.0
 _AT_ONCE: Final = 64  # requests on the way
+_ANSWER: Final = 1  # the flag of frames that answer one
 
 
 class Ask(NamedTuple):
@@ -85,12 +86,18 @@ class Connection:
         return struct.pack(">II", 4 + len(packed) + len(ask.body), len(packed)) + packed + ask.body
 
     def _answer(self) -> tuple[int, Answer]:
+        """The next answer; what the server asks on its own is passed over."""
+        header, body = self._received()
+        while not header["flag"] & _ANSWER:
+            header, body = self._received()
+        fields = header.get("extFields") or {}
+        return header["opaque"], Answer(header["code"], header.get("remark") or "", fields, body)
+
+    def _received(self) -> tuple[dict[str, Any], bytes]:
         length, header_length = struct.unpack(">II", self._exactly(8))
         header_length &= 0xFFFFFF
         header: dict[str, Any] = json.loads(self._exactly(header_length))
-        body = self._exactly(length - 4 - header_length)
-        fields = header.get("extFields") or {}
-        return header["opaque"], Answer(header["code"], header.get("remark") or "", fields, body)
+        return header, self._exactly(length - 4 - header_length)
 
     def _exactly(self, count: int) -> bytes:
         data = self._stream.read(count)
