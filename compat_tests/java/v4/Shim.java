@@ -13,7 +13,10 @@ final class Shim {
         consumer.setMessageModel(MessageModel.BROADCASTING);
     }
 
-    static void createTopic(DefaultMQProducer producer, String key, String topic, int queues) throws Exception {
+    static void createTopic(DefaultMQProducer producer, String key, String topic, int queues, String type) throws Exception {
+        if (!type.isEmpty()) {
+            throw new IllegalArgumentException("4.x clients know no types of topics");
+        }
         producer.createTopic(key, topic, queues);
     }
 }

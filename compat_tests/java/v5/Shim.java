@@ -14,7 +14,12 @@ final class Shim {
         consumer.setMessageModel(MessageModel.BROADCASTING);
     }
 
-    static void createTopic(DefaultMQProducer producer, String key, String topic, int queues) throws Exception {
-        producer.createTopic(key, topic, queues, Collections.emptyMap());
+    static void createTopic(DefaultMQProducer producer, String key, String topic, int queues, String type) throws Exception {
+        if (type.isEmpty()) {
+            producer.createTopic(key, topic, queues, Collections.emptyMap());
+        } else { // the producer's own call drops the attributes it is given
+            producer.getDefaultMQProducerImpl().getMqClientFactory().getMQAdminImpl()
+                .createTopic(key, topic, queues, 0, Collections.singletonMap("+message.type", type));
+        }
     }
 }
