@@ -144,5 +144,8 @@ def _output(path: str | None) -> Iterator[IO[bytes]]:
     if path is None:
         yield sys.stdout.buffer
         return
-    with Path(path).open("wb") as file:
-        yield file
+    try:
+        with Path(path).open("wb") as file:
+            yield file
+    except OSError as error:
+        raise Mistake(f"--output {path}: it cannot be written: {error.strerror}") from error

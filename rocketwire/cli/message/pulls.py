@@ -115,6 +115,6 @@ class Queue(NamedTuple):
                 yield with_properties(decode_record(body, at), size)
             except RecordInvalid as error:
                 report(f"{self}: a message cannot be read: {error}")
-                if size <= 0:
+                if not size:
                     return
             at += size

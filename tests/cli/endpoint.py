@@ -1,0 +1,165 @@
+"""What the commands ask in tests: a real server in a thread of this process, and one that answers as it is told."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import trio
+
+from rocketwire.cli import main
+from rocketwire.server.addresses import Address
+from rocketwire.server.clock import system_clock
+from rocketwire.server.run import serve
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
+from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode
+from rocketwire.wire.connection import FrameReader
+from rocketwire.wire.frame import encode_frame
+from rocketwire.wire.header import Header, decode_header
+from tests.cli.store.support import Ran
+from tests.server.harness import small_config
+
+SECONDS = 20.0
+
+
+class Command:
+    """`rocketwire` in this process, told one name server."""
+
+    def __init__(self, captured: pytest.CaptureFixture[str], name_server: str) -> None:
+        self._captured = captured
+        self.name_server = name_server
+
+    def __call__(self, *arguments: object) -> Ran:
+        code = main([*map(str, arguments), "--namesrv", self.name_server])
+        out, err = self._captured.readouterr()
+        return Ran(code, out, err)
+
+
+class Addresses(NamedTuple):
+    name_server: Address
+    broker: Address
+
+
+@contextlib.contextmanager
+def real_endpoint(store: Path) -> Iterator[Addresses]:
+    """A name server and a broker on free ports; both are stopped at the end."""
+    ready = threading.Event()
+    state: dict[str, Any] = {}
+
+    def listens(name_server: Address, broker: Address) -> None:
+        state["addresses"] = Addresses(name_server, broker)
+        ready.set()
+
+    async def run() -> None:
+        with trio.CancelScope() as scope:
+            state["stop"] = (trio.lowlevel.current_trio_token(), scope)
+            await serve(
+                small_config(store),
+                clock=system_clock,
+                choose=lambda bound: bound - 1,
+                run_sync=trio.to_thread.run_sync,
+                ready=listens,
+            )
+
+    thread = threading.Thread(target=trio.run, args=(run,), daemon=True)
+    thread.start()
+    assert ready.wait(SECONDS)
+    try:
+        yield state["addresses"]
+    finally:
+        token, scope = state["stop"]
+        token.run_sync_soon(scope.cancel)
+        thread.join(SECONDS)
+        assert not thread.is_alive()
+
+
+class Told(NamedTuple):
+    """What a fake server answers."""
+
+    code: int = 0
+    ext: dict[str, str] | None = None
+    body: bytes = b""
+    remark: str | None = None
+
+
+Answers = dict[int, Callable[[dict[str, str]], Told | bytes | None]]
+"""By request code; bytes are sent as they are, None is no answer at all. Other codes are answered with 3."""
+
+
+class FakeServer:
+    """Name server and broker in one, on one port; `route` says what it knows of the topic T."""
+
+    def __init__(self, answers: Answers) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self.address = f"127.0.0.1:{self.port}"
+        self.answers: Answers = {
+            RequestCode.GET_ROUTEINFO_BY_TOPIC: lambda ext: self.route(ext["topic"]),
+            RequestCode.GET_BROKER_CLUSTER_INFO: lambda _: Told(body=encode_body(self.cluster())),
+            **answers,
+        }
+        self.asked: list[tuple[int, dict[str, str]]] = []
+        self._open: list[socket.socket] = [self._listener]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        for each in self._open:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+    def cluster(self) -> ClusterInfo:
+        return ClusterInfo(broker_addr_table={"b": self._broker()})
+
+    def route(self, topic: str) -> Told:
+        if topic != "T":
+            return Told(code=17, remark="No topic route info")
+        queues = (QueueData(broker_name="b", read_queue_nums=2, write_queue_nums=2, perm=6),)
+        return Told(body=encode_body(TopicRouteData(broker_datas=(self._broker(),), queue_datas=queues)))
+
+    def _broker(self) -> BrokerData:
+        return BrokerData(cluster="c", broker_name="b", broker_addrs={0: self.address})
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._listener.accept()
+                self._open.append(connection)
+                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        reader = FrameReader()
+        with contextlib.suppress(OSError):
+            while data := connection.recv(1 << 16):
+                frames, _ = reader.receive(memoryview(data))
+                for frame in frames:
+                    header = decode_header(frame.header, frame.serialize_type)
+                    self.asked.append((header.code, header.ext or {}))
+                    asked = self.answers.get(header.code)
+                    answer = Told(3, remark="not supported") if asked is None else asked(header.ext or {})
+                    if isinstance(answer, bytes):
+                        connection.sendall(answer)
+                    elif answer is not None:
+                        connection.sendall(self._frame(header.opaque, answer))
+
+    @staticmethod
+    def _frame(opaque: int, answer: Told) -> bytes:
+        header = Header(
+            code=answer.code, opaque=opaque, flag=FLAG_RESPONSE, remark=answer.remark, ext=answer.ext, version=407
+        )
+        return encode_frame(header, answer.body)
+
+
+@contextlib.contextmanager
+def fake_server(answers: Answers | None = None) -> Iterator[FakeServer]:
+    server = FakeServer(answers or {})
+    try:
+        yield server
+    finally:
+        server.close()
