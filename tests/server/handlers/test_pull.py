@@ -149,6 +149,17 @@ async def test_the_limits_are_the_configurations(tmp_path: Path) -> None:
         assert len(records((await client.pull("New")).body)) == 2
 
 
+async def test_a_pull_brings_as_many_as_client_and_broker_allow(tmp_path: Path) -> None:
+    async with serving(tmp_path, max_transfer_count_on_message_in_memory=1024) as server:
+        client = server.broker()
+        body = batch_body([b"%d" % each for each in range(1100)])
+        ext = send_ext("New", batch=True)
+        assert (await client.ask(RequestCode.SEND_BATCH_MESSAGE, ext, body)).header.code == 0
+        for most in (1, 1024):
+            answer = await client.pull("New", 7, max_msg_nums=most)
+            assert bodies(answer.body) == [b"%d" % each for each in range(7, 7 + most)]
+
+
 async def test_a_pull_of_a_5x_lite_consumer(filled: Client) -> None:
     answer = await filled.ask(RequestCode.LITE_PULL_MESSAGE, pull_ext("T", 9))
     assert bodies(answer.body) == [b"m9"]
