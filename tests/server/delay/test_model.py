@@ -54,6 +54,7 @@ class DelayModel(RuleBasedStateMachine):
             self.numbers += 1
             self.delays.send(b"%d" % self.numbers, level)
 
+    @precondition(lambda self: self.place_is_known())
     @rule(level=st.integers(1, 3), count=st.integers(2, 4))
     def send_twins(self, level: int, count: int) -> None:
         self.twins = True
@@ -71,16 +72,43 @@ class DelayModel(RuleBasedStateMachine):
     def pass_time(self, ms: int) -> None:
         self.clock.now += ms
 
+    @precondition(lambda self: self.place_is_known())
     @rule()
     def turn_back(self) -> None:
         self.set_back = True
         self.clock.now -= 10_000
+
+    def place_is_known(self) -> bool:
+        """Whether the file says where in the log copies are to be looked for, so that no time is needed."""
+        path = self.root / "store" / "config" / "delayOffset.json"
+        return path.exists() and b"logOffset" in path.read_bytes()
 
     @rule(groups=st.integers(1, 6))
     def deliver(self, groups: int) -> None:
         self.delays.settle()
         for _ in range(groups):
             self.delays.delivery.deliver()
+
+    @rule(levels=st.lists(st.integers(1, 3), min_size=1, max_size=6), ms=st.integers(0, 6000), groups=st.integers(1, 8))
+    def work(self, levels: list[int], ms: int, groups: int) -> None:
+        """What most of a broker's life is."""
+        self.send(levels)
+        self.pass_time(ms)
+        self.deliver(groups)
+
+    @rule(
+        ms=st.integers(0, 6000), kill=st.sampled_from(["kill", "kill_apache", "crash"]), pages=st.integers(0, 1 << 40)
+    )
+    def die_at_work(self, ms: int, kill: str, pages: int) -> None:
+        """A stop soon after a delivery is the one that counts."""
+        self.pass_time(ms)
+        self.deliver(4)
+        if kill == "crash":
+            self.crash(pages % 9, pages)
+        elif kill == "kill" or self.twins or self.set_back:
+            self.kill()
+        else:
+            self.kill_apache()
 
     @rule()
     def persist(self) -> None:
@@ -151,4 +179,4 @@ class DelayModel(RuleBasedStateMachine):
 
 
 TestDelayModel = DelayModel.TestCase
-TestDelayModel.settings = hypothesis_settings(deadline=None, max_examples=40, stateful_step_count=25)
+TestDelayModel.settings = hypothesis_settings(deadline=None, max_examples=60, stateful_step_count=25)
