@@ -150,8 +150,12 @@ async def test_the_limits_are_the_configurations(tmp_path: Path) -> None:
 
 
 async def test_a_pull_brings_as_many_as_client_and_broker_allow(tmp_path: Path) -> None:
-    changes = {"max_transfer_count_on_message_in_memory": 1024, "max_transfer_bytes_on_message_in_memory": 1 << 20}
-    async with serving(tmp_path, **changes) as server:
+    async with serving(
+        tmp_path,
+        max_transfer_count_on_message_in_memory=1024,
+        max_transfer_bytes_on_message_in_memory=1 << 20,
+        mapped_file_size_consume_queue=60_000,  # an answer ends where a file of the queue does
+    ) as server:
         client = server.broker()
         body = batch_body([b"%d" % each for each in range(1100)])
         ext = send_ext("New", batch=True)
