@@ -16,6 +16,7 @@ from rocketwire.server.filters.sql import java_numbers
 from rocketwire.server.filters.sql.java_numbers import EvaluationFailed
 from rocketwire.server.filters.sql.nodes import (
     Cast,
+    Condition,
     Constant,
     Equal,
     In,
@@ -61,7 +62,7 @@ def _not_comparable() -> bool:
     raise EvaluationFailed("a boolean on the left of a text")
 
 
-def compile_condition(condition: Node) -> Evaluate:
+def compile_condition(condition: Condition) -> Evaluate:
     """The function of a condition; it raises EvaluationFailed where Java throws.
 
     Raises:
@@ -80,7 +81,7 @@ class _Writer:
         names: What the code refers to.
     """
 
-    def __init__(self, condition: Node) -> None:
+    def __init__(self, condition: Condition) -> None:
         self.names: dict[str, Any] = {
             "to_int": java_numbers.to_int,
             "to_long": java_numbers.to_long,
@@ -93,7 +94,6 @@ class _Writer:
         self._indent = 1
         self._level = 0
         self._numbers = 0
-        self._readers: dict[str, str] = {}
         # A property that is asked for more than once is read before all.
         wanted = Counter(_properties(condition))
         self._shared = {name: self._new() for name, count in wanted.items() if count > 1}
@@ -134,10 +134,9 @@ class _Writer:
         self._done += [f"def {name}({parameters}):", *self._lines]
 
     def _reader(self, name: str) -> str:
-        reader = self._readers.get(name)
-        if reader is None:
-            reader = self._readers[name] = f"read{len(self._readers)}"
-            self.names[reader] = property_reader(name)
+        """What reads a property in the code; each is read in one place."""
+        reader = f"read_{self._new()}"
+        self.names[reader] = property_reader(name)
         return reader
 
     # --- values ---
@@ -159,7 +158,7 @@ class _Writer:
             case _:
                 return _Operand(Kind.BOOLEAN, self._truth(node), nullable=True)
 
-    def _truth(self, node: Node) -> str:
+    def _truth(self, node: Condition) -> str:
         """Write what gives a condition's truth; the variable it is in.
 
         Raises:
@@ -172,7 +171,7 @@ class _Writer:
         self._level -= 1
         return result
 
-    def _in_own_function(self, node: Node) -> str:
+    def _in_own_function(self, node: Condition) -> str:
         outer, indent = self._lines, self._indent
         self._lines, self._indent = [], 1
         self._line(f"return {self._condition(node)}")
@@ -181,7 +180,7 @@ class _Writer:
         self._lines, self._indent = outer, indent
         return self._set(f"{name}({parameters})")
 
-    def _condition(self, node: Node) -> str:
+    def _condition(self, node: Condition) -> str:
         match node:
             case Truth(value):
                 return repr(value)
@@ -202,11 +201,10 @@ class _Writer:
             case In(of, texts, negated):
                 text = self._operand(of).code
                 return self._set(f"None if {text} is None else {text} {'not in' if negated else 'in'} {texts!r}")
-            case Matches():
+            case _:
                 return self._matches(node)
-        raise TypeError(node)
 
-    def _logic(self, parts: tuple[Node, ...], *, certain: bool) -> str:
+    def _logic(self, parts: tuple[Condition, ...], *, certain: bool) -> str:
         """Conditions until one has the truth that makes the result `certain`; null if none has and one is null."""
         result = self._set(self._truth(parts[0]))
         for part in parts[1:]:

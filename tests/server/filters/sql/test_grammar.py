@@ -1,0 +1,164 @@
+"""What is refused, and how: the first part of each remark is Apache's, the position is there always."""
+
+from __future__ import annotations
+
+import pytest
+
+from rocketwire.server.errors import SubscriptionInvalid
+from rocketwire.server.filters.sql.grammar import MOST_CHARACTERS, parse
+
+# Words and signs that cannot stand where they stand.
+SYNTAX = (
+    ("a >", 'ParseException: Encountered "<EOF>" at line 1, column 3.'),
+    ("a IN (5)", 'ParseException: Encountered " <DECIMAL_LITERAL> "5 "" at line 1, column 7.'),
+    ("a IN ()", 'ParseException: Encountered " ")" ") "" at line 1, column 7.'),
+    ("a IN ('x',)", 'ParseException: Encountered " ")" ") "" at line 1, column 11.'),
+    ("a BETWEEN 1 OR 5", 'ParseException: Encountered " "OR" "OR "" at line 1, column 13.'),
+    ("a IS 5", 'ParseException: Encountered " <DECIMAL_LITERAL> "5 "" at line 1, column 6.'),
+    ("a IS NOT TRUE", 'ParseException: Encountered " "TRUE" "TRUE "" at line 1, column 10.'),
+    ("a NOT 5", 'ParseException: Encountered " <DECIMAL_LITERAL> "5 "" at line 1, column 7.'),
+    ("a = 'x", "TokenMgrError: Lexical error at line 1, column 5."),
+    ("a = 1 #", "TokenMgrError: Lexical error at line 1, column 7."),
+    ("a /* b", "TokenMgrError: Lexical error at line 1, column 3."),
+    ('a = "x"', "TokenMgrError: Lexical error at line 1, column 5."),
+    ("(a = 1", 'ParseException: Encountered "<EOF>" at line 1, column 6.'),
+    (") a", 'ParseException: Encountered " ")" ") "" at line 1, column 1.'),
+    ("a == 1", 'ParseException: Encountered " "=" "= "" at line 1, column 4.'),
+    ("a != 1", "TokenMgrError: Lexical error at line 1, column 3."),
+    ("contains = 1", 'ParseException: Encountered " "CONTAINS" "contains "" at line 1, column 1.'),
+    ("a CONTAINS 5", 'ParseException: Encountered " <DECIMAL_LITERAL> "5 "" at line 1, column 12.'),
+    ("a CONTAINS b", 'ParseException: Encountered " <ID> "b "" at line 1, column 12.'),
+    ("AND", 'ParseException: Encountered " "AND" "AND "" at line 1, column 1.'),
+    ("+", 'ParseException: Encountered "<EOF>" at line 1, column 1.'),
+    ("é = 1", "TokenMgrError: Lexical error at line 1, column 1."),
+    ("", 'ParseException: Encountered "<EOF>" at line 0, column 0.'),
+    ("   ", 'ParseException: Encountered "<EOF>" at line 1, column 3.'),
+    ("a = \xa05", "TokenMgrError: Lexical error at line 1, column 5."),
+    ("\x00", "TokenMgrError: Lexical error at line 1, column 1."),
+)
+# Parts that do not go together.
+PARTS = (
+    ("a > 'x'", "java.lang.RuntimeException: Value ''x'' cannot be compared.", "at line 1, column 3"),
+    ("'x' < a", "java.lang.RuntimeException: Value ''x'' cannot be compared.", "at line 1, column 5"),
+    ("a > TRUE", "java.lang.RuntimeException: Value 'TRUE' cannot be compared.", "at line 1, column 3"),
+    ("a > NULL", "java.lang.RuntimeException: Value 'NULL' cannot be compared.", "at line 1, column 3"),
+    ("(a = 1) > 5", "java.lang.RuntimeException: Value 'a condition' cannot be compared.", "at line 1, column 9"),
+    ("a > 5 > 3", "java.lang.RuntimeException: Value 'a condition' cannot be compared.", "at line 1, column 7"),
+    ("a = NULL", "java.lang.RuntimeException: 'NULL' cannot be compared.", "at line 1, column 3"),
+    ("NULL <> a", "java.lang.RuntimeException: 'NULL' cannot be compared.", "at line 1, column 6"),
+    ("TRUE = 5", "java.lang.RuntimeException: 'TRUE' cannot be compared with '5'", "at line 1, column 6"),
+    ("TRUE = 'x'", "java.lang.RuntimeException: 'TRUE' cannot be compared with ''x''", "at line 1, column 6"),
+    (
+        "5",
+        "org.apache.rocketmq.filter.parser.ParseException: Expression will not result in a boolean value: 5",
+        "at line 1, column 1",
+    ),
+    (
+        "'x'",
+        "org.apache.rocketmq.filter.parser.ParseException: Expression will not result in a boolean value: 'x'",
+        "at line 1, column 1",
+    ),
+    (
+        "-a",
+        "org.apache.rocketmq.filter.parser.ParseException: Expression will not result in a boolean value: (- a)",
+        "at line 1, column 1",
+    ),
+    (
+        "a AND 5",
+        "org.apache.rocketmq.filter.parser.ParseException: Expression will not result in a boolean value: 5",
+        "at line 1, column 3",
+    ),
+    (
+        "NOT 5",
+        "org.apache.rocketmq.filter.parser.ParseException: Expression will not result in a boolean value: 5",
+        "at line 1, column 1",
+    ),
+    (
+        "a OR 'x'",
+        "org.apache.rocketmq.filter.parser.ParseException: Expression will not result in a boolean value: 'x'",
+        "at line 1, column 3",
+    ),
+    ("5 IN ('x')", "java.lang.RuntimeException: Expected a property for In expression, got: 5", "at line 1, column 3"),
+    (
+        "a BETWEEN 5 AND 3",
+        (
+            "java.lang.RuntimeException: "
+            "Illegal values of between, left value(5) must less than or equal to right value(3)"
+        ),
+        "at line 1, column 3",
+    ),
+    (
+        "a BETWEEN 5.5 AND 5",
+        (
+            "java.lang.RuntimeException: "
+            "Illegal values of between, left value(5.5) must less than or equal to right value(5)"
+        ),
+        "at line 1, column 3",
+    ),
+    ("a BETWEEN 'a' AND 'b'", "java.lang.RuntimeException: Value ''a'' cannot be compared.", "at line 1, column 3"),
+    ("a BETWEEN NULL AND 5", "java.lang.RuntimeException: Value 'NULL' cannot be compared.", "at line 1, column 3"),
+    ("a NOT BETWEEN 1 AND 'x'", "java.lang.RuntimeException: Value ''x'' cannot be compared.", "at line 1, column 3"),
+    (
+        "a = 9223372036854775808",
+        'java.lang.NumberFormatException: For input string: "9223372036854775808"',
+        "at line 1, column 5",
+    ),
+    ("a = 0.0", "java.lang.RuntimeException: 0.0 is less than 4.9E-324", "at line 1, column 5"),
+    ("a = 1e400", "java.lang.RuntimeException: 1e400 is greater than 1.7976931348623157E308", "at line 1, column 5"),
+    ("a = 1e-400", "java.lang.RuntimeException: 1e-400 is less than 4.9E-324", "at line 1, column 5"),
+)
+
+
+@pytest.mark.parametrize(("expression", "remark"), SYNTAX)
+def test_syntax_errors_are_told_as_apache_tells_them(expression: str, remark: str) -> None:
+    with pytest.raises(SubscriptionInvalid) as caught:
+        parse(expression)
+    assert str(caught.value) == f"org.apache.rocketmq.filter.parser.{remark}"
+
+
+@pytest.mark.parametrize(("expression", "remark", "where"), PARTS)
+def test_parts_that_do_not_go_together(expression: str, remark: str, where: str) -> None:
+    with pytest.raises(SubscriptionInvalid) as caught:
+        parse(expression)
+    assert str(caught.value) == f"{remark} ({where})"
+
+
+@pytest.mark.parametrize(
+    ("expression", "where"),
+    [
+        ("", "line 0, column 0"),
+        ("\n", "line 2, column 0"),
+        ("a = 1\nAND\n ", "line 3, column 1"),
+        ("a >", "line 1, column 3"),
+    ],
+)
+def test_the_end_has_a_position_too(expression: str, where: str) -> None:
+    with pytest.raises(SubscriptionInvalid, match=f'Encountered "<EOF>" at {where}'):
+        parse(expression)
+
+
+@pytest.mark.parametrize("rest", ["b", "5", "'x'", ")", ", a", "LIKE 'x'", "(b = 2)", "TRUE", "-- to the end", "b #"])
+def test_what_cannot_belong_to_the_expression_is_passed_over(rest: str) -> None:
+    assert parse(f"a = 1 {rest}") == parse("a = 1")
+
+
+@pytest.mark.parametrize("rest", ["#", "'x", "/* a", "!"])
+def test_but_it_must_be_a_word_or_sign(rest: str) -> None:
+    with pytest.raises(SubscriptionInvalid, match="Lexical error at line 1, column 7"):
+        parse(f"a = 1 {rest}")
+
+
+def test_blanks_and_comments_and_letter_case_do_not_matter() -> None:
+    plain = parse("NOT a = 1 AND b IS NOT NULL OR TRUE")
+    assert parse("not/**/a=1\tAnd\nb -- c\r\n is\fNot null/* * / */Or true") == plain
+
+
+def test_names_are_taken_by_their_letters() -> None:
+    assert parse("a = 1") != parse("A = 1")
+    assert parse("_nOt$1 = 1") != parse("NOT a = 1")
+
+
+def test_an_expression_has_an_end() -> None:
+    parse("a = '" + "x" * (MOST_CHARACTERS - 6) + "'")
+    with pytest.raises(SubscriptionInvalid, match="the expression has 16385 characters, 16384 are the most"):
+        parse("a = '" + "x" * (MOST_CHARACTERS - 5) + "'")
