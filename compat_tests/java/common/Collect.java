@@ -2,14 +2,15 @@ package compat;
 
 import org.apache.rocketmq.common.message.MessageExt;
 
-/** What a consumer that stays has received since the last time; from now on it takes messages. */
+/** What a consumer that stays has received since the last time, its offsets committed; from now on it takes all. */
 public final class Collect implements Scenario {
     @Override
     public void run(Request in, Out out) throws Exception {
         Held held = Held.of(in.text("name"));
-        held.takes = true;
+        held.takes = in.number("takes", 1) == 1;
         for (MessageExt message : held.collect(in.number("count"), in.number("wait", 30), in.number("settle", 300))) {
             out.received(in.text("name"), message);
         }
+        held.consumer.getDefaultMQPushConsumerImpl().persistConsumerOffset();
     }
 }
