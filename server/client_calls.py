@@ -71,7 +71,9 @@ class ClientCalls:
                 await trio.sleep_forever()
             now = trio.current_time()
             for opaque in [opaque for opaque, call in self._waiting.items() if call.deadline <= now]:
-                _finish(self._waiting.pop(opaque), None)
+                late = self._waiting.pop(opaque, None)  # what is told of another may have closed the connection
+                if late is not None:
+                    _finish(late, None)
         self._timer = None
 
 

@@ -109,6 +109,21 @@ async def test_closing_gives_up_what_waits(nursery: trio.Nursery) -> None:
     ClientCalls(nursery).close()
 
 
+async def test_who_is_given_up_may_close_the_connection(nursery: trio.Nursery) -> None:
+    calls = ClientCalls(nursery)
+    ended: list[Answer | None] = []
+
+    def close(answer: Answer | None) -> None:
+        ended.append(answer)
+        calls.close()
+
+    calls.add(1, seconds=3, done=close)
+    calls.add(2, seconds=3, done=close)
+    await settle()
+    await pass_time(3)
+    assert ended == [None, None]
+
+
 async def test_a_bug_in_one_that_waits_takes_no_other(nursery: trio.Nursery, caplog: pytest.LogCaptureFixture) -> None:
     def broken(_: Answer | None) -> None:
         raise ZeroDivisionError

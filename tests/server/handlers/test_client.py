@@ -273,6 +273,19 @@ async def test_a_lock_that_is_not_renewed_ends_after_60_s(server: Server, broker
     assert await lock(broker, "two", 0, 1) == [1]
 
 
+async def test_locks_outlive_their_clients_connection_and_end_with_their_time(server: Server, broker: Client) -> None:
+    dying = server.broker()
+    await dying.heartbeat("one", consumer("G", subscription("T")))
+    await lock(dying, "one", 0, 1)
+    dying.close()
+    await server.pass_time(59)
+    assert await lock(broker, "two", 0, 1) == []
+    again = server.broker()
+    assert await lock(again, "one", 0) == [0]
+    await server.pass_time(1.1)
+    assert await lock(broker, "two", 0, 1) == [1]
+
+
 async def test_unlocking_is_answered_when_that_is_wanted(broker: Client) -> None:
     body = encode_body(UnlockBatchRequestBody(client_id="one", consumer_group="G", mq_set=queues(0)))
     assert code_and_remark(await broker.ask(RequestCode.UNLOCK_BATCH_MQ, body=body)) == (0, None)
