@@ -39,6 +39,7 @@ class Outgoing:
     flag: int = 0
     wait: bool | None = None
     queue: int | None = None
+    delay: int | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -52,6 +53,7 @@ class Outgoing:
     def query(self) -> str:
         """The message as a scenario's `message` argument."""
         named = {"tags": self.tags, "keys": self.keys, "queue": self.queue, "flag": self.flag or None}
+        named |= {"delay": self.delay}
         fields = {key: str(value) for key, value in named.items() if value is not None}
         if self.wait is not None:
             fields["wait"] = str(self.wait).lower()

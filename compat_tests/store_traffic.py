@@ -11,7 +11,7 @@ import struct
 import threading
 import time
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -101,6 +101,38 @@ def send_delayed(connection: Connection, topic: str, name: str, level: int) -> s
     assert answer.code == 0, answer
     _wait_for(connection, (SCHEDULE, level - 1), int(answer.fields["queueOffset"]))
     return name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delayed:
+    """A message that was taken to be delivered later."""
+
+    unique_key: str
+    level: int
+
+
+def send_many_delayed(
+    connection: Connection, topic: str, name: str, *, levels: Sequence[int], count: int
+) -> list[Delayed]:
+    """Send so many messages to queue 0 with each of the levels in turn; unique keys end with the level."""
+    sent = [
+        Delayed(unique_key=f"{name}-{number}-{levels[number % len(levels)]}", level=levels[number % len(levels)])
+        for number in range(count)
+    ]
+    asks = [
+        _single(
+            _Message(
+                queue=(topic, 0),
+                unique_key=each.unique_key,
+                body=each.unique_key.encode(),
+                properties={"DELAY": str(each.level)},
+            )
+        )
+        for each in sent
+    ]
+    answers = connection.ask_all(asks)
+    assert {answer.code for answer in answers} == {0}
+    return sent
 
 
 def _wait_for(connection: Connection, queue: Queue, offset: int) -> None:

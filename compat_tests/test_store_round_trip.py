@@ -68,7 +68,8 @@ def test_apache_writes_rocketwire_goes_on_apache_serves_both(store: SharedStore,
     files, delays = store.digests(*LOG), store.config("delayOffset.json")
     groups = store.config("subscriptionGroup.json")["subscriptionGroupTable"]
 
-    with store.rocketwire() as rocketwire:
+    # With one level only the others wait.
+    with store.rocketwire(messageDelayLevel="1h") as rocketwire:
         served = look_at(rocketwire, sent)
         assert served.starts_with(first)
         assert {due, pending} <= {message.unique_key for message in served}
@@ -83,18 +84,20 @@ def test_apache_writes_rocketwire_goes_on_apache_serves_both(store: SharedStore,
         with Connection(rocketwire.broker) as connection:
             commit(connection, "raw", LARGE, {0: 111, 1: 112})
             create_topic(connection, "MadeByRocketwire", 5)
+        wait_until(lambda: deliveries(look(rocketwire.broker), due) == 1)
         second = look_at(rocketwire, sent)
         assert second.starts_with(first)
         topics = topic_configs(rocketwire.broker)
-    files = store.digests(*LOG)
+        with Connection(rocketwire.broker) as connection:
+            handed_over = send_delayed(connection, SMALL, "due while Apache runs", level=2)
     assert_kept(groups, store.config("subscriptionGroup.json")["subscriptionGroupTable"])
-    assert store.config("delayOffset.json") == delays
+    assert store.config("delayOffset.json")["offsetTable"] == {**delays["offsetTable"], "2": 1}
 
     with store.apache() as apache:
-        wait_until(lambda: deliveries(look(apache.broker), due) == 1)
+        wait_until(lambda: deliveries(look(apache.broker), handed_over) == 1)
         third = look_at(apache, sent)
         assert third.starts_with(second)
-        assert [deliveries(third, key) for key in (delivered, due, pending)] == [1, 1, 0]
+        assert [deliveries(third, key) for key in (delivered, due, handed_over, pending)] == [1, 1, 1, 0]
         assert committed(apache.broker, "raw", LARGE, range(QUEUES)) == [111, 112, 13]
         assert_kept(topics, topic_configs(apache.broker))
         official.send_and_consume(apache)

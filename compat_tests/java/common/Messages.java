@@ -11,7 +11,7 @@ import org.apache.rocketmq.common.message.Message;
 
 /**
  * The messages a request asks for, one `message` argument each, itself form-encoded: body (text), or size and seed (noise that
- * doesn't compress: SHA-256 of "seed:0", "seed:1", ...); tags, keys, flag; any p.NAME is the user property NAME; queue is the
+ * doesn't compress: SHA-256 of "seed:0", "seed:1", ...); tags, keys, flag, delay (a level); any p.NAME is the user property NAME; queue is the
  * queue it is meant for.
  */
 public final class Messages {
@@ -50,6 +50,9 @@ public final class Messages {
         }
         if (fields.containsKey("flag")) {
             message.setFlag(Integer.parseInt(first(fields, "flag")));
+        }
+        if (fields.containsKey("delay")) {
+            message.setDelayTimeLevel(Integer.parseInt(first(fields, "delay")));
         }
         if (fields.containsKey("wait")) {
             message.setWaitStoreMsgOK(Boolean.parseBoolean(first(fields, "wait")));
