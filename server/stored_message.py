@@ -7,7 +7,9 @@ already. It is read here with only what its new record needs, and its body stays
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, head_of
@@ -17,11 +19,12 @@ from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.java import hash_map_order
 from rocketwire.wire.message import SYS_FLAG_AT, TOPIC_LENGTHS
-from rocketwire.wire.properties import decode_properties, encode_properties
+from rocketwire.wire.properties import ITEM_SEP, NAME_SEP, decode_properties, encode_properties
 
 _HEADS: Final = {bits: head_of(bits) for bits in HOST_FORMS}
 _INT32: Final = struct.Struct(">i")
 _PROPERTIES_LENGTH: Final = struct.Struct(">h")
+_FORMS_KEPT: Final = 256
 
 
 class StoredMessage(NamedTuple):
@@ -80,7 +83,32 @@ def stored_text(properties: Mapping[str, str]) -> bytes:
     Raises:
         PropertiesInvalid: a separator stands in a name or value.
     """
-    return encode_properties({name: properties[name] for name in hash_map_order(properties)}).encode()
+    form = _form(tuple(properties))
+    text = form.template % form.values(properties)
+    if text.count(ITEM_SEP) != form.separators:
+        encode_properties(properties)  # raises
+    return text.encode()
+
+
+class _Form(NamedTuple):
+    """The text of properties of certain names, with their values left open."""
+
+    template: str
+    values: Callable[[Mapping[str, str]], tuple[str, ...]]
+    separators: int
+
+
+# Messages of one kind have the same names in the same order.
+@lru_cache(maxsize=_FORMS_KEPT)
+def _form(keys: tuple[str, ...]) -> _Form:
+    order = hash_map_order(keys)
+    separators = encode_properties(dict.fromkeys(order, "")).count(ITEM_SEP)
+    template = ITEM_SEP.join([name.replace("%", "%%") + NAME_SEP + "%s" for name in order])
+    return _Form(template, itemgetter(*order) if order else _nothing, separators)
+
+
+def _nothing(_properties: Mapping[str, str]) -> tuple[str, ...]:
+    return ()
 
 
 def stored_message(record: memoryview) -> StoredMessage:

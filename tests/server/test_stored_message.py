@@ -10,11 +10,16 @@ from hypothesis import strategies as st
 
 from rocketwire.server.stored_message import StoredMessage, stored_message, stored_text
 from rocketwire.wire.errors import PropertiesInvalid, RecordInvalid
-from rocketwire.wire.java import string_hash
+from rocketwire.wire.java import hash_map_order, string_hash
 from rocketwire.wire.message import Message, encode_host, encode_record
-from rocketwire.wire.properties import decode_properties
+from rocketwire.wire.properties import decode_properties, encode_properties
 from tests.wire import golden
 from tests.wire.test_message import messages
+
+property_names = st.text(
+    st.characters(exclude_characters="\x01\x02", exclude_categories=["Cs"]), min_size=1, max_size=8
+)
+property_values = st.text(st.characters(exclude_characters="\x02", exclude_categories=["Cs"]), max_size=12)
 
 
 @given(messages)
@@ -110,3 +115,10 @@ def test_properties_that_would_read_back_as_others_are_refused() -> None:
     with pytest.raises(PropertiesInvalid):
         stored_text({"a": "b\x02c"})
     assert decode_properties(stored_text({"a": "b", "c": "d"}).decode()) == {"a": "b", "c": "d"}
+
+
+@given(st.dictionaries(property_names, property_values, max_size=15))
+def test_properties_are_in_the_order_of_the_hash_map(properties: dict[str, str]) -> None:
+    expected = {name: properties[name] for name in hash_map_order(properties)}
+    for _ in range(2):  # the first time the form is made, the second it is known
+        assert stored_text(properties) == encode_properties(expected).encode()
