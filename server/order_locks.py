@@ -1,7 +1,7 @@
 """Queue locks of orderly consumers: who may consume a queue now.
 
-A lock belongs to one client id of one group and lives 60 s after its last renewal; clients renew every 20 s. It does not
-end with its client's connection: who lost that may still be at work, and comes back under the same id.
+A lock belongs to one client id of one group and lives 60 s after its last renewal; clients renew every 20 s. It does
+not end with its client's connection: who lost that may still be at work, and comes back under the same id.
 """
 
 from __future__ import annotations

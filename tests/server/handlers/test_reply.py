@@ -27,6 +27,7 @@ from tests.server.harness import (
     send_ext,
     serving,
 )
+from tests.wire import golden
 
 REPLY_TOPIC = "C_REPLY_TOPIC"
 ASKED = {"MSG_TYPE": "reply", "REPLY_TO_CLIENT": "asker", "TTL": "3000", "CORRELATION_ID": "id-1"}
@@ -109,6 +110,28 @@ async def test_a_reply_reaches_who_asked_and_is_stored(server: Server, short: bo
     }
     assert (bytes(message.body), message.sys_flag) == (b"reply", SysFlag.COMPRESSED)
     assert decode_properties(message.properties.decode()) == {**ASKED, "CLUSTER": "C"}
+
+
+async def test_a_reply_is_handed_on_as_apache_does(tmp_path: Path) -> None:
+    """All that Apache's broker tells the producer, but for times and addresses."""
+    capture = golden.ROOT / "wire" / "4.9.7" / "request_reply.frames"
+    handed = [frame.row["header"]["extFields"] for frame in golden.frames(capture) if frame.row["code"] == 326]
+    replies = [frame for frame in golden.frames(capture) if frame.row["code"] == 325 and frame.row["kind"] == "request"]
+    assert len(handed) == len(replies) > 0
+    async with serving(tmp_path, broker_cluster_name="GoldenCluster") as server:
+        replier = server.broker()
+        for reply, expected in zip(replies, handed, strict=True):
+            wanted = decode_properties(expected["properties"])
+            asker = await asker_of(server, wanted["REPLY_TO_CLIENT"])
+            await replier.write(reply.data)
+            frame = await pushed(asker)
+            ext = dict(frame.header.ext or {})
+            assert decode_properties(ext.pop("properties")) == {**wanted, "PUSH_REPLY_TIME": str(NOW)}
+            at = {"bornHost": replier.local, "storeHost": str(server.advertised), "storeTimestamp": str(NOW)}
+            assert {**ext, "properties": expected["properties"]} == {**expected, **at}
+            await accept(asker, frame)
+            assert (await replier.receive()).header.code == 0
+            asker.close()
 
 
 async def test_the_answer_waits_for_who_asked(server: Server) -> None:
