@@ -243,3 +243,52 @@ def test_a_batch_is_measured_with_its_hosts(tmp_path: Path, host: str) -> None:
         each.born_host = born
     assert [each.physical_offset for each in store.append(drafts)] == [FILE - 8 - (5 - n) * size for n in range(5)]
     store.close()
+
+
+def parted(number: int, topics: str, **changes: Any) -> list[Draft]:
+    """Drafts for queues of their own that belong together."""
+    drafts = [draft(number + at, topic=topic, **changes) for at, topic in enumerate(topics)]
+    drafts[0].together = len(drafts)
+    return drafts
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1", "2001:db8::1"])
+def test_what_belongs_together_stands_in_one_file_whatever_its_queues(tmp_path: Path, host: str) -> None:
+    store = open_store(small(tmp_path))
+    for number in range(60):
+        drafts = parted(number * 2, "AB", body=bytes(number), born_host=encode_host(host, 1))
+        first, second = store.append(drafts)
+        assert first.physical_offset // FILE == second.physical_offset // FILE
+        assert first.physical_offset + first.size == second.physical_offset
+        assert (first.queue_offset, second.queue_offset) == (number, number)
+    assert len(bodies(store, "A")) == len(bodies(store, "B")) == 60
+    store.close()
+
+
+@pytest.mark.parametrize("topics", ["AT", "TA"])
+def test_what_belongs_together_is_taken_whole_or_not_at_all(tmp_path: Path, topics: str) -> None:
+    """One of the queues has room, and the other one's file cannot be made."""
+    disk = CrashDisk(tmp_path)
+    store = open_store(small(tmp_path), files=disk)
+    store.append([draft(0)])
+    disk.room = disk.files_left = 0
+    before = store.max_physical_offset
+    refused = parted(1, topics)
+    assert store.append(refused) == []
+    assert (store.max_physical_offset, store.max_offset("T", 0), store.max_offset("A", 0)) == (before, 1, 0)
+    disk.room = disk.files_left = None
+    assert len(store.append(refused)) == 2
+    assert (bodies(store), len(bodies(store, "A"))) == ([b"body-0", b"body-%d" % (1 + topics.index("T"))], 1)
+    store.close()
+
+
+def test_the_newest_record_is_the_one_that_ends_the_log(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    assert store.newest_record() is None
+    store.append([draft(0, topic="A"), draft(1, topic="B"), draft(2, topic="A")])
+    record = store.newest_record()
+    assert record is not None
+    assert decode_record(record).body == b"body-2"
+    store.append([draft(3, topic="B", sys_flag=SysFlag.TRANSACTION_PREPARED)])
+    assert store.newest_record() is None
+    store.close()
