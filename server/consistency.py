@@ -20,6 +20,7 @@ from rocketwire.wire.bodies.client import SubscriptionData
 
 EVERYTHING: Final = "*"
 TAG: Final = "TAG"
+_NAMED: Final = 5  # members of each side that a line names
 
 Subscriptions: TypeAlias = Mapping[str, SubscriptionData]
 """What one member wants, by topic."""
@@ -32,9 +33,14 @@ class Side:
     subscription: SubscriptionData | None
     client_ids: tuple[str, ...]
 
+    @property
+    def said(self) -> str:
+        """The subscription for people."""
+        return "nothing" if self.subscription is None else shown(self.subscription)
+
     def __str__(self) -> str:
-        who = ", ".join(self.client_ids)
-        return f"nothing at {who}" if self.subscription is None else f"{shown(self.subscription)} at {who}"
+        named, more = self.client_ids[:_NAMED], len(self.client_ids) - _NAMED
+        return f"{self.said} at " + ", ".join(named) + (f" and {more} more" if more > 0 else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,7 +51,7 @@ class ConsumerGroup:
     members: dict[Peer, Member] = field(default_factory=dict)
     subscriptions: dict[str, SubscriptionData] = field(default_factory=dict)
     differences: tuple[Difference, ...] = ()
-    """Where the members' own subscriptions differ, as it was logged last."""
+    """Where the members' own subscriptions differ."""
 
     @property
     def broadcasting(self) -> bool:
@@ -122,7 +122,7 @@ class ClientGroups:
         if changed:
             self._tell_members(group)
         if known is None or known.subscriptions != subscribed:
-            _compare(group)
+            _compare(group, group.members[peer])
 
     def register_producer(self, peer: Peer, client_id: str, group: str, *, language: str, version: int) -> None:
         """Take a producer's heartbeat."""
@@ -187,21 +187,28 @@ class ClientGroups:
             self.expire()
 
 
-def _compare(group: ConsumerGroup) -> None:
-    """Log when the members' own subscriptions differ otherwise than before."""
-    found = differences(group.name, [(member.client_id, member.subscriptions) for member in group.members.values()])
-    if _said(found) == _said(group.differences):
+def _compare(group: ConsumerGroup, changed: Member | None = None) -> None:
+    """Log when the members' own subscriptions differ otherwise than before: that of one changed, or a member left."""
+    members = list(group.members.values())
+    if not group.differences:
+        # All agreed, so any one speaks for the others: comparing all for each that joins would take long in large groups.
+        members = [each for each in members[:2] if each is not changed][:1] + ([changed] if changed else [])
+        if not differences(group.name, [(each.client_id, each.subscriptions) for each in members]):
+            return
+        members = list(group.members.values())
+    found = differences(group.name, [(each.client_id, each.subscriptions) for each in members])
+    before, group.differences = group.differences, found
+    if _disputed(found) == _disputed(before):
         return
-    group.differences = found
+    said = " / ".join(map(str, found))
     if not found:
         log.info("consumer group %s: its members subscribe to the same again", group.name)
     elif any(difference.matters for difference in found):
-        log.warning(
-            "consumer group %s: its members disagree, so messages may be lost to it; %s", group.name, _said(found)
-        )
+        log.warning("consumer group %s: its members disagree, so messages may be lost to it; %s", group.name, said)
     else:
-        log.info("consumer group %s: its members write their subscriptions differently; %s", group.name, _said(found))
+        log.info("consumer group %s: its members write their subscriptions differently; %s", group.name, said)
 
 
-def _said(found: tuple[Difference, ...]) -> str:
-    return " / ".join(map(str, found))
+def _disputed(found: tuple[Difference, ...]) -> list[tuple[str, list[str]]]:
+    """What is said of which topic, whoever says it."""
+    return [(each.topic, [side.said for side in each.sides]) for each in found]

@@ -54,6 +54,13 @@ def test_the_retry_topic_is_no_application_s() -> None:
     assert told(("a", member(("T", "*"), ("%RETRY%H", "*"))), ("b", member(("T", "*"))))[0][0]
 
 
+def test_of_many_members_some_are_named() -> None:
+    many = [(f"id{number}", member(("T", "A"))) for number in range(8)]
+    assert told(*many, ("odd", member(("T", "B")))) == [
+        (True, "T: 'A' at id0, id1, id2, id3, id4 and 3 more; 'B' at odd")
+    ]
+
+
 @given(st.lists(st.dictionaries(st.sampled_from("TU"), st.sampled_from(["*", "A", "A || B", "B || A"])), max_size=4))
 def test_the_order_of_members_is_nothing(wanted: list[dict[str, str]]) -> None:
     members = [(f"id{number}", member(*each.items())) for number, each in enumerate(wanted)]

@@ -201,10 +201,29 @@ async def test_a_disagreement_is_logged_once_a_change(caplog: pytest.LogCaptureF
         "T: 'A || B' at one; 'B || A' at two (means the same) / U: '*' at two; nothing at one"
     )
     assert logged() == [("WARNING", disagree)]
+    join(groups, FakePeer("3"), consumer("G", subscription("T", "A || B")), "three")
+    assert logged() == []
     join(groups, first, consumer("G", subscription("T", "A || B")), "one")
     assert logged() == []
     groups.unregister_consumer(second, "G")
     assert logged() == [("INFO", "consumer group G: its members subscribe to the same again")]
+    groups.unregister_consumer(first, "G")
+    assert logged() == []
+
+
+async def test_a_member_that_changes_its_mind_is_noticed_wherever_it_stands(caplog: pytest.LogCaptureFixture) -> None:
+    peers = [FakePeer(str(number)) for number in range(4)]
+    for changing in range(4):
+        groups = ClientGroups(lambda _: True)
+        for peer in peers:
+            join(groups, peer, consumer("G", subscription("T", "A")), peer.name)
+        group = groups.consumer("G")
+        assert group is not None
+        assert (group.differences, caplog.records) == ((), [])
+        join(groups, peers[changing], consumer("G", subscription("T", "B", version=2)), str(changing))
+        assert [len(side.client_ids) for side in group.differences[0].sides] == [3, 1]
+        assert [record.levelname for record in caplog.records] == ["WARNING"]
+        caplog.clear()
 
 
 async def test_a_producer_is_found_by_its_client_id() -> None:
@@ -238,3 +257,17 @@ async def test_the_groups_of_a_topic() -> None:
     assert (groups.groups_of("T"), groups.groups_of("U"), groups.groups_of("V")) == (["G", "H"], ["G"], [])
     groups.unregister_consumer(peer, "G")
     assert groups.groups_of("T") == ["H"]
+
+
+async def test_the_end_of_a_group_is_told_once() -> None:
+    groups = ClientGroups(lambda _: True)
+    ended: list[str] = []
+    groups.emptied = ended.append
+    first, second = FakePeer(), FakePeer("127.0.0.1:2000")
+    for peer in (first, second):
+        join(groups, peer, consumer("G", subscription("T")))
+    groups.unregister_consumer(first, "G")
+    assert ended == []
+    groups.peer_closed(second)
+    groups.unregister_consumer(second, "G")
+    assert ended == ["G"]
