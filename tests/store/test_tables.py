@@ -177,6 +177,25 @@ def test_nothing_is_written_when_nothing_changed(tmp_path: Path, name: str) -> N
     assert not (tmp_path / "config").exists()
 
 
+def test_filters_are_found_by_group_and_removed(tmp_path: Path) -> None:
+    table = filters(tmp_path)
+    made = [ConsumerFilter(topic=topic, consumer_group=group) for topic in "TU" for group in "GH"]
+    for each in made:
+        table.put(each)
+    assert list(table) == made
+    assert table.of_group("H") == [made[1], made[3]]
+    table.persist()
+    table.remove("T", "H")
+    table.remove("T", "G")
+    assert list(table) == made[2:]
+    table.persist()
+    for topic, group in (("T", "G"), ("U", "none")):
+        table.remove(topic, group)
+        assert table.encode() is None
+    assert list(filters(tmp_path)) == made[2:]
+    assert list(document(tmp_path, "consumerFilter")["filterDataByTopic"]) == ["U"]
+
+
 @pytest.mark.parametrize("name", MAKERS)
 def test_apaches_files_are_written_again_byte_for_byte(golden_497: Golden, tmp_path: Path, name: str) -> None:
     root = golden_497.copy(tmp_path)

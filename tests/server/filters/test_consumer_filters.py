@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from rocketwire.server.filters.bloom import bloom_bits
+from rocketwire.server.filters.consumer_filters import ConsumerFilters
+from rocketwire.store.consumer_filters import ConsumerFilter, ConsumerFilterTable
+from rocketwire.wire.bodies.client import SubscriptionData
+from tests.server.harness import NOW, Clock, mock_clock, settle, subscription
+
+DAY = 24 * 3_600_000
+
+
+class Kept:
+    """Filters, the clock they have, and their file."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "consumerFilter.json"
+        self.clock = Clock()
+        self.start()
+
+    def start(self) -> None:
+        """Load them from the file, as a broker does."""
+        self.table = ConsumerFilterTable.open(self._path)
+        self.filters = ConsumerFilters(self.table, self.clock)
+
+    def restart(self) -> None:
+        self.table.persist()
+        self.start()
+
+    def only(self) -> ConsumerFilter:
+        (kept,) = self.table
+        return kept
+
+    def wants(self, **properties: str) -> bool:
+        found = self.filters.get("T", "G")
+        assert found is not None
+        return found.wanted("\x02".join(f"{name}\x01{value}" for name, value in properties.items()).encode())
+
+    def document(self) -> Any:
+        self.table.persist()
+        return json.loads(self._path.read_bytes())
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    return Kept(tmp_path)
+
+
+def sql(expression: str, version: int = 1, topic: str = "T") -> SubscriptionData:
+    return subscription(topic, expression, version, expression_type="SQL92")
+
+
+def test_a_subscription_is_compiled_and_kept(kept: Kept) -> None:
+    assert kept.filters.get("T", "G") is None
+    kept.filters.register("G", [subscription("%RETRY%G"), sql("a = 1", version=7)])
+    assert kept.wants(a="1")
+    assert not kept.wants(a="2")
+    assert kept.document() == {
+        "filterDataByTopic": {
+            "T": {
+                "groupFilterData": {
+                    "G": {
+                        "bloomFilterData": bloom_bits("G", "T"),
+                        "bornTime": NOW,
+                        "clientVersion": 7,
+                        "consumerGroup": "G",
+                        "dead": False,
+                        "deadTime": 0,
+                        "expression": "a = 1",
+                        "expressionType": "SQL92",
+                        "topic": "T",
+                    }
+                },
+                "topic": "T",
+            }
+        }
+    }
+
+
+def test_a_heartbeat_that_says_the_same_changes_nothing(kept: Kept) -> None:
+    kept.filters.register("G", [sql("a = 1")])
+    before = kept.filters.get("T", "G")
+    kept.table.persist()
+    kept.clock.now += 1000
+    kept.filters.register("G", [sql("a = 1")])
+    assert kept.filters.get("T", "G") == before
+    assert kept.table.encode() is None
+
+
+def test_a_newer_version_of_the_same_is_noted(kept: Kept) -> None:
+    kept.filters.register("G", [sql("a = 1")])
+    kept.clock.now += 1000
+    kept.filters.register("G", [sql("a = 1", version=2)])
+    assert (kept.only().client_version, kept.only().born_time) == (2, NOW)
+
+
+def test_a_newer_expression_replaces_the_older_one(kept: Kept) -> None:
+    kept.filters.register("G", [sql("a = 1")])
+    kept.clock.now += 1000
+    kept.filters.register("G", [sql("a = 2", version=2)])
+    assert kept.wants(a="2")
+    assert (kept.only().client_version, kept.only().born_time) == (2, NOW + 1000)
+
+
+def test_an_older_expression_is_passed_over(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
+    kept.filters.register("G", [sql("a = 2", version=2)])
+    kept.filters.register("G", [sql("a = 1", version=1)])
+    assert kept.wants(a="2")
+    assert "group G, topic T: an older filter is passed over" in caplog.text
+
+
+def test_a_bad_expression_is_not_taken(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
+    kept.filters.register("G", [sql("a >")])
+    assert kept.filters.get("T", "G") is None
+    assert "group G, topic T: filter not taken" in caplog.text
+    assert caplog.records[-1].levelno == logging.ERROR
+
+
+def test_a_bad_expression_takes_the_older_one_away(kept: Kept) -> None:
+    kept.filters.register("G", [sql("a = 1")])
+    kept.filters.register("G", [sql("a >", version=2)])
+    assert kept.filters.get("T", "G") is None
+    kept.filters.register("G", [sql("a = 3", version=3)])
+    assert kept.wants(a="3")
+
+
+@pytest.mark.parametrize("kind", ["TAG", "CLASS", "sql92"])
+def test_other_types_are_not_taken(kept: Kept, kind: str) -> None:
+    kept.filters.register("G", [subscription("T", "a = 1", expression_type=kind)])
+    assert list(kept.table) == []
+
+
+def test_an_empty_expression_is_not_taken(kept: Kept) -> None:
+    kept.filters.register("G", [sql("")])
+    assert list(kept.table) == []
+
+
+def test_a_topic_that_is_subscribed_no_more_is_dead(kept: Kept) -> None:
+    kept.filters.register("G", [sql("a = 1"), sql("b = 1", topic="U")])
+    kept.filters.register("H", [sql("a = 1")])
+    kept.clock.now += 1000
+    kept.filters.register("G", [sql("b = 1", topic="U")])
+    assert [(each.topic, each.consumer_group, each.dead_time) for each in kept.table] == [
+        ("T", "G", NOW + 1000),
+        ("T", "H", 0),
+        ("U", "G", 0),
+    ]
+
+
+def test_a_group_without_consumers_is_dead_until_it_comes_again(kept: Kept) -> None:
+    kept.filters.register("G", [sql("a = 1")])
+    kept.filters.unregister("nobody")
+    kept.clock.now += 1000
+    kept.filters.unregister("G")
+    assert (kept.only().dead, kept.only().dead_time) == (True, NOW + 1000)
+    kept.clock.now += 1000
+    kept.filters.unregister("G")
+    assert kept.only().dead_time == NOW + 1000
+    assert kept.wants(a="1"), "who pulls has it still"
+    kept.filters.register("G", [sql("a = 1")])
+    assert (kept.only().dead, kept.only().dead_time) == (False, 0)
+
+
+def test_the_dead_come_alive_with_a_newer_version_too(kept: Kept) -> None:
+    kept.filters.register("G", [sql("a = 1")])
+    kept.clock.now += 1000
+    kept.filters.unregister("G")
+    kept.filters.register("G", [sql("a = 1", version=2)])
+    assert not kept.only().dead
+
+
+async def test_the_dead_go_after_a_day(kept: Kept) -> None:
+    kept.filters.register("G", [sql("a = 1")])
+    kept.filters.register("H", [sql("a = 1")])
+    kept.clock.now += 1000
+    kept.filters.unregister("G")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(kept.filters.run)
+        await settle()
+        for later, left in ((DAY - 1, {"G", "H"}), (1, {"H"})):
+            kept.clock.now += later
+            mock_clock().jump(10.0)
+            await settle()
+            assert {each.consumer_group for each in kept.table} == left
+        nursery.cancel_scope.cancel()
+    assert kept.filters.get("T", "G") is None
+
+
+def test_after_a_start_all_are_dead_and_compiled_when_needed(kept: Kept) -> None:
+    kept.filters.register("G", [sql("a = 1")])
+    kept.clock.now += 40_000
+    kept.restart()
+    assert (kept.only().dead, kept.only().dead_time) == (True, NOW + 10_000)
+    assert kept.wants(a="1")
+    kept.filters.register("G", [sql("a = 1")])
+    assert not kept.only().dead
+
+
+def test_nobody_dies_before_he_was_born(kept: Kept) -> None:
+    kept.filters.register("G", [sql("a = 1")])
+    kept.clock.now += 5
+    kept.restart()
+    assert kept.only().dead_time == NOW
+
+
+def test_the_time_of_death_is_kept_over_a_start(kept: Kept) -> None:
+    kept.filters.register("G", [sql("a = 1")])
+    kept.clock.now += 5
+    kept.filters.unregister("G")
+    kept.clock.now += DAY // 2
+    kept.restart()
+    assert kept.only().dead_time == NOW + 5
+
+
+def test_a_file_with_an_expression_that_is_none(kept: Kept) -> None:
+    kept.table.put(ConsumerFilter(topic="T", consumer_group="G", expression="a >", expression_type="SQL92"))
+    kept.restart()
+    assert kept.filters.get("T", "G") is None
