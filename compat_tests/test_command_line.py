@@ -27,6 +27,7 @@ VERSION: Final = "4.9.7"
 TRACES_WITHIN: Final = 20.0
 RETRY_MS: Final = 1000  # the first delay of a retry at the swift endpoint
 QUERY_CONSUMER_OFFSET: Final = 14
+GET_CONSUMER_CONNECTIONS: Final = 203
 NOT_FOUND: Final = 22
 
 
@@ -125,6 +126,9 @@ def test_a_group_s_members_are_compared(
         first: {"A || B": ["one", "two"], "A || C": ["four"], "B || A": ["three"]},
         second: {"*": ["four"], None: ["one", "three", "two"]},
     }
+    with Connection(endpoint.broker) as broker:  # what is served meanwhile: the newest subscription of each topic
+        answer = broker.ask(GET_CONSUMER_CONNECTIONS, {"consumerGroup": group})
+    assert json.loads(answer.body)["subscriptionTable"][first]["subString"] == "A || C"
     text = command("group", "check", group, namesrv=endpoint.namesrv)
     assert text.code == 1
     assert text.out.decode().splitlines()[-1] == f"group {group}: 4 members, disagree on {first}, {second}"

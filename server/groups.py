@@ -191,7 +191,7 @@ def _compare(group: ConsumerGroup, changed: Member | None = None) -> None:
     """Log when the members' own subscriptions differ otherwise than before: that of one changed, or a member left."""
     members = list(group.members.values())
     if not group.differences:
-        # All agreed, so any one speaks for the others: comparing all for each that joins would take long in large groups.
+        # All agreed, so any one speaks for the others: comparing all for each that joins takes long in large groups.
         members = [each for each in members[:2] if each is not changed][:1] + ([changed] if changed else [])
         if not differences(group.name, [(each.client_id, each.subscriptions) for each in members]):
             return
