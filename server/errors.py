@@ -242,6 +242,13 @@ class GroupWithoutOffsets(ServerError):
         super().__init__(f"THe consumer group <{group}> not exist")
 
 
+class OffsetOutOfRange(ServerError):
+    """An offset to go on with that is not in its queue."""
+
+    def __init__(self, offset: int, low: int, high: int) -> None:
+        super().__init__(f"Target offset {offset} not in consume queue range [{low}-{high}]")
+
+
 class ResetGroupOffline(ServerError):
     """Nobody of a group to reset is on line; whoever asks commits the offsets itself."""
 
@@ -287,6 +294,7 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     ClientOutdated: ResponseCode.SYSTEM_ERROR,
     ResetTopicMissing: ResponseCode.SYSTEM_ERROR,
     GroupWithoutOffsets: ResponseCode.SYSTEM_ERROR,
+    OffsetOutOfRange: ResponseCode.SYSTEM_ERROR,
     HeaderFieldMissing: ResponseCode.SYSTEM_ERROR,
     HeaderFieldInvalid: ResponseCode.SYSTEM_ERROR,
     BodyInvalid: ResponseCode.SYSTEM_ERROR,

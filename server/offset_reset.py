@@ -4,14 +4,24 @@ The broker only computes where each queue goes on and tells every member; a memb
 away what it has of it, commits the new offsets some 10 s later and goes on from there. So the table of offsets is not
 touched here: what a member commits meanwhile would overwrite it. A group that nobody is on line of is reset by the
 administrator's tool, which commits for it; broadcasting groups have no offsets with the broker and cannot be reset.
+
+A 5.x tool may ask for one queue, and give an offset in place of the time.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import Final
 
-from rocketwire.server.errors import ClientOutdated, GroupWithoutOffsets, ResetGroupOffline, ResetTopicMissing
+from rocketwire.server.errors import (
+    ClientOutdated,
+    GroupWithoutOffsets,
+    OffsetOutOfRange,
+    QueueIllegal,
+    ResetGroupOffline,
+    ResetTopicMissing,
+)
 from rocketwire.server.groups import Member
 from rocketwire.server.services import BrokerServices
 from rocketwire.wire.bodies import encode_body
@@ -30,20 +40,25 @@ _JAVA: Final = "JAVA"
 _OLDEST_VERSION: Final = 28  # V3_0_7_SNAPSHOT
 
 
-def reset(
-    services: BrokerServices, group: str, topic: str, timestamp: int, *, force: bool, for_cpp: bool
-) -> dict[MessageQueue, int]:
-    """Tell the group's members to go on where `topic` was at a time in ms, `END` for its end; return the offsets.
+def reset(services: BrokerServices, asked: ResetOffsetRequestHeader, *, for_cpp: bool) -> dict[MessageQueue, int]:
+    """Tell the group's members where to go on in a topic; return the offsets.
 
-    Without `force` no queue goes forward. `for_cpp`: whoever asks says that the members are C++ clients.
+    `for_cpp`: whoever asks says that the members are C++ clients.
 
     Raises:
         ResetTopicMissing: there is no such topic here.
+        QueueIllegal: the topic has no such queue.
+        OffsetOutOfRange: the queue has no such offset.
         GroupWithoutOffsets: the group has committed no offset of some queue.
         ResetGroupOffline: nobody of the group is on line.
         ClientOutdated: a member is too old for this; nobody is told.
     """
-    found = _offsets(services, group, topic, timestamp, force=force)
+    group, topic, timestamp = asked.group, asked.topic, asked.timestamp
+    broker_name = services.config.current.broker_name
+    found = {
+        MessageQueue(topic=topic, broker_name=broker_name, queue_id=queue_id): _offset(services, asked, queue_id)
+        for queue_id in _queues(services, asked)
+    }
     consumers = services.clients.consumer(group)
     if consumers is None:
         raise ResetGroupOffline(group, topic, timestamp)
@@ -57,25 +72,31 @@ def reset(
     return found
 
 
-def _offsets(
-    services: BrokerServices, group: str, topic: str, timestamp: int, *, force: bool
-) -> dict[MessageQueue, int]:
-    config = services.topics.get(topic)
+def _queues(services: BrokerServices, asked: ResetOffsetRequestHeader) -> Iterable[int]:
+    config = services.topics.get(asked.topic)
     if config is None:
-        raise ResetTopicMissing(topic)
-    found: dict[MessageQueue, int] = {}
-    broker_name = services.config.current.broker_name
-    for queue_id in range(config.write_queue_nums):
-        committed = services.offsets.query(group, topic, queue_id)
-        if committed is None:
-            raise GroupWithoutOffsets(group)
-        if timestamp == END:
-            wanted = services.store.max_offset(topic, queue_id)
-        else:
-            wanted = max(0, services.store.offset_by_time(topic, queue_id, timestamp))
-        queue = MessageQueue(topic=topic, broker_name=broker_name, queue_id=queue_id)
-        found[queue] = wanted if force else min(wanted, committed)
-    return found
+        raise ResetTopicMissing(asked.topic)
+    every = range(config.write_queue_nums)
+    if asked.queue_id is None or asked.queue_id < 0:
+        return every
+    if asked.queue_id not in every:
+        raise QueueIllegal(f"queueId[{asked.queue_id}] is illegal, topic:[{asked.topic}] writeQueueNums:[{len(every)}]")
+    return (asked.queue_id,)
+
+
+def _offset(services: BrokerServices, asked: ResetOffsetRequestHeader, queue_id: int) -> int:
+    """Where the group goes on in a queue; without force not further on than it is, unless an offset is given."""
+    topic, store = asked.topic, services.store
+    committed = services.offsets.query(asked.group, topic, queue_id)
+    if committed is None:
+        raise GroupWithoutOffsets(asked.group)
+    low, high = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
+    if asked.queue_id == queue_id and asked.offset is not None and asked.offset >= 0:
+        if not low <= asked.offset <= high:
+            raise OffsetOutOfRange(asked.offset, low, high)
+        return asked.offset
+    wanted = high if asked.timestamp == END else max(0, store.offset_by_time(topic, queue_id, asked.timestamp))
+    return wanted if asked.is_force else min(wanted, committed)
 
 
 def _body(offsets: dict[MessageQueue, int], member: Member, *, for_cpp: bool) -> bytes:

@@ -109,15 +109,7 @@ def _answer(request: Request[Any], reply: Reply) -> None:
 
 
 def _reset(services: BrokerServices, request: Request[headers.ResetOffsetRequestHeader]) -> Reply:
-    fields = request.fields
-    offsets = reset(
-        services,
-        fields.group,
-        fields.topic,
-        fields.timestamp,
-        force=fields.is_force,
-        for_cpp=request.header.language == CPP,
-    )
+    offsets = reset(services, request.fields, for_cpp=request.header.language == CPP)
     return Reply(remark=_UNSET_REMARK, body=(encode_body(ResetOffsetBody(offset_table=offsets)),))
 
 

@@ -258,6 +258,44 @@ async def test_members_are_told_where_to_go_on(
         assert told.body == got.body
 
 
+@pytest.mark.parametrize(
+    ("ext", "expected"),
+    [
+        ({"queueId": "-1", "offset": "-1"}, {0: 2, 1: 1}),
+        ({"queueId": "1", "offset": "4"}, {1: 4}),
+        ({"queueId": "1", "offset": "5"}, {1: 5}),
+        ({"queueId": "0", "offset": "-1"}, {0: 2}),
+        ({"queueId": "0"}, {0: 2}),
+        ({"offset": "4"}, {0: 2, 1: 1}),
+    ],
+)
+async def test_5x_tools_may_name_a_queue_and_an_offset(
+    server: Server, broker: Client, member: Client, ext: dict[str, str], expected: dict[int, int]
+) -> None:
+    await consumed(server, broker, 3, 1)
+    got = await broker.ask(RESET, reset_ext(NOW + 2000, force=False, **ext))
+    offsets = {QUEUES[queue_id]: offset for queue_id, offset in expected.items()}
+    assert decode_body(ResetOffsetBody, bytes(got.body)).offset_table == offsets
+    (told,) = await asked(member, TOLD)
+    assert told.body == got.body
+
+
+@pytest.mark.parametrize(
+    ("ext", "remark"),
+    [
+        ({"queueId": "1", "offset": "6"}, "Target offset 6 not in consume queue range [0-5]"),
+        ({"queueId": "2"}, "queueId[2] is illegal, topic:[T] writeQueueNums:[2]"),
+    ],
+)
+async def test_a_queue_or_an_offset_that_is_not_there(
+    server: Server, broker: Client, member: Client, ext: dict[str, str], remark: str
+) -> None:
+    await consumed(server, broker, 3, 1)
+    got = await broker.ask(RESET, reset_ext(NOW, **ext))
+    assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, remark)
+    assert await asked(member, TOLD) == []
+
+
 async def test_the_table_of_offsets_waits_for_the_members(server: Server, broker: Client, member: Client) -> None:
     await consumed(server, broker, 3, 1)
     await broker.ask(RESET, reset_ext(NOW))
