@@ -7,6 +7,7 @@ complain of, and whoever only opens and closes a store must leave its log and it
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Final
 
@@ -38,6 +39,7 @@ from compat_tests.store_traffic import (
     commit,
     create_topic,
     send_delayed,
+    send_many_delayed,
 )
 from compat_tests.store_view import assert_same, committed, look, topic_configs
 
@@ -101,6 +103,27 @@ def test_apache_writes_rocketwire_goes_on_apache_serves_both(store: SharedStore,
         assert committed(apache.broker, "raw", LARGE, range(QUEUES)) == [111, 112, 13]
         assert_kept(topics, topic_configs(apache.broker))
         official.send_and_consume(apache)
+
+
+def test_what_apache_delivered_before_a_kill_is_not_delivered_again(store: SharedStore) -> None:
+    """Apache writes down every ten seconds how far it got; rocketwire finds in the log what was delivered since."""
+    count = 300
+    settings = {"messageDelayLevel": "1s 4s"}
+
+    def found(broker: str) -> list[str]:
+        return [message.unique_key for message in look(broker).queues.get((SMALL, 0), ())]
+
+    with store.apache(**settings) as apache:
+        with Connection(apache.broker) as connection:
+            create_topic(connection, SMALL, QUEUES)
+            sent = send_many_delayed(connection, SMALL, "delayed", levels=(1, 2), count=count)
+        wait_until(lambda: len(found(apache.broker)) >= count // 2)
+        apache.kill()
+    assert not (store.path / "config" / "delayOffset.json").exists()
+    with store.rocketwire(**settings) as rocketwire:
+        wait_until(lambda: len(found(rocketwire.broker)) >= count)
+        time.sleep(1)
+        assert sorted(found(rocketwire.broker)) == sorted(message.unique_key for message in sent)
 
 
 def test_rocketwire_writes_apache_goes_on_rocketwire_serves_both(store: SharedStore, clients: Clients) -> None:
