@@ -17,6 +17,7 @@ from rocketwire.server.consume_rates import ConsumeRates
 from rocketwire.server.delay.delivery import DelayDelivery
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.groups import ClientGroups
+from rocketwire.server.hot_send_backs import HotSendBacks
 from rocketwire.server.hot_sends import HotSends
 from rocketwire.server.lifetime import Lifetime
 from rocketwire.server.live_config import LiveConfig
@@ -48,6 +49,7 @@ from rocketwire.store.store import MessageStore
 from rocketwire.store.topics import TopicTable
 from rocketwire.wire.codes import VERSION_4_9_7
 from rocketwire.wire.fast import SendAnswers
+from rocketwire.wire.fast_send_back import SendBackAnswers
 from rocketwire.wire.message import encode_host
 
 log = logging.getLogger(__name__)
@@ -108,7 +110,9 @@ class Broker:
             store=store, table=delay_offsets, sending=sending, clock=clock, wake=long_poll.wake
         )
         answers = SendAnswers(region=config.region_id, trace_on=config.trace_on, version=VERSION_4_9_7)
-        self.hot_sends = HotSends(sending, answers, store_host, metrics)
+        send_back = SendBack(config=live, store=store, sending=sending, retries=retries, choose=choose)
+        hot_send_backs = HotSendBacks(send_back, sending, SendBackAnswers(version=VERSION_4_9_7), metrics)
+        self.hot_sends = HotSends(sending, answers, store_host, metrics, otherwise=hot_send_backs)
         clients = ClientGroups(groups.notifies)
         clients.emptied = filters.unregister
         offsets = OffsetTable.open(config_dir / "consumerOffset.json")
@@ -125,7 +129,7 @@ class Broker:
             long_poll=long_poll,
             order_locks=OrderLocks(),
             sending=sending,
-            send_back=SendBack(config=live, store=store, sending=sending, retries=retries, choose=choose),
+            send_back=send_back,
             replies=Replies(clients, clock, store_host),
             transactions=Transactions(
                 store,

@@ -1,7 +1,7 @@
 """The short way of plain sends: all that one read brought are stored as one group and answered in one write.
 
-It takes JSON sends (310, 320) that pass every check; any other frame, and any send that is refused, goes the general
-way, which gives the same decisions their words.
+It takes JSON sends (310, 320) that pass every check, and asks `otherwise` for what is no send; any other frame, and any
+send that is refused, goes the general way, which gives the same decisions their words.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from rocketwire.server.appending import Refusals, refusal_of
 from rocketwire.server.errors import ServerError, response_code
 from rocketwire.server.guard import Guard
+from rocketwire.server.hot_send_backs import HotSendBacks
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.sending import Sending
 from rocketwire.server.session import Session
@@ -37,8 +38,11 @@ class _Ticket(NamedTuple):
 class HotSends:
     """Collects the sends of one session's read and stores them together."""
 
-    def __init__(self, sending: Sending, answers: SendAnswers, store_host: bytes, metrics: Metrics) -> None:
+    def __init__(
+        self, sending: Sending, answers: SendAnswers, store_host: bytes, metrics: Metrics, *, otherwise: HotSendBacks
+    ) -> None:
         self._sending = sending
+        self._otherwise = otherwise
         self._answers = answers
         self._metrics = metrics
         self._id_template = store_host.hex().upper().encode() + b"%016X"
@@ -52,7 +56,9 @@ class HotSends:
         if frame.serialize_type != _JSON:
             return False
         header = decode_send(frame.header)
-        if header is None or header.flag & FLAG_RESPONSE:
+        if header is None:
+            return self._otherwise.offer(session, frame, guards)
+        if header.flag & FLAG_RESPONSE:
             return False
         prepare = self._sending.batch if header.fields.batch else self._sending.message
         try:
@@ -72,17 +78,22 @@ class HotSends:
 
     def finish(self) -> None:
         """Store the group; the answers are written now, or when the disk has it."""
+        self._otherwise.finish()
         session = self._session
         if session is None:
             return
         group = _Group(session, self._tickets, self._answers, self._id_template)
         drafts, wait = self._drafts, self._wait
-        self.discard()
+        self._forget()
         self._sending.commit(drafts, group.answer, wait=wait)
         group.answered_later = True
 
     def discard(self) -> None:
         """Forget the group: nothing of it is stored or answered."""
+        self._otherwise.discard()
+        self._forget()
+
+    def _forget(self) -> None:
         self._session = None
         self._tickets = []
         self._drafts = []

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from rocketwire.server.appending import Refusals, refusal_of
-from rocketwire.server.delay import scheduled_draft
+from rocketwire.server.appending import Refusals
+from rocketwire.server.delay import queue_of, waiting_properties
 from rocketwire.server.errors import NotPermitted, ServerError, ServiceUnavailable, SystemBusy
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.retry_topics import RetryTopics
@@ -19,6 +19,7 @@ from rocketwire.server.sending import MAX_PROPERTIES_BYTES, Sending
 from rocketwire.server.stored_message import StoredMessage, stored_message
 from rocketwire.store.errors import RecordTooLarge, TopicUnusable
 from rocketwire.store.store import Appended, Draft, MessageStore
+from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig
@@ -64,17 +65,36 @@ class SendBack:
     def take(self, fields: ConsumerSendMsgBackRequestHeader, version: int) -> None:
         """Store a consumer's message for its next try, or as a dead letter.
 
-        A group without retry queues wants none: its message is dropped.
+        Raises:
+            NotSentBack: besides what `draft` says, the store did not take the message.
+            SystemBusy: the request waited behind an append that took too long.
+        """
+        draft = self.draft(fields, version)
+        if draft is None:
+            return
+        errors: list[Exception] = []
+
+        def outcome(_appended: Sequence[Appended], _code: ResponseCode, refusals: Refusals) -> None:
+            errors.extend(refusals.values())
+
+        self._sending.commit([draft], outcome, wait=False)
+        for error in errors:
+            raise refusal(error) from error
+
+    def draft(self, fields: ConsumerSendMsgBackRequestHeader, version: int) -> Draft | None:
+        """A consumer's message as it is to be stored for its next try, or as a dead letter.
 
         Args:
             fields: Which message, of which group, and how often it may be tried.
             version: The client's; those before 3.4.9 leave the number of tries to the group.
 
+        Returns:
+            None when it is to be dropped: the group has no retry queues, so it wants no retries.
+
         Raises:
             RetryGroupNotFound: the group does not exist and may not be made.
             NotPermitted: the broker or the retry topic takes no messages.
-            NotSentBack: no message stands at that place, or the store did not take the new one.
-            SystemBusy: the request waited behind an append that took too long.
+            NotSentBack: no message stands at that place, or its properties leave no room for those of a retry.
             NameInvalid: the name of the group breaks the rules, or is too long for a retry topic's.
         """
         group = self._retries.group(fields.group)
@@ -82,7 +102,7 @@ class SendBack:
         if not config.broker_permission & Permission.WRITE:
             raise NotPermitted(f"the broker[{config.advertised_host}] sending message is forbidden")
         if group.retry_queue_nums <= 0:
-            return
+            return None
         retry = self._retries.retry(group, unit_mode=fields.unit_mode)
         if not retry.perm & Permission.WRITE:
             raise NotPermitted(f"the topic[{retry.topic_name}] sending message is forbidden")
@@ -94,7 +114,9 @@ class SendBack:
             draft = self._dead_letter(message, group)
         else:
             draft = self._retry(message, group, retry, fields.delay_level)
-        self._append(draft)
+        if len(draft.properties) > MAX_PROPERTIES_BYTES:
+            raise NotSentBack(_PROPERTIES_TOO_LARGE)
+        return draft
 
     def _message(self, offset: int) -> StoredMessage:
         record = self._store.record_at(offset)
@@ -114,29 +136,24 @@ class SendBack:
         return draft
 
     def _retry(self, message: StoredMessage, group: SubscriptionGroupConfig, topic: TopicConfig, level: int) -> Draft:
-        properties = _properties(message, level or _FIRST_RETRY_LEVEL + message.reconsume_times)
-        draft = message.draft(topic.topic_name, self._choose(group.retry_queue_nums), properties)
-        draft.reconsume_times += 1
+        level = level or _FIRST_RETRY_LEVEL + message.reconsume_times
+        properties = _properties(message, level)
+        queue_id = self._choose(group.retry_queue_nums)
         if message.sys_flag & SysFlag.TRANSACTION_PREPARED:  # not for consumers: Apache stores it where none sees it
-            return draft
-        level = min(int(properties[property_names.DELAY]), len(self._store.settings.delay_levels))
-        return scheduled_draft(draft, properties, level)
+            draft = message.draft(topic.topic_name, queue_id, properties)
+        else:
+            level = min(level, len(self._store.settings.delay_levels))
+            waiting = waiting_properties(properties, topic.topic_name, queue_id, level)
+            draft = message.draft(names.SCHEDULE_TOPIC, queue_of(level), waiting)
+        draft.reconsume_times += 1
+        return draft
 
-    def _append(self, draft: Draft) -> None:
-        if len(draft.properties) > MAX_PROPERTIES_BYTES:
-            raise NotSentBack(_PROPERTIES_TOO_LARGE)
-        errors: list[Exception] = []
 
-        def outcome(_appended: Sequence[Appended], _code: ResponseCode, refusals: Refusals) -> None:
-            error = refusal_of(refusals, 0, 1)
-            if error is not None:
-                errors.append(error)
-
-        self._sending.commit([draft], outcome, wait=False)
-        for error in errors:
-            if isinstance(error, SystemBusy):  # the request did not come to be carried out
-                raise error
-            raise NotSentBack(_STATUS.get(type(error), _UNKNOWN)) from error
+def refusal(error: Exception) -> ServerError:
+    """What a consumer is answered when the store does not take its message for that reason."""
+    if isinstance(error, SystemBusy):  # the request did not come to be carried out
+        return error
+    return NotSentBack(_STATUS.get(type(error), _UNKNOWN))
 
 
 def _properties(message: StoredMessage, level: int) -> dict[str, str]:

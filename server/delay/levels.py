@@ -44,13 +44,22 @@ def scheduled_draft(draft: Draft, properties: Mapping[str, str], level: int) -> 
     Raises:
         PropertiesInvalid: a separator stands in a name or value.
     """
-    kept = {
+    draft.properties = stored_text(waiting_properties(properties, draft.topic, draft.queue_id, level))
+    draft.topic = names.SCHEDULE_TOPIC
+    draft.queue_id = queue_of(level)
+    return draft
+
+
+def waiting_properties(properties: Mapping[str, str], topic: str, queue_id: int, level: int) -> dict[str, str]:
+    """The properties of a message that waits with a level for its delivery to a queue of a topic."""
+    return {
         **properties,
         property_names.DELAY: str(level),
-        property_names.REAL_TOPIC: draft.topic,
-        property_names.REAL_QUEUE_ID: str(draft.queue_id),
+        property_names.REAL_TOPIC: topic,
+        property_names.REAL_QUEUE_ID: str(queue_id),
     }
-    draft.properties = stored_text(kept)
-    draft.topic = names.SCHEDULE_TOPIC
-    draft.queue_id = level - 1
-    return draft
+
+
+def queue_of(level: int) -> int:
+    """The queue of the schedule topic in which messages of a level wait."""
+    return level - 1

@@ -1,0 +1,91 @@
+"""The short way of messages given back: all that one read brought are stored as one group and answered in one write.
+
+It is asked by `HotSends`, so for JSON frames only. It takes requests that pass every check; any other frame, and what is refused, goes the general way, which gives
+the same decisions their words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rocketwire.server.appending import Refusals
+from rocketwire.server.errors import ServerError, response_code
+from rocketwire.server.guard import Guard
+from rocketwire.server.metrics import Metrics
+from rocketwire.server.request import Reply
+from rocketwire.server.send_back import SendBack, refusal
+from rocketwire.server.sending import Sending
+from rocketwire.server.session import Session
+from rocketwire.store.errors import StoreError
+from rocketwire.store.store import Appended, Draft
+from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, ResponseCode
+from rocketwire.wire.connection import RawFrame
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.fast_send_back import SendBackAnswers, SendBackHeader, decode_send_back
+from rocketwire.wire.header import Header
+
+_JSON: Final = 0
+
+
+class HotSendBacks:
+    """Collects what one session's read gives back and stores it together."""
+
+    def __init__(self, send_back: SendBack, sending: Sending, answers: SendBackAnswers, metrics: Metrics) -> None:
+        self._send_back = send_back
+        self._sending = sending
+        self._answers = answers
+        self._metrics = metrics
+        self._session: Session | None = None
+        self._headers: list[SendBackHeader] = []
+        self._drafts: list[Draft] = []
+
+    def offer(self, session: Session, frame: RawFrame, guards: Sequence[Guard]) -> bool:
+        """Take a request in JSON into the group, or leave the frame to the general way."""
+        header = decode_send_back(frame.header)
+        if header is None or header.flag & FLAG_RESPONSE:
+            return False
+        try:
+            for guard in guards:
+                guard.admit(session, header.code, header.fields, frame)
+            draft = self._send_back.draft(header.fields, header.version)
+        except (ServerError, StoreError, WireError):
+            return False
+        if draft is None:
+            return False
+        self._session = session
+        self._headers.append(header)
+        self._drafts.append(draft)
+        self._metrics.requests[header.code] += 1
+        return True
+
+    def finish(self) -> None:
+        """Store the group and write its answers; none waits for the disk."""
+        session = self._session
+        if session is None:
+            return
+        headers, drafts = self._headers, self._drafts
+        self.discard()
+
+        def outcome(_appended: Sequence[Appended], _code: ResponseCode, refusals: Refusals) -> None:
+            self._answer(session, headers, refusals)
+
+        self._sending.commit(drafts, outcome, wait=False)
+
+    def _answer(self, session: Session, headers: Sequence[SendBackHeader], refusals: Refusals) -> None:
+        out = []
+        for at, header in enumerate(headers):
+            if refusals and at in refusals:
+                error = refusal(refusals[at])
+                request = Header(code=header.code, opaque=header.opaque, flag=header.flag)
+                session.answer(request, _JSON, Reply(code=response_code(error), remark=str(error)))
+            elif not header.flag & FLAG_ONEWAY:
+                out.append(self._answers.encode(header.opaque))
+        if out:
+            session.write(b"".join(out))
+
+    def discard(self) -> None:
+        """Forget the group: nothing of it is stored or answered."""
+        self._session = None
+        self._headers = []
+        self._drafts = []
