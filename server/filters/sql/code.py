@@ -200,7 +200,8 @@ class _Writer:
                 return self._set(f"{operand.code} is None" if operand.nullable else "False")
             case In(of, texts, negated):
                 text = self._operand(of).code
-                return self._set(f"None if {text} is None else {text} {'not in' if negated else 'in'} {texts!r}")
+                among = f"{text} {'not in' if negated else 'in'} {set(texts)!r}"
+                return self._set(f"None if {text} is None else {among}")
             case _:
                 return self._matches(node)
 
