@@ -1,7 +1,7 @@
 """The short way of messages given back: all that one read brought are stored as one group and answered in one write.
 
-It is asked by `HotSends`, so for JSON frames only. It takes requests that pass every check; any other frame, and what is refused, goes the general way, which gives
-the same decisions their words.
+`HotSends` asks it for what is no send, so it sees JSON frames only. It takes requests that pass every check; any other
+frame, and what is refused, goes the general way, which gives the same decisions their words.
 """
 
 from __future__ import annotations
