@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from rocketwire.cli.ending import DAMAGED, ended
 from rocketwire.cli.mistake import Mistake
 from rocketwire.cli.output import json_line, warn
-from rocketwire.cli.shown_message import body_of, json_object
 from rocketwire.cli.store.directory import add_directory, opened
 from rocketwire.cli.times import parsed, shown
 
@@ -131,6 +130,7 @@ def _is_whole(text: str) -> bool:
 
 
 def _write_table(found: Iterable[Selected], report: Report) -> None:
+    from rocketwire.cli.shown_message import body_of
     from rocketwire.cli.table import Column, lines, output_width
 
     columns = (
@@ -164,11 +164,15 @@ def _excerpt(body: bytes | None) -> str:
 
 
 def _write_json(found: Iterable[Selected], report: Report) -> None:
+    from rocketwire.cli.shown_message import json_object
+
     for one in found:
         json_line(json_object(one, report))
 
 
 def _write_raw(found: Iterable[Selected], report: Report) -> None:
+    from rocketwire.cli.shown_message import body_of
+
     first = True
     for one in found:
         body = body_of(one, report)

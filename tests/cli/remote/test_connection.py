@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from rocketwire.cli.remote.connection import Connection
@@ -71,6 +73,16 @@ def test_a_connection_that_ends() -> None:
             to.ask(CODE)
 
 
+def test_a_connection_that_fails() -> None:
+    with fake_server({CODE: lambda _: None}) as server, connected(server.port) as to:
+        waiting = to.send(CODE)
+        to.close()
+        with pytest.raises(NotReached, match="the connection failed: Bad file descriptor"):
+            to.send(CODE)
+        with pytest.raises(NotReached, match="the connection failed: Bad file descriptor"):
+            to.answer(waiting)
+
+
 @pytest.mark.parametrize(
     ("host", "text"),
     [("127.0.0.1", "Connection refused"), ("a" * 64 + ".example", "not a host name")],
@@ -80,3 +92,12 @@ def test_who_cannot_be_reached(host: str, text: str) -> None:
         port = server.port
     with pytest.raises(NotReached, match=f"name server {host}:{port}: cannot be reached: {text}"):
         Connection("name server", Address(host=host, port=port), timeout=1)
+
+
+def test_who_does_not_answer_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(*_: object) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(socket, "create_connection", late)
+    with pytest.raises(NotReached, match="broker 127.0.0.1:1: cannot be reached: no answer in time"):
+        connected(1)
