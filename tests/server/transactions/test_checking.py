@@ -286,11 +286,13 @@ async def test_a_copy_that_apache_put_again_is_not_a_second_message(setup: Setup
     setup.send(body=b"one")
     (half,) = setup.messages(HALF)
     setup.store.append([half.draft(*HALF, half.decoded_properties() | {"TRANSACTION_CHECK_TIMES": "1"})])
+    setup.send("other")
     setup.reopen()
+    assert setup.undecided == [0, 1, 2]
     peer = producer(setup)
     await check(setup)
-    assert len(peer.pushed) == 1
-    assert checks(setup) == ["2"]
+    assert len(peer.pushed) == 2
+    assert checks(setup) == ["2", "1"]
 
 
 async def test_a_message_whose_copy_would_be_too_large_is_given_up(setup: Setup) -> None:

@@ -92,6 +92,15 @@ def test_a_half_message_without_a_queue_cannot_be_committed_but_rolled_back(setu
     assert setup.undecided == [0]
 
 
+def test_a_damaged_half_message_cannot_be_decided(setup: Setup) -> None:
+    place = setup.send()
+    segment = setup.store._log.segments.find(place.physical_offset)
+    assert segment is not None
+    segment.mapping[place.physical_offset + 84] = 0x7F  # the body's length
+    with pytest.raises(TransactionNotFound):
+        setup.decide(place)
+
+
 def test_a_full_disk_leaves_a_transaction_undecided(setup: Setup) -> None:
     place = setup.send(body=b"one")
     setup.store.refusal = DiskFull("store", "full")

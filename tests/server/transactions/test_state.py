@@ -10,6 +10,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from rocketwire.server.transactions.half import HALF, OP
+from rocketwire.server.transactions.state import TransactionState
 from rocketwire.wire.message import BODY_CRC_AT
 from tests.server.transactions.setup import GROUP, ROLLBACK, Setup
 from tests.store.support import kill
@@ -90,6 +91,21 @@ def test_what_is_gone_from_the_log_is_passed_over(tmp_path: Path) -> None:
     assert setup.undecided[0] > 0
     assert setup.undecided[-1] == 8
     setup.close()
+
+
+def test_a_damaged_op_message_leaves_its_half_message_undecided(setup: Setup) -> None:
+    for number in range(3):
+        setup.decide(setup.send(f"{number}"), ROLLBACK)
+    at = setup.messages(OP)[1].physical_offset + 84  # the body's length
+    segment = setup.store._log.segments.find(at)
+    assert segment is not None
+    segment.mapping[at : at + 4] = b"\x7f\0\0\0"
+    setup.state = TransactionState(setup.store, setup.offsets)
+    assert setup.undecided == [1]
+    for _ in range(2):
+        setup.flush()
+        setup.state.note_progress()
+    assert setup.told == [1, 2]
 
 
 def test_damaged_op_messages_and_those_of_nothing_are_over(setup: Setup) -> None:
