@@ -273,7 +273,7 @@ async def test_5x_tools_may_name_a_queue_and_an_offset(
     server: Server, broker: Client, member: Client, ext: dict[str, str], expected: dict[int, int]
 ) -> None:
     await consumed(server, broker, 3, 1)
-    got = await broker.ask(RESET, reset_ext(NOW + 2000, force=False, **ext))
+    got = await broker.ask(RESET, {**reset_ext(NOW + 2000, force=False), **ext})
     offsets = {QUEUES[queue_id]: offset for queue_id, offset in expected.items()}
     assert decode_body(ResetOffsetBody, bytes(got.body)).offset_table == offsets
     (told,) = await asked(member, TOLD)
@@ -291,7 +291,7 @@ async def test_a_queue_or_an_offset_that_is_not_there(
     server: Server, broker: Client, member: Client, ext: dict[str, str], remark: str
 ) -> None:
     await consumed(server, broker, 3, 1)
-    got = await broker.ask(RESET, reset_ext(NOW, **ext))
+    got = await broker.ask(RESET, {**reset_ext(NOW), **ext})
     assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, remark)
     assert await asked(member, TOLD) == []
 
