@@ -17,6 +17,8 @@ from rocketwire.server.consume_rates import ConsumeRates
 from rocketwire.server.delay.delivery import DelayDelivery
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.groups import ClientGroups
+from rocketwire.server.hot_ends import HotEnds
+from rocketwire.server.hot_paths import HotPaths
 from rocketwire.server.hot_send_backs import HotSendBacks
 from rocketwire.server.hot_sends import HotSends
 from rocketwire.server.lifetime import Lifetime
@@ -111,11 +113,24 @@ class Broker:
         )
         answers = SendAnswers(region=config.region_id, trace_on=config.trace_on, version=VERSION_4_9_7)
         send_back = SendBack(config=live, store=store, sending=sending, retries=retries, choose=choose)
-        hot_send_backs = HotSendBacks(send_back, sending, SendBackAnswers(version=VERSION_4_9_7), metrics)
-        self.hot_sends = HotSends(sending, answers, store_host, metrics, otherwise=hot_send_backs)
         clients = ClientGroups(groups.notifies)
         clients.emptied = filters.unregister
         offsets = OffsetTable.open(config_dir / "consumerOffset.json")
+        transactions = Transactions(
+            store,
+            offsets,
+            config=live,
+            topics=topics,
+            clients=clients,
+            clock=clock,
+            store_host=store_host,
+            wake=long_poll.wake,
+        )
+        others = HotPaths(
+            HotSendBacks(send_back, sending, SendBackAnswers(version=VERSION_4_9_7), metrics),
+            HotEnds(transactions, store, metrics),
+        )
+        self.hot_sends = HotSends(sending, answers, store_host, metrics, otherwise=others)
         self.services = BrokerServices(
             config=live,
             clock=clock,
@@ -131,16 +146,7 @@ class Broker:
             sending=sending,
             send_back=send_back,
             replies=Replies(clients, clock, store_host),
-            transactions=Transactions(
-                store,
-                offsets,
-                config=live,
-                topics=topics,
-                clients=clients,
-                clock=clock,
-                store_host=store_host,
-                wake=long_poll.wake,
-            ),
+            transactions=transactions,
             metrics=metrics,
             lifetime=Lifetime(store, live, clock, run_sync),
             queue_removal=QueueRemoval(store.retention),

@@ -7,12 +7,13 @@ No request goes unanswered unless it is one-way: what a handler raises becomes t
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from rocketwire.server.errors import RequestUnsupported, ServerError, response_code
 from rocketwire.server.guard import Guard
 from rocketwire.server.handlers.route import Route
+from rocketwire.server.hot_paths import HotPath
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.session import Session
@@ -24,19 +25,6 @@ from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.headers import decode_ext
 
 log = logging.getLogger(__name__)
-
-
-class HotPath(Protocol):
-    """A shortcut for the frequent frames: takes what it knows, leaves the rest."""
-
-    def offer(self, session: Session, frame: RawFrame, guards: Sequence[Guard]) -> bool:
-        """Take the frame into the current group, or say no: to what it does not know or what is refused."""
-
-    def finish(self) -> None:
-        """Carry out the group and write its answers."""
-
-    def discard(self) -> None:
-        """Forget the group: nothing of it is carried out."""
 
 
 class FrameDispatcher:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from rocketwire.server.appending import Refusals, refusal_of
 from rocketwire.server.errors import ServerError, response_code
 from rocketwire.server.guard import Guard
-from rocketwire.server.hot_send_backs import HotSendBacks
+from rocketwire.server.hot_paths import HotPath
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.sending import Sending
 from rocketwire.server.session import Session
@@ -39,7 +39,7 @@ class HotSends:
     """Collects the sends of one session's read and stores them together."""
 
     def __init__(
-        self, sending: Sending, answers: SendAnswers, store_host: bytes, metrics: Metrics, *, otherwise: HotSendBacks
+        self, sending: Sending, answers: SendAnswers, store_host: bytes, metrics: Metrics, *, otherwise: HotPath
     ) -> None:
         self._sending = sending
         self._otherwise = otherwise

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from rocketwire.server.clock import Clock
 from rocketwire.server.errors import ServiceUnavailable, TransactionNotFound, TransactionWrong
@@ -29,6 +29,17 @@ from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 log = logging.getLogger(__name__)
 
 DECISIONS: Final = frozenset({SysFlag.TRANSACTION_COMMIT, SysFlag.TRANSACTION_ROLLBACK})
+
+
+class Outcome(NamedTuple):
+    """What is stored for a decision: drafts that stand together in the log.
+
+    `offset` is the queue offset of the half message, or of its newest copy; `of` is what these have in common.
+    """
+
+    offset: int
+    of: Identity | None
+    drafts: list[Draft]
 
 
 class Ending:
@@ -51,8 +62,21 @@ class Ending:
             TransactionWrong: it is of another group, or has another offset.
             ServiceUnavailable: the store takes nothing; the transaction stays undecided.
         """
+        outcome = self.outcome(fields)
+        if outcome is not None:
+            self._append(outcome)
+        elif fields.commit_or_rollback in DECISIONS:
+            log.info("transaction %s of %s is decided already", fields.msg_id, fields.producer_group)
+
+    def outcome(self, fields: EndTransactionRequestHeader) -> Outcome | None:
+        """What `decide` is to store; None when that is nothing.
+
+        Raises:
+            TransactionNotFound: as `decide`.
+            TransactionWrong: as `decide`.
+        """
         if fields.commit_or_rollback not in DECISIONS:
-            return
+            return None
         half = self._half_at(fields.commit_log_offset)
         properties = half.decoded_properties()
         if properties.get(property_names.PRODUCER_GROUP) != fields.producer_group:
@@ -64,15 +88,14 @@ class Ending:
         if not self._state.is_undecided(half.queue_offset):
             offset = self._copies.find(of)
         if offset is None:
-            log.info("transaction %s of %s is decided already", fields.msg_id, fields.producer_group)
-            return
+            return None
         first = None
         if fields.commit_or_rollback == SysFlag.TRANSACTION_COMMIT:
             queue = real_queue(properties)
             if queue is None:
                 raise TransactionNotFound
             first = real_draft(half, properties, queue)
-        self.settle(offset, of, first)
+        return self._outcome(offset, of, first)
 
     def _half_at(self, physical_offset: int) -> StoredMessage:
         record = self._store.record_at(physical_offset)
@@ -93,17 +116,27 @@ class Ending:
         Raises:
             ServiceUnavailable: the store takes nothing; nothing is changed.
         """
-        note = op_draft(offset, now=self._clock(), store_host=self._store_host)
-        drafts = [note]
-        if first is not None:
-            first.together = 2
-            drafts = [first, note]
-        appended = self._store.append(drafts)
-        if len(appended) < len(drafts):
-            raise ServiceUnavailable(str(self._store.append_error))
-        self._state.decided(offset)
-        self._copies.forget(of, offset)
+        appended = self._append(self._outcome(offset, of, first))
         return None if first is None else appended[0]
+
+    def _outcome(self, offset: int, of: Identity | None, first: Draft | None) -> Outcome:
+        note = op_draft(offset, now=self._clock(), store_host=self._store_host)
+        if first is None:
+            return Outcome(offset, of, [note])
+        first.together = 2
+        return Outcome(offset, of, [first, note])
+
+    def _append(self, outcome: Outcome) -> list[Appended]:
+        appended = self._store.append(outcome.drafts)
+        if len(appended) < len(outcome.drafts):
+            raise ServiceUnavailable(str(self._store.append_error))
+        self.stored(outcome)
+        return appended
+
+    def stored(self, outcome: Outcome) -> None:
+        """Take note that all drafts of an outcome were appended."""
+        self._state.decided(outcome.offset)
+        self._copies.forget(outcome.of, outcome.offset)
 
     def repair(self) -> None:
         """Make good an op message that a power cut took, if the log's last record is an outcome without one."""

@@ -11,7 +11,7 @@ from rocketwire.server.topics import BrokerTopics
 from rocketwire.server.transactions.asking import Asking
 from rocketwire.server.transactions.checking import Checking
 from rocketwire.server.transactions.copies import Copies
-from rocketwire.server.transactions.ending import Ending
+from rocketwire.server.transactions.ending import Ending, Outcome
 from rocketwire.server.transactions.state import TransactionState
 from rocketwire.store.offsets import OffsetTable
 from rocketwire.store.store import MessageStore
@@ -57,6 +57,14 @@ class Transactions:
     def decide(self, fields: EndTransactionRequestHeader) -> None:
         """Carry out what a producer decided: see `Ending.decide`."""
         self._ending.decide(fields)
+
+    def outcome(self, fields: EndTransactionRequestHeader) -> Outcome | None:
+        """What `decide` is to store: see `Ending.outcome`."""
+        return self._ending.outcome(fields)
+
+    def stored(self, outcome: Outcome) -> None:
+        """Take note that an outcome was appended."""
+        self._ending.stored(outcome)
 
     async def check(self) -> None:
         """Have one round of the check: see `Checking.check`."""
