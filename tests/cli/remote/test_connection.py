@@ -99,5 +99,5 @@ def test_who_does_not_answer_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
         raise TimeoutError
 
     monkeypatch.setattr(socket, "create_connection", late)
-    with pytest.raises(NotReached, match="broker 127.0.0.1:1: cannot be reached: no answer in time"):
+    with pytest.raises(NotReached, match=r"broker 127.0.0.1:1: cannot be reached: no answer in time"):
         connected(1)
