@@ -22,7 +22,7 @@ PUB = f"Pub\x0111\x01DefaultRegion\x01pg\x01T\x01{ID}\x01null\x01\x01127.0.0.1:1
 END = f"SubAfter\x01request\x01{ID}\x015\x01false\x01k"
 
 numbers = st.integers(0, 1 << 62)
-texts = st.text(st.characters(exclude_characters="\x01\x02", exclude_categories=("Cs",)), min_size=1)
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\x01\x02"), min_size=1)
 maybe = st.none() | texts.filter(lambda text: text != "null")
 
 
