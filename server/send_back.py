@@ -138,7 +138,8 @@ class SendBack:
     def _retry(self, message: StoredMessage, group: SubscriptionGroupConfig, topic: TopicConfig, level: int) -> Draft:
         level = level or _FIRST_RETRY_LEVEL + message.reconsume_times
         properties = _properties(message, level)
-        queue_id = self._choose(group.retry_queue_nums)
+        queues = group.retry_queue_nums
+        queue_id = self._choose(queues) if queues > 1 else 0  # most groups have one, and choosing takes its time
         if message.sys_flag & SysFlag.TRANSACTION_PREPARED:  # not for consumers: Apache stores it where none sees it
             draft = message.draft(topic.topic_name, queue_id, properties)
         else:
