@@ -152,8 +152,12 @@ def _hold(services: BrokerServices, request: PullRequest, wanted: MessageFilter)
         fetched = _fetch(services, fields, offset, wanted)
         if fetched.status is FetchStatus.FOUND or final:
             return _reply(services, fields, fetched)
-        # What did not pass the filter need not be looked at again.
-        offset = max(offset, fetched.next_offset) if fetched.status is FetchStatus.NO_MATCHED_MESSAGE else offset
+        if fetched.status is FetchStatus.NO_MATCHED_MESSAGE:
+            # One look takes so many messages and no more: the consumer asks for the rest, and does not wait for it.
+            if fetched.next_offset < fetched.max_offset:
+                return _reply(services, fields, fetched)
+            # What did not pass the filter need not be looked at again.
+            offset = max(offset, fetched.next_offset)
         reply = _reply(services, fields, fetched)
         return None if reply.code in _WAITS else reply
 

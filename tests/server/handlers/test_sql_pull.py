@@ -12,12 +12,14 @@ from rocketwire.wire.codes import PullSysFlag, RequestCode, ResponseCode
 from tests.server.harness import (
     Client,
     Server,
+    batch_body,
     code_and_remark,
     consumer,
     mock_clock,
     offsets_of,
     properties_text,
     records,
+    send_ext,
     serving,
     settle,
     subscription,
@@ -78,6 +80,18 @@ async def test_only_a_message_that_matches_wakes(server: Server, filled: Client)
     (answer,) = await filled.arrived()
     assert bodies(answer.body) == [b"large"]
     assert offsets_of(answer) == (13, 0, 13)
+
+
+async def test_a_held_pull_does_not_wait_behind_messages_it_could_not_look_at(server: Server, broker: Client) -> None:
+    await broker.hold("T", subscription="a = 1", expression_type="SQL92")
+    unwanted = batch_body([b"m"] * 900, properties_text(a="0"))
+    wanted = batch_body([b"wanted"], properties_text(a="1"))
+    await server.broker().ask(RequestCode.SEND_BATCH_MESSAGE, send_ext("T", batch=True), unwanted + wanted)
+    (answer,) = await broker.arrived()
+    assert code_and_remark(answer) == (ResponseCode.PULL_RETRY_IMMEDIATELY, "NO_MATCHED_MESSAGE")
+    assert offsets_of(answer) == (800, 0, 901)
+    answer = await broker.pull("T", 800, subscription="a = 1", expression_type="SQL92")
+    assert bodies(answer.body) == [b"wanted"]
 
 
 # --- refusals ---
