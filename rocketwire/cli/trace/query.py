@@ -17,6 +17,7 @@ from rocketwire.wire.message import decode_host, decode_record
 from rocketwire.wire.message_id import parse_offset_message_id
 from rocketwire.wire.trace import Trace, decode_traces
 
+_COMMA: Final = ","
 _FOREVER: Final = (1 << 63) - 1
 _MOST: Final = 1024  # messages; the broker gives as many as its maxMsgsNumBatch allows: 64 unless it is changed
 
@@ -36,24 +37,31 @@ class Stored(NamedTuple):
 
 
 def traces_of(cluster: Cluster, trace_topic: str, message_id: str) -> list[Reported]:
-    """What clients reported of a message.
+    """What clients reported of a message, or of the messages of a batch, whose ids have commas between.
 
     Raises:
         NoSuchTopic: the trace topic.
         TraceInvalid: a report cannot be read.
     """
+    wanted = set(message_id.split(_COMMA))
+    # A batch is reported by its producer under all its ids as one key, and by consumers message by message.
+    found = {
+        (stored.broker, stored.found.message.physical_offset): stored.found.message
+        for key in (message_id, *sorted(wanted - {message_id}))
+        for stored in _indexed(cluster, trace_topic, key, unique=False)
+    }
     return [
-        Reported(trace, stored.found.message.born_host[0])
-        for stored in _indexed(cluster, trace_topic, message_id, unique=False)
-        for trace in decode_traces(stored.found.message.body)
-        if message_id in trace.message_id.split(",")
+        Reported(trace, message.born_host[0])
+        for message in found.values()
+        for trace in decode_traces(message.body)
+        if not wanted.isdisjoint(trace.message_id.split(_COMMA))
     ]
 
 
 def messages_of(cluster: Cluster, topic: str, message_id: str) -> list[Stored]:
-    """The messages of a topic with a unique key; none when the topic is gone."""
+    """The messages of a topic with a unique key, or with those of a batch; none when the topic is gone."""
     with contextlib.suppress(NoSuchTopic):
-        return list(_indexed(cluster, topic, message_id, unique=True))
+        return [stored for key in message_id.split(_COMMA) for stored in _indexed(cluster, topic, key, unique=True)]
     return []
 
 

@@ -52,7 +52,7 @@ def record(topic: str, body: bytes, properties: str, *, at: int = 0, host: str =
 
 
 def traces(*bodies: bytes, topic: str = TRACE_TOPIC) -> bytes:
-    return b"".join(record(topic, body, f"KEYS\x01{ID} k1 k2") for body in bodies)
+    return b"".join(record(topic, body, f"KEYS\x01{ID} k1 k2", at=number * 1000) for number, body in enumerate(bodies))
 
 
 class Shown:
@@ -169,9 +169,15 @@ def test_halves_of_consuming(show: Shown) -> None:
     ]
 
 
-def test_a_message_of_a_batch(show: Shown) -> None:
-    (found,) = show({TRACE_TOPIC: traces(reports(send(f"{OTHER},{ID}")))}, ID, "--json").objects
-    assert (found["message_id"], [event["what"] for event in found["events"]]) == (ID, ["send"])
+def test_the_messages_of_a_batch(show: Shown) -> None:
+    both = f"{OTHER},{ID}"
+    traced = record(TRACE_TOPIC, reports(send(both)), f"KEYS\x01{both}")
+    traced += record(TRACE_TOPIC, reports(begin("r1", START + 50)), f"KEYS\x01{ID}", at=1000)
+    (found,) = show({TRACE_TOPIC: traced, "T": STORED}, both, "--json").objects
+    assert (found["message_id"], found["topic"]) == (both, "T")
+    assert [event["what"] for event in found["events"]] == ["send", "store", "store", "consume"]
+    (found,) = show({TRACE_TOPIC: traced, "T": STORED}, ID, "--json").objects
+    assert [event["what"] for event in found["events"]] == ["consume"]
 
 
 def test_by_the_offset_message_id(show: Shown) -> None:
