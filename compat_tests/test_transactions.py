@@ -15,10 +15,12 @@ import pytest
 from compat_tests import remoting
 from compat_tests.apache import ApacheNameServer
 from compat_tests.clients import Client, Clients, events
-from compat_tests.endpoints import TARGETS, running
+from compat_tests.endpoints import TARGETS, Endpoint, running
 from compat_tests.messages import Event, Outgoing, by_queue
 from compat_tests.shared_store import SharedStore
 
+END_TRANSACTION: Final = 37
+HALF: Final = "RMQ_SYS_TRANS_HALF_TOPIC"
 GAVE_UP: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 TIME_OUT: Final = 1000  # ms
 MOST_CHECKS: Final = 3
@@ -85,6 +87,10 @@ def test_each_message_has_the_outcome_that_its_producer_says(
     counted = [event["properties"]["TRANSACTION_CHECK_TIMES"] for event in checked if event["text"] == "u"]
     assert counted == [str(number + 1) for number in range(MOST_CHECKS)]
 
+    # Who reads the topic of half messages itself sees them: each as often as it was checked, and once more.
+    halves = [event["text"] for event in read(client, HALF, group, 0) if event["properties"]["REAL_TOPIC"] == topic]
+    assert [halves.count(body) for body in ("c", "r", "uc", "ur", "uuc")] == [1, 1, 2, 2, 3]
+
     (given_up,) = wait_for_given_up(client, group, sent["u"]["msgId"])
     assert (given_up["text"], given_up["properties"]["REAL_TOPIC"]) == ("u", topic)
     assert given_up["properties"]["TRANSACTION_CHECK_TIMES"] == str(MOST_CHECKS)
@@ -129,6 +135,40 @@ def test_another_producer_of_the_group_is_asked_when_the_first_is_gone(
     )
     assert [event["by"] for event in events(got, "checked")] == ["helper"]
     assert texts(read(client, topic, group, 2)) == ["help", "uc"]
+
+
+def test_what_is_said_of_a_transaction_that_is_decided(
+    target: str, swift: Endpoint, swift_client: Client, group: str, unique: Callable[[str], str]
+) -> None:
+    """Apache's broker delivers it once more; rocketwire does not."""
+    client, topic, producers = swift_client, unique("Transactions"), unique("producers")
+    client.run("CreateTopic", topic=topic, queues=1)
+    got = client.run("SendInTransaction", topic=topic, producerGroup=producers, message=[plan("uc")], checks=1)
+    (checked,) = events(got, "checked")
+    right = {
+        "producerGroup": producers,
+        "tranStateTableOffset": checked["queueOffset"],
+        "commitLogOffset": checked["physicalOffset"],
+        "commitOrRollback": 8,
+        "fromTransactionCheck": "true",
+        "msgId": checked["transactionId"],
+        "transactionId": checked["transactionId"],
+    }
+    changes: list[dict[str, str | int]] = [
+        {"producerGroup": "others"},
+        {"tranStateTableOffset": checked["queueOffset"] + 1},
+        {"commitLogOffset": 1 << 40},
+        {},
+    ]
+    answers = [remoting.request(swift.broker, END_TRANSACTION, {**right, **change}) for change in changes]
+    assert [(answer.code, answer.remark) for answer in answers] == [
+        (1, "The producer group wrong"),
+        (1, "The transaction state table offset wrong"),
+        (1, "Find prepared transaction message failed"),
+        (0, ""),
+    ]
+    count = 1 if target == "rocketwire" else 2
+    assert texts(read(client, topic, group, count)) == ["uc"] * count
 
 
 def test_a_kill_between_prepare_and_commit(target: str, clients: Clients, tmp_path: Path) -> None:
