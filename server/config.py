@@ -6,7 +6,7 @@ running broker: `ServerConfig.updated`. The three addresses of the command line 
 where Apache has no key.
 
 Differences from Apache's defaults: `brokerName` is `broker-a` (Apache: the host's name), addresses are
-loopback's, the store is `./data`.
+loopback's, the store is `./data`, `enablePropertyFilter` is true.
 """
 
 from __future__ import annotations
