@@ -15,13 +15,13 @@ public final class GroupMembers implements Scenario {
 
     @Override
     public void run(Request in, Out out) throws Exception {
+        List<DefaultMQPushConsumer> members = MEMBERS.computeIfAbsent(in.text("group"), group -> new ArrayList<>());
         if (in.all("member").isEmpty()) {
-            for (DefaultMQPushConsumer consumer : MEMBERS.remove(in.text("group"))) {
+            for (DefaultMQPushConsumer consumer : members) {
                 Clients.leave(consumer::shutdown);
             }
-            return;
+            members.clear();
         }
-        List<DefaultMQPushConsumer> members = MEMBERS.computeIfAbsent(in.text("group"), group -> new ArrayList<>());
         for (String member : in.all("member")) {
             members.add(joined(in, out, Request.decode(member)));
         }
