@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from compat_tests import remoting
+from compat_tests.apache import ApacheNameServer
 from compat_tests.clients import Client, Clients, events
 from compat_tests.endpoints import Endpoint
 from compat_tests.messages import Outgoing, assert_each_once
+from compat_tests.shared_store import SharedStore
+from compat_tests.store_traffic import create_topic, send_all_kinds
 
 SEND = 10
 PULL = 11
@@ -266,3 +270,30 @@ def test_properties_have_a_border(swift: Endpoint, swift_topic: str) -> None:
             "properties": "p\x01" + "x" * (size - added - 2),
         }
         assert remoting.request(swift.broker, SEND, fields, b"body").code == code
+
+
+@pytest.mark.usefixtures("only_rocketwire")
+def test_filters_go_from_one_broker_to_the_other(tmp_path: Path, name_server: ApacheNameServer) -> None:
+    """consumerFilter.json of one is taken over by the other, which would throw it away whole if a filter were odd."""
+    store = SharedStore(tmp_path, name_server)
+
+    def saved() -> dict[str, dict[str, Any]]:
+        topics = store.config("consumerFilter.json")["filterDataByTopic"]
+        return {group: kept for topic in topics.values() for group, kept in topic["groupFilterData"].items()}
+
+    with store.rocketwire() as server, remoting.Connection(server.broker) as connection:
+        create_topic(connection, "T", 1)
+        send_all_kinds(connection, "T", "stored", queues=1, count=20)
+        assert connection.ask(HEARTBEAT, body=heartbeat("ours", subscription("T", "a > 5 AND b = 'x'"))).code == 0
+    ours = saved()["ours"]
+    assert (ours["dead"], ours["deadTime"] >= ours["bornTime"]) == (True, True)
+    with store.apache(enablePropertyFilter="true"), remoting.Connection(store.broker) as connection:
+        assert connection.ask(HEARTBEAT, body=heartbeat("theirs", subscription("T", "b IS NULL"))).code == 0
+    after = saved()
+    assert after["ours"] == ours
+    theirs = after["theirs"]
+    with store.rocketwire() as server, remoting.Connection(server.broker) as connection:
+        assert connection.ask(HEARTBEAT, body=heartbeat("theirs", subscription("T", "b IS NULL"))).code == 0
+    again = saved()
+    assert again["ours"] == ours
+    assert {**again["theirs"], "deadTime": 0} == {**theirs, "deadTime": 0, "dead": True}
