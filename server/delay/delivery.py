@@ -100,8 +100,8 @@ class DelayDelivery:
 
     async def run(self) -> None:
         """Deliver what is due, for ever."""
-        for _ in self._settling:
-            await trio.lowlevel.checkpoint()
+        for rest in self._settling:
+            await trio.sleep(rest / 1000)
         while True:
             try:
                 rest = self.deliver()
@@ -114,20 +114,27 @@ class DelayDelivery:
             else:
                 await trio.lowlevel.checkpoint()
 
-    def _settle(self) -> Iterator[None]:
-        """Find out what was delivered before the last stop, in steps."""
-        settling = Settling(self._store, self._progress.offsets, self._progress.log_offset)
-        while settling.step():
-            yield
+    def _settle(self) -> Iterator[int]:
+        """Find out what was delivered before the last stop, in steps; gives the ms to rest between two."""
+        settling = None
+        while True:
+            try:
+                settling = settling or Settling(self._store, self._progress.offsets, self._progress.log_offset)
+                if not settling.step():
+                    break
+                rest = 0
+            except _FAULTS as error:
+                log.error("delayed messages: %s", error)  # noqa: TRY400 - the text says it all
+                settling, rest = None, _RETRY_MS
+            yield rest
         for level, before, offset in settling.found():
             log.info("delay level %d: %d messages were delivered before the stop", level, offset - before)
             self._progress.advance(level, offset)
 
     def close(self) -> None:
         """Have the table say how far delivery got; it is yet to be written. Nothing is delivered after this."""
-        for _ in self._settling:
-            pass
-        self._progress.close()
+        if not any(self._settling):  # else the disk refused to tell: what is written stays as it is
+            self._progress.close()
 
     def deliver(self) -> int:
         """Deliver one group, if one is due; how many ms are left until the next is, 0 if one is due now."""
@@ -206,7 +213,7 @@ class DelayDelivery:
                 raise _Undeliverable("it does not say where it is to go")
             if topic == names.TRANS_HALF_TOPIC:
                 raise _Undeliverable("it is a half message")
-            draft = message.draft(topic, int(queue), properties)
+            draft = message.moved(topic, int(queue), properties)
         except WireError as error:
             raise _Undeliverable(str(error)) from error
         if draft.queue_id > INT32_MAX or len(draft.properties) > MAX_PROPERTIES_BYTES:

@@ -63,6 +63,13 @@ def test_a_search_begins_where_the_log_does(tmp_path: Path) -> None:
     store.close()
 
 
+def test_a_file_that_is_gone_is_passed(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path / "store"))
+    store.append([draft(0, body=b"needle")])
+    assert store.scan(5 * 4096 + 100, 9 * 4096, b"needle") == ([], 6 * 4096)
+    store.close()
+
+
 def test_the_file_to_begin_with_for_a_time(tmp_path: Path) -> None:
     clock = Clock()
     store = open_store(small(tmp_path / "store"), clock)

@@ -243,6 +243,18 @@ def test_what_cannot_be_delivered_is_passed_over(
     assert f"delay level 1: the message at offset 1 is not delivered: {reason}" in caplog.text
 
 
+def test_a_damaged_record_is_passed_over(
+    delays: Delays, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    delays.send(b"a", 1)
+    real = delays.store.record_at
+    monkeypatch.setattr(delays.store, "record_at", lambda place, size: real(place, size - 1))
+    delays.pass_time(1000)
+    monkeypatch.undo()
+    assert delays.delivery.dropped == 1
+    assert "message record of" in caplog.text
+
+
 def test_properties_that_grow_by_being_read_fit_no_record(delays: Delays, caplog: pytest.LogCaptureFixture) -> None:
     text = properties_text(DELAY="1", REAL_TOPIC="T", REAL_QID="0", own="").encode()
     bad = draft(1, topic=SCHEDULE, properties=text + b"\xff" * (MAX_PROPERTIES_BYTES - len(text)))

@@ -90,7 +90,7 @@ class DelayModel(RuleBasedStateMachine):
             self.delays.delivery.deliver()
 
     @rule(levels=st.lists(st.integers(1, 3), min_size=1, max_size=6), ms=st.integers(0, 6000), groups=st.integers(1, 8))
-    def work(self, levels: list[int], ms: int, groups: int) -> None:
+    def carry_on(self, levels: list[int], ms: int, groups: int) -> None:
         """What most of a broker's life is."""
         self.send(levels)
         self.pass_time(ms)

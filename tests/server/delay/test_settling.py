@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rocketwire.server.delay.settling import Settling
+from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.wire.bodies.fastjson import dumps_pretty, loads
 from tests.server.delay.support import SCHEDULE, Delays
 from tests.server.harness import NOW, properties_text
@@ -192,6 +193,32 @@ def test_entries_of_removed_messages_are_passed(tmp_path: Path) -> None:
     delays.stop()
 
 
+def test_entries_whose_records_are_gone_or_damaged_are_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    delays = Delays(tmp_path)
+    for number in range(6):
+        delays.send(b"%d" % number, 1)
+    delays.pass_time(1000)
+    before = delays.delivered()
+    delays.kill()
+    delays = Delays(tmp_path, clock=delays.clock)
+    _, entries = delays.store.queue_entries(SCHEDULE, 0, 0, 3)
+    places = [place for place, _, _ in ENTRY_STRUCT.iter_unpack(entries)]
+    real = delays.store.record_at
+
+    def record_at(place: int, size: int | None = None) -> memoryview | None:
+        found = real(place, size)
+        if place == places[1]:
+            return None
+        return found if place != places[2] or found is None else found[:-1]
+
+    monkeypatch.setattr(delays.store, "record_at", record_at)
+    delays.settle()
+    monkeypatch.undo()
+    delays.deliver()
+    assert delays.delivered() == before
+    delays.stop()
+
+
 def test_a_stop_before_the_search_is_over_does_not_forget_it(tmp_path: Path) -> None:
     delays = Delays(tmp_path)
     delays.send(b"a", 1)
@@ -203,6 +230,39 @@ def test_a_stop_before_the_search_is_over_does_not_forget_it(tmp_path: Path) -> 
     delays = Delays(tmp_path, clock=delays.clock)
     delays.pass_time(5000)
     assert delays.delivered() == [b"a", b"b"]
+    delays.stop()
+
+
+@pytest.mark.parametrize("stop", [False, True])
+def test_a_fault_in_the_search_begins_it_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, stop: bool
+) -> None:
+    delays = Delays(tmp_path)
+    for number in range(5):
+        delays.send(b"%d" % number, 1)
+    delays.send(b"late", 2)
+    delays.store.flush_to(delays.store.max_physical_offset)
+    delays.persist()
+    delays.pass_time(1000)
+    delays.kill()
+    delays = Delays(tmp_path, clock=delays.clock)
+    real = Settling._look
+
+    def look(self: Settling, record: memoryview) -> None:
+        real(self, record)
+        if b"U2" in bytes(record):
+            raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Settling, "_look", look)
+        if stop:
+            delays.stop()
+            delays = Delays(tmp_path, clock=delays.clock)
+        else:
+            assert [next(delays.delivery._settling) for _ in range(2)] == [500, 500]
+    assert "delayed messages: [Errno 24] Too many open files" in caplog.text
+    delays.pass_time(4000)
+    assert delays.delivered() == [*(b"%d" % number for number in range(5)), b"late"]
     delays.stop()
 
 
