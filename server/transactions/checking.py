@@ -111,6 +111,7 @@ class Checking:
     def _look_at(self, offset: int, began: int) -> _Next:
         found, half = next(messages_from(self._store, HALF, offset, 1), (None, None))
         if half is None or found != offset:
+            log.warning("half message %d is gone from the log, undecided", offset)
             self._state.gone(offset)
             return _Next.GO_ON
         properties = half.decoded_properties()

@@ -191,7 +191,7 @@ async def test_undecided_messages_outlive_the_files_they_came_in(tmp_path: Path)
     setup.close()
 
 
-async def test_a_message_whose_file_is_gone_is_passed_over(tmp_path: Path) -> None:
+async def test_a_message_whose_file_is_gone_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     setup = Setup(tmp_path / "store", commit_log_file_size=4096)
     for number in range(8):
         setup.send(f"{number}", bytes(1500))
@@ -201,6 +201,9 @@ async def test_a_message_whose_file_is_gone_is_passed_over(tmp_path: Path) -> No
     segment.remove()
     await check(setup)
     assert (first, setup.undecided) == (0, list(range(8, 14)))
+    assert [each.message for each in caplog.records if "gone" in each.message] == [
+        f"half message {offset} is gone from the log, undecided" for offset in (0, 1)
+    ]
     setup.close()
 
 
