@@ -60,11 +60,21 @@ class StoredMessage(NamedTuple):
         Raises:
             PropertiesInvalid: a separator stands in a name or value.
         """
+        return self._draft(topic, queue_id, stored_text(properties), properties)
+
+    def moved(self, topic: str, queue_id: int, properties: Mapping[str, str]) -> Draft:
+        """The same message for another queue, with its properties as they are stored; `properties` are these, decoded.
+
+        They are in the order of Java's hash map already if a broker of 4.9 wrote them anew when it stored the message.
+        """
+        return self._draft(topic, queue_id, self.properties, properties)
+
+    def _draft(self, topic: str, queue_id: int, text: bytes, properties: Mapping[str, str]) -> Draft:
         return Draft(
             topic,
             queue_id,
             self.body,
-            stored_text(properties),
+            text,
             self.flag,
             self.sys_flag & ~HOST_BITS,
             self.born_timestamp,

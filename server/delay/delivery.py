@@ -213,7 +213,7 @@ class DelayDelivery:
                 raise _Undeliverable("it does not say where it is to go")
             if topic == names.TRANS_HALF_TOPIC:
                 raise _Undeliverable("it is a half message")
-            draft = message.moved(topic, int(queue), properties)
+            draft = message.draft(topic, int(queue), properties)
         except WireError as error:
             raise _Undeliverable(str(error)) from error
         if draft.queue_id > INT32_MAX or len(draft.properties) > MAX_PROPERTIES_BYTES:

@@ -54,7 +54,7 @@ def real_queue(properties: Mapping[str, str]) -> tuple[str, int] | None:
 
 def real_draft(half: StoredMessage, properties: Mapping[str, str], queue: tuple[str, int]) -> Draft:
     """The message that a commit delivers: with all properties of the half message, as 4.9.7 stores it."""
-    draft = half.draft(*queue, properties)
+    draft = half.moved(*queue, properties)
     draft.sys_flag = draft.sys_flag & ~SysFlag.TRANSACTION_MASK | SysFlag.TRANSACTION_COMMIT
     draft.prepared_offset = half.physical_offset
     return draft

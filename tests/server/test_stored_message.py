@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -122,3 +123,13 @@ def test_properties_are_in_the_order_of_the_hash_map(properties: dict[str, str])
     expected = {name: properties[name] for name in hash_map_order(properties)}
     for _ in range(2):  # the first time the form is made, the second it is known
         assert stored_text(properties) == encode_properties(expected).encode()
+
+
+@given(messages, st.dictionaries(property_names, property_values.filter(bool), max_size=15))
+def test_a_message_that_is_moved_keeps_the_properties_that_a_broker_wrote(
+    message: Message, properties: dict[str, str]
+) -> None:
+    record = encode_record(replace(message, properties=stored_text(properties)))
+    found = stored_message(memoryview(record))
+    decoded = found.decoded_properties()
+    assert found.moved("T", 3, decoded) == found.draft("T", 3, decoded)
