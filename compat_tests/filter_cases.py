@@ -1,8 +1,8 @@
 """SQL92 expressions and property texts to try on filters: by the grammar, and broken ones.
 
 Theory: most expressions are made as the grammar makes them, of few names and values so that they often hold for a
-message; some then lose, gain or repeat a piece. Spelling varies besides: blanks, comments, letter case. A seed gives
-the same cases on every machine.
+message; some then lose, gain or repeat a piece, others are words in any order. Spelling varies besides: blanks,
+comments, letter case. A seed gives the same cases on every machine.
 """
 
 from __future__ import annotations
@@ -39,6 +39,10 @@ _PIECES: Final = (
     "+", "-", "'", "#", "--", "/*", "*/", "!=", "==", ";", "5", "a", "'x'", ".", "\u00a0", "é", "LIKE", "\\", '"', "[",
     "%", "\0",
 )  # fmt: skip
+_WORDS: Final = (
+    "a", "a", "b", "c", "missing", "5", "5.5", "'x'", "TRUE", "FALSE", "NULL", "AND", "OR", "NOT", "NOT", "IS", "IN",
+    "(", "(", ")", ")", ",", "BETWEEN", "=", "<>", "<", ">", "<=", ">=", "+", "-", "-- c\n", "/* c */", "#", "'",
+)  # fmt: skip
 
 
 class Cases:
@@ -65,6 +69,11 @@ class Cases:
         if broken > 0.95:
             self._break(letters)
         return "".join(letters)
+
+    def words(self) -> str:
+        """A few words and signs in any order: seldom an expression as a whole, more often its beginning is one."""
+        count = self._random.randrange(1, 10)
+        return " ".join(self._random.choice((*_WORDS, *self._functions)) for _ in range(count))
 
     def _break(self, pieces: list[str]) -> None:
         at = self._random.randrange(len(pieces) + 1)
