@@ -229,6 +229,4 @@ class Appender:
         if queue.position >= queue.limit:
             queue.extend()
         head = self._head_v4 if len(draft.born_host) == HOST_V4_SIZE else self._head_v6
-        return (
-            head.size + len(draft.body) + len(queue.topic_field) + _PROPERTIES_LENGTH.size + len(draft.properties)
-        )
+        return head.size + len(draft.body) + len(queue.topic_field) + _PROPERTIES_LENGTH.size + len(draft.properties)
