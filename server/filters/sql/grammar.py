@@ -123,9 +123,7 @@ def _shown(token: Token | None, text: str) -> str:
 
 @cache
 def _parser() -> Lark:
-    return Lark(
-        _GRAMMAR, parser="lalr", lexer="basic", transformer=_Builder(), lexer_callbacks={"ID": _keyword}, regex=False
-    )
+    return Lark(_GRAMMAR, parser="lalr", lexer="basic", transformer=_Builder(), lexer_callbacks={"ID": _keyword})
 
 
 def _keyword(token: Token) -> Token:
