@@ -22,7 +22,7 @@ from rocketwire.server.appending import Refusals
 from rocketwire.server.clock import Clock
 from rocketwire.server.delay.progress import DelayProgress
 from rocketwire.server.delay.settling import Settling
-from rocketwire.server.sending import MAX_PROPERTIES_BYTES, Sending
+from rocketwire.server.sending import Sending
 from rocketwire.server.stored_message import stored_message
 from rocketwire.store.delay_offsets import DelayOffsetTable
 from rocketwire.store.errors import RecordTooLarge, StoreError, TopicUnusable
@@ -213,11 +213,11 @@ class DelayDelivery:
                 raise _Undeliverable("it does not say where it is to go")
             if topic == names.TRANS_HALF_TOPIC:
                 raise _Undeliverable("it is a half message")
-            draft = message.draft(topic, int(queue), properties)
+            draft = message.moved(topic, int(queue), properties)
         except WireError as error:
             raise _Undeliverable(str(error)) from error
-        if draft.queue_id > INT32_MAX or len(draft.properties) > MAX_PROPERTIES_BYTES:
-            raise _Undeliverable("it fits no record")
+        if draft.queue_id > INT32_MAX:
+            raise _Undeliverable("it names a queue that no topic can have")
         return draft
 
     def _store_group(self, group: _Group) -> int:
