@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -51,6 +52,10 @@ def real_endpoint(store: Path) -> Iterator[Addresses]:
     """A name server and a broker on free ports; both are stopped at the end."""
     ready = threading.Event()
     state: dict[str, Any] = {}
+    patch = pytest.MonkeyPatch()
+    # The server tunes the garbage collector of its process: not of the tests'.
+    nothing = SimpleNamespace(collect=lambda: 0, freeze=lambda: None, set_threshold=lambda *_: None)
+    patch.setattr("rocketwire.server.run.gc", nothing)
 
     def listens(name_server: Address, broker: Address) -> None:
         state["addresses"] = Addresses(name_server, broker)
@@ -76,6 +81,7 @@ def real_endpoint(store: Path) -> Iterator[Addresses]:
         token, scope = state["stop"]
         token.run_sync_soon(scope.cancel)
         thread.join(SECONDS)
+        patch.undo()
         assert not thread.is_alive()
 
 
