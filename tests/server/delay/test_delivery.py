@@ -12,6 +12,7 @@ import pytest
 from rocketwire.server.sending import MAX_PROPERTIES_BYTES
 from rocketwire.store.errors import DiskNearlyFull
 from rocketwire.store.layout.consume_queue import HIGHEST_EXT_ADDRESS
+from rocketwire.store.settings import DELAY_LEVELS
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.properties import decode_properties
@@ -27,7 +28,7 @@ from tests.server.harness import (
     serving,
     settle,
 )
-from tests.store.support import draft, remove_log_file
+from tests.store.support import Golden, draft, remove_log_file
 
 
 @pytest.fixture
@@ -139,6 +140,49 @@ def test_offsets_are_kept_over_a_stop(tmp_path: Path) -> None:
     delays.pass_time(10_000)
     assert delays.delivered() == [b"0", b"1", b"2"]
     delays.stop()
+
+
+@pytest.mark.parametrize("version", ["4.9.7", "5.5.0"])
+def test_a_store_of_apaches_is_gone_on_with(tmp_path: Path, version: str) -> None:
+    """What it delivered stays delivered; what waits comes as its own deliveries look."""
+    golden = Golden(version, tmp_path / "golden")
+    settings = golden.settings(golden.copy(tmp_path))
+    lines = [line for line in golden.lines("expected.jsonl") if line["type"] == "message"]
+    clock = Clock(max(line["storeTimestamp"] for line in lines))
+    delays = Delays(
+        tmp_path,
+        clock=clock,
+        levels=DELAY_LEVELS,
+        commit_log_file_size=settings.commit_log_file_size,
+        consume_queue_file_size=settings.consume_queue_file_size,
+        index_slots=settings.index_slots,
+        index_entries=settings.index_entries,
+    )
+    before = delays.store.max_physical_offset
+    delays.deliver()
+    assert delays.store.max_physical_offset == before
+    delays.pass_time(3 * 3_600_000)
+    waiting = [line for line in lines if line["topic"] == SCHEDULE and line["queueId"] >= 15]
+    assert delays.delivery.delivered == len(waiting) == 3
+    for line in waiting:
+        topic, queue_id = line["properties"]["REAL_TOPIC"], int(line["properties"]["REAL_QID"])
+        found = delays.store.get(topic, queue_id, 0, 100)
+        records_there = [decode_record(chunk, at) for chunk in found.chunks for at in starts_of(chunk)]
+        (copy,) = [each for each in records_there if each.properties.decode() == line["propertiesAsStored"]]
+        assert (copy.born_timestamp, copy.body_crc) == (line["bornTimestamp"], line["bodyCRC"])
+        assert (copy.flag, copy.sys_flag, copy.reconsume_times) == (
+            line["flag"],
+            line["sysFlag"],
+            line["reconsumeTimes"],
+        )
+    delays.stop()
+
+
+def starts_of(chunk: memoryview) -> Iterator[int]:
+    at = 0
+    while at < len(chunk):
+        yield at
+        at += int.from_bytes(chunk[at : at + 4])
 
 
 def test_a_store_without_delayed_messages_gets_no_file(tmp_path: Path) -> None:
