@@ -100,6 +100,34 @@ def test_twins_are_counted(tmp_path: Path) -> None:
     delays.stop()
 
 
+def test_what_apache_delivered_again_after_a_kill_of_ours_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed before it wrote its file, it leaves ours, with a place behind which some copies stand twice."""
+    delays = Delays(tmp_path)
+    delays.send(b"first", 1)
+    delays.pass_time(1000)
+    for number in range(6):
+        delays.send(b"%d" % number, 1)
+        delays.clock.now += 10
+    delays.store.flush_to(delays.store.max_physical_offset)
+    delays.persist()
+    assert delays.table.log_offset is not None
+    delays.pass_time(1000 - 60 + 20)
+    assert delays.delivered() == [b"first", b"0", b"1", b"2"]
+    delays.kill()
+    with monkeypatch.context() as patch:
+        patch.setattr(Settling, "found", lambda _: iter(()))
+        delays = Delays(tmp_path, clock=delays.clock)
+        delays.pass_time(10)
+    assert delays.delivered() == [b"first", b"0", b"1", b"2", b"0", b"1", b"2", b"3"]
+    delays.kill()
+    delays = Delays(tmp_path, clock=delays.clock)
+    delays.pass_time(1000)
+    assert delays.delivered() == [b"first", b"0", b"1", b"2", b"0", b"1", b"2", b"3", b"4", b"5"]
+    delays.stop()
+
+
 def test_nothing_is_read_when_nothing_can_have_been_delivered(tmp_path: Path) -> None:
     delays = Delays(tmp_path)
     for number in range(20):
