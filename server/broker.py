@@ -49,7 +49,7 @@ from rocketwire.store.saved_table import SavedTable
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 from rocketwire.store.topics import TopicTable
-from rocketwire.wire.codes import VERSION_4_9_7
+from rocketwire.wire.codes import VERSION_4_9_7, RequestCode
 from rocketwire.wire.fast import SendAnswers
 from rocketwire.wire.fast_send_back import SendBackAnswers
 from rocketwire.wire.message import encode_host
@@ -126,9 +126,12 @@ class Broker:
             store_host=store_host,
             wake=long_poll.wake,
         )
+        send_back_answers = SendBackAnswers(version=VERSION_4_9_7)
         others = HotPaths(
-            HotSendBacks(send_back, sending, SendBackAnswers(version=VERSION_4_9_7), metrics),
-            HotEnds(transactions, store, metrics),
+            {
+                RequestCode.CONSUMER_SEND_MSG_BACK: HotSendBacks(send_back, sending, send_back_answers, metrics),
+                RequestCode.END_TRANSACTION: HotEnds(transactions, store, metrics),
+            }
         )
         self.hot_sends = HotSends(sending, answers, store_host, metrics, otherwise=others)
         self.services = BrokerServices(
