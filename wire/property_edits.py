@@ -1,0 +1,106 @@
+"""Properties read and changed in their text, as it is stored: a few of many, without reading all of them.
+
+What comes out is what `decode_properties` would read after the same change of its dictionary: the last of equal names
+wins, an item without a name or value does not count, a name that is there already keeps its place and a new one comes
+last. Items that are not named stay as they are, byte by byte. Text that is not simple in the names concerned (one of
+them twice, or without a value) is taken apart whole, as are `items_of`.
+
+Bytes that are no UTF-8 do no harm: none of them can be a part of a separator, or of a name asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from rocketwire.wire import properties
+from rocketwire.wire.errors import PropertiesInvalid
+
+_NAME_SEP: Final = properties.NAME_SEP.encode()
+_ITEM_SEP: Final = properties.ITEM_SEP.encode()
+_ITEM_SEP_BYTE: Final = _ITEM_SEP[0]
+
+
+def items_of(text: bytes) -> dict[bytes, bytes]:
+    """All properties, as `decode_properties` reads them."""
+    result: dict[bytes, bytes] = {}
+    for item in text.split(_ITEM_SEP):
+        name, _, value = item.partition(_NAME_SEP)
+        if name and value:
+            result[name] = value
+    return result
+
+
+def value_of(text: bytes, name: bytes) -> bytes | None:
+    """A property's value, None without one.
+
+    Args:
+        text: Properties as they are stored.
+        name: Which one; it has no separator in it.
+    """
+    opening = _ITEM_SEP + name + _NAME_SEP
+    at = text.rfind(opening)
+    if at >= 0:
+        start = at + len(opening)
+    elif text.startswith(opening[1:]):
+        start = len(opening) - 1
+    else:
+        return None
+    end = text.find(_ITEM_SEP, start)
+    value = text[start:] if end < 0 else text[start:end]
+    return value or items_of(text).get(name)
+
+
+def with_items(text: bytes, items: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """The text with some properties set: in the place of those of that name, or at the end in the order given.
+
+    Args:
+        text: Properties as they are stored.
+        items: Names, each once and without a separator in it, and values; an empty value takes the property away.
+
+    Raises:
+        PropertiesInvalid: a separator stands in a value.
+    """
+    added = b""
+    for name, value in items:
+        if _ITEM_SEP in value:
+            raise PropertiesInvalid("properties must not have the separator 0x02 in a value")
+        opening = _ITEM_SEP + name + _NAME_SEP
+        if opening in text or text.startswith(opening[1:]):
+            text = _replaced(text, name, value)
+        else:
+            added += opening + value
+    if not text or text[-1] == _ITEM_SEP_BYTE:
+        return text + added[1:]
+    return text + added
+
+
+def _replaced(text: bytes, name: bytes, value: bytes) -> bytes:
+    """The text with another value for a name that stands in it."""
+    opening = _ITEM_SEP + name + _NAME_SEP
+    at = text.find(opening)
+    start = at + len(opening)
+    if text.startswith(opening[1:]):
+        again, start = at, len(opening) - 1
+    else:
+        again = text.find(opening, start)
+    end = text.find(_ITEM_SEP, start)
+    if end < 0:
+        end = len(text)
+    if again < 0 and start < end:
+        return text[:start] + value + text[end:]
+    kept = items_of(text)
+    kept[name] = value
+    return _ITEM_SEP.join([each + _NAME_SEP + kept[each] for each in kept])
+
+
+def without(text: bytes, names: Iterable[bytes]) -> bytes:
+    """The text without the properties of some names, which have no separator in them."""
+    for name in names:
+        opening = _ITEM_SEP + name + _NAME_SEP
+        while (at := text.find(opening)) >= 0:
+            end = text.find(_ITEM_SEP, at + len(opening))
+            text = text[:at] if end < 0 else text[:at] + text[end:]
+        if text.startswith(opening[1:]):
+            _, _, text = text.partition(_ITEM_SEP)
+    return text
