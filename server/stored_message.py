@@ -87,6 +87,9 @@ class StoredMessage(NamedTuple):
         )
 
 
+_new = tuple.__new__  # of a NamedTuple, without its checks
+
+
 def stored_text(properties: Mapping[str, str]) -> bytes:
     """Properties as a 4.9.7 broker writes those that it has changed: in the order of Java's hash map.
 
@@ -147,34 +150,39 @@ def stored_message(record: memoryview) -> StoredMessage:
             prepared_offset,
             body_length,
         ) = head.unpack_from(record)
-        topic_length_at = head.size + body_length
+        body_at = head.size
+        tail = bytes(record[body_at + body_length :])  # topic and properties, each behind its length
         form = TOPIC_LENGTHS[magic]
-        topic_at = topic_length_at + form.size
-        properties_length_at = topic_at + form.unpack_from(record, topic_length_at)[0]
+        topic_at = form.size
+        properties_length_at = topic_at + form.unpack_from(tail)[0]
         properties_at = properties_length_at + _PROPERTIES_LENGTH.size
-        (properties_length,) = _PROPERTIES_LENGTH.unpack_from(record, properties_length_at)
-        topic = str(record[topic_at:properties_length_at], "utf-8")
+        (properties_length,) = _PROPERTIES_LENGTH.unpack_from(tail, properties_length_at)
+        topic = str(tail[topic_at:properties_length_at], "utf-8")
     except (struct.error, KeyError, UnicodeDecodeError) as error:
         raise RecordInvalid(f"message record of {len(record)} bytes is damaged: {error}") from error
     if (
-        not head.size <= topic_length_at < topic_at <= properties_length_at
-        or properties_at + properties_length != len(record)
+        body_length < 0
+        or properties_length_at < topic_at
         or properties_length < 0
+        or properties_at + properties_length != len(tail)
     ):
         raise RecordInvalid(f"the lengths in a message record of {len(record)} bytes do not add up")
-    return StoredMessage(
-        topic,
-        queue_id,
-        queue_offset,
-        physical_offset,
-        record[head.size : topic_length_at],
-        bytes(record[properties_at:]),
-        flag,
-        sys_flag,
-        born_timestamp,
-        born_host,
-        store_timestamp,
-        store_host,
-        reconsume_times,
-        prepared_offset,
+    return _new(
+        StoredMessage,
+        (
+            topic,
+            queue_id,
+            queue_offset,
+            physical_offset,
+            record[body_at : body_at + body_length],
+            tail[properties_at:],
+            flag,
+            sys_flag,
+            born_timestamp,
+            born_host,
+            store_timestamp,
+            store_host,
+            reconsume_times,
+            prepared_offset,
+        ),
     )

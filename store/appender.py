@@ -148,7 +148,9 @@ class Appender:
                     sys_flag |= SysFlag.BORN_HOST_V6
                 end = at + size
                 if draft.together > 1:
-                    end = at + self._batch_size(drafts[len(results) : len(results) + draft.together], topic_field)
+                    number = len(results)
+                    following = drafts[number + 1 : number + draft.together]
+                    end = at + size + self._size_behind(draft, following, topic_field)
                 if end > limit:
                     if parts:
                         log.write(b"".join(parts))
@@ -211,17 +213,16 @@ class Appender:
                     self._index.add(start, log.position, columns)
         return results
 
-    def _batch_size(self, drafts: Sequence[Draft], topic_field: bytes) -> int:
-        """Bytes of the records of drafts that belong together: those of one batch are of one queue and from one client.
+    def _size_behind(self, first: Draft, others: Sequence[Draft], topic_field: bytes) -> int:
+        """Bytes of the records of drafts that belong to the first: those of a batch are of one queue and one client.
 
         Others get their queues ready here: once the first of them is written, nothing may keep the rest from following.
         """
-        first = drafts[0]
-        if drafts[-1].topic == first.topic:
+        if others[-1].topic == first.topic:
             head = self._head_v4 if len(first.born_host) == HOST_V4_SIZE else self._head_v6
             each = head.size + len(topic_field) + _PROPERTIES_LENGTH.size
-            return len(drafts) * each + sum(len(draft.body) + len(draft.properties) for draft in drafts)
-        return sum(map(self._size_in_ready_queue, drafts))
+            return len(others) * each + sum(len(draft.body) + len(draft.properties) for draft in others)
+        return sum(map(self._size_in_ready_queue, others))
 
     def _size_in_ready_queue(self, draft: Draft) -> int:
         key = (draft.topic, draft.queue_id)

@@ -5,6 +5,7 @@ Nothing here changes the store but `query`, which indexes first what was appende
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from typing import Final
 
@@ -16,9 +17,11 @@ from rocketwire.store.log_scan import Scanned, file_before, scan
 from rocketwire.store.query import QueryResult, query
 from rocketwire.store.queues import QueueTable
 from rocketwire.store.times import offset_by_time, store_time
-from rocketwire.wire.message import END_OF_FILE_BLANK, MAGIC_AT, MAGIC_V1, MAGIC_V2
+from rocketwire.wire.message import END_OF_FILE_BLANK, MAGIC_V1, MAGIC_V2
 
 _BLANK_SIZE: Final[int] = END_OF_FILE_BLANK.sizeof()
+_SIZE_AND_MAGIC: Final = struct.Struct(">ii")
+_MAGICS: Final = (MAGIC_V1, MAGIC_V2)
 
 
 class StoreReader:
@@ -88,13 +91,23 @@ class StoreReader:
         Without `size` the record's own is taken. Only its first fields are looked at: a caller who did not get the
         place from the store decodes it with its checks.
         """
-        head = self._log.read(physical_offset, _BLANK_SIZE)
-        if head is None or int.from_bytes(head[MAGIC_AT:], signed=True) not in (MAGIC_V1, MAGIC_V2):
+        log = self._log
+        segment = log.segments.find(physical_offset)
+        if segment is None:
             return None
-        own = int.from_bytes(head[:MAGIC_AT], signed=True)
-        if own < SMALLEST:
+        written = min(log.position, segment.end)
+        if physical_offset + _BLANK_SIZE > written:
             return None
-        return self._log.read(physical_offset, own if size is None else size)
+        view = segment.view
+        at = physical_offset - segment.start
+        own, magic = _SIZE_AND_MAGIC.unpack_from(view, at)
+        if own < SMALLEST or magic not in _MAGICS:
+            return None
+        if size is None:
+            size = own
+        if not 0 < size <= written - physical_offset:
+            return None
+        return view[at : at + size]
 
     def newest_record(self) -> memoryview | None:
         """The last record of the log; None when it is not a consumer's message, or the log ends with a file."""
