@@ -76,7 +76,8 @@ class ClientGroups:
         self._notifies = notifies
         self._consumers: dict[str, ConsumerGroup] = {}
         self._producers: dict[str, dict[Peer, Member]] = {}
-        self._producer_peers: dict[str, Peer] = {}
+        # By client id, the newest heartbeat last: the connections, and in how many groups each has that id.
+        self._producer_peers: dict[str, dict[Peer, int]] = {}
         self.emptied: Callable[[str], None] | None = None
 
     def consumer(self, group: str) -> ConsumerGroup | None:
@@ -99,7 +100,8 @@ class ClientGroups:
 
     def producer_by_client_id(self, client_id: str) -> Peer | None:
         """The connection of a living producer, of whatever group; of several with that id, the one heard of last."""
-        return self._producer_peers.get(client_id)
+        peers = self._producer_peers.get(client_id)
+        return next(reversed(peers)) if peers else None
 
     def register_consumer(self, peer: Peer, client_id: str, data: ConsumerData, *, language: str, version: int) -> None:
         """Take a consumer's heartbeat."""
@@ -126,8 +128,13 @@ class ClientGroups:
 
     def register_producer(self, peer: Peer, client_id: str, group: str, *, language: str, version: int) -> None:
         """Take a producer's heartbeat."""
-        self._producers.setdefault(group, {})[peer] = Member(client_id, language, version, trio.current_time())
-        self._producer_peers[client_id] = peer
+        members = self._producers.setdefault(group, {})
+        former = members.get(peer)
+        members[peer] = Member(client_id, language, version, trio.current_time())
+        peers = self._producer_peers.setdefault(client_id, {})
+        peers[peer] = peers.pop(peer, 0) + 1
+        if former is not None:
+            self._leave_client_id(peer, former.client_id)
 
     def unregister_consumer(self, peer: Peer, group_name: str) -> None:
         """Remove a consumer that leaves."""
@@ -150,12 +157,17 @@ class ClientGroups:
         member = members.pop(peer, None)
         if not members:
             del self._producers[group]
-        if (
-            member is not None
-            and self._producer_peers.get(member.client_id) is peer
-            and not any(peer in others for others in self._producers.values())
-        ):
-            del self._producer_peers[member.client_id]
+        if member is not None:
+            self._leave_client_id(peer, member.client_id)
+
+    def _leave_client_id(self, peer: Peer, client_id: str) -> None:
+        """Note that a connection has a producer's client id in one group less."""
+        peers = self._producer_peers[client_id]
+        peers[peer] -= 1
+        if not peers[peer]:
+            del peers[peer]
+        if not peers:
+            del self._producer_peers[client_id]
 
     def peer_closed(self, peer: Peer) -> None:
         """Remove a closed connection from all groups."""

@@ -271,3 +271,50 @@ async def test_the_end_of_a_group_is_told_once() -> None:
     groups.peer_closed(second)
     groups.unregister_consumer(second, "G")
     assert ended == ["G"]
+
+
+async def test_the_older_connection_of_a_producer_is_found_when_the_newer_closes() -> None:
+    groups = ClientGroups(lambda _: True)
+    older, newer = FakePeer("1"), FakePeer("2")
+    for peer in (older, newer):
+        groups.register_producer(peer, "one", "P", language="JAVA", version=0)
+    assert groups.producer_by_client_id("one") is newer
+    groups.register_producer(older, "one", "P", language="JAVA", version=0)
+    assert groups.producer_by_client_id("one") is older
+    groups.peer_closed(older)
+    assert groups.producer_by_client_id("one") is newer
+    groups.peer_closed(newer)
+    assert groups.producer_by_client_id("one") is None
+
+
+async def test_nothing_is_kept_of_client_ids_that_a_connection_had_before() -> None:
+    groups = ClientGroups(lambda _: True)
+    peer = FakePeer()
+    for number in range(1000):
+        groups.register_producer(peer, f"id{number}", "P", language="JAVA", version=0)
+    assert list(groups._producer_peers) == ["id999"]
+    groups.register_producer(peer, "other", "Q", language="JAVA", version=0)
+    assert (groups.producer_by_client_id("id999"), groups.producer_by_client_id("other")) == (peer, peer)
+    groups.peer_closed(peer)
+    assert groups._producer_peers == {}
+
+
+async def test_closing_a_connection_of_many_groups_looks_at_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = ClientGroups(lambda _: True)
+    looks = 0
+
+    class Counted(FakePeer):
+        def __hash__(self) -> int:  # of every look into a table of connections
+            nonlocal looks
+            looks += 1
+            return 1
+
+    staying, leaving = Counted(), Counted()
+    for peer in (staying, leaving):
+        for number in range(300):
+            groups.register_producer(peer, peer.name, f"{id(peer)}-{number}", language="JAVA", version=0)
+    looks = 0
+    groups.peer_closed(leaving)
+    assert groups.producers(f"{id(leaving)}-0") == []
+    assert groups.producer_by_client_id(leaving.name) is staying
+    assert looks < 20 * 300
