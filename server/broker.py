@@ -181,6 +181,7 @@ class Broker:
         self._registration.register()
         nursery.start_soon(self._registration.run)
         nursery.start_soon(services.clients.run)
+        nursery.start_soon(services.order_locks.run)
         nursery.start_soon(services.filters.run)
         nursery.start_soon(services.long_poll.run)
         nursery.start_soon(services.consume_rates.run)

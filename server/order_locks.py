@@ -2,10 +2,13 @@
 
 A lock belongs to one client id of one group and lives 60 s after its last renewal; clients renew every 20 s. It does
 not end with its client's connection: who lost that may still be at work, and comes back under the same id.
+
+All locks live equally long, so each group's, the newest last, are in the order of their ends.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
@@ -14,6 +17,7 @@ import trio
 from rocketwire.wire.bodies.client import MessageQueue
 
 LOCK_SECONDS: Final = 60.0
+_SCAN_SECONDS: Final = 10.0
 
 
 class _Lock(NamedTuple):
@@ -35,6 +39,7 @@ class OrderLocks:
         for queue in queues:
             lock = locks.get(queue)
             if lock is None or lock.client_id == client_id or lock.until < now:
+                locks.pop(queue, None)
                 locks[queue] = _Lock(client_id, now + LOCK_SECONDS)
                 held.append(queue)
         if not locks:
@@ -50,3 +55,18 @@ class OrderLocks:
                 del locks[queue]
         if not locks:
             self._groups.pop(group, None)
+
+    def expire(self) -> None:
+        """Forget locks whose time is over."""
+        now = trio.current_time()
+        for group, locks in list(self._groups.items()):
+            for queue in list(itertools.takewhile(lambda each: locks[each].until < now, locks)):
+                del locks[queue]
+            if not locks:
+                del self._groups[group]
+
+    async def run(self) -> None:
+        """Forget them for ever."""
+        while True:
+            await trio.sleep(_SCAN_SECONDS)
+            self.expire()

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import trio
+
 from rocketwire.server.order_locks import OrderLocks
 from rocketwire.wire.bodies.client import MessageQueue
-from tests.server.harness import mock_clock
+from tests.server.harness import mock_clock, settle
 
 A, B, C = (MessageQueue(topic="T", broker_name="b", queue_id=each) for each in range(3))
 
@@ -51,3 +53,23 @@ async def test_only_the_holder_unlocks() -> None:
     assert locks.lock("G", "two", [A]) == []
     locks.unlock("G", "one", [A])
     assert locks.lock("G", "two", [A, B]) == [A]
+
+
+async def test_nothing_is_kept_of_locks_whose_time_is_over(nursery: trio.Nursery) -> None:
+    locks = OrderLocks()
+    nursery.start_soon(locks.run)
+    await settle()
+    locks.lock("G", "one", [A, B, C])
+    locks.lock("H", "one", [A])
+    mock_clock().jump(35)
+    locks.lock("G", "one", [A])
+    await settle()
+    for _ in range(3):
+        mock_clock().jump(10)
+        await settle()
+    assert {group: list(held) for group, held in locks._groups.items()} == {"G": [A]}
+    assert locks.lock("G", "two", [A, B]) == [B]
+    for _ in range(7):
+        mock_clock().jump(10)
+        await settle()
+    assert locks._groups == {}
