@@ -7,7 +7,7 @@ handlers and the hot path end here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from rocketwire.server.appending import NOT_STORED, Refusals, append_group
@@ -24,6 +24,7 @@ from rocketwire.server.message_types import check_message_type
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.page_cache import PageCacheGuard
 from rocketwire.server.retry_topics import RetryTopics
+from rocketwire.server.steering import is_transactional, refuse_timers, steering
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.server.transactions.half import half_draft
 from rocketwire.store.flush import GroupCommit
@@ -34,8 +35,8 @@ from rocketwire.wire.bodies.topic import TopicConfig, TopicFilterType
 from rocketwire.wire.codes import Permission, ResponseCode, SysFlag, TopicSysFlag, permission_text
 from rocketwire.wire.compression import compression_type
 from rocketwire.wire.fast import (
-    STEERING_NAMES,
     SendFields,
+    StoredProperties,
     batch_messages,
     batch_properties,
     stored_properties,
@@ -43,15 +44,17 @@ from rocketwire.wire.fast import (
 )
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.properties import decode_properties
+from rocketwire.wire.property_edits import with_items
 
 MAX_PROPERTIES_BYTES: Final = 32767
 _ITEM_SEPARATOR: Final = 2  # the byte between two properties
 _NO_PROPERTIES: Final = ""
 #: Properties have no checksum: after a crash, zeros among them could be a page that the disk lost.
 _NUL: Final = "the message is illegal: a property holds a NUL character (\\u0000)"
-_TIMERS: Final = STEERING_NAMES - {property_names.DELAY, property_names.TRANSACTION_PREPARED}
 #: Messages of the other transaction types have no entry in a queue, so none that could be due.
 _DELAYED_TYPES: Final = frozenset({SysFlag.TRANSACTION_NOT, SysFlag.TRANSACTION_COMMIT})
+_WAIT: Final = property_names.WAIT.encode()
+_DELAY: Final = property_names.DELAY.encode()
 _HOST_BITS: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
 
 
@@ -125,8 +128,8 @@ class Sending:
             properties.keys,
         )
         if properties.steering:
-            draft = self._steer(draft, fields.properties or _NO_PROPERTIES)
-        return Prepared(queue_id, [draft], properties.wait)
+            draft = self._steer(draft, properties)
+        return Prepared(queue_id, [draft], _waits(properties.wait))
 
     def batch(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> Prepared:
         """Check a send of several messages for one queue.
@@ -145,7 +148,7 @@ class Sending:
         common = fields.properties or _NO_PROPERTIES
         of_all = stored_properties(common, self._cluster_item)
         if of_all.steering:
-            self._check_batch(common)
+            self._check_batch(of_all.steering)
         tail = batch_properties(common, self._cluster_item)
         sys_flag = self._sys_flag(config, fields)
         reconsume_times = fields.reconsume_times or 0
@@ -181,7 +184,7 @@ class Sending:
         if topic in self._topics.typed:
             self._check_type(topic, *[str(draft.properties, "utf-8", "replace") for draft in drafts])
         drafts[0].together = len(drafts)
-        return Prepared(queue_id, drafts, of_all.wait)
+        return Prepared(queue_id, drafts, _waits(of_all.wait))
 
     def _queue(self, fields: SendRequestFields, remote: str) -> tuple[TopicConfig, int]:
         """The configuration, made if allowed, of the topic to store in, and the queue."""
@@ -232,31 +235,29 @@ class Sending:
             f"msg body length limit {limit}B, msg properties length limit 32KB."
         )
 
-    def _steer(self, draft: Draft, text: str) -> Draft:
+    def _steer(self, draft: Draft, properties: StoredProperties) -> Draft:
         """The draft as it waits for its time or for its transaction, as its properties ask; itself if not at all."""
-        properties = decode_properties(text)
-        properties[property_names.CLUSTER] = self._config.current.broker_cluster_name
-        if property_names.WAIT in properties:  # Apache takes it out and puts it back: it comes last in its bucket
-            properties[property_names.WAIT] = properties.pop(property_names.WAIT)
-        _refuse_timers(properties)
-        level = delay_level(properties, len(self._store.settings.delay_levels))
+        level, other_level, transactional = steering(properties.steering, len(self._store.settings.delay_levels))
         # A consumer of an older client tries a message again by a send, with all properties that it came with.
-        if _is_transactional(properties) and not (draft.reconsume_times > 0 and level):
+        if transactional and not (draft.reconsume_times > 0 and level):
             self._check_transactions_allowed()
-            draft = half_draft(draft, properties)
+            draft = _with_wait(draft, properties.wait)
+            draft = half_draft(draft, decode_properties(str(draft.properties, "utf-8")))
         elif level and draft.sys_flag & SysFlag.TRANSACTION_MASK in _DELAYED_TYPES:
-            draft = scheduled_draft(draft, properties, level)
+            if other_level:
+                draft.properties = with_items(draft.properties, ((_DELAY, b"%d" % level),))
+            draft = scheduled_draft(_with_wait(draft, properties.wait), level)
         if len(draft.properties) > MAX_PROPERTIES_BYTES:
             raise self._too_large()
         return draft
 
-    def _check_batch(self, text: str) -> None:
-        """Refuse a batch that is to be delivered later or by a transaction."""
-        properties = decode_properties(text)
-        if _is_transactional(properties):
+    def _check_batch(self, items: str) -> None:
+        """Refuse a batch that is to be delivered later or by a transaction, as these properties of it say."""
+        properties = decode_properties(items)
+        if is_transactional(properties):
             self._check_transactions_allowed()
             raise MessageIllegal(f"property {property_names.TRANSACTION_PREPARED}: a batch has no transaction")
-        _refuse_timers(properties)
+        refuse_timers(properties)
         if delay_level(properties, 1):
             raise MessageIllegal(f"property {property_names.DELAY}: a batch is not delayed")
 
@@ -276,39 +277,50 @@ class Sending:
 
     def commit(self, drafts: list[Draft], outcome: Outcome, *, wait: bool) -> None:
         """Append the drafts as one group and report; under SYNC_FLUSH with `wait` not before the disk has them."""
+        appended, refusals = self.append(drafts)
+        self.report(appended, refusals, outcome, wait=wait)
+
+    def append(self, drafts: Sequence[Draft]) -> tuple[list[Appended], Refusals]:
+        """Append the drafts as one group, and count them; what became of each, and the refusals."""
         if self._page_cache.busy:
             refusal = self._page_cache.refusal(len(drafts))
-            outcome([NOT_STORED] * len(drafts), ResponseCode.SUCCESS, dict.fromkeys(range(len(drafts)), refusal))
-            return
+            return [NOT_STORED] * len(drafts), dict.fromkeys(range(len(drafts)), refusal)
         began = self._page_cache.now()
         appended, refusals = append_group(self._store, drafts)
         self._page_cache.appended(began)
-        stored = [each for each in appended if each is not NOT_STORED] if refusals else appended
-        if not stored:
+        stored = _stored(appended, refusals)
+        if stored:
+            self._metrics.stored(len(stored), stored[-1].physical_offset + stored[-1].size - stored[0].physical_offset)
+        return appended, refusals
+
+    def report(self, appended: list[Appended], refusals: Refusals, outcome: Outcome, *, wait: bool) -> None:
+        """Report what `append` gave; under SYNC_FLUSH with `wait` not before the disk has what was stored."""
+        stored = _stored(appended, refusals)
+        if self._flush is None or not wait or not stored:
             outcome(appended, ResponseCode.SUCCESS, refusals)
             return
-        last = stored[-1]
-        end = last.physical_offset + last.size
-        self._metrics.stored(len(stored), end - stored[0].physical_offset)
-        if self._flush is None or not wait:
-            outcome(appended, ResponseCode.SUCCESS, refusals)
-        else:
-            self._flush.wait_durable(
-                end,
-                lambda durable: outcome(
-                    appended, ResponseCode.SUCCESS if durable else ResponseCode.FLUSH_DISK_TIMEOUT, refusals
-                ),
-            )
+        self._flush.wait_durable(
+            stored[-1].physical_offset + stored[-1].size,
+            lambda durable: outcome(
+                appended, ResponseCode.SUCCESS if durable else ResponseCode.FLUSH_DISK_TIMEOUT, refusals
+            ),
+        )
 
 
-def _is_transactional(properties: Mapping[str, str]) -> bool:
-    return properties.get(property_names.TRANSACTION_PREPARED, "").lower() == "true"
+def _stored(appended: list[Appended], refusals: Refusals) -> list[Appended]:
+    return [each for each in appended if each is not NOT_STORED] if refusals else appended
 
 
-def _refuse_timers(properties: Mapping[str, str]) -> None:
-    """Refuse what this version would deliver at the wrong time."""
-    for name in _TIMERS & properties.keys():
-        raise MessageIllegal(f"property {name}: this broker does not deliver at a set time yet")
+def _waits(value: str | None) -> bool:
+    """Whether a producer with this WAIT wants to wait for the disk."""
+    return value is None or value == "true" or value.lower() == "true"
+
+
+def _with_wait(draft: Draft, value: str | None) -> Draft:
+    """A draft that is stored with WAIT, as Apache's broker does with messages that are not for consumers yet."""
+    if value is not None:
+        draft.properties += b"\x02" + _WAIT + b"\x01" + value.encode()
+    return draft
 
 
 def _check_name(topic: str) -> None:
