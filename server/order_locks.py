@@ -60,7 +60,7 @@ class OrderLocks:
         """Forget locks whose time is over."""
         now = trio.current_time()
         for group, locks in list(self._groups.items()):
-            for queue in list(itertools.takewhile(lambda each: locks[each].until < now, locks)):
+            for queue, _ in list(itertools.takewhile(lambda each: each[1].until < now, locks.items())):
                 del locks[queue]
             if not locks:
                 del self._groups[group]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 
 from rocketwire.server.errors import NameInvalid
 from rocketwire.server.live_config import LiveConfig
@@ -62,8 +63,22 @@ class SubscriptionGroups:
             NameInvalid: it would be made, but its name breaks the rules.
         """
         known = self._table.get(group)
-        if known is not None:
-            return known
+        return self.find_all([group])[0] if known is None else known
+
+    def find_all(self, groups: Iterable[str]) -> list[SubscriptionGroupConfig | None]:
+        """`find` of several groups; those that are made are written down together.
+
+        Raises:
+            NameInvalid: one would be made, but its name breaks the rules; those before it are made.
+        """
+        version = self._table.data_version
+        try:
+            return [self._table.get(group) or self._made(group) for group in groups]
+        finally:
+            if self._table.data_version != version:
+                self._write_down()
+
+    def _made(self, group: str) -> SubscriptionGroupConfig | None:
         if not self._config.current.auto_create_subscription_group and not names.is_system_group(group):
             return None
         problem = names.group_problem(group)
@@ -71,12 +86,14 @@ class SubscriptionGroups:
             raise NameInvalid(problem)
         made = SubscriptionGroupConfig(group_name=group)
         self._table.put(made)
-        try:
-            self._table.persist()
-        except StoreError as error:  # the group can consume all the same; the next change writes it down
-            log.error("group %s: %s", group, error)  # noqa: TRY400 - the text says it all
         log.info("group %s: created", group)
         return made
+
+    def _write_down(self) -> None:
+        try:
+            self._table.persist()
+        except StoreError as error:  # the groups can consume all the same; the next change writes them down
+            log.error("new groups are not written down: %s", error)  # noqa: TRY400 - the text says it all
 
     def notifies(self, group: str) -> bool:
         """Whether members of the group are told when it changes."""

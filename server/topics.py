@@ -8,7 +8,7 @@ not look at the name again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from rocketwire.server.config import ServerConfig
@@ -50,6 +50,13 @@ def system_topics(config: ServerConfig, delay_levels: int) -> list[TopicConfig]:
     if config.trace_topic_enable:
         made.append(topic(config.msg_trace_topic_name, 1))
     return made
+
+
+def retry_config(topic: str, queues: int, sys_flag: int = 0) -> TopicConfig:
+    """A retry topic or dead-letter topic as a broker makes it."""
+    return TopicConfig(
+        topic_name=topic, read_queue_nums=queues, write_queue_nums=queues, perm=READ_WRITE, topic_sys_flag=sys_flag
+    )
 
 
 class BrokerTopics:
@@ -108,13 +115,18 @@ class BrokerTopics:
             NameInvalid: its name breaks the rules; nothing is changed.
             StoreError: it could not be written down; until the next start it is there all the same.
         """
-        problem = names.topic_problem(topic.topic_name)
-        if problem is not None:
-            raise NameInvalid(problem)
-        self._table.put(topic)
+        self._enter([topic])
+
+    def _enter(self, topics: Sequence[TopicConfig]) -> None:
+        for topic in topics:
+            problem = names.topic_problem(topic.topic_name)
+            if problem is not None:
+                raise NameInvalid(problem)
+        for topic in topics:
+            self._table.put(topic)
+            log.info("topic %s: %d queues", topic.topic_name, topic.write_queue_nums)
         # What is in the table now: attributes that the change does not name stay.
-        self._note_particular([self._table.configs[topic.topic_name]])
-        log.info("topic %s: %d queues", topic.topic_name, topic.write_queue_nums)
+        self._note_particular(self._table.configs[topic.topic_name] for topic in topics)
         self._persist_and_tell()
 
     def permission_changed(self) -> None:
@@ -155,12 +167,17 @@ class BrokerTopics:
         known = self.get(topic)
         if known is not None:
             return known
-        made = TopicConfig(
-            topic_name=topic,
-            read_queue_nums=queues,
-            write_queue_nums=queues,
-            perm=READ_WRITE,
-            topic_sys_flag=sys_flag,
-        )
+        made = retry_config(topic, queues, sys_flag)
         self.put(made)
         return made
+
+    def create_retries(self, wanted: Iterable[TopicConfig]) -> None:
+        """Make those of several retry topics that are not there; they are written and told together.
+
+        Raises:
+            NameInvalid: the name of one breaks the rules; none is made.
+            StoreError: they could not be written down; until the next start they are there all the same.
+        """
+        new = [topic for topic in wanted if topic.topic_name not in self._table]
+        if new:
+            self._enter(new)

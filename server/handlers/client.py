@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from rocketwire.server.errors import BodyRejected, ServerError
@@ -9,16 +10,20 @@ from rocketwire.server.filters import selection
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.services import BrokerServices
+from rocketwire.server.topics import retry_config
 from rocketwire.wire import names
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.client import (
     CheckClientRequestBody,
+    ConsumerData,
     GetConsumerListByGroupResponseBody,
     HeartbeatData,
     LockBatchRequestBody,
     LockBatchResponseBody,
     UnlockBatchRequestBody,
 )
+from rocketwire.wire.bodies.group import SubscriptionGroupConfig
+from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.codes import RequestCode, TopicSysFlag
 from rocketwire.wire.headers.client import (
     GetConsumerListByGroupRequestHeader,
@@ -35,13 +40,10 @@ class ConsumerListEmpty(ServerError):
 def _heartbeat(services: BrokerServices, request: Request[None]) -> Reply:
     data = decode_body(HeartbeatData, request.body)
     header = request.header
-    groups = [services.groups.find(consumer.group_name) for consumer in data.consumer_data_set]
-    for consumer, group in zip(data.consumer_data_set, groups, strict=True):
-        retry_topic = names.retry_topic(consumer.group_name)
-        if group is not None and group.retry_queue_nums > 0 and names.topic_problem(retry_topic) is None:
-            services.topics.create_retry(
-                retry_topic, group.retry_queue_nums, TopicSysFlag.UNIT_SUB if consumer.unit_mode else 0
-            )
+    consumers = data.consumer_data_set
+    groups = services.groups.find_all(consumer.group_name for consumer in consumers)
+    services.topics.create_retries(_retry_topics(consumers, groups))
+    for consumer in consumers:
         services.clients.register_consumer(
             request.peer, data.client_id, consumer, language=header.language, version=header.version
         )
@@ -51,6 +53,16 @@ def _heartbeat(services: BrokerServices, request: Request[None]) -> Reply:
             request.peer, data.client_id, producer.group_name, language=header.language, version=header.version
         )
     return Reply()
+
+
+def _retry_topics(
+    consumers: Iterable[ConsumerData], groups: Iterable[SubscriptionGroupConfig | None]
+) -> Iterator[TopicConfig]:
+    """The retry topics that the groups should have."""
+    for consumer, group in zip(consumers, groups, strict=True):
+        topic = names.retry_topic(consumer.group_name)
+        if group is not None and group.retry_queue_nums > 0 and names.topic_problem(topic) is None:
+            yield retry_config(topic, group.retry_queue_nums, TopicSysFlag.UNIT_SUB if consumer.unit_mode else 0)
 
 
 def _unregister(services: BrokerServices, request: Request[UnregisterClientRequestHeader]) -> Reply:

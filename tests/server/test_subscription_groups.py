@@ -46,6 +46,27 @@ def test_an_unknown_group_is_made_and_written(file: Path) -> None:
     assert opened(file, auto_create_subscription_group=False).find("G") == made
 
 
+def test_new_groups_are_written_together(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[int] = []
+    persist = GroupTable.persist
+
+    def counted(table: GroupTable) -> None:
+        written.append(len(table))
+        persist(table)
+
+    monkeypatch.setattr(GroupTable, "persist", counted)
+    groups = opened(file)
+    names = [f"G{number}" for number in range(100)]
+    assert groups.find_all(names) == [SubscriptionGroupConfig(group_name=name) for name in names]
+    assert written == [100]
+    groups.find_all(names)
+    assert written == [100]
+    with pytest.raises(NameInvalid):
+        groups.find_all(["New", "a.b", "Newer"])
+    assert written == [100, 101]
+    assert opened(file).table.names() == [*names, "New"]
+
+
 def test_an_unknown_group_is_not_made_when_that_is_off(file: Path) -> None:
     groups = opened(file, auto_create_subscription_group=False)
     assert groups.find("G") is None
@@ -81,7 +102,7 @@ def test_a_group_that_cannot_be_written_down_consumes_all_the_same(
     monkeypatch.setattr(GroupTable, "persist", full)
     groups = opened(file)
     assert groups.find("G") is groups.find("G") is not None
-    assert "group G: store here cannot be written: disk full" in caplog.text
+    assert "new groups are not written down: store here cannot be written: disk full" in caplog.text
 
 
 @pytest.mark.parametrize("broker", [True, False])

@@ -9,7 +9,7 @@ import pytest
 
 from rocketwire.server.errors import NameInvalid
 from rocketwire.server.live_config import LiveConfig
-from rocketwire.server.topics import BrokerTopics, system_topics
+from rocketwire.server.topics import BrokerTopics, retry_config, system_topics
 from rocketwire.store.errors import StoreNotWritable
 from rocketwire.store.topics import TopicTable
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
@@ -182,3 +182,23 @@ def test_a_retry_topic_is_made_once(file: Path) -> None:
     made = topics.create_retry("%RETRY%G", 2, 1)
     assert (made.read_queue_nums, made.perm, made.topic_sys_flag) == (2, 6, 1)
     assert topics.create_retry("%RETRY%G", 5) == made
+
+
+def test_retry_topics_are_written_and_told_together(file: Path) -> None:
+    topics = opened(file)
+    topics.create_retry("%RETRY%G3", 3)
+    told: list[int] = []
+    topics.changed = lambda: told.append(len(opened(file).table))
+    wanted = [retry_config(f"%RETRY%G{number}", 1, 2) for number in range(100)]
+    topics.create_retries(wanted)
+    assert told == [100]
+    assert topics.get("%RETRY%G99") == wanted[99]
+    kept = topics.get("%RETRY%G3")
+    assert kept is not None
+    assert kept.write_queue_nums == 3
+    assert {each.topic_name for each in wanted} <= topics.particular
+    topics.create_retries(wanted)
+    with pytest.raises(NameInvalid):
+        topics.create_retries([retry_config("%RETRY%New", 1), retry_config("a.b", 1)])
+    assert told == [100]
+    assert topics.get("%RETRY%New") is None

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from rocketwire.server.routes import Registered, RouteTable
+from rocketwire.store import config
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.client import (
     CheckClientRequestBody,
@@ -150,6 +152,33 @@ async def test_a_consumers_retry_topic_is_made(broker: Client, unit: bool) -> No
     made = topics["%RETRY%G"]
     assert (made["readQueueNums"], made["writeQueueNums"], made["perm"]) == (1, 1, 6)
     assert made["topicSysFlag"] == (2 if unit else 0)
+
+
+async def test_a_heartbeat_with_many_new_groups_is_written_and_told_once(
+    broker: Client, name_server: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    save, register = config.save, RouteTable.register
+
+    def counted_save(path: str, *rest: Any) -> None:
+        done.append(Path(path).name)
+        save(path, *rest)
+
+    def counted_register(*args: Any, **options: Any) -> Registered:
+        done.append("told")
+        return register(*args, **options)
+
+    monkeypatch.setattr(config, "save", counted_save)
+    monkeypatch.setattr(RouteTable, "register", counted_register)
+    names = [f"G{number}" for number in range(300)]
+    everything = [consumer(name, subscription("T")) for name in names]
+    assert (await broker.heartbeat("one", *everything)).header.code == 0
+    assert done == ["subscriptionGroup.json", "topics.json", "told"]
+    assert [await client_ids(broker, name) for name in names] == [["one"]] * 300
+    route = await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "%RETRY%G299"})
+    assert route.header.code == 0
+    await broker.heartbeat("one", *everything)
+    assert len(done) == 3
 
 
 async def test_no_retry_topic_is_made_for_a_group_that_may_not_be(broker: Client) -> None:
