@@ -24,7 +24,7 @@ from rocketwire.server.message_types import check_message_type
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.page_cache import PageCacheGuard
 from rocketwire.server.retry_topics import RetryTopics
-from rocketwire.server.steering import is_transactional, refuse_timers, steering
+from rocketwire.server.steering import is_transactional, refuse_timers, steering_of
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.server.transactions.half import half_draft
 from rocketwire.store.flush import GroupCommit
@@ -106,7 +106,7 @@ class Sending:
             ServerError: the send is refused; nothing was stored.
             CompressionUnknown: the sysFlag names no known compression.
         """
-        config, queue_id = self._queue(fields, remote)
+        config, queue_id = self._queue(fields, remote, batch=False)
         properties = stored_properties(fields.properties or _NO_PROPERTIES, self._cluster_item)
         if len(body) > self._config.current.max_message_size or len(properties.data) > MAX_PROPERTIES_BYTES:
             raise self._too_large()
@@ -142,7 +142,7 @@ class Sending:
         """
         if fields.topic.startswith(names.RETRY_PREFIX):
             raise MessageIllegal("batch request does not support retry group " + fields.topic)
-        config, queue_id = self._queue(fields, remote)
+        config, queue_id = self._queue(fields, remote, batch=True)
         if len(body) > self._config.current.max_message_size:
             raise self._too_large()
         common = fields.properties or _NO_PROPERTIES
@@ -186,7 +186,7 @@ class Sending:
         drafts[0].together = len(drafts)
         return Prepared(queue_id, drafts, _waits(of_all.wait))
 
-    def _queue(self, fields: SendRequestFields, remote: str) -> tuple[TopicConfig, int]:
+    def _queue(self, fields: SendRequestFields, remote: str, *, batch: bool) -> tuple[TopicConfig, int]:
         """The configuration, made if allowed, of the topic to store in, and the queue."""
         topic = fields.topic
         config = self._topics.get(topic)
@@ -196,7 +196,7 @@ class Sending:
         particular = config is None or topic in self._topics.particular
         if particular:
             _check_name(topic)
-            if not fields.batch:
+            if not batch:
                 self._check_type(topic, fields.properties or _NO_PROPERTIES)
         if config is None:
             config = self._new_topic(fields)
@@ -237,12 +237,11 @@ class Sending:
 
     def _steer(self, draft: Draft, properties: StoredProperties) -> Draft:
         """The draft as it waits for its time or for its transaction, as its properties ask; itself if not at all."""
-        level, other_level, transactional = steering(properties.steering, len(self._store.settings.delay_levels))
+        level, other_level, transactional = steering_of(properties.steering, len(self._store.settings.delay_levels))
         # A consumer of an older client tries a message again by a send, with all properties that it came with.
         if transactional and not (draft.reconsume_times > 0 and level):
             self._check_transactions_allowed()
-            draft = _with_wait(draft, properties.wait)
-            draft = half_draft(draft, decode_properties(str(draft.properties, "utf-8")))
+            draft = half_draft(_with_wait(draft, properties.wait))
         elif level and draft.sys_flag & SysFlag.TRANSACTION_MASK in _DELAYED_TYPES:
             if other_level:
                 draft.properties = with_items(draft.properties, ((_DELAY, b"%d" % level),))

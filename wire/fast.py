@@ -82,8 +82,8 @@ class StoredProperties(NamedTuple):
     unique_key: str | None
     keys: str | None
     tags: str | None
-    wait: bool  # False: the producer does not want to wait for the disk
-    steering: bool  # True: names a property that changes where or when the message is delivered
+    wait: str | None  # WAIT, which `data` does not have: "true" or nothing to wait for the disk
+    steering: str  # those that change where or when the message is delivered, as text of their own
 
 
 STEERING_NAMES: Final = frozenset(
@@ -104,9 +104,8 @@ def stored_properties(text: str, cluster_item: str) -> StoredProperties:
 
     `cluster_item` is the whole item, ``CLUSTER\x01name``. Items without a value are dropped, as the broker does.
     """
-    unique_key = keys = tags = None
-    wait = True
-    steering = False
+    unique_key = keys = tags = wait = None
+    steering = ""
     kept = []
     for item in text.split("\x02"):
         name, _, value = item.partition("\x01")
@@ -115,7 +114,7 @@ def stored_properties(text: str, cluster_item: str) -> StoredProperties:
         if name == names.UNIQ_KEY:
             unique_key = value
         elif name == names.WAIT:
-            wait = value.lower() == "true"
+            wait = value
             continue
         elif name == names.TAGS:
             tags = value
@@ -124,7 +123,7 @@ def stored_properties(text: str, cluster_item: str) -> StoredProperties:
         elif name == names.CLUSTER:
             continue
         elif name in STEERING_NAMES:
-            steering = True
+            steering = f"{steering}\x02{item}" if steering else item
         kept.append(item)
     kept.append(cluster_item)
     return StoredProperties("\x02".join(kept).encode(), unique_key, keys, tags, wait, steering)

@@ -10,7 +10,7 @@ Bytes that are no UTF-8 do no harm: none of them can be a part of a separator, o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from rocketwire.wire import properties
@@ -51,7 +51,7 @@ def value_of(text: bytes, name: bytes) -> bytes | None:
     return value or items_of(text).get(name)
 
 
-def with_items(text: bytes, items: Iterable[tuple[bytes, bytes]]) -> bytes:
+def with_items(text: bytes, items: Sequence[tuple[bytes, bytes]]) -> bytes:
     """The text with some properties set: in the place of those of that name, or at the end in the order given.
 
     Args:
@@ -61,23 +61,26 @@ def with_items(text: bytes, items: Iterable[tuple[bytes, bytes]]) -> bytes:
     Raises:
         PropertiesInvalid: a separator stands in a value.
     """
+    changed = text
     added = b""
     for name, value in items:
         if _ITEM_SEP in value:
             raise PropertiesInvalid("properties must not have the separator 0x02 in a value")
         opening = _ITEM_SEP + name + _NAME_SEP
-        if opening in text or text.startswith(opening[1:]):
-            text = _replaced(text, name, value)
+        if opening in changed or changed.startswith(opening[1:]):
+            replaced = _replaced(changed, opening, value)
+            if replaced is None:
+                return _all_with(text, items)
+            changed = replaced
         else:
             added += opening + value
-    if not text or text[-1] == _ITEM_SEP_BYTE:
-        return text + added[1:]
-    return text + added
+    if not changed or changed[-1] == _ITEM_SEP_BYTE:
+        return changed + added[1:]
+    return changed + added
 
 
-def _replaced(text: bytes, name: bytes, value: bytes) -> bytes:
-    """The text with another value for a name that stands in it."""
-    opening = _ITEM_SEP + name + _NAME_SEP
+def _replaced(text: bytes, opening: bytes, value: bytes) -> bytes | None:
+    """The text with another value for a name that stands in it; None if it does not simply have one value."""
     at = text.find(opening)
     start = at + len(opening)
     if text.startswith(opening[1:]):
@@ -87,11 +90,12 @@ def _replaced(text: bytes, name: bytes, value: bytes) -> bytes:
     end = text.find(_ITEM_SEP, start)
     if end < 0:
         end = len(text)
-    if again < 0 and start < end:
-        return text[:start] + value + text[end:]
-    kept = items_of(text)
-    kept[name] = value
-    return _ITEM_SEP.join([each + _NAME_SEP + kept[each] for each in kept])
+    return text[:start] + value + text[end:] if again < 0 and start < end else None
+
+
+def _all_with(text: bytes, items: Sequence[tuple[bytes, bytes]]) -> bytes:
+    changed = {**items_of(text), **dict(items)}
+    return with_items(b"", list(changed.items()))
 
 
 def without(text: bytes, names: Iterable[bytes]) -> bytes:

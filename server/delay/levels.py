@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from rocketwire.server.errors import MessageIllegal
-from rocketwire.server.stored_message import stored_text
+from rocketwire.server.real_queue import with_real_queue
 from rocketwire.store.store import Draft
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
@@ -33,18 +33,17 @@ def delay_level(properties: Mapping[str, str], levels: int) -> int:
     return max(0, min(int(text), levels))
 
 
-def scheduled_draft(draft: Draft, properties: Mapping[str, str], level: int) -> Draft:
+def scheduled_draft(draft: Draft, level: int) -> Draft:
     """The draft as it waits for its delivery; the given one is changed.
 
     Args:
-        draft: The message as it is to be delivered.
-        properties: All its properties, WAIT and CLUSTER among them.
+        draft: The message as it is to be delivered, with the level among its properties.
         level: A level that exists, from 1.
 
     Raises:
-        PropertiesInvalid: a separator stands in a name or value.
+        PropertiesInvalid: a separator stands in the topic's name.
     """
-    draft.properties = stored_text(waiting_properties(properties, draft.topic, draft.queue_id, level))
+    draft.properties = with_real_queue(draft.properties, draft.topic, draft.queue_id)
     draft.topic = names.SCHEDULE_TOPIC
     draft.queue_id = queue_of(level)
     return draft

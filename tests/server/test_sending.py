@@ -137,7 +137,7 @@ def test_a_delayed_message_waits_in_the_schedule_topic(setup: Setup) -> None:
     assert (draft.topic, draft.queue_id) == ("SCHEDULE_TOPIC_XXXX", 17)
     assert (draft.tags_code, draft.keys, draft.unique_key) == (string_hash("A"), "k", "U")
     expected = properties_text(
-        REAL_TOPIC="T", KEYS="k", UNIQ_KEY="U", CLUSTER="C", DELAY="18", WAIT="true", TAGS="A", REAL_QID="1"
+        KEYS="k", UNIQ_KEY="U", DELAY="18", TAGS="A", CLUSTER="C", WAIT="true", REAL_TOPIC="T", REAL_QID="1"
     )
     assert bytes(draft.properties).decode() == expected
 

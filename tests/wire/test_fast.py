@@ -108,8 +108,9 @@ def test_stored_properties_are_the_clients_less_wait_plus_cluster(client: dict[s
     assert stored.unique_key == client.get("UNIQ_KEY")
     assert stored.keys == client.get("KEYS")
     assert stored.tags == client.get("TAGS")
-    assert stored.wait is (client.get("WAIT", "true").lower() == "true")
-    assert stored.steering is bool(fast.STEERING_NAMES & client.keys())
+    assert stored.wait == client.get("WAIT")
+    steering = {name: value for name, value in client.items() if name in fast.STEERING_NAMES}
+    assert decode_properties(stored.steering) == steering
 
 
 @given(st.lists(st.tuples(int32, st.binary(max_size=30), st.dictionaries(property_name, property_value, max_size=8))))

@@ -45,6 +45,7 @@ def test_a_value_is_the_decoded_one(text: str, name: str) -> None:
 @example("B\x01z\x02A\x01x\x02A\x01y", {"A": "1"})
 @example("A\x01\x02B\x01z", {"A": "1"})
 @example("", {"A": "1", "B": "2"})
+@example("B\x01", {"A": "1", "B": "2"})
 def test_what_is_set_is_set_as_in_the_decoded(text: str, items: dict[str, str]) -> None:
     expected = {**decode_properties(text), **items}
     expected = {name: value for name, value in expected.items() if value}

@@ -1,0 +1,38 @@
+"""Where a message belongs that waits in a topic of the broker's own: two properties of it say so.
+
+Delayed messages and the half ones of transactions wait like this.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from rocketwire.wire import properties as property_names
+from rocketwire.wire.property_edits import with_items
+
+_TOPIC: Final = property_names.REAL_TOPIC.encode()
+_QUEUE_ID: Final = property_names.REAL_QUEUE_ID.encode()
+_ITEM_SEP: Final = property_names.ITEM_SEP.encode()
+#: How a text ends behind which no separator is needed.
+_ENDS: Final = (b"", _ITEM_SEP)
+#: How both names begin.
+_REAL: Final = b"REAL_"
+_QUEUES_KEPT: Final = 1024
+
+
+def with_real_queue(text: bytes, topic: str, queue_id: int) -> bytes:
+    """A message's properties, as they are stored, with the topic and queue where it is to be delivered.
+
+    Raises:
+        PropertiesInvalid: the topic's name has a separator in it.
+    """
+    added = _added(topic, queue_id)
+    if _REAL in text or text[-1:] in _ENDS:
+        return with_items(text, ((_TOPIC, topic.encode()), (_QUEUE_ID, b"%d" % queue_id)))
+    return text + added
+
+
+@lru_cache(maxsize=_QUEUES_KEPT)
+def _added(topic: str, queue_id: int) -> bytes:
+    return _ITEM_SEP + with_items(b"", ((_TOPIC, topic.encode()), (_QUEUE_ID, b"%d" % queue_id)))
