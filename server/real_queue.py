@@ -6,10 +6,10 @@ Delayed messages and the half ones of transactions wait like this.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from rocketwire.wire import properties as property_names
-from rocketwire.wire.property_edits import with_items
+from rocketwire.wire.property_edits import value_of, with_items
 
 _TOPIC: Final = property_names.REAL_TOPIC.encode()
 _QUEUE_ID: Final = property_names.REAL_QUEUE_ID.encode()
@@ -18,7 +18,17 @@ _ITEM_SEP: Final = property_names.ITEM_SEP.encode()
 _ENDS: Final = (b"", _ITEM_SEP)
 #: How both names begin.
 _REAL: Final = b"REAL_"
+_OPENING: Final = _ITEM_SEP + _TOPIC + property_names.NAME_SEP.encode()
+_QUEUE_ID_DIGITS: Final = 10
 _QUEUES_KEPT: Final = 1024
+_LONGEST_KEPT: Final = 512
+
+
+class RealQueue(NamedTuple):
+    """Where a message is to be delivered."""
+
+    topic: str
+    queue_id: int
 
 
 def with_real_queue(text: bytes, topic: str, queue_id: int) -> bytes:
@@ -36,3 +46,23 @@ def with_real_queue(text: bytes, topic: str, queue_id: int) -> bytes:
 @lru_cache(maxsize=_QUEUES_KEPT)
 def _added(topic: str, queue_id: int) -> bytes:
     return _ITEM_SEP + with_items(b"", ((_TOPIC, topic.encode()), (_QUEUE_ID, b"%d" % queue_id)))
+
+
+def real_queue(text: bytes) -> RealQueue | None:
+    """Where the message with these properties is to be delivered; None when they do not say it."""
+    at = text.rfind(_OPENING)  # this broker writes both behind all others, where most messages' are alike
+    if 0 <= at and len(text) - at <= _LONGEST_KEPT:
+        found = _said_in(text[at:])
+        if found is not None:
+            return found
+    return _read(text)
+
+
+def _read(text: bytes) -> RealQueue | None:
+    topic, queue_id = value_of(text, _TOPIC), value_of(text, _QUEUE_ID)
+    if topic is None or queue_id is None or not queue_id.isdigit() or len(queue_id) > _QUEUE_ID_DIGITS:
+        return None
+    return RealQueue(str(topic, "utf-8", "replace"), int(queue_id))
+
+
+_said_in = lru_cache(maxsize=_QUEUES_KEPT)(_read)

@@ -10,7 +10,8 @@ Bytes that are no UTF-8 do no harm: none of them can be a part of a separator, o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Final
 
 from rocketwire.wire import properties
@@ -19,6 +20,7 @@ from rocketwire.wire.errors import PropertiesInvalid
 _NAME_SEP: Final = properties.NAME_SEP.encode()
 _ITEM_SEP: Final = properties.ITEM_SEP.encode()
 _ITEM_SEP_BYTE: Final = _ITEM_SEP[0]
+_READERS_KEPT: Final = 64
 
 
 def items_of(text: bytes) -> dict[bytes, bytes]:
@@ -38,17 +40,29 @@ def value_of(text: bytes, name: bytes) -> bytes | None:
         text: Properties as they are stored.
         name: Which one; it has no separator in it.
     """
+    return reader_of(name)(text)
+
+
+@lru_cache(maxsize=_READERS_KEPT)
+def reader_of(name: bytes) -> Callable[[bytes], bytes | None]:
+    """What gives a property's value out of a text, as `value_of` does, to read one of many messages."""
     opening = _ITEM_SEP + name + _NAME_SEP
-    at = text.rfind(opening)
-    if at >= 0:
-        start = at + len(opening)
-    elif text.startswith(opening[1:]):
-        start = len(opening) - 1
-    else:
-        return None
-    end = text.find(_ITEM_SEP, start)
-    value = text[start:] if end < 0 else text[start:end]
-    return value or items_of(text).get(name)
+    opening_first = opening[1:]
+    length = len(opening)
+
+    def read(text: bytes) -> bytes | None:
+        at = text.rfind(opening)
+        if at >= 0:
+            start = at + length
+        elif text.startswith(opening_first):
+            start = length - 1
+        else:
+            return None
+        end = text.find(_ITEM_SEP, start)
+        value = text[start:] if end < 0 else text[start:end]
+        return value or items_of(text).get(name)
+
+    return read
 
 
 def with_items(text: bytes, items: Sequence[tuple[bytes, bytes]]) -> bytes:
