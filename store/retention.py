@@ -33,7 +33,7 @@ from rocketwire.store.queues import QueueTable
 from rocketwire.store.segment import Segment
 from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.message import MAGIC_AT, MAGIC_V1, MAGIC_V2, PHYSICAL_OFFSET_AT
-from rocketwire.wire.names import LIGHT_PREFIX, TRANS_OP_HALF_TOPIC
+from rocketwire.wire.names import LIGHT_PREFIX, TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC
 
 if TYPE_CHECKING:
     from rocketwire.store.index_file import IndexFile  # it takes numpy with it
@@ -42,6 +42,8 @@ log = logging.getLogger(__name__)
 
 #: Log files that one pass removes at most.
 MOST_FILES: Final = 10
+#: Topics whose queues always stay: offsets of the broker's own lead into them, which must not begin again at 0.
+_OWN: Final = frozenset({SCHEDULE_TOPIC, TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,19 +193,20 @@ class Retention:
     # --- what an administrator asks for ---
 
     def expired_queues(self) -> Iterator[ConsumeQueue]:
-        """The queues of which no message is left; the next message of a removed one gets offset 0.
+        """The queues of which no message is left, but those of delays and transactions.
 
-        As `unused_queues`, it may be gone on with at any time later, and gives only what is still such a queue then.
+        The next message of a removed one gets offset 0. As `unused_queues`, it may be gone on with at any time later,
+        and gives only what is still such a queue then.
         """
         for queue in self.queues():
-            if self._current(queue) and queue.key[0] != SCHEDULE_TOPIC and 0 <= queue.physical_end() < self._log.start:
+            if self._current(queue) and queue.key[0] not in _OWN and 0 <= queue.physical_end() < self._log.start:
                 yield queue
 
     def unused_queues(self, used: Container[str]) -> Iterator[ConsumeQueue]:
-        """The queues of topics that are not among those, apart from the delayed, the transactional and the light."""
+        """The queues of topics that are not among those, apart from those of delays, transactions and light ones."""
         for queue in self.queues():
             topic = queue.key[0]
-            kept = topic in used or topic in (SCHEDULE_TOPIC, TRANS_OP_HALF_TOPIC) or topic.startswith(LIGHT_PREFIX)
+            kept = topic in used or topic in _OWN or topic.startswith(LIGHT_PREFIX)
             if self._current(queue) and not kept:
                 yield queue
 

@@ -511,6 +511,9 @@ def test_a_file_that_cannot_be_removed_stays_in_the_log(tmp_path: Path) -> None:
 # --- what an administrator asks for ---
 
 
+OWN = ("SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC")
+
+
 def remove_all(store: MessageStore, queues: Iterator[ConsumeQueue]) -> None:
     for queue in queues:
         store.retention.remove_queue(queue)
@@ -538,9 +541,22 @@ def test_queues_of_which_nothing_is_left_are_removed_when_asked(tmp_path: Path) 
     again.close()
 
 
+def test_queues_of_delays_and_transactions_stay_though_nothing_is_left_of_them(tmp_path: Path) -> None:
+    """The broker's own offsets lead into them, and would be taken for those of new messages."""
+    store = open_store(small(tmp_path))
+    store.append([draft(0, topic=topic) for topic in (*OWN, "Old")])
+    for number in range(60):
+        store.append([draft(number, body=bytes(400))])
+    remove_log(store, hours(10_000), 0, forcibly=True)
+    remove_all(store, store.retention.expired_queues())
+    assert store.topics() == {*OWN, "T"}
+    assert [each.queue_offset for each in store.append([draft(0, topic=topic) for topic in OWN])] == [1, 1, 1]
+    store.close()
+
+
 def test_queues_of_unknown_topics_are_removed_when_asked(tmp_path: Path) -> None:
     store = open_store(small(tmp_path))
-    kept = ("SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "%LMQ%light", "T")
+    kept = (*OWN, "%LMQ%light", "T")
     store.append([draft(0, topic=topic) for topic in (*kept, "Unused")])
     store.append([draft(1, topic="Unused", queue_id=3)])
     remove_all(store, store.retention.unused_queues({"T", "Other"}))
