@@ -51,7 +51,7 @@ from rocketwire.store.store import MessageStore
 from rocketwire.store.topics import TopicTable
 from rocketwire.wire.codes import VERSION_4_9_7, RequestCode
 from rocketwire.wire.fast import SendAnswers
-from rocketwire.wire.fast_send_back import SendBackAnswers
+from rocketwire.wire.fast_done import DoneAnswers
 from rocketwire.wire.message import encode_host
 
 log = logging.getLogger(__name__)
@@ -125,12 +125,13 @@ class Broker:
             clock=clock,
             store_host=store_host,
             wake=long_poll.wake,
+            append=sending.append,
         )
-        send_back_answers = SendBackAnswers(version=VERSION_4_9_7)
+        done = DoneAnswers(version=VERSION_4_9_7)
         others = HotPaths(
             {
-                RequestCode.CONSUMER_SEND_MSG_BACK: HotSendBacks(send_back, sending, send_back_answers, metrics),
-                RequestCode.END_TRANSACTION: HotEnds(transactions, store, metrics),
+                RequestCode.CONSUMER_SEND_MSG_BACK: HotSendBacks(send_back, sending, done, metrics),
+                RequestCode.END_TRANSACTION: HotEnds(transactions, sending, done, metrics),
             }
         )
         self.hot_sends = HotSends(sending, answers, store_host, metrics, otherwise=others)

@@ -22,7 +22,8 @@ from rocketwire.store.store import Appended, Draft
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, ResponseCode
 from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.errors import WireError
-from rocketwire.wire.fast_send_back import SendBackAnswers, SendBackHeader, decode_send_back
+from rocketwire.wire.fast_done import DoneAnswers
+from rocketwire.wire.fast_send_back import SendBackHeader, decode_send_back
 from rocketwire.wire.header import Header
 
 _JSON: Final = 0
@@ -31,7 +32,7 @@ _JSON: Final = 0
 class HotSendBacks:
     """Collects what one session's read gives back and stores it together."""
 
-    def __init__(self, send_back: SendBack, sending: Sending, answers: SendBackAnswers, metrics: Metrics) -> None:
+    def __init__(self, send_back: SendBack, sending: Sending, answers: DoneAnswers, metrics: Metrics) -> None:
         self._send_back = send_back
         self._sending = sending
         self._answers = answers

@@ -42,7 +42,8 @@ class Asking:
         """
         group = properties.get(property_names.PRODUCER_GROUP, "")
         peer = self._producer(group)
-        queue = real_queue(properties)
+        text = stored_text({**properties, property_names.WAIT: "false"})
+        queue = real_queue(text)
         if peer is None or queue is None:
             log.info("nobody of producer group %s is here to be asked about a transaction", group)
             return
@@ -59,7 +60,7 @@ class Asking:
             topic=queue[0],
             queue_id=queue[1],
             body=bytes(half.body),
-            properties=stored_text({**properties, property_names.WAIT: "false"}),
+            properties=text,
             flag=half.flag,
             queue_offset=queue_offset,
             physical_offset=physical_offset,

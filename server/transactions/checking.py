@@ -23,7 +23,7 @@ from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.stored_message import StoredMessage, stored_text
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.server.transactions.asking import Asking
-from rocketwire.server.transactions.copies import Copies, identity
+from rocketwire.server.transactions.copies import Copies
 from rocketwire.server.transactions.ending import Ending
 from rocketwire.server.transactions.half import HALF
 from rocketwire.server.transactions.state import TransactionState, messages_from
@@ -74,6 +74,8 @@ class Checking:
     async def run(self) -> None:
         """Check for ever, and note how far the queues are done with."""
         last = trio.current_time()
+        for _ in self._copies.read():
+            await trio.lowlevel.checkpoint()
         while True:
             interval = self._config.current.transaction_check_interval / 1000
             await trio.sleep(max(0.0, min(_LONGEST_SLEEP, last + interval - trio.current_time())))
@@ -90,6 +92,7 @@ class Checking:
 
         Raises:
             ServiceUnavailable: the store takes nothing; the next round goes on.
+            SystemBusy: an append just took too long; the next round goes on.
             StoreError: a topic could not be written down.
         """
         self._topics.create_retry(names.TRANS_HALF_TOPIC, 1)
@@ -115,7 +118,7 @@ class Checking:
             self._state.gone(offset)
             return _Next.GO_ON
         properties = half.decoded_properties()
-        if self._is_over(offset, half, properties):
+        if self._is_over(offset, half):
             return _Next.GO_ON
         config = self._config.current
         age = self._clock() - half.born_timestamp
@@ -138,13 +141,12 @@ class Checking:
             self._asking.ask(half, copy, checked)
         return _Next.GO_ON
 
-    def _is_over(self, offset: int, half: StoredMessage, properties: Mapping[str, str]) -> bool:
+    def _is_over(self, offset: int, half: StoredMessage) -> bool:
         """Whether a half message only looks undecided: Apache's broker, which takes no note of it, put it again."""
-        of = identity(half, properties)
-        newest = self._copies.find(of)
+        newest = self._copies.find(half)
         if newest is None or newest <= offset:
             return False
-        self._ending.settle(offset, of, None)
+        self._ending.settle(offset, half, None)
         return True
 
     def _put_again(
@@ -155,17 +157,16 @@ class Checking:
         if len(text) > MAX_PROPERTIES_LENGTH:
             self._give_up(offset, half, properties)
             return None
-        of = identity(half, properties)
-        appended = self._ending.settle(offset, of, half.draft(*HALF, changed))
+        appended = self._ending.settle(offset, half, half.draft(*HALF, changed))
         assert appended is not None  # noqa: S101 - there was one to append
-        self._copies.put(of, appended.queue_offset)
+        self._copies.put(half, appended.queue_offset)
         return appended.physical_offset, appended.queue_offset
 
     def _give_up(self, offset: int, half: StoredMessage, properties: Mapping[str, str]) -> None:
         log.warning("half message %d is left undecided, and moved to %s", offset, names.TRANS_CHECK_MAX_TIME_TOPIC)
         self._topics.create_retry(names.TRANS_CHECK_MAX_TIME_TOPIC, 1)
         draft = half.draft(names.TRANS_CHECK_MAX_TIME_TOPIC, 0, properties)
-        self._ending.settle(offset, identity(half, properties), draft)
+        self._ending.settle(offset, half, draft)
 
 
 def _number(text: str | None) -> int | None:

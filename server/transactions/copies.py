@@ -6,40 +6,47 @@ the same UNIQ_KEY and born timestamp, and another send of the same message has a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
+from rocketwire.server.errors import ServiceUnavailable
 from rocketwire.server.stored_message import StoredMessage
 from rocketwire.server.transactions.state import TransactionState
 from rocketwire.wire import properties as property_names
+from rocketwire.wire.property_edits import value_of
 
-Identity = tuple[str, int]
+Identity = tuple[bytes, int]
 """UNIQ_KEY and born timestamp."""
 
 _STEP: Final = 64  # half messages
-_OF_COPIES: Final = frozenset(
-    {property_names.TRANSACTION_CHECK_TIMES, property_names.TRANSACTION_PREPARED_QUEUE_OFFSET}
+_MOST_STEPS: Final = 64  # that one who asks may have to wait for: some 10 ms
+_UNIQ_KEY: Final = property_names.UNIQ_KEY.encode()
+_OF_COPIES: Final = (
+    property_names.TRANSACTION_CHECK_TIMES.encode(),
+    property_names.TRANSACTION_PREPARED_QUEUE_OFFSET.encode(),
 )
 
 
-def identity(message: StoredMessage, properties: Mapping[str, str]) -> Identity | None:
+def identity(message: StoredMessage) -> Identity | None:
     """What a half message and its copies have in common; None when it has no UNIQ_KEY, as from no official client."""
-    key = properties.get(property_names.UNIQ_KEY)
+    key = value_of(message.properties, _UNIQ_KEY)
     return None if key is None else (key, message.born_timestamp)
 
 
-def is_copy(properties: Mapping[str, str]) -> bool:
+def is_copy(message: StoredMessage) -> bool:
     """Whether a half message was put again."""
-    return not _OF_COPIES.isdisjoint(properties)
+    return any(value_of(message.properties, name) is not None for name in _OF_COPIES)
 
 
 class Copies:
-    """The newest copies of one store; those that were there at the start are read when they are first needed."""
+    """The newest copies of one store; those that were there at the start are read bit by bit."""
 
     def __init__(self, state: TransactionState) -> None:
         self._state = state
         self._newest: dict[Identity, int] = {}
         self._reading = self._read()
+        self._read_all = False
 
     def read(self) -> Iterator[None]:
         """Read what was there at the start, if that is not done yet; the caller may pause after each step."""
@@ -47,24 +54,35 @@ class Copies:
 
     def _read(self) -> Iterator[None]:
         for count, (offset, message) in enumerate(self._state.undecided()):
-            properties = message.decoded_properties()
-            if is_copy(properties):
-                self.put(identity(message, properties), offset)
+            if is_copy(message):
+                self.put(message, offset)
             if count % _STEP == 0:
                 yield
+        self._read_all = True
 
-    def find(self, of: Identity | None) -> int | None:
-        """Queue offset of the newest copy, None when there is none undecided."""
-        for _ in self._reading:
-            pass
+    def find(self, message: StoredMessage) -> int | None:
+        """Queue offset of a half message's newest copy, None when there is none undecided.
+
+        Raises:
+            ServiceUnavailable: so many half messages were there at the start that they are not all read yet.
+        """
+        if not self._read_all:
+            for _ in islice(self._reading, _MOST_STEPS):
+                pass
+            if not self._read_all:
+                raise ServiceUnavailable("half messages are still being read")
+        of = identity(message)
         return None if of is None else self._newest.get(of)
 
-    def put(self, of: Identity | None, offset: int) -> None:
-        """Take note of a copy behind all others."""
+    def put(self, message: StoredMessage, offset: int) -> None:
+        """Take note of a half message's copy behind all others."""
+        of = identity(message)
         if of is not None:
             self._newest[of] = offset
 
-    def forget(self, of: Identity | None, offset: int) -> None:
-        """Take note that the copy at a queue offset has its outcome."""
-        if of is not None and self._newest.get(of) == offset:
-            del self._newest[of]
+    def forget(self, message: StoredMessage, offset: int) -> None:
+        """Take note that a half message has its outcome at a queue offset, its own or that of its newest copy."""
+        if self._newest:
+            of = identity(message)
+            if of is not None and self._newest.get(of) == offset:
+                del self._newest[of]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from rocketwire.server.appending import Refusals
 from rocketwire.server.clock import Clock
 from rocketwire.server.groups import ClientGroups
 from rocketwire.server.live_config import LiveConfig
@@ -11,10 +12,10 @@ from rocketwire.server.topics import BrokerTopics
 from rocketwire.server.transactions.asking import Asking
 from rocketwire.server.transactions.checking import Checking
 from rocketwire.server.transactions.copies import Copies
-from rocketwire.server.transactions.ending import Ending, Outcome
+from rocketwire.server.transactions.ending import Carried, Ending, Outcome
 from rocketwire.server.transactions.state import TransactionState
 from rocketwire.store.offsets import OffsetTable
-from rocketwire.store.store import MessageStore
+from rocketwire.store.store import Appended, Draft, MessageStore
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 
 
@@ -36,10 +37,11 @@ class Transactions:
         clock: Clock,
         store_host: bytes,
         wake: Callable[[], None],
+        append: Callable[[Sequence[Draft]], tuple[list[Appended], Refusals]],
     ) -> None:
         self.state = TransactionState(store, offsets)
         copies = Copies(self.state)
-        self._ending = Ending(store, self.state, copies, clock=clock, store_host=store_host)
+        self._ending = Ending(store, self.state, copies, append=append, clock=clock, store_host=store_host)
         self._ending.repair()
         asking = Asking(clients, store_host=store_host)
         self._checking = Checking(
@@ -54,17 +56,13 @@ class Transactions:
             wake=wake,
         )
 
-    def decide(self, fields: EndTransactionRequestHeader) -> None:
-        """Carry out what a producer decided: see `Ending.decide`."""
-        self._ending.decide(fields)
-
     def outcome(self, fields: EndTransactionRequestHeader) -> Outcome | None:
-        """What `decide` is to store: see `Ending.outcome`."""
+        """What a producer's decision asks for: see `Ending.outcome`."""
         return self._ending.outcome(fields)
 
-    def stored(self, outcome: Outcome) -> None:
-        """Take note that an outcome was appended."""
-        self._ending.stored(outcome)
+    def carry_out(self, outcomes: Sequence[Outcome]) -> Carried:
+        """Append outcomes: see `Ending.carry_out`."""
+        return self._ending.carry_out(outcomes)
 
     async def check(self) -> None:
         """Have one round of the check: see `Checking.check`."""

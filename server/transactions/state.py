@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from rocketwire.server.stored_message import StoredMessage, stored_message
@@ -103,10 +103,11 @@ class TransactionState:
             if self.is_undecided(offset):
                 yield offset, message
 
-    def decided(self, offset: int) -> None:
-        """Take note that an op message was appended for a half message."""
-        self._ops.append(offset)
-        self._mark(offset)
+    def decided(self, offsets: Iterable[int]) -> None:
+        """Take note that op messages were appended for half messages, in this order."""
+        for offset in offsets:
+            self._ops.append(offset)
+            self._mark(offset)
 
     def gone(self, offset: int) -> None:
         """Take note that a half message is not in the log any more."""

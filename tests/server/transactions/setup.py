@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rocketwire.server.appending import append_group
 from rocketwire.server.config import ServerConfig
 from rocketwire.server.groups import ClientGroups
 from rocketwire.server.live_config import LiveConfig
@@ -22,7 +24,7 @@ from rocketwire.wire import names
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 from rocketwire.wire.message import encode_host
-from rocketwire.wire.properties import decode_properties
+from rocketwire.wire.properties import decode_properties, encode_properties
 from tests.server.harness import Clock, small_config
 
 COMMIT, ROLLBACK, UNKNOWN = SysFlag.TRANSACTION_COMMIT, SysFlag.TRANSACTION_ROLLBACK, SysFlag.TRANSACTION_NOT
@@ -66,6 +68,7 @@ class Setup:
             clock=self.clock,
             store_host=HOST,
             wake=self._wake,
+            append=partial(append_group, self.store),
         )
         self.state = self.transactions.state
 
@@ -86,9 +89,11 @@ class Setup:
         """Send a half message."""
         text = "TRAN_MSG\x01true\x02PGROUP\x01P\x02TAGS\x01tag\x02WAIT\x01true\x02CLUSTER\x01C"
         named = decode_properties(text) | ({} if key is None else {"UNIQ_KEY": key}) | properties
-        draft = Draft(*REAL, body, b"", 7, SysFlag.TRANSACTION_PREPARED, self.clock(), BORN)
+        draft = Draft(
+            *REAL, body, encode_properties(named).encode(), 7, SysFlag.TRANSACTION_PREPARED, self.clock(), BORN
+        )
         draft.unique_key = key
-        (appended,) = self.store.append([half_draft(draft, named)])
+        (appended,) = self.store.append([half_draft(draft)])
         return appended
 
     def decide(self, place: Appended, decision: int = COMMIT, **changes: Any) -> None:
@@ -101,7 +106,10 @@ class Setup:
             "msg_id": "K",
             **changes,
         }
-        self.transactions.decide(EndTransactionRequestHeader(**values))
+        outcome = self.transactions.outcome(EndTransactionRequestHeader(**values))
+        if outcome is not None:
+            for refusal in self.transactions.carry_out([outcome]).refused.values():
+                raise refusal
 
     # --- what is there ---
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rocketwire.server.stored_message import StoredMessage, stored_text
+from rocketwire.server.stored_message import StoredMessage
 from rocketwire.server.transactions.half import done_with, half_draft, op_draft, real_draft, real_queue
 from rocketwire.store.store import Draft
 from rocketwire.wire import names
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.java import string_hash
+from rocketwire.wire.properties import decode_properties, encode_properties
 from tests.server.test_stored_message import golden_messages
 
 GOLDEN = [message for message, _ in golden_messages()]
@@ -21,8 +22,8 @@ COMMITTED = [message for message in GOLDEN if message.sys_flag & SysFlag.TRANSAC
 def same(draft: Draft, message: StoredMessage) -> bool:
     """Whether a draft becomes that record, but for what the store fills in."""
     return (
-        (draft.topic, draft.queue_id, bytes(draft.body), draft.properties)
-        == (message.topic, message.queue_id, bytes(message.body), message.properties)
+        (draft.topic, draft.queue_id, bytes(draft.body), decode_properties(draft.properties.decode()))
+        == (message.topic, message.queue_id, bytes(message.body), decode_properties(message.properties.decode()))
         and (draft.flag, draft.sys_flag, draft.born_timestamp, draft.born_host)
         == (message.flag, message.sys_flag, message.born_timestamp, message.born_host)
         and (draft.reconsume_times, draft.prepared_offset) == (message.reconsume_times, message.prepared_offset)
@@ -37,9 +38,9 @@ def test_the_golden_store_has_all_kinds() -> None:
 def test_a_half_message_is_apaches(half: StoredMessage) -> None:
     properties = half.decoded_properties()
     queue = properties.pop("REAL_TOPIC"), int(properties.pop("REAL_QID"))
-    draft = half.draft(*queue, properties)
+    draft = half.draft(*queue, {**properties, "DELAY": "3"})
     draft.sys_flag = SysFlag.TRANSACTION_PREPARED
-    assert same(half_draft(draft, {**properties, "DELAY": "3"}), half)
+    assert same(half_draft(draft), half)
     assert draft.tags_code == string_hash("TagTx")
     assert draft.unique_key == properties["UNIQ_KEY"]
 
@@ -47,10 +48,13 @@ def test_a_half_message_is_apaches(half: StoredMessage) -> None:
 @pytest.mark.parametrize("message", COMMITTED, ids=lambda message: str(message.prepared_offset))
 def test_a_committed_message_is_apaches(message: StoredMessage) -> None:
     (half,) = (half for half in HALVES if half.physical_offset == message.prepared_offset)
-    properties = half.decoded_properties()
-    queue = real_queue(properties)
+    queue = real_queue(half.properties)
     assert queue is not None
-    assert same(real_draft(half, properties, queue), message)
+    draft = real_draft(half, queue)
+    assert same(draft, message)
+    properties = half.decoded_properties()
+    assert (draft.unique_key, draft.keys) == (properties["UNIQ_KEY"], properties.get("KEYS"))
+    assert draft.tags_code == string_hash(properties["TAGS"])
 
 
 @pytest.mark.parametrize("message", OPS, ids=lambda message: str(message.queue_offset))
@@ -80,11 +84,25 @@ def test_an_op_message_of_5_x_is_about_many() -> None:
     ],
 )
 def test_a_message_that_does_not_say_where_it_belongs(properties: dict[str, str]) -> None:
-    assert real_queue(properties) is None
+    assert real_queue(encode_properties(properties).encode()) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "REAL_TOPIC\x01T\x02REAL_QID\x013",
+        "REAL_QID\x013\x02a\x01b\x02REAL_TOPIC\x01T",
+        "REAL_QID\x011\x02a\x01b\x02REAL_TOPIC\x01T\x02REAL_QID\x013\x02",
+        "REAL_TOPIC\x01Other\x02REAL_QID\x019\x02REAL_QID\x013\x02REAL_TOPIC\x01T\x02c\x01d",
+    ],
+)
+def test_where_a_message_belongs_stands_anywhere(text: str) -> None:
+    assert real_queue(text.encode()) == ("T", 3)
 
 
 def test_what_a_producer_says_of_the_real_topic_does_not_count() -> None:
-    draft = Draft("T", 3, b"", b"", 0, SysFlag.TRANSACTION_PREPARED | SysFlag.COMPRESSED, 0, b"")
-    half_draft(draft, {"REAL_TOPIC": "Other", "REAL_QID": "9", "a": "b"})
-    assert draft.properties == stored_text({"REAL_TOPIC": "T", "REAL_QID": "3", "a": "b"})
+    given = encode_properties({"REAL_TOPIC": "Other", "REAL_QID": "9", "a": "b"}).encode()
+    draft = Draft("T", 3, b"", given, 0, SysFlag.TRANSACTION_PREPARED | SysFlag.COMPRESSED, 0, b"")
+    half_draft(draft)
+    assert decode_properties(draft.properties.decode()) == {"REAL_TOPIC": "T", "REAL_QID": "3", "a": "b"}
     assert draft.sys_flag == SysFlag.COMPRESSED

@@ -19,7 +19,7 @@ PAGE = 4096
 
 def leave_commit(setup: Setup) -> None:
     half = setup.messages(HALF)[-1]
-    setup.store.append([real_draft(half, half.decoded_properties(), REAL)])
+    setup.store.append([real_draft(half, REAL)])
 
 
 def leave_copy(setup: Setup) -> None:
