@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from rocketwire.server.consumed import commit_offset
 from rocketwire.server.errors import NotFound
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.request import Reply, Request
@@ -37,7 +38,7 @@ def _starts_in_memory(services: BrokerServices, topic: str, queue_id: int) -> bo
 
 def _update(services: BrokerServices, request: Request[headers.UpdateConsumerOffsetRequestHeader]) -> Reply:
     fields = request.fields
-    services.offsets.commit(fields.consumer_group, fields.topic, fields.queue_id, fields.commit_offset)
+    commit_offset(services, fields.consumer_group, fields.topic, fields.queue_id, fields.commit_offset)
     return Reply(ext={})
 
 

@@ -1,0 +1,18 @@
+"""Offsets that consumers commit: with a request of its own, or along with a pull."""
+
+from __future__ import annotations
+
+from rocketwire.server.errors import NotPermitted
+from rocketwire.server.services import BrokerServices
+from rocketwire.server.transactions.half import GROUP as TRANSACTIONS
+
+
+def commit_offset(services: BrokerServices, group: str, topic: str, queue_id: int, offset: int) -> None:
+    """Note the offset of the next message that a group consumes.
+
+    Raises:
+        NotPermitted: the offsets are the broker's own. They say which half messages are decided.
+    """
+    if group == TRANSACTIONS:
+        raise NotPermitted(f"the offsets of group[{group}] are the broker's own")
+    services.offsets.commit(group, topic, queue_id, offset)
