@@ -91,12 +91,13 @@ def _time_span(services: BrokerServices, request: Request[headers.QueryConsumeTi
 
 
 def _span(services: BrokerServices, group: str, topic: str, queue_id: int) -> QueueTimeSpan:
+    """A group that has consumed none of the messages that are left is at the oldest one."""
     store = services.store
-    end = store.max_offset(topic, queue_id)
-    committed = max(store.min_offset(topic, queue_id), services.offsets.query(group, topic, queue_id) or 0)
+    begin, end = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
+    committed = max(begin, services.offsets.query(group, topic, queue_id) or 0)
     oldest = store.earliest_time(topic, queue_id)
     newest = store.store_time(topic, queue_id, end - 1)
-    consumed = store.store_time(topic, queue_id, committed - 1) if committed else oldest
+    consumed = store.store_time(topic, queue_id, committed - 1) if committed > begin else oldest
     waiting = committed < end
     return QueueTimeSpan(
         message_queue=_queue(services, topic, queue_id),

@@ -11,6 +11,8 @@ import pytest
 
 from rocketwire.server.clock import hour_of_day
 from rocketwire.store.files import RealFileSystem
+from rocketwire.wire.bodies import decode_body
+from rocketwire.wire.bodies.progress import QueryConsumeTimeSpanBody
 from rocketwire.wire.codes import PullSysFlag, RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame
 from rocketwire.wire.java import string_hash
@@ -124,6 +126,22 @@ async def test_times_and_keys_follow(server: Server, client: Client) -> None:
     )
     new = await client.ask(RequestCode.QUERY_MESSAGE, {"topic": "T", "key": "k119", **times})
     assert new.header.code == 0
+
+
+@pytest.mark.parametrize("consumed", [None, 0, 7, "least"])
+async def test_a_group_that_consumed_none_of_what_is_left_is_at_the_oldest(
+    server: Server, client: Client, consumed: int | str | None
+) -> None:
+    await remove(server, client)
+    least, _ = await bounds(client, "T")
+    if consumed is not None:
+        where = {"consumerGroup": "G", "topic": "T", "queueId": "0"}
+        offset = least if consumed == "least" else consumed
+        await client.ask(RequestCode.UPDATE_CONSUMER_OFFSET, {**where, "commitOffset": str(offset)})
+    answer = await client.ask(RequestCode.QUERY_CONSUME_TIME_SPAN, {"topic": "T", "group": "G"})
+    span, _ = decode_body(QueryConsumeTimeSpanBody, bytes(answer.body)).consume_time_span_set
+    assert (span.min_time_stamp, span.consume_time_stamp) == (NOW, NOW)
+    assert span.delay_time == server.clock.now - NOW
 
 
 async def test_a_queue_of_which_nothing_is_left(server: Server, client: Client) -> None:
