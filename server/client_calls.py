@@ -17,32 +17,38 @@ from rocketwire.server.request import Answer
 log = logging.getLogger(__name__)
 
 LIMIT: Final = 1024
+LIMIT_BYTES: Final = 16 * 1024 * 1024
+_AT_ONCE: Final = 16
+"""Calls that are given up before others have their turn: what becomes of each may be work, as storing a reply."""
 
 
 class _Call(NamedTuple):
     deadline: float
+    size: int
     done: Callable[[Answer | None], None]
 
 
 class ClientCalls:
-    """The calls that wait on one connection, at most `LIMIT`."""
+    """The calls that wait on one connection: no more are added when `LIMIT` wait, or `LIMIT_BYTES` in all."""
 
-    __slots__ = ("_nursery", "_timer", "_waiting")
+    __slots__ = ("_bytes", "_nursery", "_timer", "_waiting")
 
     def __init__(self, nursery: trio.Nursery) -> None:
         self._nursery = nursery
         self._waiting: dict[int, _Call] = {}
+        self._bytes = 0
         self._timer: trio.CancelScope | None = None
 
     @property
     def full(self) -> bool:
-        """Whether so many wait that none may be added."""
-        return len(self._waiting) >= LIMIT
+        """Whether so many wait, or such large ones, that none may be added."""
+        return len(self._waiting) >= LIMIT or self._bytes >= LIMIT_BYTES
 
-    def add(self, opaque: int, *, seconds: float, done: Callable[[Answer | None], None]) -> None:
-        """Wait for the answer with that opaque."""
+    def add(self, opaque: int, *, size: int, seconds: float, done: Callable[[Answer | None], None]) -> None:
+        """Wait for the answer with that opaque to a request of `size` bytes: who asked may keep as many until then."""
         deadline = trio.current_time() + seconds
-        self._waiting[opaque] = _Call(deadline, done)
+        self._waiting[opaque] = _Call(deadline, size, done)
+        self._bytes += size
         if self._timer is None:
             self._timer = trio.CancelScope(deadline=deadline)
             self._nursery.start_soon(self._watch)
@@ -51,17 +57,14 @@ class ClientCalls:
 
     def answered(self, opaque: int, answer: Answer) -> None:
         """Hand an answer to the call that waits for it, if one does."""
-        call = self._waiting.pop(opaque, None)
-        if call is not None:
-            _finish(call, answer)
+        self._finish(opaque, answer)
 
     def close(self) -> None:
         """Give up all calls."""
         if self._timer is not None:
             self._timer.cancel()
-        waiting, self._waiting = self._waiting, {}
-        for call in waiting.values():
-            _finish(call, None)
+        for opaque in list(self._waiting):
+            self._finish(opaque, None)
 
     async def _watch(self) -> None:
         """Give up each call at its time, until none waits."""
@@ -70,15 +73,20 @@ class ClientCalls:
             with trio.CancelScope(deadline=deadline) as self._timer:
                 await trio.sleep_forever()
             now = trio.current_time()
-            for opaque in [opaque for opaque, call in self._waiting.items() if call.deadline <= now]:
-                late = self._waiting.pop(opaque, None)  # what is told of another may have closed the connection
-                if late is not None:
-                    _finish(late, None)
+            late = [opaque for opaque, call in self._waiting.items() if call.deadline <= now]
+            for start in range(0, len(late), _AT_ONCE):
+                for opaque in late[start : start + _AT_ONCE]:
+                    self._finish(opaque, None)
+                await trio.lowlevel.checkpoint()
         self._timer = None
 
-
-def _finish(call: _Call, answer: Answer | None) -> None:
-    try:
-        call.done(answer)
-    except Exception:  # a bug in what waits for one answer must not end the connection that brought it
-        log.exception("answer of a client")
+    def _finish(self, opaque: int, answer: Answer | None) -> None:
+        """Tell a call of its answer, unless it was told already: others' ends may even have closed the connection."""
+        call = self._waiting.pop(opaque, None)
+        if call is None:
+            return
+        self._bytes -= call.size
+        try:
+            call.done(answer)
+        except Exception:  # a bug in what waits for one answer must not end the connection that brought it
+            log.exception("answer of a client")

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from rocketwire.server.errors import (
+    ClientBusy,
     ClientNotOnline,
     ClientOutdated,
     ClientSilent,
@@ -19,7 +20,7 @@ from rocketwire.server.errors import (
 )
 from rocketwire.server.groups import ClientGroups, Member
 from rocketwire.server.request import Answer, Peer
-from rocketwire.wire.bodies import decode_body
+from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.client import MessageQueue
 from rocketwire.wire.bodies.online import GetConsumerStatusBody
 from rocketwire.wire.codes import RequestCode, ResponseCode, version_name
@@ -34,8 +35,8 @@ _STATUS_SECONDS: Final = 5.0
 _OLDEST_ANSWERING: Final = 62  # V3_1_8_SNAPSHOT
 _OLDEST_WITH_STATUS: Final = 28  # V3_0_7_SNAPSHOT
 
-ClientOffsets = dict[str, dict[MessageQueue, int]]
-"""Offsets by client id and queue."""
+_START: Final = b'{"consumerTable":{'
+_END: Final = b'},"messageQueueTable":{}}'
 
 
 def hand_on(
@@ -47,7 +48,7 @@ def hand_on(
     body: bytes,
     done: Callable[[Answer | ServerError], None],
 ) -> None:
-    """Ask one member of a group; `done` gets its answer, or the error that there is none within 10 s.
+    """Ask one member of a group; `done` gets its answer, or the error that it is not asked or does not answer in 10 s.
 
     Raises:
         ClientNotOnline: the group has no such member.
@@ -60,16 +61,22 @@ def hand_on(
     version = consumers.members[peer].version
     if version < _OLDEST_ANSWERING:
         raise ClientTooOld(client_id, version_name(version))
-    silent = ClientSilent(group, client_id, peer.remote_text, _HANDED_ON_SECONDS)
-    peer.call(code, ext, body, seconds=_HANDED_ON_SECONDS, done=lambda answer: done(answer or silent))
+    problem: ServerError = ClientBusy(group, client_id, peer.remote_text)
+
+    def answered(answer: Answer | None) -> None:
+        done(answer or problem)
+
+    peer.call(code, ext, body, seconds=_HANDED_ON_SECONDS, done=answered)
+    problem = ClientSilent(group, client_id, peer.remote_text, _HANDED_ON_SECONDS)  # what is told later
 
 
 def consumer_status(
-    clients: ClientGroups, group: str, topic: str, client_id: str | None, done: Callable[[ClientOffsets], None]
+    clients: ClientGroups, group: str, topic: str, client_id: str | None, done: Callable[[bytes], None]
 ) -> None:
     """Ask members of a group for their offsets in a topic: the one with `client_id`, or all.
 
-    `done` is called once, when all have answered or 5 s are over, with what those who could tell told.
+    `done` is called once, when all have answered or 5 s are over, with the body of a `GetConsumerStatusBody` that holds
+    what those who could tell told.
 
     Raises:
         GroupEmpty: nobody of the group is on line.
@@ -86,18 +93,18 @@ def consumer_status(
 
 
 class _StatusRound:
-    """One question to several members."""
+    """One question to several members. Each one's offsets are written when they come, for all at once take long."""
 
-    def __init__(self, asked: list[tuple[Peer, Member]], done: Callable[[ClientOffsets], None]) -> None:
+    def __init__(self, asked: list[tuple[Peer, Member]], done: Callable[[bytes], None]) -> None:
         self._asked = asked
         self._done = done
         self._open = len(asked)
-        self._found: ClientOffsets = {}
+        self._found: dict[str, bytes] = {}
 
     def ask(self, ext: dict[str, str]) -> None:
         """Ask all; with nobody to ask, be done."""
         if not self._asked:
-            self._done(self._found)
+            self._finish()
         for peer, member in self._asked:
             self._ask_one(peer, member.client_id, ext)
 
@@ -105,13 +112,21 @@ class _StatusRound:
         def answered(answer: Answer | None) -> None:
             if answer is not None and answer.code == ResponseCode.SUCCESS and answer.body:
                 try:
-                    body = decode_body(GetConsumerStatusBody, answer.body)
+                    told = decode_body(GetConsumerStatusBody, answer.body)
+                    self._found[client_id] = _entry(client_id, told.message_queue_table)
                 except BodyInvalid as error:
                     log.warning("consumer status of %s: %s", client_id, error)
-                else:
-                    self._found[client_id] = body.message_queue_table
             self._open -= 1
             if not self._open:
-                self._done(self._found)
+                self._finish()
 
         peer.call(RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, ext, b"", seconds=_STATUS_SECONDS, done=answered)
+
+    def _finish(self) -> None:
+        self._done(_START + b",".join(self._found.values()) + _END)
+
+
+def _entry(client_id: str, offsets: dict[MessageQueue, int]) -> bytes:
+    """One client in the table of all."""
+    alone = encode_body(GetConsumerStatusBody(consumer_table={client_id: offsets}))
+    return alone.removeprefix(_START).removesuffix(_END)

@@ -228,6 +228,13 @@ class ClientSilent(ServerError):
         )
 
 
+class ClientBusy(ServerError):
+    """A client is not asked: it does not read, too much that it was asked waits, or it has just left."""
+
+    def __init__(self, group: str, client_id: str, address: str) -> None:
+        super().__init__(f"invoke consumer <{group}> <{client_id}> Exception: the channel <{address}> takes no request")
+
+
 class ResetTopicMissing(ServerError):
     """Offsets of a topic that the broker does not have cannot be reset."""
 
@@ -290,6 +297,7 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     ProducerGroupOffline: ResponseCode.SYSTEM_ERROR,
     GroupEmpty: ResponseCode.SYSTEM_ERROR,
     ClientNotOnline: ResponseCode.SYSTEM_ERROR,
+    ClientBusy: ResponseCode.SYSTEM_ERROR,
     ClientTooOld: ResponseCode.SYSTEM_ERROR,
     ClientOutdated: ResponseCode.SYSTEM_ERROR,
     ResetTopicMissing: ResponseCode.SYSTEM_ERROR,

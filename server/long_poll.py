@@ -31,7 +31,7 @@ Queue = tuple[str, int]
 
 
 class HeldPull:
-    """One waiting request; `attempt(final)` returns its reply, or None to wait on (never when final)."""
+    """One waiting request (its `held`); `attempt(final)` returns its reply, or None to wait on (never when final)."""
 
     __slots__ = ("attempt", "peer", "queue", "request")
 

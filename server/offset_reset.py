@@ -40,8 +40,8 @@ _JAVA: Final = "JAVA"
 _OLDEST_VERSION: Final = 28  # V3_0_7_SNAPSHOT
 
 
-def reset(services: BrokerServices, asked: ResetOffsetRequestHeader, *, for_cpp: bool) -> dict[MessageQueue, int]:
-    """Tell the group's members where to go on in a topic; return the offsets.
+def reset(services: BrokerServices, asked: ResetOffsetRequestHeader, *, for_cpp: bool) -> bytes:
+    """Tell the group's members where to go on in a topic; return the offsets, a `ResetOffsetBody` as it is written.
 
     `for_cpp`: whoever asks says that the members are C++ clients.
 
@@ -66,10 +66,16 @@ def reset(services: BrokerServices, asked: ResetOffsetRequestHeader, *, for_cpp:
         if member.version < _OLDEST_VERSION:
             raise ClientOutdated(version_name(member.version))
     ext = encode_ext(ResetOffsetRequestHeader(topic=topic, group=group, timestamp=timestamp, is_force=False))
+    as_table = encode_body(ResetOffsetBody(offset_table=found))
+    as_list = b""
     for peer, member in list(consumers.members.items()):
-        peer.push(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, ext, _body(found, member, for_cpp=for_cpp))
-        log.info("group %s, topic %s: %s told to go on at %d", group, topic, member.client_id, timestamp)
-    return found
+        log.info("group %s, topic %s: tell %s to go on at %d", group, topic, member.client_id, timestamp)
+        if _reads_tables(member, for_cpp=for_cpp):
+            peer.push(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, ext, as_table)
+        else:
+            as_list = as_list or _list(found)
+            peer.push(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, ext, as_list)
+    return as_table
 
 
 def _queues(services: BrokerServices, asked: ResetOffsetRequestHeader) -> Iterable[int]:
@@ -99,10 +105,12 @@ def _offset(services: BrokerServices, asked: ResetOffsetRequestHeader, queue_id:
     return wanted if asked.is_force else min(wanted, committed)
 
 
-def _body(offsets: dict[MessageQueue, int], member: Member, *, for_cpp: bool) -> bytes:
-    """The form that the member reads: Java's JSON has queues as keys, which C++ clients cannot read, and only that."""
-    if member.language != CPP and (not for_cpp or member.language == _JAVA):
-        return encode_body(ResetOffsetBody(offset_table=offsets))
+def _reads_tables(member: Member, *, for_cpp: bool) -> bool:
+    """Whether the member reads Java's JSON, which has queues as keys: C++ clients do not, Java clients only that."""
+    return member.language != CPP and (not for_cpp or member.language == _JAVA)
+
+
+def _list(offsets: dict[MessageQueue, int]) -> bytes:
     rows = (
         MessageQueueForC(topic=queue.topic, broker_name=queue.broker_name, queue_id=queue.queue_id, offset=offset)
         for queue, offset in offsets.items()

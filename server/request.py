@@ -6,7 +6,7 @@ Both are made for every request, so they are msgspec structs: frozen as dataclas
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -16,6 +16,8 @@ from rocketwire.wire.header import Header
 from rocketwire.wire.headers import WireHeader
 
 FieldsT = TypeVar("FieldsT")
+
+_NO_BODY: Final = memoryview(b"")
 
 
 class Peer(Protocol):
@@ -30,7 +32,7 @@ class Peer(Protocol):
         """Address and port of the other end as records hold them: 8 bytes, or 20 for IPv6."""
 
     def push(self, code: int, ext: dict[str, str], body: bytes = b"") -> None:
-        """Send a one-way request of the server's own; nothing is sent on a closed connection.
+        """Send a one-way request of the server's own; nothing is sent on a closed or congested connection.
 
         Raises:
             WireError: no frame can hold it.
@@ -42,7 +44,7 @@ class Peer(Protocol):
         """Send a request of the server's own that the client answers.
 
         `done` is called once: with the answer, or with None when there is none after `seconds`, when the connection
-        closes, or (before this returns) when it is closed already, congested, or too many calls wait on it.
+        closes, or (before this returns) when it is closed already, congested, or too much waits on it already.
 
         Raises:
             WireError: no frame can hold it; `done` is not called.
@@ -79,6 +81,17 @@ class Request(msgspec.Struct, Generic[FieldsT], frozen=True, kw_only=True, gc=Fa
     serialize_type: int
     body: memoryview
     fields: FieldsT
+
+    def held(self) -> Request[None]:
+        """What its answer needs, to be kept: the rest may be large, and the body is in a buffer that is used again."""
+        header = self.header
+        return Request(
+            peer=self.peer,
+            header=Header(code=header.code, opaque=header.opaque, flag=header.flag),
+            serialize_type=self.serialize_type,
+            body=_NO_BODY,
+            fields=None,
+        )
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, gc=False):

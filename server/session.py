@@ -272,27 +272,35 @@ class Session:
             self.write(encode_frame(header, b"", serialize_type))
 
     def push(self, code: int, ext: dict[str, str], body: bytes = b"") -> None:
-        """Send a one-way request of the server's own, with an opaque of its own."""
-        self._ask(code, ext, body, flag=FLAG_ONEWAY)
+        """Send a one-way request of the server's own, with an opaque of its own, to a client that reads."""
+        if self.congested:
+            log.warning("request %d is not sent to %s, which does not read", code, self.remote_text)
+        else:
+            self._ask(code, ext, body, flag=FLAG_ONEWAY)
 
     def call(
         self, code: int, ext: dict[str, str], body: bytes, *, seconds: float, done: Callable[[Answer | None], None]
     ) -> None:
         """Send a request of the server's own; `done` gets the client's answer, or None if there is none."""
-        opaque = None if self.congested or self._calls.full else self._ask(code, ext, body, flag=0)
-        if opaque is None or self._closed:
+        if self.congested or self._calls.full:
+            done(None)
+            return
+        opaque, size = self._ask(code, ext, body, flag=0)
+        if self._closed:
             done(None)
         else:
-            self._calls.add(opaque, seconds=seconds, done=done)
+            self._calls.add(opaque, size=size, seconds=seconds, done=done)
 
     def answered(self, header: Header, body: Buffer) -> None:
         """Take the client's answer to a call; others are dropped. `body` is copied."""
         answer = Answer(code=header.code, remark=header.remark, ext=dict(header.ext or {}), body=bytes(body))
         self._calls.answered(header.opaque, answer)
 
-    def _ask(self, code: int, ext: dict[str, str], body: bytes, *, flag: int) -> int:
+    def _ask(self, code: int, ext: dict[str, str], body: bytes, *, flag: int) -> tuple[int, int]:
+        """Send a request; give its opaque and its bytes."""
         opaque = next(_opaques) & _INT_MAX
         header = Header(code=code, opaque=opaque, flag=flag, version=VERSION_4_9_7, ext=ext)
-        self.write(encode_frame(header, body, _JSON))
+        frame = encode_frame(header, body, _JSON)
+        self.write(frame)
         self.flush()
-        return opaque
+        return opaque, len(frame)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from rocketwire.server.client_questions import ClientOffsets, consumer_status, hand_on
+from rocketwire.server.client_questions import consumer_status, hand_on
 from rocketwire.server.errors import ConsumerGroupOffline, ProducerGroupOffline, ServerError, response_code
 from rocketwire.server.groups import Member
 from rocketwire.server.handlers.route import Route
@@ -16,13 +16,7 @@ from rocketwire.server.offset_reset import CPP, reset
 from rocketwire.server.request import Answer, Peer, Reply, Request
 from rocketwire.server.services import BrokerServices
 from rocketwire.wire.bodies import encode_body
-from rocketwire.wire.bodies.online import (
-    Connection,
-    ConsumerConnection,
-    GetConsumerStatusBody,
-    ProducerConnection,
-    ResetOffsetBody,
-)
+from rocketwire.wire.bodies.online import Connection, ConsumerConnection, ProducerConnection
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers import online as headers
 from rocketwire.wire.message_id import parse_offset_message_id
@@ -93,32 +87,33 @@ def _consume_directly(
 def _hand_on(
     services: BrokerServices, request: Request[Any], group: str, client_id: str, ext: dict[str, str], body: bytes
 ) -> None:
+    held = request.held()
+
     def done(answer: Answer | ServerError) -> None:
         if isinstance(answer, ServerError):
-            _answer(request, Reply(code=response_code(answer), remark=str(answer)))
+            _answer(held, Reply(code=response_code(answer), remark=str(answer)))
         else:
             parts = (answer.body,) if answer.body else ()
-            _answer(request, Reply(code=answer.code, remark=answer.remark, ext=answer.ext or None, body=parts))
+            _answer(held, Reply(code=answer.code, remark=answer.remark, ext=answer.ext or None, body=parts))
 
     hand_on(services.clients, group, client_id, request.header.code, ext, body, done)
 
 
-def _answer(request: Request[Any], reply: Reply) -> None:
-    request.peer.reply(request, reply)
-    request.peer.flush()
+def _answer(held: Request[None], reply: Reply) -> None:
+    held.peer.reply(held, reply)
+    held.peer.flush()
 
 
 def _reset(services: BrokerServices, request: Request[headers.ResetOffsetRequestHeader]) -> Reply:
     offsets = reset(services, request.fields, for_cpp=request.header.language == CPP)
-    return Reply(remark=_UNSET_REMARK, body=(encode_body(ResetOffsetBody(offset_table=offsets)),))
+    return Reply(remark=_UNSET_REMARK, body=(offsets,))
 
 
 def _consumer_status(services: BrokerServices, request: Request[headers.GetConsumerStatusRequestHeader]) -> None:
-    fields = request.fields
+    fields, held = request.fields, request.held()
 
-    def done(found: ClientOffsets) -> None:
-        body = encode_body(GetConsumerStatusBody(consumer_table=found))
-        _answer(request, Reply(remark=_UNSET_REMARK, body=(body,)))
+    def done(body: bytes) -> None:
+        _answer(held, Reply(remark=_UNSET_REMARK, body=(body,)))
 
     consumer_status(services.clients, fields.group, fields.topic, fields.client_addr, done)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -27,8 +28,8 @@ async def test_an_answer_goes_to_the_call_of_its_opaque_once(nursery: trio.Nurse
     calls = ClientCalls(nursery)
     first: list[Answer | None] = []
     second: list[Answer | None] = []
-    calls.add(1, seconds=3, done=first.append)
-    calls.add(2, seconds=3, done=second.append)
+    calls.add(1, size=1, seconds=3, done=first.append)
+    calls.add(2, size=1, seconds=3, done=second.append)
     calls.answered(2, ANSWER)
     calls.answered(2, ANSWER)
     calls.answered(7, ANSWER)
@@ -44,7 +45,7 @@ async def test_each_call_has_its_own_time(nursery: trio.Nursery) -> None:
     given_up: list[float] = []
 
     def add(opaque: int, seconds: float) -> None:
-        calls.add(opaque, seconds=seconds, done=lambda _: given_up.append(seconds))
+        calls.add(opaque, size=1, seconds=seconds, done=lambda _: given_up.append(seconds))
 
     add(1, 9)
     await settle()
@@ -69,7 +70,7 @@ async def test_one_task_watches_and_ends_when_nothing_waits(nursery: trio.Nurser
     calls = ClientCalls(nursery)
     before = len(nursery.child_tasks)
     for opaque in range(100):
-        calls.add(opaque, seconds=3, done=lambda _: None)
+        calls.add(opaque, size=1, seconds=3, done=lambda _: None)
     await settle()
     assert len(nursery.child_tasks) == before + 1
     for opaque in range(100):
@@ -85,21 +86,35 @@ async def test_a_call_made_by_the_one_that_is_given_up_has_its_time_too(nursery:
     def again(_: Answer | None) -> None:
         given_up.append(trio.current_time())
         if len(given_up) < 3:
-            calls.add(len(given_up), seconds=2, done=again)
+            calls.add(len(given_up), size=1, seconds=2, done=again)
 
     start = trio.current_time()
-    calls.add(0, seconds=2, done=again)
+    calls.add(0, size=1, seconds=2, done=again)
     await settle()
     for _ in range(4):
         await pass_time(2)
     assert [at - start for at in given_up] == [2, 4, 6]
 
 
+async def test_many_that_are_late_leave_others_their_turn(nursery: trio.Nursery) -> None:
+    calls = ClientCalls(nursery)
+    ended: list[Answer | None] = []
+    for opaque in range(100):
+        calls.add(opaque, size=1, seconds=3, done=ended.append)
+    await settle()
+    mock_clock().jump(3)
+    seen = [0]
+    while seen[-1] < 100:
+        await trio.lowlevel.checkpoint()
+        seen.append(len(ended))
+    assert max(later - sooner for sooner, later in pairwise(seen)) <= 2 * client_calls._AT_ONCE < 50
+
+
 async def test_closing_gives_up_what_waits(nursery: trio.Nursery) -> None:
     calls = ClientCalls(nursery)
     ended: list[Answer | None] = []
     before = len(nursery.child_tasks)
-    calls.add(1, seconds=3, done=ended.append)
+    calls.add(1, size=1, seconds=3, done=ended.append)
     await settle()
     calls.close()
     calls.close()
@@ -117,8 +132,8 @@ async def test_who_is_given_up_may_close_the_connection(nursery: trio.Nursery) -
         ended.append(answer)
         calls.close()
 
-    calls.add(1, seconds=3, done=close)
-    calls.add(2, seconds=3, done=close)
+    calls.add(1, size=1, seconds=3, done=close)
+    calls.add(2, size=1, seconds=3, done=close)
     await settle()
     await pass_time(3)
     assert ended == [None, None]
@@ -130,8 +145,8 @@ async def test_a_bug_in_one_that_waits_takes_no_other(nursery: trio.Nursery, cap
 
     calls = ClientCalls(nursery)
     ended: list[Answer | None] = []
-    calls.add(1, seconds=3, done=broken)
-    calls.add(2, seconds=3, done=ended.append)
+    calls.add(1, size=1, seconds=3, done=broken)
+    calls.add(2, size=1, seconds=3, done=ended.append)
     calls.close()
     assert ended == [None]
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
@@ -206,6 +221,31 @@ async def test_calls_on_one_connection_are_bounded(
     assert got == [None]
     await broker.arrived()
     assert len(broker.pushes) == 3
+
+
+async def test_what_waits_on_one_connection_is_bounded_in_bytes_too(
+    sessions: list[Session], server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_calls, "LIMIT_BYTES", 2000)
+    session = await session_of(broker, sessions)
+    got: list[Answer | None] = []
+
+    def call() -> None:
+        session.call(307, {}, bytes(1000), seconds=3, done=got.append)
+
+    for _ in range(5):
+        call()
+    assert got == [None] * 3
+    await broker.arrived()
+    assert len(broker.pushes) == 2
+    await broker.write(broker.frame(0, flag=FLAG_RESPONSE, opaque=broker.pushes[0].header.opaque))
+    await settle()
+    call()
+    assert len(got) == 4
+    await server.pass_time(3)
+    assert got[4:] == [None, None]
+    call()
+    assert len(got) == 6
 
 
 async def test_a_client_that_does_not_read_is_not_called(

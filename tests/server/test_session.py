@@ -232,6 +232,24 @@ async def test_a_client_that_does_not_read_is_not_woken_until_it_does(
     assert [message.body for message in records(answer.body)] == [b"new"]
 
 
+async def test_a_client_that_does_not_read_is_not_told_more(
+    sessions: list[Session], server: Server, broker: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    deaf = server.broker(receive_buffer=4096)
+    await settle()
+    session = sessions[-1]
+    for _ in range(60):
+        session.push(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, {"topic": "T"}, bytes(MIB))
+    assert session_module._HIGH_WATER < session._outbox_bytes < session_module._HIGH_WATER + 2 * MIB
+    assert f"request 220 is not sent to {deaf.local}, which does not read" in caplog.text
+    while session.congested:
+        await deaf.arrived()
+    session.push(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {})
+    await deaf.arrived()
+    assert deaf.pushes[-1].header.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED
+    assert len(deaf.pushes) < 12
+
+
 async def test_a_silent_client_with_answers_waiting_is_closed_too(
     sessions: list[Session], server: Server, broker: Client
 ) -> None:

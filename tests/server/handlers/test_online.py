@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from rocketwire.server import client_questions, offset_reset
+from rocketwire.server.session import Session
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.client import ConsumeFromWhere, MessageModel, MessageQueue
 from rocketwire.wire.bodies.fastjson import loads
@@ -172,6 +174,25 @@ async def test_a_client_that_leaves_is_not_waited_for(broker: Client, member: Cl
     assert got.header.code == ResponseCode.CONSUME_MSG_TIMEOUT
 
 
+@pytest.mark.parametrize("client_reads", [True, False])
+async def test_a_client_that_cannot_be_asked_now_is_not_waited_for(
+    broker: Client, member: Client, monkeypatch: pytest.MonkeyPatch, client_reads: bool
+) -> None:
+    if client_reads:
+        monkeypatch.setattr("rocketwire.server.client_calls.LIMIT", 0)
+    else:
+        real = Session.congested
+        monkeypatch.setattr(
+            Session,
+            "congested",
+            property(lambda self: self.remote_text == member.local or real.__get__(self)),
+        )
+    got = await broker.ask(INFO, info_ext())
+    remark = f"invoke consumer <G> <one> Exception: the channel <{member.local}> takes no request"
+    assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, remark)
+    assert await asked(member, INFO) == []
+
+
 # --- consuming a message directly ---
 
 
@@ -336,6 +357,35 @@ async def test_cpp_clients_get_a_list(
         assert decode_body(ResetOffsetBody, bytes(told.body)).offset_table == expected
 
 
+async def test_many_members_are_told_what_was_written_once(
+    server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queues, each = 1000, 10
+    await broker.create_topic("Wide", queues)
+    for queue_id in range(queues):
+        where = {"consumerGroup": "G", "topic": "Wide", "queueId": str(queue_id), "commitOffset": "0"}
+        await broker.write(broker.frame(RequestCode.UPDATE_CONSUMER_OFFSET, where))
+    assert len(await broker.arrived()) == queues
+    members = {language: [server.broker() for _ in range(each)] for language in ("JAVA", "CPP")}
+    for language, clients in members.items():
+        for number, client in enumerate(clients):
+            await join(client, f"{language}-{number}", language=language)
+    written: list[object] = []
+
+    def counted(body: object) -> bytes:
+        written.append(body)
+        return encode_body(body)
+
+    monkeypatch.setattr(offset_reset, "encode_body", counted)
+    got = await broker.ask(RESET, reset_ext(NOW, topic="Wide"))
+    assert [type(body) for body in written] == [ResetOffsetBody, ResetOffsetBodyForC]
+    assert len(decode_body(ResetOffsetBody, bytes(got.body)).offset_table) == queues
+    for language, clients in members.items():
+        for client in clients:
+            (told,) = await asked(client, TOLD)
+            assert bytes(told.body) == (bytes(got.body) if language == "JAVA" else encode_body(written[1]))
+
+
 async def test_a_group_that_is_off_line_is_not_reset(server: Server, broker: Client) -> None:
     await consumed(server, broker, 3, 1)
     got = await broker.ask(RESET, reset_ext(NOW))
@@ -396,6 +446,31 @@ async def test_all_members_are_asked_for_their_offsets(server: Server, broker: C
     assert await broker.arrived() == []
     await answer(member, await status_question(member), status_body(1))
     assert await table_of(broker) == {"one": {QUEUES[0]: 1}, "two": {QUEUES[0]: 2}}
+
+
+async def test_the_offsets_of_many_members_are_written_as_they_come(
+    server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = {f"client {number}": dict.fromkeys(QUEUES, number) for number in range(50)}
+    members = {client_id: server.broker() for client_id in tables}
+    for client_id, client in members.items():
+        await join(client, client_id)
+    await hand_on(broker, STATUS, {"topic": "T", "group": "G"})
+    questions = {client_id: await status_question(client) for client_id, client in members.items()}
+    written: list[str] = []
+
+    def counted(body: GetConsumerStatusBody) -> bytes:
+        written.extend(body.consumer_table)
+        return encode_body(body)
+
+    monkeypatch.setattr(client_questions, "encode_body", counted)
+    for number, (client_id, client) in enumerate(members.items(), 1):
+        await answer(
+            client, questions[client_id], encode_body(GetConsumerStatusBody(message_queue_table=tables[client_id]))
+        )
+        assert len(written) == number
+    (got,) = await broker.arrived()
+    assert bytes(got.body) == encode_body(GetConsumerStatusBody(consumer_table=tables))
 
 
 async def test_one_member_is_asked_for_its_offsets(server: Server, broker: Client, member: Client) -> None:
