@@ -83,7 +83,7 @@ class Replies:
             sys_flag=fields.sys_flag,
             born_timestamp=fields.born_timestamp,
             flag=fields.flag,
-            properties=encode_properties({property_names.PUSH_REPLY_TIME: str(now), **properties}),
+            properties=encode_properties({**properties, property_names.PUSH_REPLY_TIME: str(now)}),
             reconsume_times=fields.reconsume_times,
             unit_mode=bool(fields.unit_mode),
             born_host=born_host,

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from rocketwire.server.appending import Refusals
-from rocketwire.server.errors import ServerError, response_code
+from rocketwire.server.errors import MessageIllegal, ServerError, response_code
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.services import BrokerServices
 from rocketwire.store.store import Appended
+from rocketwire.wire import names
+from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.headers.send import SendMessageRequestHeader, SendMessageResponseHeader
@@ -27,12 +29,14 @@ _NOT_STORED: Final = "0"
 
 def _send_reply(services: BrokerServices, request: Request[SendMessageRequestHeader]) -> Reply | None:
     fields = request.fields
-    peer = request.peer
+    peer, held = request.peer, request.held()
     body = bytes(request.body)  # it is stored when the producer has answered
     config = services.config.current
     ext = {"TRACE_ON": "true" if config.trace_on else "false", "MSG_REGION": config.region_id}
     try:
         prepared = services.sending.message(fields, memoryview(body), peer.born_host, peer.remote_text)
+        if prepared.drafts[0].topic == names.TRANS_HALF_TOPIC:
+            raise MessageIllegal(f"property {property_names.TRANSACTION_PREPARED}: a reply has no transaction")
     except (ServerError, WireError) as error:
         return Reply(code=response_code(error), remark=str(error), ext=ext)
 
@@ -44,7 +48,7 @@ def _send_reply(services: BrokerServices, request: Request[SendMessageRequestHea
                     msg_id=message_id or _NOT_STORED, queue_id=prepared.queue_id, queue_offset=queue_offset
                 )
             code = ResponseCode.SUCCESS if problem is None else ResponseCode.SYSTEM_ERROR
-            peer.reply(request, Reply(code=code, remark=problem, fields=where, ext=ext))
+            peer.reply(held, Reply(code=code, remark=problem, fields=where, ext=ext))
             peer.flush()
 
         def stored(appended: Sequence[Appended], _code: ResponseCode, refusals: Refusals) -> None:

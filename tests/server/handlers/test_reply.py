@@ -37,14 +37,14 @@ async def send_reply(
     replier: Client,
     body: bytes = b"reply",
     *,
+    topic: str = REPLY_TOPIC,
     properties: dict[str, str] | None = None,
     short: bool = True,
     **changes: Any,
 ) -> None:
     """Send a reply, and do not wait for its answer."""
-    ext = send_ext(
-        REPLY_TOPIC, short=short, properties=properties_text(**(ASKED if properties is None else properties)), **changes
-    )
+    text = properties_text(**(ASKED if properties is None else properties))
+    ext = send_ext(topic, short=short, properties=text, **changes)
     code = RequestCode.SEND_REPLY_MESSAGE_V2 if short else RequestCode.SEND_REPLY_MESSAGE
     await replier.write(replier.frame(code, ext, body))
 
@@ -89,7 +89,7 @@ async def test_a_reply_reaches_who_asked_and_is_stored(server: Server, short: bo
         sys_flag=SysFlag.COMPRESSED,
         born_timestamp=NOW - 1,
         flag=0,
-        properties=properties_text(PUSH_REPLY_TIME=str(NOW), **ASKED),
+        properties=properties_text(**ASKED, PUSH_REPLY_TIME=str(NOW)),
         reconsume_times=0,
         unit_mode=False,
         born_host=replier.local,
@@ -205,6 +205,37 @@ async def test_a_reply_that_the_broker_would_not_store_is_not_handed_on(server: 
     )
     await asker.arrived()
     assert asker.pushes == []
+
+
+async def test_the_broker_says_when_it_hands_a_reply_on(server: Server) -> None:
+    asker, replier = await asker_of(server), server.broker()
+    await send_reply(replier, properties={"PUSH_REPLY_TIME": "1", **ASKED})
+    handed = decode_ext(ReplyMessageRequestHeader, (await pushed(asker)).header.ext)
+    assert decode_properties(handed.properties or "") == {**ASKED, "PUSH_REPLY_TIME": str(NOW)}
+
+
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize(
+    ("properties", "remark"),
+    [
+        ({"TRAN_MSG": "true", "PGROUP": "askers"}, "property TRAN_MSG: a reply has no transaction"),
+        ({}, "current message type does not match with topic accept message types"),
+    ],
+)
+async def test_what_cannot_be_stored_as_a_reply_is_not_handed_on(
+    server: Server, properties: dict[str, str], remark: str, batch: bool
+) -> None:
+    asker, replier = await asker_of(server), server.broker()
+    await replier.create_topic("Typed", attributes=f"+message.type={'TRANSACTION' if properties else 'FIFO'}")
+    await send_reply(replier, topic="Typed", properties={**ASKED, **properties}, batch=batch)
+    answer = await replier.receive()
+    assert answer.header.code == ResponseCode.MESSAGE_ILLEGAL
+    assert (answer.header.remark or "").startswith(remark)
+    assert answer.header.ext == {"TRACE_ON": "true", "MSG_REGION": "DefaultRegion"}
+    await asker.arrived()
+    assert asker.pushes == []
+    for topic in ("Typed", "RMQ_SYS_TRANS_HALF_TOPIC"):
+        assert records((await replier.pull(topic)).body) == []
 
 
 async def test_replies_are_not_stored_if_so_configured(server: Server) -> None:
