@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from rocketwire.server.consumed import commit_offset
 from rocketwire.server.errors import (
     FAQ,
     GroupNotFound,
@@ -54,7 +55,7 @@ def _pull(services: BrokerServices, request: PullRequest) -> Reply | None:
     wanted = _filter(services, fields, group)
     fetched = _fetch(services, fields, fields.queue_offset, wanted)
     if fields.sys_flag & PullSysFlag.COMMIT_OFFSET:
-        services.offsets.commit(fields.consumer_group, fields.topic, fields.queue_id, fields.commit_offset)
+        commit_offset(services, fields.consumer_group, fields.topic, fields.queue_id, fields.commit_offset)
     reply = _reply(services, fields, fetched)
     if reply.code != ResponseCode.PULL_NOT_FOUND or not fields.sys_flag & PullSysFlag.SUSPEND:
         return reply
@@ -165,7 +166,7 @@ def _hold(services: BrokerServices, request: PullRequest, wanted: MessageFilter)
     seconds = fields.suspend_timeout_millis / 1000
     if not config.long_polling_enable:
         seconds = config.short_polling_time_mills / 1000
-    services.long_poll.hold(HeldPull((fields.topic, fields.queue_id), request, attempt), seconds)
+    services.long_poll.hold(HeldPull((fields.topic, fields.queue_id), request.held(), attempt), seconds)
 
 
 _WAITS: Final = frozenset({ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY})
