@@ -16,6 +16,7 @@ Int32 = Annotated[int, msgspec.Meta(ge=INT32_MIN, le=INT32_MAX)]
 Int64 = Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)]
 """Java's long."""
 
+_INT64_DIGITS: Final = 19
 _UINT32_MASK: Final = 0xFFFFFFFF
 _INT32_SIGN: Final = 0x80000000
 _HASH_FACTOR: Final = 31
@@ -27,6 +28,17 @@ _ORDERS_KEPT: Final = 256
 def to_int32(value: int) -> int:
     """Cut an integer to the low 32 bits, read as signed."""
     return ((value & _UINT32_MASK) ^ _INT32_SIGN) - _INT32_SIGN
+
+
+def natural_number(text: str | bytes, most: int = INT64_MAX) -> int | None:
+    """The number that a text of ASCII digits is; None for any other text, and for one above `most`.
+
+    So whoever may choose the text can have no number made of it that Java has not, nor one that Python refuses to make.
+    """
+    if not text.isascii() or not text.isdigit() or len(text) > _INT64_DIGITS:
+        return None
+    number = int(text)
+    return number if number <= most else None
 
 
 def string_hash(text: str) -> int:

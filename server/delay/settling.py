@@ -22,6 +22,7 @@ from rocketwire.store.layout.consume_queue import ENTRY_STRUCT, HIGHEST_EXT_ADDR
 from rocketwire.store.store import MessageStore
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.java import natural_number
 from rocketwire.wire.names import SCHEDULE_TOPIC
 
 #: Entries of a level among which a copy is looked for.
@@ -77,15 +78,15 @@ class Settling:
         except RecordInvalid:  # the bytes stand in the body of something else
             return
         properties = message.decoded_properties()
-        level = properties.get(property_names.DELAY, "")
+        level = natural_number(properties.get(property_names.DELAY, ""), len(self._levels))
         if (
             message.topic == SCHEDULE_TOPIC
             or properties.get(property_names.REAL_TOPIC) != message.topic
             or properties.get(property_names.REAL_QUEUE_ID) != str(message.queue_id)
-            or not (level.isascii() and level.isdigit() and 1 <= int(level) <= len(self._levels))
+            or not level
         ):
             return
-        self._levels[int(level) - 1].pass_copy(_print(message, properties), message.physical_offset)
+        self._levels[level - 1].pass_copy(_print(message, properties), message.physical_offset)
 
 
 def _print(message: StoredMessage, properties: dict[str, str]) -> int:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.wire.java import INT32_MAX, INT32_MIN, hash_map_order, string_hash, to_int32
+from rocketwire.wire.java import INT32_MAX, INT32_MIN, INT64_MAX, hash_map_order, natural_number, string_hash, to_int32
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,18 @@ def test_to_int32_is_the_low_32_bits(value: int) -> None:
     result = to_int32(value)
     assert INT32_MIN <= result <= INT32_MAX
     assert (result - value) % 2**32 == 0
+
+
+@given(st.integers(0, INT64_MAX))
+def test_a_natural_number_is_read(value: int) -> None:
+    assert natural_number(str(value)) == value
+    assert natural_number(b"%d" % value, INT32_MAX) == (value if value <= INT32_MAX else None)
+
+
+@pytest.mark.parametrize("text", ["", "-1", "+1", " 1", "x", "²", "٣", str(INT64_MAX + 1), "9" * 5000])
+def test_another_text_is_no_natural_number(text: str) -> None:
+    assert natural_number(text) is None
+    assert natural_number(text.encode()) is None
 
 
 @pytest.mark.parametrize(

@@ -179,6 +179,7 @@ def test_records_that_only_look_like_copies(tmp_path: Path) -> None:
         {"DELAY": "2"},
         {"DELAY": "9"},
         {"DELAY": "x"},
+        {"DELAY": "9" * 5000},
         {"REAL_TOPIC": "U"},
         {"REAL_QID": "1"},
         {"KEYS": "k"},
