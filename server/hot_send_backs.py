@@ -14,7 +14,7 @@ from rocketwire.server.errors import ServerError, response_code
 from rocketwire.server.guard import Guard
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.request import Reply
-from rocketwire.server.send_back import SendBack, refusal
+from rocketwire.server.send_back import SendBack, Target, refusal
 from rocketwire.server.sending import Sending
 from rocketwire.server.session import Session
 from rocketwire.store.errors import StoreError
@@ -25,6 +25,7 @@ from rocketwire.wire.errors import WireError
 from rocketwire.wire.fast_done import DoneAnswers
 from rocketwire.wire.fast_send_back import SendBackHeader, decode_send_back
 from rocketwire.wire.header import Header
+from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 
 _JSON: Final = 0
 
@@ -40,6 +41,8 @@ class HotSendBacks:
         self._session: Session | None = None
         self._headers: list[SendBackHeader] = []
         self._drafts: list[Draft] = []
+        self._group: tuple[str, bool] | None = None
+        self._known: Target | None = None
 
     def offer(self, session: Session, frame: RawFrame, guards: Sequence[Guard]) -> bool:
         """Take a request in JSON into the group, or leave the frame to the general way."""
@@ -49,16 +52,25 @@ class HotSendBacks:
         try:
             for guard in guards:
                 guard.admit(session, header.code, header.fields, frame)
-            draft = self._send_back.draft(header.fields, header.version)
+            target = self._target(header.fields)
+            if target is None:
+                return False
+            draft = self._send_back.draft(target, header.fields, header.version)
         except (ServerError, StoreError, WireError):
-            return False
-        if draft is None:
             return False
         self._session = session
         self._headers.append(header)
         self._drafts.append(draft)
         self._metrics.requests[header.code] += 1
         return True
+
+    def _target(self, fields: ConsumerSendMsgBackRequestHeader) -> Target | None:
+        """Where the message goes: asked once for those of one group, of which a client mostly is."""
+        group = (fields.group, fields.unit_mode)
+        if group != self._group:
+            self._known = self._send_back.target(fields.group, unit_mode=fields.unit_mode)
+            self._group = group
+        return self._known
 
     def finish(self) -> None:
         """Store the group and write its answers; none waits for the disk."""
@@ -90,3 +102,4 @@ class HotSendBacks:
         self._session = None
         self._headers = []
         self._drafts = []
+        self._group = self._known = None

@@ -20,11 +20,15 @@ from rocketwire.wire.fast import tags_code
 from rocketwire.wire.java import hash_map_order
 from rocketwire.wire.message import SYS_FLAG_AT, TOPIC_LENGTHS
 from rocketwire.wire.properties import ITEM_SEP, NAME_SEP, decode_properties, encode_properties
+from rocketwire.wire.property_edits import value_of
+from rocketwire.wire.property_kinds import parted
 
 _HEADS: Final = {bits: head_of(bits) for bits in HOST_FORMS}
 _INT32: Final = struct.Struct(">i")
 _PROPERTIES_LENGTH: Final = struct.Struct(">h")
 _FORMS_KEPT: Final = 256
+_NOT_HOST_BITS: Final = ~HOST_BITS
+_TAGS: Final = names.TAGS.encode()
 
 
 class StoredMessage(NamedTuple):
@@ -61,6 +65,43 @@ class StoredMessage(NamedTuple):
             PropertiesInvalid: a separator stands in a name or value.
         """
         return self._draft(topic, queue_id, stored_text(properties), properties)
+
+    def anew(self, topic: str, queue_id: int, text: bytes) -> Draft:
+        """The same message for another queue, with properties as they are to be stored."""
+        unique_key, keys, others = parted(text)
+        tags = value_of(others, _TAGS)
+        return self.known(
+            topic, queue_id, text, 0 if tags is None else tags_code(str(tags, "utf-8", "replace")), unique_key, keys
+        )
+
+    def known(
+        self, topic: str, queue_id: int, text: bytes, tags: int, unique_key: str | None, keys: str | None
+    ) -> Draft:
+        """As `anew`, but what the store is to know of the properties is given, not looked for.
+
+        Args:
+            topic: Where it is to be stored.
+            queue_id: A queue of that topic.
+            text: The properties.
+            tags: The hash of their TAGS.
+            unique_key: Their UNIQ_KEY.
+            keys: Their KEYS.
+        """
+        return Draft(
+            topic,
+            queue_id,
+            self.body,
+            text,
+            self.flag,
+            self.sys_flag & _NOT_HOST_BITS,
+            self.born_timestamp,
+            self.born_host,
+            self.reconsume_times,
+            0,
+            tags,
+            unique_key,
+            keys,
+        )
 
     def moved(self, topic: str, queue_id: int, properties: Mapping[str, str]) -> Draft:
         """The same message for another queue, with its properties as they are stored; `properties` are these, decoded.

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from rocketwire.server.groups import ClientGroups
 from rocketwire.server.request import Peer
 from rocketwire.server.stored_message import StoredMessage, stored_text
-from rocketwire.server.transactions.half import real_queue
+from rocketwire.server.transactions.half import said_by
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.errors import WireError
@@ -32,6 +32,11 @@ class Asking:
         self._store_host = store_host
         self._turn = 0
 
+    def has_to_wait(self, group: str) -> bool:
+        """Whether producers of a group are here, and all of them have more to read than they do for now."""
+        producers = self._clients.producers(group)
+        return bool(producers) and all(peer.congested for peer, _ in producers)
+
     def ask(self, half: StoredMessage, copy: tuple[int, int], properties: Mapping[str, str]) -> None:
         """Ask about a half message; without a producer, or of a message that is for no queue, nobody is asked.
 
@@ -43,7 +48,7 @@ class Asking:
         group = properties.get(property_names.PRODUCER_GROUP, "")
         peer = self._producer(group)
         text = stored_text({**properties, property_names.WAIT: "false"})
-        queue = real_queue(text)
+        queue = said_by(text).queue
         if peer is None or queue is None:
             log.info("nobody of producer group %s is here to be asked about a transaction", group)
             return

@@ -24,21 +24,18 @@ from rocketwire.server.errors import (
 )
 from rocketwire.server.stored_message import StoredMessage, stored_message
 from rocketwire.server.transactions.copies import Copies, identity, is_copy
-from rocketwire.server.transactions.half import HALF, op_draft, real_draft, real_queue
+from rocketwire.server.transactions.half import HALF, op_draft, real_draft, said_by
 from rocketwire.server.transactions.state import TransactionState
 from rocketwire.store.store import Appended, Draft, MessageStore
 from rocketwire.wire import names
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
-from rocketwire.wire.property_edits import value_of
+from rocketwire.wire.property_kinds import parted
 
 log = logging.getLogger(__name__)
 
 DECISIONS: Final = frozenset({SysFlag.TRANSACTION_COMMIT, SysFlag.TRANSACTION_ROLLBACK})
-_PRODUCER_GROUP: Final = property_names.PRODUCER_GROUP.encode()
-_WAIT: Final = property_names.WAIT.encode()
 
 
 class Outcome(NamedTuple):
@@ -94,8 +91,9 @@ class Ending:
         if decision not in DECISIONS:
             return None
         half = self._half_at(fields.commit_log_offset)
-        properties = half.properties
-        if value_of(properties, _PRODUCER_GROUP) != fields.producer_group.encode():
+        own = parted(half.properties)
+        group, queue, wait, tags = said_by(own.others)
+        if group != fields.producer_group.encode():
             raise TransactionWrong("The producer group wrong")
         offset: int | None = half.queue_offset
         if offset != fields.tran_state_table_offset:
@@ -106,11 +104,9 @@ class Ending:
             return None
         if decision == SysFlag.TRANSACTION_ROLLBACK:
             return Outcome(offset, half, None, wait=False)
-        queue = real_queue(properties)
         if queue is None:
             raise TransactionNotFound
-        wait = value_of(properties, _WAIT)
-        return Outcome(offset, half, real_draft(half, queue), wait is None or wait.lower() == b"true")
+        return Outcome(offset, half, real_draft(half, queue, own, tags), wait)
 
     def _half_at(self, physical_offset: int) -> StoredMessage:
         record = self._store.record_at(physical_offset)

@@ -8,17 +8,17 @@ nobody answers for any more, and the op message that goes with each of them.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from rocketwire.server.real_queue import with_real_queue
 from rocketwire.server.stored_message import StoredMessage
-from rocketwire.store.layout.record import HOST_BITS
 from rocketwire.store.store import Draft
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.property_edits import value_of, without
+from rocketwire.wire.property_kinds import Parted
 
 HALF: Final = (names.TRANS_HALF_TOPIC, 0)
 OP: Final = (names.TRANS_OP_HALF_TOPIC, 0)
@@ -28,15 +28,14 @@ REMOVE_TAG: Final = "d"
 _REMOVE_TAG_CODE: Final = tags_code(REMOVE_TAG)
 _OP_PROPERTIES: Final = f"WAIT\x01true\x02TAGS\x01{REMOVE_TAG}".encode()
 _TAGS: Final = property_names.TAGS.encode()
-_KEYS: Final = property_names.KEYS.encode()
-_UNIQ_KEY: Final = property_names.UNIQ_KEY.encode()
 _DELAY: Final = property_names.DELAY.encode()
 _REAL_TOPIC: Final = property_names.REAL_TOPIC.encode()
-_REAL_TOPIC_ITEM: Final = f"{property_names.ITEM_SEP}{property_names.REAL_TOPIC}{property_names.NAME_SEP}".encode()
 _REAL_QUEUE_ID: Final = property_names.REAL_QUEUE_ID.encode()
-_ENDS_KEPT: Final = 1024
-#: A record's own bits, which say how long its addresses are, are for the store to set.
-_KEPT_FLAGS: Final = ~(HOST_BITS | SysFlag.TRANSACTION_MASK)
+_PRODUCER_GROUP: Final = property_names.PRODUCER_GROUP.encode()
+_WAIT: Final = property_names.WAIT.encode()
+_TRUE: Final = b"true"
+_TEXTS_KEPT: Final = 1024
+_LONGEST_KEPT: Final = 1024  # bytes
 
 
 def half_draft(draft: Draft) -> Draft:
@@ -59,42 +58,42 @@ def half_draft(draft: Draft) -> Draft:
     return draft
 
 
-def real_queue(properties: bytes) -> tuple[str, int] | None:
-    """Topic and queue that a half message is for; None when it does not say."""
-    at = properties.rfind(_REAL_TOPIC_ITEM)  # where this broker writes both, behind all others
-    return (_queue_said_in(properties[at:]) if at >= 0 else None) or _queue_said_in(properties)
+class Said(NamedTuple):
+    """What a half message's properties say: its producer's group, the queue that it is for, WAIT, the hash of TAGS."""
+
+    group: bytes | None
+    queue: tuple[str, int] | None
+    wait: bool
+    tags: int
 
 
-# A producer's messages have few such ends.
-@lru_cache(maxsize=_ENDS_KEPT)
-def _queue_said_in(properties: bytes) -> tuple[str, int] | None:
+def said_by(properties: bytes) -> Said:
+    """Read a half message's properties, with or without those that each message has of its own."""
+    return _known(properties) if len(properties) <= _LONGEST_KEPT else _read(properties)
+
+
+def _read(properties: bytes) -> Said:
     topic, queue_id = value_of(properties, _REAL_TOPIC), value_of(properties, _REAL_QUEUE_ID) or b""
-    return (str(topic, "utf-8", "replace"), int(queue_id)) if topic and queue_id.isdigit() else None
-
-
-def real_draft(half: StoredMessage, queue: tuple[str, int]) -> Draft:
-    """The message that a commit delivers: with all properties of the half message, as 4.9.7 stores it."""
-    properties = half.properties
-    return Draft(
-        queue[0],
-        queue[1],
-        half.body,
-        properties,
-        half.flag,
-        half.sys_flag & _KEPT_FLAGS | SysFlag.TRANSACTION_COMMIT,
-        half.born_timestamp,
-        half.born_host,
-        half.reconsume_times,
-        half.physical_offset,
-        tags_code(_text_of(properties, _TAGS)),
-        _text_of(properties, _UNIQ_KEY),
-        _text_of(properties, _KEYS),
+    queue = (str(topic, "utf-8", "replace"), int(queue_id)) if topic and queue_id.isdigit() else None
+    wait = (value_of(properties, _WAIT) or _TRUE).lower() == _TRUE
+    tags = value_of(properties, _TAGS)
+    return Said(
+        value_of(properties, _PRODUCER_GROUP),
+        queue,
+        wait,
+        0 if tags is None else tags_code(str(tags, "utf-8", "replace")),
     )
 
 
-def _text_of(properties: bytes, name: bytes) -> str | None:
-    value = value_of(properties, name)
-    return None if value is None else str(value, "utf-8", "replace")
+_known = lru_cache(maxsize=_TEXTS_KEPT)(_read)  # those of one producer mostly say the same
+
+
+def real_draft(half: StoredMessage, queue: tuple[str, int], own: Parted, tags: int) -> Draft:
+    """The message that a commit delivers: with all properties of the half message, as 4.9.7 stores it."""
+    draft = half.known(*queue, half.properties, tags, own.unique_key, own.keys)
+    draft.sys_flag = draft.sys_flag & ~SysFlag.TRANSACTION_MASK | SysFlag.TRANSACTION_COMMIT
+    draft.prepared_offset = half.physical_offset
+    return draft
 
 
 def op_draft(half_offset: int, *, now: int, store_host: bytes) -> Draft:

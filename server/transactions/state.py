@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from rocketwire.server.stored_message import StoredMessage, stored_message
@@ -87,7 +87,9 @@ class TransactionState:
     def is_undecided(self, offset: int) -> bool:
         """Whether the half message at a queue offset is there and has no outcome yet."""
         at = offset - self.first
-        return at >= 0 and offset < self.end and (at >= len(self._done) or not self._done[at])
+        if 0 <= at < len(self._done):
+            return not self._done[at]
+        return at >= 0 and offset < self.end
 
     def next_undecided(self, offset: int) -> int | None:
         """The first undecided half message at a queue offset or behind; None when there is none."""
@@ -103,10 +105,10 @@ class TransactionState:
             if self.is_undecided(offset):
                 yield offset, message
 
-    def decided(self, offsets: Iterable[int]) -> None:
+    def decided(self, offsets: Sequence[int]) -> None:
         """Take note that op messages were appended for half messages, in this order."""
+        self._ops.extend(offsets)
         for offset in offsets:
-            self._ops.append(offset)
             self._mark(offset)
 
     def gone(self, offset: int) -> None:

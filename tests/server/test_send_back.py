@@ -27,6 +27,7 @@ from rocketwire.store.topics import TopicTable
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketwire.wire.message import encode_host
+from rocketwire.wire.properties import decode_properties
 from tests.server.harness import Clock, small_config
 from tests.server.test_stored_message import golden_messages
 
@@ -110,7 +111,7 @@ def test_messages_are_stored_again_as_apaches_are(setup: Setup, monkeypatch: pyt
         with monkeypatch.context() as patched:
             patched.setattr("rocketwire.server.send_back.SendBack._message", lambda _self, _offset, found=before: found)
             after = setup.give_back(before.physical_offset, group=group, limit=1)
-        assert after.properties.decode() == row["propertiesAsStored"]
+        assert after.decoded_properties() == decode_properties(row["propertiesAsStored"])
         assert (after.topic, after.queue_id, after.reconsume_times) == (
             message.topic,
             message.queue_id,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from rocketwire.server.stored_message import StoredMessage
-from rocketwire.server.transactions.half import done_with, half_draft, op_draft, real_draft, real_queue
+from rocketwire.server.transactions.half import done_with, half_draft, op_draft, real_draft, said_by
 from rocketwire.store.store import Draft
 from rocketwire.wire import names
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.properties import decode_properties, encode_properties
+from rocketwire.wire.property_kinds import parted
 from tests.server.test_stored_message import golden_messages
 
 GOLDEN = [message for message, _ in golden_messages()]
@@ -48,11 +49,13 @@ def test_a_half_message_is_apaches(half: StoredMessage) -> None:
 @pytest.mark.parametrize("message", COMMITTED, ids=lambda message: str(message.prepared_offset))
 def test_a_committed_message_is_apaches(message: StoredMessage) -> None:
     (half,) = (half for half in HALVES if half.physical_offset == message.prepared_offset)
-    queue = real_queue(half.properties)
-    assert queue is not None
-    draft = real_draft(half, queue)
+    own = parted(half.properties)
+    said = said_by(own.others)
+    assert said.queue is not None
+    draft = real_draft(half, said.queue, own, said.tags)
     assert same(draft, message)
     properties = half.decoded_properties()
+    assert (said.group, said.wait) == (properties["PGROUP"].encode(), True)
     assert (draft.unique_key, draft.keys) == (properties["UNIQ_KEY"], properties.get("KEYS"))
     assert draft.tags_code == string_hash(properties["TAGS"])
 
@@ -84,7 +87,7 @@ def test_an_op_message_of_5_x_is_about_many() -> None:
     ],
 )
 def test_a_message_that_does_not_say_where_it_belongs(properties: dict[str, str]) -> None:
-    assert real_queue(encode_properties(properties).encode()) is None
+    assert said_by(encode_properties(properties).encode()).queue is None
 
 
 @pytest.mark.parametrize(
@@ -97,7 +100,7 @@ def test_a_message_that_does_not_say_where_it_belongs(properties: dict[str, str]
     ],
 )
 def test_where_a_message_belongs_stands_anywhere(text: str) -> None:
-    assert real_queue(text.encode()) == ("T", 3)
+    assert said_by(text.encode()).queue == ("T", 3)
 
 
 def test_what_a_producer_says_of_the_real_topic_does_not_count() -> None:
@@ -106,3 +109,12 @@ def test_what_a_producer_says_of_the_real_topic_does_not_count() -> None:
     half_draft(draft)
     assert decode_properties(draft.properties.decode()) == {"REAL_TOPIC": "T", "REAL_QID": "3", "a": "b"}
     assert draft.sys_flag == SysFlag.COMPRESSED
+
+
+@pytest.mark.parametrize(
+    ("text", "wait"), [("", True), ("WAIT\x01true", True), ("WAIT\x01TRUE", True), ("WAIT\x01no", False)]
+)
+@pytest.mark.parametrize("filling", ["", "a" * 2000])
+def test_what_properties_say(text: str, wait: bool, filling: str) -> None:
+    said = said_by(f"{text}\x02PGROUP\x01P\x02TAGS\x01A\x02x\x01{filling}".encode())
+    assert said == (b"P", None, wait, string_hash("A"))

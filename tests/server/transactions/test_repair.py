@@ -9,6 +9,7 @@ import pytest
 from rocketwire.server.transactions.half import HALF, OP, real_draft
 from rocketwire.store.errors import DiskFull
 from rocketwire.store.store import MessageStore
+from rocketwire.wire.property_kinds import parted
 from tests.server.transactions.setup import GAVE_UP, REAL, ROLLBACK, Setup, place_of
 from tests.store import disk_images
 from tests.store.crash_disk import CrashDisk
@@ -19,7 +20,7 @@ PAGE = 4096
 
 def leave_commit(setup: Setup) -> None:
     half = setup.messages(HALF)[-1]
-    setup.store.append([real_draft(half, REAL)])
+    setup.store.append([real_draft(half, REAL, parted(half.properties), 0)])
 
 
 def leave_copy(setup: Setup) -> None:
