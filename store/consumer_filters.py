@@ -15,6 +15,7 @@ from rocketwire.store.files import FileSystem, RealFileSystem
 from rocketwire.store.saved_table import SavedTable
 from rocketwire.store.unknown_fields import UnknownFields, load_body
 from rocketwire.wire.bodies._shapes import to_builtins
+from rocketwire.wire.java import Int64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,10 +26,10 @@ class ConsumerFilter:
     consumer_group: str = ""
     expression: str = ""
     expression_type: str = ""
-    born_time: int = 0
-    client_version: int = 0
+    born_time: Int64 = 0
+    client_version: Int64 = 0
     dead: bool = False
-    dead_time: int = 0
+    dead_time: Int64 = 0
     bloom_filter_data: dict[str, Any] | None = None
 
 

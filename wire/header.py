@@ -23,7 +23,7 @@ from rocketwire.wire.codes import (
     SerializeType,
 )
 from rocketwire.wire.errors import BodyInvalid, HeaderInvalid, SerializeTypeUnknown
-from rocketwire.wire.java import INT32_MAX, INT32_MIN, Int32
+from rocketwire.wire.java import Int32
 
 _EXT_ENTRY: Final = cs.Struct(
     "key" / cs.Prefixed(cs.Int16sb, cs.GreedyBytes),
@@ -45,6 +45,9 @@ BINARY_HEADER: Final = cs.Struct(
 _FIXED: Final = Struct(">hbhiii")
 _INT16: Final = Struct(">h")
 _INT32: Final = Struct(">i")
+_LENIENT_LIMIT: Final = (
+    1 << 18
+)  # bytes of a header that is no plain JSON; that takes long to read, and none is so large
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -126,7 +129,7 @@ def _encode_json(header: Header) -> bytes:
 
 def _decode_lenient(data: bytes | memoryview) -> Header:
     try:
-        found = fastjson.loads(bytes(data))
+        found = fastjson.loads(bytes(data), lenient_limit=_LENIENT_LIMIT)
     except BodyInvalid as error:
         raise HeaderInvalid(f"header is not JSON: {error}") from error
     if not isinstance(found, dict):
@@ -159,12 +162,9 @@ def _lenient_text(value: fastjson.Json) -> str:
 def _lenient_int(found: dict[fastjson.Json, fastjson.Json], key: str) -> int:
     value = found.get(key, 0)
     try:
-        number = fastjson.to_int(0 if value is None else value)
-    except ValueError:
-        number = INT32_MAX + 1
-    if not INT32_MIN <= number <= INT32_MAX:
-        raise HeaderInvalid(f"header has an invalid {key}: {str(value)[:100]!r}")
-    return number
+        return fastjson.to_int32(0 if value is None else value)
+    except ValueError as error:
+        raise HeaderInvalid(f"header has an invalid {key}: {str(value)[:100]!r}") from error
 
 
 def _encode_binary(header: Header) -> bytes:

@@ -151,6 +151,7 @@ def test_what_fastjson_takes_is_taken(text: str, expected: dict[str, Any]) -> No
         '{"code":1,"opaque":1,"extFields":{{"a":1}:"x"}}',
         '{"code":1,"opaque":1,"remark":[]}',
         '{"code":1,"opaque":1,"language":{}}',
+        "{'code':1,'opaque':1,'remark':'" + "x" * (1 << 18) + "'}",
     ],
 )
 def test_what_is_no_header_is_refused(text: str) -> None:

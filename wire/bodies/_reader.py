@@ -6,25 +6,43 @@ is not: integer keys stand without quotes (``{0:12}``) and queues as keys stand 
 """
 
 import re
-from typing import Any, Final, TypeVar
+from operator import itemgetter
+from typing import Any, Final
 
 import msgspec
 
 from rocketwire.wire.bodies._values import Json
 from rocketwire.wire.errors import BodyInvalid
 
+# A text that has escapes is taken for its quote alone.
+_TOKEN: Final = re.compile(
+    r"""[ \t\r\n\f\b]*+(?:
+      (?P<mark>[{}\[\]:,])
+    | "(?P<text>[^"\\]*+)"
+    | '(?P<single>[^'\\]*+)'
+    | (?P<whole>[+-]?[0-9]++(?!\.[0-9]|[eE][+-]?[0-9]))
+    | (?P<number>[+-]?[0-9]++(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)
+    | (?P<word>[A-Za-z_$][A-Za-z0-9_$.-]*+)
+    | (?P<quote>["'])
+    )""",
+    re.VERBOSE,
+)
 _SPACE: Final = re.compile(r"[ \t\r\n\f\b]*")
-_NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_NAME: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$.-]*")
-_PLAIN: Final = {'"': re.compile(r'[^"\\]*'), "'": re.compile(r"[^'\\]*")}
-_UNICODE: Final = re.compile(r"[0-9a-fA-F]{4}")
-_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
-_VERBATIM: Final = frozenset("\"'\\/")
+# The rest of a text that has escapes, with its end.
+_REST: Final = {
+    '"': re.compile(r'((?:[^"\\]++|\\.)*+)"', re.DOTALL),
+    "'": re.compile(r"((?:[^'\\]++|\\.)*+)'", re.DOTALL),
+}
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"} | dict(
+    zip("\"'\\/", "\"'\\/", strict=True)
+)
 _LITERALS: Final = {"true": True, "false": False, "null": None}
 _MAX_DIGITS: Final = 40
 _MAX_DEPTH: Final = 64
-
-T = TypeVar("T", dict[Any, Any], list[Any])
+# What `advance` gives for tokens that are no marks.
+_VALUE: Final = "value"
+_WORD: Final = "word"
 
 _decode: Final = msgspec.json.Decoder().decode
 
@@ -35,154 +53,161 @@ class ObjectKey(tuple[tuple[str, Any], ...]):
     __slots__ = ()
 
 
-def loads(data: bytes | bytearray | memoryview | str) -> Json:
+def loads(data: bytes | bytearray | memoryview | str, *, lenient_limit: int | None = None) -> Json:
     """Read a JSON text; unquoted integer keys become int, objects as keys become ``ObjectKey``.
 
+    Args:
+        data: The text, in UTF-8.
+        lenient_limit: How long a text, in bytes, may be that is no plain JSON: reading it takes 50 times as long.
+
     Raises:
-        BodyInvalid: the text is no JSON, even for fastjson, or nested deeper than any body of the protocol.
+        BodyInvalid: the text is no JSON, even for fastjson, or nested deeper than any body of the protocol; or it is
+            no plain JSON and too long.
     """
     try:
         return _decode(data)
-    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError) as error:
+        if lenient_limit is not None and len(data) > lenient_limit:
+            raise BodyInvalid(f"{len(data)} bytes are no plain JSON, and too many for another: {error}") from error
         text = data if isinstance(data, str) else bytes(data).decode("utf-8", "replace")
         return _Reader(text).document()
 
 
 class _Reader:
-    """One pass over a text; ``at`` is the index of the next character."""
+    """One pass over a text: ``at`` is the index of the next character, ``found`` the last token's value or word."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
         self.depth = 0
+        self.found: Any = None
 
     def document(self) -> Json:
-        result = self.value()
-        self.skip()
-        if self.at != len(self.text):
+        result = self.value(self.advance())
+        if _SPACE.fullmatch(self.text, self.at) is None:
             raise self.wrong("more text after the value")
         return result
 
-    def value(self) -> Json:
-        match self.peek():
-            case "{":
-                return self.object()
-            case "[":
-                return self.array()
-            case '"' | "'":
-                return self.string()
-        if name := self.take(_NAME):
-            if name in _LITERALS:
-                return _LITERALS[name]
-            raise self.wrong(f"{name[:20]!r} is no value")
-        return self.number()
+    def advance(self) -> str:
+        """Read the next token; give the mark that it is, or whether it is a value or a word."""
+        token = _TOKEN.match(self.text, self.at)
+        if token is None:
+            raise self.wrong("no value")
+        self.at = token.end()
+        kind = token.lastgroup or ""  # there is always one
+        text = token[kind]
+        if kind == "mark":
+            return text
+        if kind in {"text", "single"}:
+            self.found = text if text.isascii() else _joined(text)
+        elif kind == "whole":
+            self.found = int(self.short(text))
+        elif kind == "number":
+            self.found = float(self.short(text))
+        elif kind == "quote":
+            self.found = self.escaped(text)
+        else:
+            self.found = text
+            return _WORD
+        return _VALUE
+
+    def short(self, number: str) -> str:
+        """The number, which is no longer than any of the protocol."""
+        if len(number) > _MAX_DIGITS:
+            raise self.wrong("number is too long")
+        return number
+
+    def value(self, mark: str) -> Json:
+        if mark == _VALUE:
+            return self.found
+        if mark == "{":
+            return self.object()
+        if mark == "[":
+            return self.array()
+        if mark == _WORD and self.found in _LITERALS:
+            return _LITERALS[self.found]
+        raise self.wrong(f"{self.found[:20] if mark == _WORD else mark!r} is no value")
 
     def object(self) -> dict[Any, Any]:
         self.enter()
         result: dict[Any, Any] = {}
-        if self.peek() == "}":
-            return self.leave(result)
-        while True:
-            key = self.key()
-            self.expect(":")
-            result[key] = self.value()
-            if self.peek() == "}":
-                return self.leave(result)
-            self.expect(",")
+        mark = self.advance()
+        while mark != "}":
+            key = self.key(mark)
+            if self.advance() != ":":
+                raise self.wrong("':' expected")
+            result[key] = self.value(self.advance())
+            mark = self.next_item("}")
+        self.depth -= 1
+        return result
 
     def array(self) -> list[Any]:
         self.enter()
         result: list[Any] = []
-        if self.peek() == "]":
-            return self.leave(result)
-        while True:
-            result.append(self.value())
-            if self.peek() == "]":
-                return self.leave(result)
-            self.expect(",")
+        mark = self.advance()
+        while mark != "]":
+            result.append(self.value(mark))
+            mark = self.next_item("]")
+        self.depth -= 1
+        return result
 
-    def key(self) -> str | int | float | ObjectKey:
-        match self.peek():
-            case "{":
-                return ObjectKey((str(name), _frozen(value)) for name, value in sorted(self.object().items(), key=str))
-            case '"' | "'":
-                return self.string()
-        return self.take(_NAME) or self.number()
+    def next_item(self, end: str) -> str:
+        """What comes after an item: the end, or the first token of the next item."""
+        mark = self.advance()
+        if mark == ",":
+            mark = self.advance()
+            if mark != end:
+                return mark
+        elif mark == end:
+            return end
+        raise self.wrong("',' expected" if mark != end else "an item expected")
 
-    def string(self) -> str:
-        quote = self.text[self.at]
-        self.at += 1
-        parts: list[str] = []
-        while True:
-            parts.append(self.take(_PLAIN[quote]))
-            if self.at >= len(self.text):
-                raise self.wrong("text without an end")
-            self.at += 1
-            if self.text[self.at - 1] == quote:
-                break
-            parts.append(self.escape())
-        result = "".join(parts)
-        if result.isascii():
-            return result
-        # Two halves of one character may stand as two escapes; a half alone cannot be kept in UTF-8.
-        return result.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    def key(self, mark: str) -> str | int | float | ObjectKey:
+        if mark == "{":
+            return _object_key(self.object())
+        if mark not in {_VALUE, _WORD}:
+            raise self.wrong(f"{mark!r} is no key")
+        key: str | int | float = self.found
+        return key
 
-    def escape(self) -> str:
-        letter = self.text[self.at : self.at + 1]
-        self.at += 1
-        if letter == "u" and (digits := self.take(_UNICODE)):
+    def escaped(self, quote: str) -> str:
+        """The text, which has escapes or no end, after its quote."""
+        rest = _REST[quote].match(self.text, self.at)
+        if rest is None:
+            raise self.wrong("text without an end")
+        result = _ESCAPE.sub(self.character, rest[1])
+        self.at = rest.end()
+        return result if result.isascii() else _joined(result)
+
+    def character(self, escape: re.Match[str]) -> str:
+        digits, letter = escape.groups()
+        if digits:
             return chr(int(digits, 16))
-        if letter in _ESCAPES:
-            return _ESCAPES[letter]
-        if letter in _VERBATIM:
-            return letter
-        raise self.wrong("unknown escape")
-
-    def number(self) -> int | float:
-        text = self.take(_NUMBER)
-        if not text:
-            raise self.wrong("no value")
-        if len(text) > _MAX_DIGITS:
-            raise self.wrong("number is too long")
-        return float(text) if not text.lstrip("+-").isdigit() else int(text)
-
-    def peek(self) -> str:
-        self.skip()
-        return self.text[self.at : self.at + 1]
-
-    def skip(self) -> None:
-        self.take(_SPACE)
-
-    def take(self, pattern: re.Pattern[str]) -> str:
-        found = pattern.match(self.text, self.at)
-        if found is None:
-            return ""
-        self.at = found.end()
-        return found.group()
-
-    def expect(self, character: str) -> None:
-        if self.peek() != character:
-            raise self.wrong(f"{character!r} expected")
-        self.at += 1
+        if letter not in _ESCAPES:
+            raise self.wrong("unknown escape")
+        return _ESCAPES[letter]
 
     def enter(self) -> None:
-        self.at += 1
         self.depth += 1
         if self.depth > _MAX_DEPTH:
             raise self.wrong("nested too deep")
-
-    def leave(self, result: T) -> T:
-        self.at += 1
-        self.depth -= 1
-        return result
 
     def wrong(self, reason: str) -> BodyInvalid:
         return BodyInvalid(f"JSON is invalid at character {self.at}: {reason}")
 
 
+def _joined(text: str) -> str:
+    """Two halves of one character may stand as two escapes; a half alone cannot be kept in UTF-8."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _object_key(value: dict[Any, Any]) -> ObjectKey:
+    return ObjectKey(sorted([(str(name), _frozen(each)) for name, each in value.items()], key=itemgetter(0)))
+
+
 def _frozen(value: Json) -> Json:
     if isinstance(value, dict):
-        return ObjectKey((str(name), _frozen(each)) for name, each in sorted(value.items(), key=str))
+        return _object_key(value)
     if isinstance(value, list):
         return tuple(_frozen(each) for each in value)
     return value

@@ -3,17 +3,19 @@
 A shape is made once a class from its annotations. Fields are named in snake case; on the wire in camel
 case, or as ``field(metadata={"wire": ...})`` says. Unknown keys are ignored; absent ones, nulls and unknown
 names of an enum take the field's default, which is why every field has one.
+Integers say whether they are Java's int or long; what is beyond that is refused, as fastjson refuses it.
 """
 
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
 from types import NoneType, UnionType
-from typing import Any, Final, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Final, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from rocketwire.wire.bodies._reader import ObjectKey, loads
-from rocketwire.wire.bodies._values import Json, to_bool, to_float, to_int, to_text
+from rocketwire.wire.bodies._values import Json, to_bool, to_float, to_int32, to_int64, to_text
 from rocketwire.wire.errors import BodyInvalid
+from rocketwire.wire.java import Int32, Int64
 
 Convert: TypeAlias = Callable[[Any], Any]
 Hint: TypeAlias = Any
@@ -23,7 +25,8 @@ T = TypeVar("T")
 
 _SCALARS: Final[dict[Any, Convert]] = {
     str: to_text,
-    int: to_int,
+    Int32: to_int32,
+    Int64: to_int64,
     float: to_float,
     bool: to_bool,
     Any: lambda value: value,
@@ -85,7 +88,7 @@ def _shape(cls: type) -> tuple[_Field, ...]:
 
 
 def _make_shape(cls: type) -> tuple[_Field, ...]:
-    hints = get_type_hints(cls)
+    hints = get_type_hints(cls, include_extras=True)
     result: list[_Field] = []
     for field in fields(cls):
         if field.default is MISSING and field.default_factory is MISSING:
@@ -107,7 +110,7 @@ def _converters(hint: Hint) -> tuple[Convert, Convert | None]:
         return _SCALARS[hint], None
     origin: Hint = get_origin(hint)
     arguments = get_args(hint)
-    if origin is UnionType:
+    if origin is UnionType or origin is Union:  # the latter of what is Annotated
         (only,) = (each for each in arguments if each is not NoneType)
         return _converters(only)
     if origin is tuple or origin is frozenset:

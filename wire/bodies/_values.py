@@ -4,6 +4,8 @@ import math
 import re
 from typing import Any, Final, TypeAlias
 
+from rocketwire.wire.java import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN
+
 Json: TypeAlias = Any
 """What a JSON text can hold: dict, list, str, int, float, bool or None, of any depth."""
 
@@ -30,6 +32,22 @@ def to_int(value: object) -> int:
     if isinstance(value, str) and _DIGITS.fullmatch(value.strip()):
         return int(value)
     raise ValueError(f"{str(value)[:100]!r} is no integer")
+
+
+def to_int32(value: object) -> int:
+    """The same for Java's int; ValueError for one out of its range too."""
+    return _within(to_int(value), INT32_MIN, INT32_MAX)
+
+
+def to_int64(value: object) -> int:
+    """The same for Java's long."""
+    return _within(to_int(value), INT64_MIN, INT64_MAX)
+
+
+def _within(number: int, low: int, high: int) -> int:
+    if low <= number <= high:
+        return number
+    raise ValueError(f"{number} is no integer between {low} and {high}")
 
 
 def to_float(value: object) -> float:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from rocketwire.wire.java import Int32, Int64
+
 
 class ConsumeType(StrEnum):
     """Whether the application pulls or is pushed to."""
@@ -36,7 +38,7 @@ class MessageQueue:
 
     topic: str = ""
     broker_name: str = ""
-    queue_id: int = 0
+    queue_id: Int32 = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +47,8 @@ class OffsetMovedEvent:
 
     consumer_group: str = ""
     message_queue: MessageQueue = MessageQueue()
-    offset_request: int = 0
-    offset_new: int = 0
+    offset_request: Int64 = 0
+    offset_new: Int64 = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +61,8 @@ class SubscriptionData:
     topic: str = ""
     sub_string: str | None = None
     tags_set: frozenset[str] = frozenset()
-    code_set: frozenset[int] = frozenset()
-    sub_version: int = 0
+    code_set: frozenset[Int32] = frozenset()
+    sub_version: Int64 = 0
     """Milliseconds of the client's clock; grows with each change."""
     expression_type: str = "TAG"
     class_filter_mode: bool = False
@@ -92,7 +94,7 @@ class HeartbeatData:
     client_id: str = field(default="", metadata={"wire": "clientID"})
     producer_data_set: tuple[ProducerData, ...] = ()
     consumer_data_set: tuple[ConsumerData, ...] = ()
-    heartbeat_fingerprint: int | None = None
+    heartbeat_fingerprint: Int32 | None = None
     """Only 5.x has it."""
     without_sub: bool | None = None
     """Only 5.x has it: true when the subscriptions are left out as unchanged."""

@@ -14,10 +14,21 @@ import msgspec
 
 from rocketwire.wire.bodies._reader import ObjectKey, loads
 from rocketwire.wire.bodies._shapes import to_builtins
-from rocketwire.wire.bodies._values import Json, to_bool, to_float, to_int, to_text
+from rocketwire.wire.bodies._values import Json, to_bool, to_float, to_int32, to_int64, to_text
 from rocketwire.wire.errors import BodyInvalid
 
-__all__ = ["Json", "ObjectKey", "dumps", "dumps_pretty", "loads", "to_bool", "to_float", "to_int", "to_text"]
+__all__ = [
+    "Json",
+    "ObjectKey",
+    "dumps",
+    "dumps_pretty",
+    "loads",
+    "to_bool",
+    "to_float",
+    "to_int32",
+    "to_int64",
+    "to_text",
+]
 
 _encode: Final = msgspec.json.Encoder().encode
 

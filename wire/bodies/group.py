@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rocketwire.wire.bodies.topic import DataVersion
+from rocketwire.wire.java import Int32, Int64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,16 +15,16 @@ class SubscriptionGroupConfig:
     consume_enable: bool = True
     consume_from_min_enable: bool = True
     consume_broadcast_enable: bool = True
-    retry_queue_nums: int = 1
-    retry_max_times: int = 16
-    broker_id: int = 0
-    which_broker_when_consume_slowly: int = 1
+    retry_queue_nums: Int32 = 1
+    retry_max_times: Int32 = 16
+    broker_id: Int64 = 0
+    which_broker_when_consume_slowly: Int64 = 1
     notify_consumer_ids_changed_enable: bool = True
     attributes: dict[str, str] | None = None
     consume_message_orderly: bool | None = None
-    consume_timeout_minute: int | None = None
+    consume_timeout_minute: Int32 | None = None
     group_retry_policy: dict[str, Any] | None = None
-    group_sys_flag: int | None = None
+    group_sys_flag: Int32 | None = None
     subscription_data_set: tuple[Any, ...] | None = None
 
 
@@ -33,5 +34,5 @@ class SubscriptionGroupWrapper:
 
     subscription_group_table: dict[str, SubscriptionGroupConfig] = field(default_factory=dict)
     data_version: DataVersion = field(default_factory=DataVersion)
-    forbidden_table: dict[str, dict[str, int]] | None = None
+    forbidden_table: dict[str, dict[str, Int32]] | None = None
     """Only 5.x has it."""

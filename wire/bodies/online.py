@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from rocketwire.wire.bodies.client import ConsumeFromWhere, ConsumeType, MessageModel, MessageQueue, SubscriptionData
+from rocketwire.wire.java import Int32, Int64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,7 +14,7 @@ class Connection:
     client_id: str = ""
     client_addr: str = ""
     language: str | None = None
-    version: int = 0
+    version: Int32 = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ class ProducerConnection:
 class ResetOffsetBody:
     """The offsets where a group goes on (220, answer to 222)."""
 
-    offset_table: dict[MessageQueue, int] = field(default_factory=dict)
+    offset_table: dict[MessageQueue, Int64] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +48,8 @@ class MessageQueueForC:
 
     topic: str = ""
     broker_name: str = ""
-    queue_id: int = 0
-    offset: int = 0
+    queue_id: Int32 = 0
+    offset: Int64 = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +63,8 @@ class ResetOffsetBodyForC:
 class GetConsumerStatusBody:
     """Offsets as clients hold them: those of the one that was asked (221), or of all by client id (223)."""
 
-    message_queue_table: dict[MessageQueue, int] = field(default_factory=dict)
-    consumer_table: dict[str, dict[MessageQueue, int]] = field(default_factory=dict)
+    message_queue_table: dict[MessageQueue, Int64] = field(default_factory=dict)
+    consumer_table: dict[str, dict[MessageQueue, Int64]] = field(default_factory=dict)
 
 
 class ConsumeResult(StrEnum):
@@ -85,7 +86,7 @@ class ConsumeMessageDirectlyResult:
     auto_commit: bool = True
     consume_result: ConsumeResult | None = None
     remark: str | None = None
-    spent_time_mills: int = 0
+    spent_time_mills: Int64 = 0
     """Milliseconds."""
 
 
@@ -93,20 +94,20 @@ class ConsumeMessageDirectlyResult:
 class ProcessQueueInfo:
     """What a client has of one queue; times are milliseconds."""
 
-    commit_offset: int = 0
-    cached_msg_min_offset: int = 0
-    cached_msg_max_offset: int = 0
-    cached_msg_count: int = 0
-    cached_msg_size_in_mib: int = field(default=0, metadata={"wire": "cachedMsgSizeInMiB"})
-    transaction_msg_min_offset: int = 0
-    transaction_msg_max_offset: int = 0
-    transaction_msg_count: int = 0
+    commit_offset: Int64 = 0
+    cached_msg_min_offset: Int64 = 0
+    cached_msg_max_offset: Int64 = 0
+    cached_msg_count: Int32 = 0
+    cached_msg_size_in_mib: Int32 = field(default=0, metadata={"wire": "cachedMsgSizeInMiB"})
+    transaction_msg_min_offset: Int64 = 0
+    transaction_msg_max_offset: Int64 = 0
+    transaction_msg_count: Int32 = 0
     locked: bool = False
-    try_unlock_times: int = 0
-    last_lock_timestamp: int = 0
+    try_unlock_times: Int64 = 0
+    last_lock_timestamp: Int64 = 0
     droped: bool = False
-    last_pull_timestamp: int = 0
-    last_consume_timestamp: int = 0
+    last_pull_timestamp: Int64 = 0
+    last_consume_timestamp: Int64 = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +119,7 @@ class ConsumeStatus:
     consume_rt: float = field(default=0.0, metadata={"wire": "consumeRT"})
     consume_ok_tps: float = field(default=0.0, metadata={"wire": "consumeOKTPS"})
     consume_failed_tps: float = field(default=0.0, metadata={"wire": "consumeFailedTPS"})
-    consume_failed_msgs: int = 0
+    consume_failed_msgs: Int64 = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,16 +3,17 @@
 from dataclasses import dataclass, field
 
 from rocketwire.wire.bodies.client import MessageQueue
+from rocketwire.wire.java import Int64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetWrapper:
     """Where a queue ends, where a group is in it, and when the last message that it consumed was stored (or 0)."""
 
-    broker_offset: int = 0
-    consumer_offset: int = 0
-    last_timestamp: int = 0
-    pull_offset: int | None = None
+    broker_offset: Int64 = 0
+    consumer_offset: Int64 = 0
+    last_timestamp: Int64 = 0
+    pull_offset: Int64 | None = None
     """Only 5.x has it."""
 
 
@@ -28,9 +29,9 @@ class ConsumeStats:
 class TopicOffset:
     """Where a queue begins and ends, and when its last message was stored."""
 
-    min_offset: int = 0
-    max_offset: int = 0
-    last_update_timestamp: int = 0
+    min_offset: Int64 = 0
+    max_offset: Int64 = 0
+    last_update_timestamp: Int64 = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +55,13 @@ class QueueTimeSpan:
     """When the oldest, the newest and the last consumed message of a queue were stored, also as local time."""
 
     message_queue: MessageQueue = field(default_factory=MessageQueue)
-    min_time_stamp: int = 0
+    min_time_stamp: Int64 = 0
     min_time_stamp_str: str | None = None
-    max_time_stamp: int = 0
+    max_time_stamp: Int64 = 0
     max_time_stamp_str: str | None = None
-    consume_time_stamp: int = 0
+    consume_time_stamp: Int64 = 0
     consume_time_stamp_str: str | None = None
-    delay_time: int = 0
+    delay_time: Int64 = 0
     """How old the next message to consume is."""
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from struct import Struct
 from typing import Final
 
-from rocketwire.wire.bodies._codec import decode_body, encode_body
-from rocketwire.wire.bodies.fastjson import Json, dumps, loads, to_text
+from rocketwire.wire.bodies._codec import LENIENT_LIMIT, decode_body, encode_body
+from rocketwire.wire.bodies.fastjson import Json, dumps, loads, to_int32, to_text
 from rocketwire.wire.bodies.topic import (
     DataVersion,
     TopicConfig,
@@ -14,6 +14,7 @@ from rocketwire.wire.bodies.topic import (
     TopicFilterType,
 )
 from rocketwire.wire.errors import BodyInvalid
+from rocketwire.wire.java import Int32, Int64
 
 _INT32: Final = Struct(">i")
 _MAX_INFLATED: Final = 256 << 20
@@ -25,10 +26,10 @@ class QueueData:
     """The queues that one broker has of a topic; ``perm`` has the bits of ``Permission``."""
 
     broker_name: str = ""
-    read_queue_nums: int = 0
-    write_queue_nums: int = 0
-    perm: int = 0
-    topic_sys_flag: int = 0
+    read_queue_nums: Int32 = 0
+    write_queue_nums: Int32 = 0
+    perm: Int32 = 0
+    topic_sys_flag: Int32 = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,7 @@ class BrokerData:
 
     cluster: str | None = None
     broker_name: str = ""
-    broker_addrs: dict[int, str] = field(default_factory=dict)
+    broker_addrs: dict[Int64, str] = field(default_factory=dict)
     enable_acting_master: bool | None = None
     """Only 5.x has it."""
     zone_name: str | None = None
@@ -111,7 +112,7 @@ def decode_registration(data: bytes, *, compressed: bool) -> RegisterBrokerBody:
     reader = _Counted(_inflate(data))
     version = decode_body(DataVersion, reader.item())
     topics = [_topic_from_text(reader.item()) for _ in range(reader.number())]
-    filters = loads(reader.item())
+    filters = loads(reader.item(), lenient_limit=LENIENT_LIMIT)
     if not isinstance(filters, list):
         raise BodyInvalid("registration: the list of filter servers is no JSON array")
     reader.end()
@@ -154,9 +155,9 @@ def _topic_from_text(data: bytes) -> TopicConfig:
         name, read, write, perm, kind = words
         return TopicConfig(
             topic_name=name,
-            read_queue_nums=int(read),
-            write_queue_nums=int(write),
-            perm=int(perm),
+            read_queue_nums=to_int32(read),
+            write_queue_nums=to_int32(write),
+            perm=to_int32(perm),
             topic_filter_type=TopicFilterType(kind),
         )
     except ValueError as error:

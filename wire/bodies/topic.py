@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from rocketwire.wire.java import Int32, Int64
+
 
 class TopicFilterType(StrEnum):
     """How many tags a message of the topic has."""
@@ -15,9 +17,9 @@ class TopicFilterType(StrEnum):
 class DataVersion:
     """How new a table is: a count of its changes and the time of the last one in milliseconds."""
 
-    counter: int = 0
-    timestamp: int = 0
-    state_version: int | None = None
+    counter: Int64 = 0
+    timestamp: Int64 = 0
+    state_version: Int64 | None = None
     """Only 5.x has it."""
 
 
@@ -26,11 +28,11 @@ class TopicConfig:
     """One topic; ``perm`` has the bits of ``Permission``."""
 
     topic_name: str = ""
-    read_queue_nums: int = 16
-    write_queue_nums: int = 16
-    perm: int = 6
+    read_queue_nums: Int32 = 16
+    write_queue_nums: Int32 = 16
+    perm: Int32 = 6
     topic_filter_type: TopicFilterType = TopicFilterType.SINGLE_TAG
-    topic_sys_flag: int = 0
+    topic_sys_flag: Int32 = 0
     order: bool = False
     attributes: dict[str, str] | None = None
     """Only 5.x has them."""

@@ -79,7 +79,7 @@ def _member(broker: Connection, group: str, client: Client) -> Member:
     answer = broker.answer(broker.send(RequestCode.GET_CONSUMER_RUNNING_INFO, fields))
     subscriptions, trouble = None, None
     if answer.code == ResponseCode.SUCCESS:
-        info = decode_body(ConsumerRunningInfo, answer.body)
+        info = decode_body(ConsumerRunningInfo, answer.body, lenient_limit=None)
         subscriptions = {each.topic: each for each in info.subscription_set}
     else:
         trouble = f"code {answer.code}: {answer.remark or 'no remark'}"

@@ -3,7 +3,7 @@ import re
 from dataclasses import dataclass, field, is_dataclass
 from enum import StrEnum
 from types import NoneType, UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given
@@ -22,9 +22,11 @@ from rocketwire.wire.bodies.client import (
     MessageQueue,
     SubscriptionData,
 )
+from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.route import BrokerData, KVTable, TopicList
 from rocketwire.wire.bodies.topic import TopicConfig, TopicFilterType
 from rocketwire.wire.errors import BodyInvalid
+from rocketwire.wire.java import Int32, Int64
 
 CLASSES = [
     cls
@@ -33,7 +35,8 @@ CLASSES = [
     if cls.__module__ == module.__name__
 ]
 SCALARS: dict[Any, st.SearchStrategy[Any]] = {
-    int: st.integers(-(2**63), 2**63 - 1),
+    Int32: st.integers(-(2**31), 2**31 - 1),
+    Int64: st.integers(-(2**63), 2**63 - 1),
     str: st.text(max_size=8),
     bool: st.booleans(),
     float: st.floats(allow_nan=False, allow_infinity=False),
@@ -47,10 +50,10 @@ json_values = st.none() | st.booleans() | st.integers() | st.text(max_size=3) | 
 class Table:
     """All the shapes that no body of the protocol has so far."""
 
-    queues: dict[MessageQueue, int] = field(default_factory=dict)
+    queues: dict[MessageQueue, Int64] = field(default_factory=dict)
     by_queue: dict[str, dict[MessageQueue, MessageQueue]] = field(default_factory=dict)
     rate: float = 0.5
-    colors: dict[int, TopicFilterType] = field(default_factory=dict)
+    colors: dict[Int32, TopicFilterType] = field(default_factory=dict)
 
 
 def values_of(hint: Any) -> st.SearchStrategy[Any]:
@@ -58,7 +61,7 @@ def values_of(hint: Any) -> st.SearchStrategy[Any]:
     origin, arguments = get_origin(hint), get_args(hint)
     if hint in SCALARS:
         return SCALARS[hint]
-    if origin is UnionType:
+    if origin in {Union, UnionType}:
         return st.one_of([values_of(each) for each in arguments])
     if origin is tuple:
         return st.lists(values_of(arguments[0]), max_size=3).map(tuple)
@@ -67,7 +70,9 @@ def values_of(hint: Any) -> st.SearchStrategy[Any]:
     if origin is dict:
         return st.dictionaries(values_of(arguments[0]), values_of(arguments[1]), max_size=3)
     if isinstance(hint, type) and is_dataclass(hint):
-        return st.builds(hint, **{name: values_of(each) for name, each in get_type_hints(hint).items()})
+        return st.builds(
+            hint, **{name: values_of(each) for name, each in get_type_hints(hint, include_extras=True).items()}
+        )
     return st.sampled_from(hint)
 
 
@@ -151,6 +156,12 @@ def test_sets_of_tags_are_written_in_order() -> None:
         (TopicConfig, "null", "TopicConfig is not a JSON object"),
         (TopicConfig, "{", "JSON is invalid"),
         (TopicConfig, '{"perm":"x"}', "TopicConfig.perm: 'x' is no integer"),
+        (TopicConfig, '{"perm":2147483648}', "TopicConfig.perm: 2147483648 is no integer between -2147483648 and"),
+        (TopicConfig, '{"readQueueNums":"-2147483649"}', "TopicConfig.readQueueNums: -2147483649 is no integer"),
+        (SubscriptionData, '{"subVersion":9223372036854775808}', "SubscriptionData.subVersion: 9223372036854775808 is"),
+        (SubscriptionData, '{"codeSet":[2147483648]}', "SubscriptionData.codeSet: 2147483648 is no integer"),
+        (BrokerData, '{"brokerAddrs":{9223372036854775808:"a"}}', "BrokerData.brokerAddrs: 9223372036854775808 is"),
+        (SubscriptionGroupConfig, '{"groupSysFlag":2147483648}', "SubscriptionGroupConfig.groupSysFlag: 2147483648"),
         (TopicList, '{"topicList":{}}', "TopicList.topicList: not a JSON array"),
         (TopicList, '{"topicList":[[]]}', "TopicList.topicList: list is no text"),
         (KVTable, '{"table":[]}', "KVTable.table: not a JSON object"),
@@ -164,6 +175,23 @@ def test_values_of_another_kind(cls: type, text: str, message: str) -> None:
         decode_body(cls, text)
 
 
+def test_a_long_body_must_be_plain_json() -> None:
+    table = {f"k{number}": "x" * 1000 for number in range(2200)}
+    plain = encode_body(KVTable(table=table))
+    assert decode_body(KVTable, plain).table == table
+    other = plain.replace(b'"', b"'")
+    with pytest.raises(BodyInvalid, match="bytes are no plain JSON, and too many for another"):
+        decode_body(KVTable, other)
+    assert decode_body(KVTable, other, lenient_limit=None).table == table
+
+
+def test_integers_at_the_ends_of_their_ranges() -> None:
+    config = TopicConfig(read_queue_nums=-(2**31), write_queue_nums=2**31 - 1)
+    assert decode_body(TopicConfig, encode_body(config)) == config
+    data = SubscriptionData(sub_version=2**63 - 1)
+    assert decode_body(SubscriptionData, encode_body(data)) == data
+
+
 def test_classes_that_are_no_bodies() -> None:
     @dataclass
     class NeedsAValue:
@@ -173,8 +201,14 @@ def test_classes_that_are_no_bodies() -> None:
     class HasAStrangeType:
         a: complex = 0
 
+    @dataclass
+    class DoesNotSayHowWide:
+        a: int = 0
+
     with pytest.raises(TypeError, match=r"NeedsAValue\.a needs a default"):
         to_builtins(NeedsAValue(a=1))
     with pytest.raises(TypeError, match="no JSON form for"):
         from_builtins(HasAStrangeType, {})
+    with pytest.raises(TypeError, match="no JSON form for <class 'int'>"):
+        from_builtins(DoesNotSayHowWide, {})
     assert issubclass(TopicFilterType, StrEnum)

@@ -8,7 +8,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rocketwire.wire.bodies.client import MessageQueue
-from rocketwire.wire.bodies.fastjson import ObjectKey, dumps, dumps_pretty, loads, to_bool, to_float, to_int, to_text
+from rocketwire.wire.bodies.fastjson import (
+    ObjectKey,
+    dumps,
+    dumps_pretty,
+    loads,
+    to_bool,
+    to_float,
+    to_int32,
+    to_int64,
+    to_text,
+)
 from rocketwire.wire.errors import BodyInvalid
 
 scalars = (
@@ -21,7 +31,7 @@ plain = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4)
 )
 object_keys = st.dictionaries(st.text(max_size=3), scalars, max_size=3).map(
-    lambda value: ObjectKey(sorted(value.items(), key=str))
+    lambda value: ObjectKey(sorted(value.items()))
 )
 keys = st.text(max_size=5) | st.integers(-(10**12), 10**12) | object_keys
 values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4))
@@ -112,6 +122,10 @@ def test_what_fastjson_reads(text: str, value: Any) -> None:
         r"'\u12g4'",
         "-",
         "{1:1,}",
+        "[1,]",
+        "[1:2]",
+        "{[]:1}",
+        "{:1}",
         "{" * 65,
         "{1:" + "9" * 41 + "}",
     ],
@@ -119,6 +133,15 @@ def test_what_fastjson_reads(text: str, value: Any) -> None:
 def test_what_is_no_json(text: str) -> None:
     with pytest.raises(BodyInvalid, match="JSON is invalid at character"):
         loads(text)
+
+
+def test_only_plain_json_may_be_long_where_there_is_a_limit() -> None:
+    plain, other = '{"a":"%s"}', '{1:"%s"}'
+    assert loads(plain % ("x" * 100), lenient_limit=50) == {"a": "x" * 100}
+    assert loads(other % ("x" * 44), lenient_limit=50) == {1: "x" * 44}
+    with pytest.raises(BodyInvalid, match=r"^51 bytes are no plain JSON, and too many for another: "):
+        loads((other % ("x" * 45)).encode(), lenient_limit=50)
+    assert loads(other % ("x" * 10_000_000)) == {1: "x" * 10_000_000}
 
 
 def test_bad_utf_8_is_replaced() -> None:
@@ -188,11 +211,15 @@ def test_pretty_text(value: Any, text: str) -> None:
         (to_text, 1.5, "1.5"),
         (to_text, True, "true"),
         (to_text, False, "false"),
-        (to_int, 5, 5),
-        (to_int, "5", 5),
-        (to_int, " -5 ", -5),
-        (to_int, 5.9, 5),
-        (to_int, True, 1),
+        (to_int32, 2**31 - 1, 2**31 - 1),
+        (to_int32, "-2147483648", -(2**31)),
+        (to_int64, 2**63 - 1, 2**63 - 1),
+        (to_int64, str(-(2**63)), -(2**63)),
+        (to_int32, 5, 5),
+        (to_int32, "5", 5),
+        (to_int32, " -5 ", -5),
+        (to_int32, 5.9, 5),
+        (to_int32, True, 1),
         (to_float, 5, 5.0),
         (to_float, "0.5", 0.5),
         (to_bool, True, True),
@@ -214,10 +241,18 @@ def test_conversions(convert: Any, value: Any, expected: Any) -> None:
     [
         (to_text, []),
         (to_text, None),
-        (to_int, "x"),
-        (to_int, []),
-        (to_int, float("inf")),
-        (to_int, ""),
+        (to_int32, "x"),
+        (to_int32, []),
+        (to_int32, float("inf")),
+        (to_int32, 2**31),
+        (to_int32, -(2**31) - 1),
+        (to_int32, "99999999999999999999"),
+        (to_int32, 1e10),
+        (to_int64, 2**63),
+        (to_int64, -(2**63) - 1),
+        (to_int64, "9" * 40),
+        (to_int64, 1e30),
+        (to_int32, ""),
         (to_float, "x"),
         (to_float, 10**400),
         (to_float, []),

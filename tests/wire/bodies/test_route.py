@@ -85,6 +85,8 @@ def test_the_compressed_form() -> None:
         (stream(VERSION, struct.pack(">i", 1), item(b"T 4 8 6"), item(b"[]")), "is no topic"),
         (stream(VERSION, struct.pack(">i", 1), item(b"T 4 8 x SINGLE_TAG"), item(b"[]")), "is no topic"),
         (stream(VERSION, struct.pack(">i", 1), item(b"T 4 8 6 TWO_TAGS"), item(b"[]")), "is no topic"),
+        (stream(VERSION, struct.pack(">i", 1), item(b"T 4 2147483648 6 SINGLE_TAG"), item(b"[]")), "is no topic"),
+        (stream(VERSION, ONE_TOPIC, item(b"['" + b"x" * (2 << 20) + b"']")), "are no plain JSON, and too many"),
     ],
 )
 def test_damaged_registrations(data: bytes, message: str) -> None:
