@@ -152,14 +152,26 @@ class Jvm:
         """Whether it can take a scenario."""
         return self._process.poll() is None
 
-    def run(self, scenario: str, arguments: Mapping[str, Argument], *, within: float) -> list[Event]:
-        """What the scenario printed. Raises ScenarioFailed when it threw or did not end `within` so many seconds."""
+    def run(
+        self,
+        scenario: str,
+        arguments: Mapping[str, Argument],
+        *,
+        within: float,
+        watch: Callable[[Event], None] | None = None,
+    ) -> list[Event]:
+        """What the scenario printed, each event also given to `watch` as soon as it came.
+
+        Raises ScenarioFailed when it threw or did not end `within` so many seconds.
+        """
         self._requests.write(f"{scenario}?{urlencode(_flat(arguments), doseq=True)}\n")
         self._requests.flush()
         end = time.monotonic() + within
         events: list[Event] = []
         while (event := self._next(end, events))["event"] != "done":
             events.append(event)
+            if watch is not None:
+                watch(event)
         if crashes := [event for event in events if event["event"] == "crashed"]:
             raise ScenarioFailed(f"{scenario} ({self._version}): {crashes[0]}")
         return events
@@ -252,11 +264,12 @@ class Client:
         /,
         *,
         within: float = 60.0,
+        watch: Callable[[Event], None] | None = None,
         **arguments: Argument,
     ) -> list[Event]:
         """What the scenario printed, given arguments as a mapping, by keyword or both. Raises ScenarioFailed."""
         every: dict[str, Argument] = {"namesrv": self.namesrv, **(named or {}), **arguments}
-        return self.clients.jvm(self.version).run(scenario, every, within=within)
+        return self.clients.jvm(self.version).run(scenario, every, within=within, watch=watch)
 
     def only(
         self,

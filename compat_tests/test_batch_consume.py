@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -30,7 +30,13 @@ def test_by_default_a_pull_brings_32_messages(clients: Clients, endpoint: Endpoi
     if mode == "concurrent":  # batches are parts of one pull's messages
         assert sizes == [DEFAULT_OF_THE_BROKER] * 34 + [1100 - 34 * DEFAULT_OF_THE_BROKER]
     else:  # what has been pulled meanwhile is taken together
-        assert max(sizes) <= MOST
+        assert DEFAULT_OF_THE_BROKER < sizes[0] <= MOST
+
+
+@pytest.mark.parametrize("mode", ["concurrent", "orderly"])
+def test_one_message_at_once(clients: Clients, endpoint: Endpoint, mode: str) -> None:
+    client = Client(clients=clients, version="4.9.7", namesrv=endpoint.namesrv)
+    assert consumed(client, f"Single_{mode}", mode, batch=1, messages=MESSAGES[:100]) == [1] * 100
 
 
 def test_1024_messages_at_once(clients: Clients, generous: Endpoint) -> None:
@@ -40,15 +46,24 @@ def test_1024_messages_at_once(clients: Clients, generous: Endpoint) -> None:
     assert (pulled["count"], pulled["next"]) == (MOST, 10 + MOST)
 
 
-def consumed(client: Client, topic: str, mode: str) -> list[int]:
+def consumed(
+    client: Client, topic: str, mode: str, *, batch: int = MOST, messages: Sequence[Outgoing] = MESSAGES
+) -> list[int]:
     """All messages come once each, of a queue that was full before: in batches of these sizes, the largest first."""
     client.run("CreateTopic", topic=topic, queues=1)
-    client.run("SendBatch", topic=topic, message=MESSAGES)
+    client.run("SendBatch", topic=topic, message=messages)
     got = client.run(
-        "PushBatches", topic=topic, group=f"group_{topic}", mode=mode, batch=MOST, pull=MOST, count=len(MESSAGES)
+        "PushBatches",
+        topic=topic,
+        group=f"group_{topic}",
+        mode=mode,
+        batch=batch,
+        pull=MOST,
+        behind=DEFAULT_OF_THE_BROKER,
+        count=len(messages),
     )
     received = events(got, "received")
-    assert_each_once(received, MESSAGES)
+    assert_each_once(received, messages)
     if mode == "orderly":
-        assert [event["queueOffset"] for event in received] == list(range(len(MESSAGES)))
+        assert [event["queueOffset"] for event in received] == list(range(len(messages)))
     return sorted((event["size"] for event in events(got, "batch")), reverse=True)

@@ -8,30 +8,29 @@ from compat_tests.clients import Client, Clients, events
 from compat_tests.endpoints import Endpoint
 from compat_tests.messages import Event, Outgoing
 
-PLAIN = Outgoing(body="plain")
 ORDERED = Outgoing(body="ordered", properties={"__SHARDINGKEY": "order-7"})
+SENT = {"NORMAL": Outgoing(body="plain"), "FIFO": ORDERED, "DELAY": Outgoing(body="delayed", delay=1)}
+IN_TRANSACTION = Outgoing(body="in a transaction", keys="c")
+TYPES = (*SENT, "TRANSACTION")
 
 
 def test_a_mismatch_is_refused(clients: Clients, endpoint: Endpoint, unique: Callable[[str], str], target: str) -> None:
     """Apache's broker has no types before 5.0 (and 5.x checks them in its proxy): it takes everything."""
     maker = Client(clients=clients, version="5.5.0", namesrv=endpoint.namesrv)
     client = Client(clients=clients, version="4.9.7", namesrv=endpoint.namesrv)
-    took = {}
-    for kind in ("NORMAL", "FIFO", ""):
+    for kind in (*TYPES, ""):
         topic = unique(f"Typed{kind}")
         maker.run("CreateTopic", topic=topic, queues=1, type=kind)
-        got = client.run("SendSync", topic=topic, message=[PLAIN, ORDERED])
-        took[kind] = len(events(got, "sent")), [refusal(event, topic) for event in events(got, "refused")]
-        got = client.run("SendBatch", topic=topic, message=[ORDERED, ORDERED]) if kind != "NORMAL" else []
-        assert len(events(got, "sent")) == (kind != "NORMAL")
-    if target == "rocketwire":
-        assert took == {
-            "NORMAL": (1, [(13, "NORMAL", "FIFO")]),
-            "FIFO": (1, [(13, "FIFO", "NORMAL")]),
-            "": (2, []),
-        }
-    else:
-        assert took == {"NORMAL": (2, []), "FIFO": (2, []), "": (2, [])}
+        got = client.run("SendSync", topic=topic, message=SENT.values())
+        got += client.run("SendInTransaction", topic=topic, producerGroup=unique("P"), message=[IN_TRANSACTION])
+        refused = [refusal(event, topic) for event in events(got, "refused")]
+        if target == "rocketwire" and kind:
+            assert refused == [(13, kind, other) for other in TYPES if other != kind]
+        else:
+            assert refused == []
+        assert len(events(got, "sent")) == len(TYPES) - len(refused)
+        if kind in {"FIFO", ""}:
+            assert len(client.only("sent", "SendBatch", topic=topic, message=[ORDERED, ORDERED])) == 1
 
 
 def refusal(event: Event, topic: str) -> tuple[int, str, str]:

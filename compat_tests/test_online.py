@@ -6,6 +6,7 @@ goes on while the others look at the groups that stay as they are.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -13,12 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from compat_tests import remoting
 from compat_tests.admin_tools import VERSION, mqadmin, tools
 from compat_tests.clients import Client, Clients, events
 from compat_tests.endpoints import Endpoint
 from compat_tests.messages import Event, Outgoing
 
 EACH = 5  # messages a queue
+QUERY_CONSUMER_OFFSET = 14
 STEADY = "steady"
 STRICT = "strict"
 OTHER_VERSIONS = ("4.4.0", "5.5.0")
@@ -67,7 +70,7 @@ class Scene:
 
 
 @pytest.fixture(scope="module")
-def scene(admin: Client, others: dict[str, Client], unique: Callable[[str], str]) -> Scene:
+def scene(admin: Client, others: dict[str, Client], endpoint: Endpoint, unique: Callable[[str], str]) -> Scene:
     """The scene, with some groups just reset."""
     scene = Scene(unique("Online"), unique)
     admin.run("CreateTopic", topic=scene.topic, queues=2)
@@ -95,7 +98,8 @@ def scene(admin: Client, others: dict[str, Client], unique: Callable[[str], str]
         assert len(client.only("received", "Collect", name=version, count=2 * EACH, settle=50)) == 2 * EACH
     (scene.time,) = [event["storeTimestamp"] for event in first if event["text"] == "0-2"]
     assert bodies(admin.only("received", "Collect", name="ahead", count=2, settle=50, takes=0)) == ["0-0", "1-0"]
-    time.sleep(0.3)  # consumers commit one-way
+    whole = dict.fromkeys(("back", STEADY, STRICT, "gone", *(f"with-{version[0]}" for version in others)), EACH)
+    await_commits(endpoint, scene, {**whole, "ahead": 1})
     scene.printed = mqadmin(
         admin, "resetOffsetByTime", "-g", scene.group("back"), "-t", scene.topic, "-s", str(scene.time)
     )
@@ -112,6 +116,17 @@ def scene(admin: Client, others: dict[str, Client], unique: Callable[[str], str]
         )
     admin.run("SendNumbered", topic=scene.topic, first=EACH, each=2)
     return scene
+
+
+def await_commits(endpoint: Endpoint, scene: Scene, wanted: dict[str, int]) -> None:
+    """Wait until groups have committed these offsets in both queues: consumers do that one-way."""
+    end = time.monotonic() + 20
+    with remoting.Connection(endpoint.broker) as connection:
+        for name, queue in itertools.product(wanted, (0, 1)):
+            where = {"consumerGroup": scene.group(name), "topic": scene.topic, "queueId": queue}
+            while connection.ask(QUERY_CONSUMER_OFFSET, where).fields.get("offset") != str(wanted[name]):
+                assert time.monotonic() < end, f"{name} has not committed {wanted[name]} in queue {queue}"
+                time.sleep(0.02)
 
 
 def bodies(received: list[Event]) -> list[str]:
@@ -228,11 +243,11 @@ def test_a_message_is_verified(
     assert any("consumeResult=CR_SUCCESS" in line for line in printed)
 
 
-def test_how_far_groups_are(admin: Client, scene: Scene) -> None:
+def test_how_far_groups_are(admin: Client, endpoint: Endpoint, scene: Scene) -> None:
     group = scene.group(STEADY)
     ends = {f"broker-a:{queue}": EACH + 2 for queue in (0, 1)}
     admin.run("Collect", name=STEADY, count=4)
-    time.sleep(0.3)
+    await_commits(endpoint, scene, {STEADY: EACH + 2})
     told = admin.only("stats", "Admin", ask="stats", topic=scene.topic, group=group)
     assert {event["queue"]: event["broker"] for event in told} == ends
     assert {event["queue"]: event["consumer"] for event in told} == ends

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import pytest
 
+from compat_tests import remoting
 from compat_tests.clients import Argument, Client, Clients, Programs, events
 from compat_tests.endpoints import Endpoint
 from compat_tests.messages import Event
 
 KEYS = 12
 QUEUES = 6
+
+HEART_BEAT = 34
+GET_CONSUMER_LIST_BY_GROUP = 38
+LOCK_BATCH_MQ = 41
 
 #: The official client looks for its queues every 20 s, and keeps the lock of one that it gives up for 20 s more.
 QUICK = (
@@ -133,16 +138,58 @@ def test_order_is_kept_while_consumers_join_and_leave(
 
 
 def test_order_is_kept_over_a_restart(quick_clients: Clients, own_endpoint: Endpoint) -> None:
-    """What consumes afterwards joins then: official push consumers notice only 30 s later that a pull is lost."""
+    """The endpoint restarts when the last to join consumes.
+
+    What consumes afterwards joins then: official push consumers notice only 30 s later that a pull is lost.
+    """
     client = Client(clients=quick_clients, version="4.9.7", namesrv=own_endpoint.namesrv)
     named: dict[str, Argument] = {"topic": "Ordered", "group": "ordered", "keys": KEYS, "failing": 10}
     client.run("CreateTopic", named, queues=QUEUES)
     changes = ["+a", "+b", "+c", "away", "+d", "-a", "-b", "-c"]
-    with ThreadPoolExecutor(1) as pool:
-        scenario = pool.submit(client.run, "OrderedGroup", named, pause=1200, change=changes, within=150)
-        time.sleep(4.5)
-        own_endpoint.restart()
-        got = scenario.result()
-    check_order(got, restarted=True)
+    seen: list[Event] = []
+
+    def restart(event: Event) -> None:
+        if event["event"] == "end" and event["by"] == "c" and not seen:
+            seen.append(event)
+            own_endpoint.restart()
+
+    got = client.run("OrderedGroup", named, pause=1200, change=changes, within=150, watch=restart)
+    check_order(got, restarted=bool(seen))
     assert takers(got) == {"a", "b", "c", "d"}
     assert events(got, "again")
+
+
+def test_a_client_that_dies_keeps_its_locks(endpoint: Endpoint, group: str) -> None:
+    """Nobody else gets its queues before the locks' time is over (60 s); it gets them itself when it comes back."""
+    with remoting.Connection(endpoint.broker) as dying, remoting.Connection(endpoint.broker) as other:
+        assert dying.ask(HEART_BEAT, body=consumer("dying", group)).code == 0
+        assert lock(dying, "dying", group, 0, 1) == {0, 1}
+        assert lock(other, "other", group, 1, 2) == {2}
+    with remoting.Connection(endpoint.broker) as other:
+        end = time.monotonic() + 20
+        while other.ask(GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": group}).code == 0:
+            assert time.monotonic() < end, "the broker has not noticed that the client is gone"
+            time.sleep(0.02)
+        assert lock(other, "other", group, 0, 1, 2) == {2}
+        assert lock(other, "dying", group, 0, 1, 2) == {0, 1}
+
+
+def consumer(client_id: str, group: str) -> bytes:
+    """The heartbeat of a consumer."""
+    data = {
+        "groupName": group,
+        "consumeType": "CONSUME_PASSIVELY",
+        "messageModel": "CLUSTERING",
+        "consumeFromWhere": "CONSUME_FROM_FIRST_OFFSET",
+        "subscriptionDataSet": [{"topic": "Locked", "subString": "*", "subVersion": 1}],
+    }
+    return json.dumps({"clientID": client_id, "consumerDataSet": [data], "producerDataSet": []}).encode()
+
+
+def lock(connection: remoting.Connection, client_id: str, group: str, *queues: int) -> set[int]:
+    """Those of the queues that the client holds then."""
+    wanted = [{"topic": "Locked", "brokerName": "broker-a", "queueId": queue} for queue in queues]
+    body = {"clientId": client_id, "consumerGroup": group, "mqSet": wanted}
+    answer = connection.ask(LOCK_BATCH_MQ, body=json.dumps(body).encode())
+    assert answer.code == 0, answer
+    return {queue["queueId"] for queue in json.loads(answer.body)["lockOKMQSet"]}

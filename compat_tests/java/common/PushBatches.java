@@ -1,6 +1,8 @@
 package compat;
 
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
@@ -8,7 +10,10 @@ import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
 import org.apache.rocketmq.common.message.MessageExt;
 
-/** A push consumer takes up to `batch` messages at once, of pulls of up to `pull`; prints how many its listener got each time. */
+/**
+ * A push consumer takes up to `batch` messages at once, of pulls of up to `pull`; prints how many its listener got each time. An
+ * orderly one takes its first messages only when more than `behind` others have been pulled.
+ */
 public final class PushBatches implements Scenario {
     @Override
     public void run(Request in, Out out) throws Exception {
@@ -18,6 +23,9 @@ public final class PushBatches implements Scenario {
         consumer.subscribe(in.text("topic"), "*");
         if (in.text("mode").equals("orderly")) {
             consumer.registerMessageListener((MessageListenerOrderly) (messages, context) -> {
+                if (inbox.count() == 0) {
+                    await(consumer, messages.size() + in.number("behind", -1));
+                }
                 take(messages, inbox, out);
                 return ConsumeOrderlyStatus.SUCCESS;
             });
@@ -33,6 +41,18 @@ public final class PushBatches implements Scenario {
         } finally {
             Clients.leave(consumer::shutdown);
         }
+    }
+
+    private static void await(DefaultMQPushConsumer consumer, int pulled) {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+        while (pulled(consumer) <= pulled && System.nanoTime() < end) {
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(10));
+        }
+    }
+
+    private static long pulled(DefaultMQPushConsumer consumer) {
+        return consumer.getDefaultMQPushConsumerImpl().getRebalanceImpl().getProcessQueueTable().values().stream()
+            .mapToLong(queue -> queue.getMsgCount().get()).sum();
     }
 
     private static void take(List<MessageExt> messages, Inbox inbox, Out out) {

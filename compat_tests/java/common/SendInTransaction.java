@@ -5,6 +5,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.rocketmq.client.exception.MQClientException;
 import org.apache.rocketmq.client.producer.LocalTransactionState;
 import org.apache.rocketmq.client.producer.TransactionListener;
 import org.apache.rocketmq.client.producer.TransactionMQProducer;
@@ -15,7 +16,7 @@ import org.apache.rocketmq.common.message.MessageExt;
  * A producer sends the messages in transactions; the first letters of a message's KEYS say what is decided at once (c commit,
  * r rollback, anything else: unknown) and at each check after that, the last letter for all that follow: "uuc". With `last` 1 the
  * last letter is said at every check. Then it waits until `checks` checks came (`seconds` at most) and 300 ms for their answers.
- * With `helper` another producer of the group is there first, which sends that body in a transaction that it commits; the other
+ * A refusal is printed and the next is sent. With `helper` another producer of the group is there first, which sends that body in a transaction that it commits; the other
  * one then leaves as soon as it has sent.
  */
 public final class SendInTransaction implements Scenario {
@@ -33,7 +34,11 @@ public final class SendInTransaction implements Scenario {
         TransactionMQProducer producer = producer("producer", in, out);
         try {
             for (Messages.Wanted wanted : Messages.of(in)) {
-                out.sent(producer.sendMessageInTransaction(wanted.message, null));
+                try {
+                    out.sent(producer.sendMessageInTransaction(wanted.message, null));
+                } catch (MQClientException refused) {
+                    out.failure("refused", refused.getCause() == null ? refused : refused.getCause());
+                }
             }
             if (helper != null) {
                 Clients.leave(producer::shutdown);
