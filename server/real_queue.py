@@ -38,9 +38,9 @@ def with_real_queue(text: bytes, topic: str, queue_id: int) -> bytes:
         PropertiesInvalid: the topic's name has a separator in it.
     """
     added = _added(topic, queue_id)
-    if _REAL in text or text[-1:] in _ENDS:
-        return with_items(text, ((_TOPIC, topic.encode()), (_QUEUE_ID, b"%d" % queue_id)))
-    return text + added
+    if text.rfind(_REAL) < 0 and text[-1:] not in _ENDS:
+        return text + added
+    return with_items(text, ((_TOPIC, topic.encode()), (_QUEUE_ID, b"%d" % queue_id)))
 
 
 @lru_cache(maxsize=_QUEUES_KEPT)
@@ -51,7 +51,7 @@ def _added(topic: str, queue_id: int) -> bytes:
 def real_queue(text: bytes) -> RealQueue | None:
     """Where the message with these properties is to be delivered; None when they do not say it."""
     at = text.rfind(_OPENING)  # this broker writes both behind all others, where most messages' are alike
-    if 0 <= at and len(text) - at <= _LONGEST_KEPT:
+    if at >= 0 and len(text) - at <= _LONGEST_KEPT:
         found = _said_in(text[at:])
         if found is not None:
             return found

@@ -8,6 +8,7 @@ handlers and the hot path end here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from rocketwire.server.appending import NOT_STORED, Refusals, append_group
@@ -53,7 +54,7 @@ _NO_PROPERTIES: Final = ""
 _NUL: Final = "the message is illegal: a property holds a NUL character (\\u0000)"
 #: Messages of the other transaction types have no entry in a queue, so none that could be due.
 _DELAYED_TYPES: Final = frozenset({SysFlag.TRANSACTION_NOT, SysFlag.TRANSACTION_COMMIT})
-_WAIT: Final = property_names.WAIT.encode()
+_WAITS_KEPT: Final = 16
 _DELAY: Final = property_names.DELAY.encode()
 _HOST_BITS: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
 
@@ -97,6 +98,7 @@ class Sending:
         self._choose = choose
         self._page_cache = page_cache
         self._retries = retries
+        self._levels = len(store.settings.delay_levels)
         self._cluster_item = f"{property_names.CLUSTER}\x01{config.current.broker_cluster_name}"
 
     def message(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> Prepared:
@@ -237,15 +239,17 @@ class Sending:
 
     def _steer(self, draft: Draft, properties: StoredProperties) -> Draft:
         """The draft as it waits for its time or for its transaction, as its properties ask; itself if not at all."""
-        level, other_level, transactional = steering_of(properties.steering, len(self._store.settings.delay_levels))
+        level, other_level, transactional = steering_of(properties.steering, self._levels)
         # A consumer of an older client tries a message again by a send, with all properties that it came with.
         if transactional and not (draft.reconsume_times > 0 and level):
             self._check_transactions_allowed()
-            draft = half_draft(_with_wait(draft, properties.wait))
+            draft.properties += _wait_item(properties.wait)
+            draft = half_draft(draft)
         elif level and draft.sys_flag & SysFlag.TRANSACTION_MASK in _DELAYED_TYPES:
             if other_level:
                 draft.properties = with_items(draft.properties, ((_DELAY, b"%d" % level),))
-            draft = scheduled_draft(_with_wait(draft, properties.wait), level)
+            draft.properties += _wait_item(properties.wait)
+            draft = scheduled_draft(draft, level)
         if len(draft.properties) > MAX_PROPERTIES_BYTES:
             raise self._too_large()
         return draft
@@ -315,11 +319,11 @@ def _waits(value: str | None) -> bool:
     return value is None or value == "true" or value.lower() == "true"
 
 
-def _with_wait(draft: Draft, value: str | None) -> Draft:
-    """A draft that is stored with WAIT, as Apache's broker does with messages that are not for consumers yet."""
-    if value is not None:
-        draft.properties += b"\x02" + _WAIT + b"\x01" + value.encode()
-    return draft
+# There are two values, and what clients may make up.
+@lru_cache(maxsize=_WAITS_KEPT)
+def _wait_item(value: str | None) -> bytes:
+    """WAIT behind other properties: Apache's broker stores it with messages that are not for consumers yet."""
+    return b"" if value is None else f"\x02{property_names.WAIT}\x01{value}".encode()
 
 
 def _check_name(topic: str) -> None:

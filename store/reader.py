@@ -5,12 +5,13 @@ Nothing here changes the store but `query`, which indexes first what was appende
 
 from __future__ import annotations
 
+import mmap
 import struct
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from rocketwire.store.commit_log import CommitLog
-from rocketwire.store.fetch import Fetched, FetchLimits, fetch
+from rocketwire.store.fetch import ANY_TEXT, Fetched, FetchLimits, fetch
 from rocketwire.store.index import Index
 from rocketwire.store.layout.record import SMALLEST
 from rocketwire.store.log_scan import Scanned, file_before, scan
@@ -22,6 +23,14 @@ from rocketwire.wire.message import END_OF_FILE_BLANK, MAGIC_V1, MAGIC_V2
 _BLANK_SIZE: Final[int] = END_OF_FILE_BLANK.sizeof()
 _SIZE_AND_MAGIC: Final = struct.Struct(">ii")
 _MAGICS: Final = (MAGIC_V1, MAGIC_V2)
+
+
+class LogPart(NamedTuple):
+    """What is written of a file of the log, between two physical offsets; the data begin at `start`."""
+
+    data: mmap.mmap
+    start: int
+    end: int
 
 
 class StoreReader:
@@ -61,6 +70,7 @@ class StoreReader:
         max_bytes: int | None = None,
         accept: Callable[[int], bool] | None = None,
         matches: Callable[[bytes], bool] | None = None,
+        most_text: int = ANY_TEXT,
     ) -> Fetched:
         """Messages of a queue from an offset on, by 4.9.7's rules: see `fetch.fetch`.
 
@@ -72,6 +82,8 @@ class StoreReader:
             max_bytes: At most so many bytes, but always one message; None for the settings' limit.
             accept: Asked with each message's tags code; None accepts all.
             matches: Asked with the property text of each message that `accept` accepts; None accepts all.
+            most_text: How many bytes of property text one call may go through, each message counting some for itself;
+                at least one message's.
         """
         limits = self._limits
         if max_bytes is not None and max_bytes != limits.bytes_in_memory:
@@ -83,7 +95,7 @@ class StoreReader:
                 bytes_on_disk=min(max_bytes, limits.bytes_on_disk),
             )
         queue = self._queues.by_key.get((topic, queue_id))
-        return fetch(self._log, queue, offset, max_count, limits, accept, matches)
+        return fetch(self._log, queue, offset, max_count, limits, accept, matches, most_text)
 
     def record_at(self, physical_offset: int, size: int | None = None) -> memoryview | None:
         """The record at a place in the log; None when none can begin there.
@@ -108,6 +120,13 @@ class StoreReader:
         if not 0 < size <= written - physical_offset:
             return None
         return view[at : at + size]
+
+    def log_part(self, physical_offset: int) -> LogPart | None:
+        """The file of the log that holds a place, for who reads many records; None when it is not there."""
+        segment = self._log.segments.find(physical_offset)
+        return (
+            None if segment is None else LogPart(segment.mapping, segment.start, min(self._log.position, segment.end))
+        )
 
     def newest_record(self) -> memoryview | None:
         """The last record of the log; None when it is not a consumer's message, or the log ends with a file."""

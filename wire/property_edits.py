@@ -46,20 +46,17 @@ def value_of(text: bytes, name: bytes) -> bytes | None:
 @lru_cache(maxsize=_READERS_KEPT)
 def reader_of(name: bytes) -> Callable[[bytes], bytes | None]:
     """What gives a property's value out of a text, as `value_of` does, to read one of many messages."""
-    opening = _ITEM_SEP + name + _NAME_SEP
-    opening_first = opening[1:]
+    opening = name + _NAME_SEP
     length = len(opening)
 
     def read(text: bytes) -> bytes | None:
         at = text.rfind(opening)
-        if at >= 0:
-            start = at + length
-        elif text.startswith(opening_first):
-            start = length - 1
-        else:
+        if at < 0:
             return None
-        end = text.find(_ITEM_SEP, start)
-        value = text[start:] if end < 0 else text[start:end]
+        if at and text[at - 1] != _ITEM_SEP_BYTE:  # a longer name ends like this one, or a value
+            return items_of(text).get(name)
+        end = text.find(_ITEM_SEP, at)
+        value = text[at + length :] if end < 0 else text[at + length : end]
         return value or items_of(text).get(name)
 
     return read

@@ -21,19 +21,17 @@ import trio
 from rocketwire.server.appending import Refusals
 from rocketwire.server.clock import Clock
 from rocketwire.server.delay.progress import DelayProgress
+from rocketwire.server.delay.restoring import Undeliverable, restored
 from rocketwire.server.delay.settling import Settling
 from rocketwire.server.sending import Sending
-from rocketwire.server.stored_message import stored_message
 from rocketwire.store.delay_offsets import DelayOffsetTable
 from rocketwire.store.errors import RecordTooLarge, StoreError, TopicUnusable
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT, HIGHEST_EXT_ADDRESS
 from rocketwire.store.layout.record import store_timestamp
+from rocketwire.store.reader import LogPart
 from rocketwire.store.store import Appended, Draft, MessageStore
 from rocketwire.wire import names
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import ResponseCode
-from rocketwire.wire.errors import WireError
-from rocketwire.wire.java import INT32_MAX
 
 log = logging.getLogger(__name__)
 
@@ -46,11 +44,6 @@ _SHORTEST_REST_MS: Final = 10
 _RETRY_MS: Final = 500
 _FAULTS: Final = (OSError, StoreError)
 _FOR_EVER: Final = (RecordTooLarge, TopicUnusable)
-_QUEUE_ID_DIGITS: Final = 10
-
-
-class _Undeliverable(Exception):
-    """A message that can never be delivered; the text says why."""
 
 
 class _Group(NamedTuple):
@@ -178,18 +171,32 @@ class DelayDelivery:
         passed: list[tuple[int, Exception]] = []
         size = 0
         due = now
+        part: LogPart | None = None
         for place, record_size, tags_code in ENTRY_STRUCT.iter_unpack(entries):
-            due = self._due(level, place, record_size, tags_code, now)
-            if due > now or size > _GROUP_BYTES:
+            if not HIGHEST_EXT_ADDRESS < tags_code <= now:
+                due = self._due(level, place, record_size, tags_code, now)
+                if due > now:
+                    break
+            if size > _GROUP_BYTES:
                 break
             try:
-                drafts.append(self._restored(place, record_size))
+                if part is None or not part.start <= place <= part.end - record_size:
+                    part = self._part(place, record_size)
+                at = place - part.start
+                drafts.append(restored(part.data[at : at + record_size]))
                 offsets.append(offset)
                 size += record_size
-            except _Undeliverable as error:
+            except Undeliverable as error:
                 passed.append((offset, error))
             offset += 1
         return _Group(drafts, offsets, passed, offset, due)
+
+    def _part(self, place: int, size: int) -> LogPart:
+        """The part of the log that has a record at a place."""
+        part = self._store.log_part(place)
+        if part is None or place > part.end - size:
+            raise Undeliverable("it is not in the log any more")
+        return part
 
     def _due(self, level: int, place: int, size: int, tags_code: int, now: int) -> int:
         """When an entry's message is due, in ms since 1970."""
@@ -198,27 +205,6 @@ class DelayDelivery:
             record = self._store.record_at(place, size)
             tags_code = now if record is None else store_timestamp(record) + delay
         return tags_code if tags_code <= now + delay else now
-
-    def _restored(self, place: int, size: int) -> Draft:
-        """The message that waits at a place of the log, as it is to be delivered: with all its properties."""
-        record = self._store.record_at(place, size)
-        if record is None:
-            raise _Undeliverable("it is not in the log any more")
-        try:
-            message = stored_message(record)
-            properties = message.decoded_properties()
-            topic = properties.get(property_names.REAL_TOPIC, "")
-            queue = properties.get(property_names.REAL_QUEUE_ID, "")
-            if not topic or not (queue.isascii() and queue.isdigit() and len(queue) <= _QUEUE_ID_DIGITS):
-                raise _Undeliverable("it does not say where it is to go")
-            if topic == names.TRANS_HALF_TOPIC:
-                raise _Undeliverable("it is a half message")
-            draft = message.moved(topic, int(queue), properties)
-        except WireError as error:
-            raise _Undeliverable(str(error)) from error
-        if draft.queue_id > INT32_MAX:
-            raise _Undeliverable("it names a queue that no topic can have")
-        return draft
 
     def _store_group(self, group: _Group) -> int:
         """Store a group; the offset behind what is delivered or never will be: the group's end if all is."""

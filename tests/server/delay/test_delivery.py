@@ -11,7 +11,7 @@ import pytest
 
 from rocketwire.server.sending import MAX_PROPERTIES_BYTES
 from rocketwire.store.errors import DiskNearlyFull
-from rocketwire.store.layout.consume_queue import HIGHEST_EXT_ADDRESS
+from rocketwire.store.layout.consume_queue import ENTRY_STRUCT, HIGHEST_EXT_ADDRESS
 from rocketwire.store.settings import DELAY_LEVELS
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.message import decode_record
@@ -80,8 +80,6 @@ def test_the_delivered_message_is_the_one_that_was_sent(delays: Delays) -> None:
 
 
 def iter_entries(delays: Delays, topic: str, queue_id: int) -> Iterator[tuple[int, int, int]]:
-    from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
-
     _, entries = delays.store.queue_entries(topic, queue_id, 0, 1000)
     return ENTRY_STRUCT.iter_unpack(entries)
 
@@ -291,8 +289,15 @@ def test_a_damaged_record_is_passed_over(
     delays: Delays, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     delays.send(b"a", 1)
-    real = delays.store.record_at
-    monkeypatch.setattr(delays.store, "record_at", lambda place, size: real(place, size - 1))
+    real = delays.store.queue_entries
+
+    def shorter(*of: Any) -> tuple[int, bytes]:
+        offset, entries = real(*of)
+        return offset, b"".join(
+            ENTRY_STRUCT.pack(at, size - 1, due) for at, size, due in ENTRY_STRUCT.iter_unpack(entries)
+        )
+
+    monkeypatch.setattr(delays.store, "queue_entries", shorter)
     delays.pass_time(1000)
     monkeypatch.undo()
     assert delays.delivery.dropped == 1
