@@ -496,11 +496,17 @@ async def talk_nonsense(client: Client, question: Frame) -> None:
     await answer(client, question, b"[")
 
 
+async def name_an_offset_that_is_none(client: Client, question: Frame) -> None:
+    body = status_body(1).replace(b"}:1", b"}:" + b"9" * 39)
+    assert len(body) > len(status_body(1))
+    await answer(client, question, body)
+
+
 async def say_it_is_empty(client: Client, question: Frame) -> None:
     await answer(client, question)
 
 
-@pytest.mark.parametrize("reaction", [refuse, say_nothing, talk_nonsense, say_it_is_empty])
+@pytest.mark.parametrize("reaction", [refuse, say_nothing, talk_nonsense, name_an_offset_that_is_none, say_it_is_empty])
 async def test_who_tells_no_offsets_is_left_out(
     server: Server, broker: Client, member: Client, reaction: Callable[[Client, Frame], Any]
 ) -> None:
