@@ -1,7 +1,8 @@
 """Delayed messages: how they wait in the schedule topic.
 
 A message with a delay level n is stored in queue n - 1 of SCHEDULE_TOPIC_XXXX, with its topic and queue among its
-properties; the store writes the time of delivery into the queue's entry. Everything is written as Apache 4.9.7 does it.
+properties; the store writes the time of delivery into the queue's entry. Everything is written as Apache 4.9.7 does it,
+but for the order of the properties: these keep the one in which they came.
 """
 
 from __future__ import annotations
@@ -47,16 +48,6 @@ def scheduled_draft(draft: Draft, level: int) -> Draft:
     draft.topic = names.SCHEDULE_TOPIC
     draft.queue_id = queue_of(level)
     return draft
-
-
-def waiting_properties(properties: Mapping[str, str], topic: str, queue_id: int, level: int) -> dict[str, str]:
-    """The properties of a message that waits with a level for its delivery to a queue of a topic."""
-    return {
-        **properties,
-        property_names.DELAY: str(level),
-        property_names.REAL_TOPIC: topic,
-        property_names.REAL_QUEUE_ID: str(queue_id),
-    }
 
 
 def queue_of(level: int) -> int:
