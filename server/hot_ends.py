@@ -83,25 +83,17 @@ class HotEnds:
         later = True
 
     def _answer(self, session: Session, headers: Sequence[EndHeader], carried: Carried, code: ResponseCode) -> None:
-        encode = self._answers.encode
         refused = carried.refused
-        out = []
-        for at, header in enumerate(headers):
-            if at in refused:
-                error = refused[at]
-                self._reply(session, header, Reply(code=response_code(error), remark=str(error)))
-            elif header.flag & FLAG_ONEWAY:
-                continue
-            elif code == ResponseCode.SUCCESS:
-                out.append(encode(header.opaque))
-            else:
-                self._reply(session, header, Reply(code=code))
+        if code != ResponseCode.SUCCESS or refused:
+            for at, header in enumerate(headers):
+                error = refused.get(at)
+                reply = Reply(code=code) if error is None else Reply(code=response_code(error), remark=str(error))
+                session.answer(Header(code=header.code, opaque=header.opaque, flag=header.flag), _JSON, reply)
+            return
+        encode = self._answers.encode
+        out = [encode(header.opaque) for header in headers if not header.flag & FLAG_ONEWAY]
         if out:
             session.write(b"".join(out))
-
-    @staticmethod
-    def _reply(session: Session, header: EndHeader, reply: Reply) -> None:
-        session.answer(Header(code=header.code, opaque=header.opaque, flag=header.flag), _JSON, reply)
 
     def discard(self) -> None:
         """Forget the group: nothing of it is stored or answered."""

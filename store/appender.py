@@ -148,9 +148,7 @@ class Appender:
                     sys_flag |= SysFlag.BORN_HOST_V6
                 end = at + size
                 if draft.together > 1:
-                    number = len(results)
-                    following = drafts[number + 1 : number + draft.together]
-                    end = at + size + self._size_behind(draft, following, topic_field)
+                    end += self._size_behind(drafts, len(results), topic_field)
                 if end > limit:
                     if parts:
                         log.write(b"".join(parts))
@@ -213,16 +211,20 @@ class Appender:
                     self._index.add(start, log.position, columns)
         return results
 
-    def _size_behind(self, first: Draft, others: Sequence[Draft], topic_field: bytes) -> int:
-        """Bytes of the records of drafts that belong to the first: those of a batch are of one queue and one client.
+    def _size_behind(self, drafts: Sequence[Draft], number: int, topic_field: bytes) -> int:
+        """Bytes of the records of drafts that belong to one: those of a batch are of one queue and one client.
 
         Others get their queues ready here: once the first of them is written, nothing may keep the rest from following.
         """
-        if others[-1].topic == first.topic:
-            head = self._head_v4 if len(first.born_host) == HOST_V4_SIZE else self._head_v6
-            each = head.size + len(topic_field) + _PROPERTIES_LENGTH.size
-            return len(others) * each + sum(len(draft.body) + len(draft.properties) for draft in others)
-        return sum(map(self._size_in_ready_queue, others))
+        first = drafts[number]
+        if first.together == 2 and drafts[number + 1].topic != first.topic:
+            return self._size_in_ready_queue(drafts[number + 1])
+        others = drafts[number + 1 : number + first.together]
+        if others[-1].topic != first.topic:
+            return sum(map(self._size_in_ready_queue, others))
+        head = self._head_v4 if len(first.born_host) == HOST_V4_SIZE else self._head_v6
+        each = head.size + len(topic_field) + _PROPERTIES_LENGTH.size
+        return len(others) * each + sum(len(draft.body) + len(draft.properties) for draft in others)
 
     def _size_in_ready_queue(self, draft: Draft) -> int:
         key = (draft.topic, draft.queue_id)

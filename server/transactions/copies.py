@@ -50,6 +50,8 @@ class Copies:
 
     def read(self) -> Iterator[None]:
         """Read what was there at the start, if that is not done yet; the caller may pause after each step."""
+        if not self._read_all:
+            self._reading = self._read()  # from the beginning: an error of the disk ends one for good
         return self._reading
 
     def _read(self) -> Iterator[None]:
@@ -73,6 +75,10 @@ class Copies:
                 raise ServiceUnavailable("half messages are still being read")
         of = identity(message)
         return None if of is None else self._newest.get(of)
+
+    def __len__(self) -> int:
+        """How many half messages are known to have copies."""
+        return len(self._newest)
 
     def put(self, message: StoredMessage, offset: int) -> None:
         """Take note of a half message's copy behind all others."""

@@ -148,8 +148,9 @@ class Ending:
         refused = _refused(outcomes, refusals) if refusals else {}
         done = [outcome for at, outcome in enumerate(outcomes) if at not in refused] if refused else outcomes
         self._state.decided([outcome.offset for outcome in done])
-        for outcome in done:
-            self._copies.forget(outcome.half, outcome.offset)
+        if self._copies:
+            for outcome in done:
+                self._copies.forget(outcome.half, outcome.offset)
         return Carried(appended, refusals, refused)
 
     def repair(self) -> None:

@@ -75,8 +75,7 @@ class TransactionState:
                 self._ops.append(_NONE)
             numbers = [number for number in done_with(message) if number < self.end]
             self._ops.append(max(numbers, default=_NONE))
-            for number in numbers:
-                self._mark(number)
+            self._mark(numbers)
         self._advance()
 
     @property
@@ -108,19 +107,20 @@ class TransactionState:
     def decided(self, offsets: Sequence[int]) -> None:
         """Take note that op messages were appended for half messages, in this order."""
         self._ops.extend(offsets)
-        for offset in offsets:
-            self._mark(offset)
+        self._mark(offsets)
 
     def gone(self, offset: int) -> None:
         """Take note that a half message is not in the log any more."""
-        self._mark(offset)
+        self._mark([offset])
 
-    def _mark(self, offset: int) -> None:
-        at = offset - self.first
-        if at >= len(self._done):
-            self._done.extend(bytes(at + 1 - len(self._done)))
-        if at >= 0:
-            self._done[at] = 1
+    def _mark(self, offsets: Sequence[int]) -> None:
+        first, done = self.first, self._done
+        missing = max(offsets, default=first - 1) + 1 - first - len(done)
+        if missing > 0:
+            done.extend(bytes(missing))
+        for offset in offsets:
+            if offset >= first:
+                done[offset - first] = 1
 
     def _advance(self) -> None:
         found = self._done.find(0)
