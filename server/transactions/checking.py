@@ -5,13 +5,14 @@ again behind the queue with its number of checks raised by one, and a living pro
 new copy; nobody waits for the answer, which comes as a 37 or not at all. So the queue's first part stays free of
 undecided messages, and none is lost when old files of the log are removed. One that was asked about
 transactionCheckMax times, or that is older than files are kept, goes to TRANS_CHECK_MAX_TIME_TOPIC. The first that is
-younger than transactionTimeOut ends the round.
+younger than transactionTimeOut ends the round. Without a producer a check counts all the same, but not while there are
+some that all have too much to read: then the message is left for the next round.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum, auto
 from typing import Final
 
@@ -31,13 +32,18 @@ from rocketwire.store.errors import StoreError
 from rocketwire.store.store import MessageStore
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
+from rocketwire.wire.java import INT32_MAX, INT64_MAX, natural_number
 from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
 
 log = logging.getLogger(__name__)
 
 _HOUR: Final = 3_600_000  # ms
 _LONGEST_SLEEP: Final = 1.0
-_AT_ONCE: Final = 64  # half messages looked at between two turns of other tasks
+#: What ends a round: no other message would fare better.
+_FAULTS: Final = (ServerError, StoreError, OSError)
+#: Half messages looked at, and bytes appended, between two turns of other tasks.
+_AT_ONCE: Final = 64
+_BYTES_AT_ONCE: Final = 512 * 1024
 
 
 class _Next(Enum):
@@ -74,18 +80,18 @@ class Checking:
     async def run(self) -> None:
         """Check for ever, and note how far the queues are done with."""
         last = trio.current_time()
-        for _ in self._copies.read():
-            await trio.lowlevel.checkpoint()
+        await _logged(self._read_copies)
         while True:
             interval = self._config.current.transaction_check_interval / 1000
             await trio.sleep(max(0.0, min(_LONGEST_SLEEP, last + interval - trio.current_time())))
             self._state.note_progress()
             if trio.current_time() >= last + interval:
-                try:
-                    await self.check()
-                except (ServerError, StoreError) as error:
-                    log.error("transaction check: %s", error)  # noqa: TRY400 - the text says it all
+                await _logged(self.check)
                 last = trio.current_time()
+
+    async def _read_copies(self) -> None:
+        for _ in self._copies.read():
+            await trio.lowlevel.checkpoint()
 
     async def check(self) -> None:
         """One round.
@@ -94,22 +100,40 @@ class Checking:
             ServiceUnavailable: the store takes nothing; the next round goes on.
             SystemBusy: an append just took too long; the next round goes on.
             StoreError: a topic could not be written down.
+            OSError: the store cannot be read.
         """
         self._topics.create_retry(names.TRANS_HALF_TOPIC, 1)
-        for _ in self._copies.read():
-            await trio.lowlevel.checkpoint()
-        began = self._clock()
-        looked_at = 0
+        await self._read_copies()
+        began, end = self._clock(), self._state.end  # behind it are this round's copies, whatever the clock does
         try:
             offset = self._state.next_undecided(self._state.first)
-            while offset is not None and self._look_at(offset, began) is _Next.GO_ON:
-                looked_at += 1
-                if looked_at % _AT_ONCE == 0:
-                    await trio.lowlevel.checkpoint()
-                offset = self._state.next_undecided(offset + 1)
+            while offset is not None and offset < end:
+                offset = self._look_at_some(offset, end, began)
+                await trio.lowlevel.checkpoint()
         finally:
             self._state.note_progress()
             self._wake()
+
+    def _look_at_some(self, offset: int, end: int, began: int) -> int | None:
+        """Look at as many half messages as others can wait for; where to go on, None when the round is over."""
+        enough = self._store.max_physical_offset + _BYTES_AT_ONCE
+        found: int | None = offset
+        for _ in range(_AT_ONCE):
+            if found is None or found >= end or self._store.max_physical_offset >= enough:
+                break
+            if self._try(found, began) is _Next.END:
+                return None
+            found = self._state.next_undecided(found + 1)
+        return found
+
+    def _try(self, offset: int, began: int) -> _Next:
+        try:
+            return self._look_at(offset, began)
+        except _FAULTS:
+            raise
+        except Exception:  # whatever is wrong with this one, the others are to be checked
+            log.exception("half message %d cannot be checked", offset)
+            return _Next.GO_ON
 
     def _look_at(self, offset: int, began: int) -> _Next:
         found, half = next(messages_from(self._store, HALF, offset, 1), (None, None))
@@ -122,7 +146,7 @@ class Checking:
             return _Next.GO_ON
         config = self._config.current
         age = self._clock() - half.born_timestamp
-        checks = _number(properties.get(property_names.TRANSACTION_CHECK_TIMES))
+        checks = _number(properties.get(property_names.TRANSACTION_CHECK_TIMES), INT32_MAX)
         if (checks is not None and checks >= config.transaction_check_max) or age > config.file_reserved_time * _HOUR:
             self._give_up(offset, half, properties)
             return _Next.GO_ON
@@ -134,6 +158,8 @@ class Checking:
             return _Next.GO_ON
         if immunity is None and 0 <= age < config.transaction_time_out:
             return _Next.END
+        if self._asking.has_to_wait(properties.get(property_names.PRODUCER_GROUP, "")):
+            return _Next.GO_ON
         times = 1 if checks is None else checks + 1
         checked = {**properties, property_names.TRANSACTION_CHECK_TIMES: str(times)}
         copy = self._put_again(offset, half, properties, checked)
@@ -169,16 +195,24 @@ class Checking:
         self._ending.settle(offset, half, draft)
 
 
-def _number(text: str | None) -> int | None:
+async def _logged(do: Callable[[], Awaitable[None]]) -> None:
+    try:
+        await do()
+    except _FAULTS as error:
+        log.error("transaction check: %s", error)  # noqa: TRY400 - the text says it all
+
+
+def _number(text: str | None, most: int) -> int | None:
     """A number in a property; -1 for a text that is none, as Apache has it, and None when the property is missing."""
     if text is None:
         return None
-    return int(text) if text.isascii() and text.isdigit() else -1
+    number = natural_number(text, most)
+    return -1 if number is None else number
 
 
 def _immunity(properties: Mapping[str, str]) -> int | None:
     """For how many ms after its birth a half message is not to be checked, None when it does not say."""
-    seconds = _number(properties.get(property_names.CHECK_IMMUNITY_TIME_IN_SECONDS))
+    seconds = _number(properties.get(property_names.CHECK_IMMUNITY_TIME_IN_SECONDS), INT64_MAX)
     return None if seconds is None or seconds < 0 else seconds * 1000
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
 
+from rocketwire.server.stored_message import StoredMessage
+from rocketwire.server.transactions.ending import Ending
 from rocketwire.server.transactions.half import HALF, OP
 from rocketwire.store.errors import DiskFull
 from rocketwire.wire.codes import RequestCode
@@ -116,6 +120,21 @@ async def test_a_check_without_a_producer_counts(setup: Setup) -> None:
     assert len(peer.pushed) == 1
 
 
+async def test_a_check_does_not_count_while_all_producers_have_too_much_to_read(setup: Setup) -> None:
+    """Else a message would be given up about which nobody was ever asked."""
+    peers = [producer(setup, name=f"127.0.0.1:{port}") for port in (1, 2)]
+    setup.send()
+    for peer in peers:
+        peer.congested = True
+    for _ in range(16):
+        await check(setup)
+    assert (setup.undecided, checks(setup)) == ([0], [None])
+    peers[1].congested = False
+    await check(setup)
+    assert [len(peer.pushed) for peer in peers] == [0, 1]
+    assert checks(setup) == ["1"]
+
+
 async def test_after_the_last_check_a_message_is_given_up(setup: Setup) -> None:
     peer = producer(setup)
     setup.send(body=b"one")
@@ -141,7 +160,11 @@ async def test_a_message_older_than_files_are_kept_is_given_up(setup: Setup) -> 
     assert setup.bodies(GAVE_UP) == [b"one"]
 
 
-@pytest.mark.parametrize(("text", "counted"), [("", "1"), ("x", "0"), ("-3", "0"), ("7", "8")])
+@pytest.mark.parametrize(
+    ("text", "counted"),
+    [("", "1"), ("x", "0"), ("-3", "0"), ("7", "8"), (str(2**31), "0"), ("9" * 5000, "0")],
+    ids=["none", "word", "negative", "number", "no int", "long"],
+)
 async def test_whatever_stands_for_the_number_of_checks(setup: Setup, text: str, counted: str) -> None:
     properties: dict[str, str] = {"TRANSACTION_CHECK_TIMES": text} if text else {}
     setup.send("K", b"body", **properties)
@@ -164,7 +187,11 @@ async def test_an_immune_message_is_put_again_unchecked(setup: Setup) -> None:
     assert setup.bodies() == [b"one"]
 
 
-@pytest.mark.parametrize(("seconds", "asked"), [("1", 1), ("7", 0), ("soon", 1), ("-1", 1)])
+@pytest.mark.parametrize(
+    ("seconds", "asked"),
+    [("1", 1), ("7", 0), ("soon", 1), ("-1", 1), (str(2**63), 1), ("9" * 5000, 1)],
+    ids=["over", "lasting", "word", "negative", "no long", "long"],
+)
 async def test_immunity_stands_for_the_time_out(setup: Setup, seconds: str, asked: int) -> None:
     peer = producer(setup)
     setup.send(CHECK_IMMUNITY_TIME_IN_SECONDS=seconds)
@@ -222,6 +249,66 @@ async def test_a_full_disk_ends_a_round_and_the_next_goes_on(setup: Setup, caplo
         nursery.cancel_scope.cancel()
 
 
+async def test_an_error_of_the_disk_ends_a_round_and_the_next_goes_on(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    peer = producer(setup)
+    setup.send()
+
+    def no_descriptor(*_: object, **__: object) -> None:
+        raise OSError(24, "too many open files")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(setup.transactions.run)
+        with monkeypatch.context() as patch:
+            patch.setattr(setup.store, "get", no_descriptor)
+            await pass_time(setup, 61)
+        assert "transaction check: [Errno 24] too many open files" in caplog.text
+        await pass_time(setup, 61)
+        assert len(peer.pushed) == 1
+        nursery.cancel_scope.cancel()
+
+
+async def test_one_message_that_cannot_be_checked_does_not_keep_the_others_from_it(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    peer = producer(setup)
+    for key in ("first", "bad", "last"):
+        setup.send(key)
+    real = StoredMessage.decoded_properties
+
+    def decoded(message: StoredMessage) -> dict[str, str]:
+        properties = real(message)
+        if properties["UNIQ_KEY"] == "bad":
+            raise RuntimeError("bad")
+        return properties
+
+    monkeypatch.setattr(StoredMessage, "decoded_properties", decoded)
+    await check(setup)
+    assert [ext["msgId"] for _, ext in peer.pushed] == ["first", "last"]
+    assert "half message 1 cannot be checked" in caplog.text
+    assert setup.undecided == [1, 3, 4]
+
+
+async def test_a_clock_that_goes_back_in_a_round_uses_up_no_checks(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A round ends where the queue did when it began, though its own copies look older than it."""
+    peer = producer(setup)
+    for number in range(3):
+        setup.send(f"{number}")
+    real = Ending.settle
+
+    def settle_later(*arguments: Any) -> Any:
+        setup.clock.now -= 3000
+        return real(*arguments)
+
+    monkeypatch.setattr(Ending, "settle", settle_later)
+    await check(setup)
+    assert len(peer.pushed) == 3
+    assert checks(setup) == ["1", "1", "1"]
+
+
 async def pass_time(setup: Setup, seconds: int) -> None:
     for _ in range(seconds):
         await settle()
@@ -265,6 +352,27 @@ async def test_a_round_lets_other_tasks_run(setup: Setup) -> None:
         nursery.cancel_scope.cancel()
     assert turns > 5
     assert setup.undecided == list(range(300, 600))
+
+
+async def test_a_round_lets_other_tasks_run_between_large_messages(setup: Setup) -> None:
+    for number in range(20):
+        setup.send(f"{number}", bytes(200_000))
+    await check(setup, 0)  # what was there at the start is read
+    setup.clock.now += 60_000
+    sizes = [setup.store.max_physical_offset]
+
+    async def watch() -> None:
+        while True:
+            await trio.lowlevel.checkpoint()
+            sizes.append(setup.store.max_physical_offset)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(watch)
+        await setup.transactions.check()
+        nursery.cancel_scope.cancel()
+    assert len(setup.undecided) == 20
+    # Both tasks have their turns in any order, so up to three of the round's come one after the other.
+    assert max(after - before for before, after in itertools.pairwise(sizes)) < 2_000_000
 
 
 async def test_decisions_may_come_while_a_round_goes_on(setup: Setup) -> None:
