@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from rocketwire.server.clock import hour_of_day
 from rocketwire.wire.codes import RequestCode, SysFlag
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
+from rocketwire.wire.properties import decode_properties
 from tests.server.harness import (
     BINARY,
     NOW,
@@ -153,6 +155,40 @@ async def test_a_batch_has_no_transaction(broker: Client) -> None:
     ext = send_ext("T", properties="", batch=True)
     answer = await broker.ask(RequestCode.SEND_BATCH_MESSAGE, ext, batch_body([b"a"], properties_text(TRAN_MSG="true")))
     assert code_and_remark(answer) == (13, "a batch takes no delayed or transactional messages")
+
+
+async def test_a_transaction_has_no_delay(broker: Client) -> None:
+    """Official producers drop it themselves."""
+    sent = await send_half(broker, named={"DELAY": "3"})
+    await broker.tell(RequestCode.END_TRANSACTION, end_ext(sent))
+    (delivered,) = records((await broker.pull("T", queue_id=1)).body)
+    assert delivered.body == b"half"
+    assert "DELAY" not in decode_properties(delivered.properties.decode())
+
+
+async def test_an_undecided_message_outlives_its_file(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {
+        "mapped_file_size_commit_log": 16384,
+        "file_reserved_time": 1,
+        "delete_when": str((hour_of_day(NOW) + 12) % 24),
+        "transaction_check_interval": 600_000,
+    }
+    async with serving(tmp_path / "store", **settings) as server:
+        client = server.broker()
+        await client.create_topic("T", 2)
+        await send_half(client, b"undecided", born_timestamp=NOW)
+        for _ in range(60):
+            await client.send("T", bytes(400))
+        await server.pass_time(3600, step=300)
+        client = server.broker()
+        first = RequestCode.GET_MIN_OFFSET, {"topic": "T", "queueId": "0"}
+        assert (await client.ask(*first)).header.ext == {"offset": "0"}
+        assert (await client.ask(RequestCode.DELETE_EXPIRED_COMMITLOG)).header.code == 0
+        await server.pass_time(90, step=1)
+        assert (await client.ask(*first)).header.ext != {"offset": "0"}
+        await server.pass_time(600, step=60)
+        client = server.broker()
+        assert await bodies(client, "TRANS_CHECK_MAX_TIME_TOPIC", 0) == [b"undecided"]
 
 
 async def test_a_message_tried_again_by_a_send_waits_for_its_delay(broker: Client) -> None:
