@@ -17,6 +17,7 @@ from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.fast import tags_code
+from rocketwire.wire.java import INT32_MAX, natural_number
 from rocketwire.wire.property_edits import value_of, without
 from rocketwire.wire.property_kinds import Parted
 
@@ -73,8 +74,9 @@ def said_by(properties: bytes) -> Said:
 
 
 def _read(properties: bytes) -> Said:
-    topic, queue_id = value_of(properties, _REAL_TOPIC), value_of(properties, _REAL_QUEUE_ID) or b""
-    queue = (str(topic, "utf-8", "replace"), int(queue_id)) if topic and queue_id.isdigit() else None
+    topic = value_of(properties, _REAL_TOPIC)
+    queue_id = natural_number(value_of(properties, _REAL_QUEUE_ID) or b"", INT32_MAX)
+    queue = (str(topic, "utf-8", "replace"), queue_id) if topic and queue_id is not None else None
     wait = (value_of(properties, _WAIT) or _TRUE).lower() == _TRUE
     tags = value_of(properties, _TAGS)
     return Said(
@@ -108,4 +110,5 @@ def done_with(op: StoredMessage) -> list[int]:
     """Queue offsets of the half messages that an op message is about: one of 4.9's, any number of 5.x's."""
     if value_of(op.properties, _TAGS) != REMOVE_TAG.encode():
         return []
-    return [int(number) for number in bytes(op.body).split(b",") if number.isdigit()]
+    numbers = map(natural_number, bytes(op.body).split(b","))
+    return [number for number in numbers if number is not None]

@@ -73,6 +73,7 @@ def test_an_op_message_of_5_x_is_about_many() -> None:
     (op,) = OPS[:1]
     assert done_with(op._replace(body=memoryview(b"0,1,17,"))) == [0, 1, 17]
     assert done_with(op._replace(body=memoryview(b"x,,3"))) == [3]
+    assert done_with(op._replace(body=memoryview(b"9" * 5000 + b",3"))) == [3]
     assert done_with(op._replace(properties=b"TAGS\x01e")) == []
 
 
@@ -84,7 +85,10 @@ def test_an_op_message_of_5_x_is_about_many() -> None:
         {"REAL_QID": "1"},
         {"REAL_TOPIC": "T", "REAL_QID": "-1"},
         {"REAL_TOPIC": "T", "REAL_QID": "²"},
+        {"REAL_TOPIC": "T", "REAL_QID": str(2**31)},
+        {"REAL_TOPIC": "T", "REAL_QID": "9" * 5000},
     ],
+    ids=["nothing", "no queue", "no topic", "negative", "no digit", "no int", "long"],
 )
 def test_a_message_that_does_not_say_where_it_belongs(properties: dict[str, str]) -> None:
     assert said_by(encode_properties(properties).encode()).queue is None
