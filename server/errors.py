@@ -59,6 +59,13 @@ class QueueIllegal(ServerError):
     """A queue number the topic does not have."""
 
 
+class QueuesTooMany(ServerError):
+    """More queues than a topic may be made with, or than one answer can tell of."""
+
+    def __init__(self, whose: str, queues: int, most: int) -> None:
+        super().__init__(f"{whose} has {queues} queues, {most} are the most")
+
+
 class NotPermitted(ServerError):
     """The permissions of broker, topic or group do not allow the request."""
 
@@ -272,6 +279,7 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     TopicUnknown: ResponseCode.TOPIC_NOT_EXIST,
     RouteNotFound: ResponseCode.TOPIC_NOT_EXIST,
     QueueIllegal: ResponseCode.SYSTEM_ERROR,
+    QueuesTooMany: ResponseCode.SYSTEM_ERROR,
     NotPermitted: ResponseCode.NO_PERMISSION,
     MessageIllegal: ResponseCode.MESSAGE_ILLEGAL,
     MessageTypeWrong: ResponseCode.MESSAGE_ILLEGAL,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from rocketwire.server.errors import NameInvalid
 from rocketwire.server.live_config import LiveConfig
+from rocketwire.server.topics import check_queues
 from rocketwire.store.errors import StoreError
 from rocketwire.store.groups import GroupTable
 from rocketwire.wire import names
@@ -37,11 +38,16 @@ class SubscriptionGroups:
 
         Raises:
             NameInvalid: its name breaks the rules; nothing is changed.
+            QueuesTooMany: its retry topic would have more queues than a topic may, and than it asked for before;
+                nothing is changed.
             StoreError: it could not be written down; until the next start it is there all the same.
         """
         problem = names.group_problem(group.group_name)
         if problem is not None:
             raise NameInvalid(problem)
+        known = self._table.get(group.group_name)
+        before = known.retry_queue_nums if known else 0
+        check_queues(f"the retry topic of group[{group.group_name}]", group.retry_queue_nums, most=before)
         self._table.put(group)
         log.info("group %s: configuration changed", group.group_name)
         self._table.persist()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from rocketwire.server.config import ServerConfig
-from rocketwire.server.errors import NameInvalid
+from rocketwire.server.errors import NameInvalid, QueuesTooMany
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.message_types import MessageType, accepted_type
 from rocketwire.store.topics import TopicTable
@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 READ_WRITE: Final = Permission.READ | Permission.WRITE
 _ALL: Final = READ_WRITE | Permission.INHERIT
+MOST_QUEUES: Final = 16_384
+"""That an administrator may give a topic or a group's retries: what is asked of all takes a third of a second then."""
 _BENCHMARK_QUEUES: Final = 1024
 _CLUSTER_TOPIC_QUEUES: Final = 16
 
@@ -50,6 +52,20 @@ def system_topics(config: ServerConfig, delay_levels: int) -> list[TopicConfig]:
     if config.trace_topic_enable:
         made.append(topic(config.msg_trace_topic_name, 1))
     return made
+
+
+def check_queues(whose: str, queues: int, *, most: int = 0) -> None:
+    """Raise QueuesTooMany when there are more than `MOST_QUEUES` and than `most`.
+
+    Apache's broker knows no limit, so what comes from its directory may have more, and keep them.
+    """
+    most = max(MOST_QUEUES, most)
+    if queues > most:
+        raise QueuesTooMany(whose, queues, most)
+
+
+def _queues(topic: TopicConfig | None) -> int:
+    return max(topic.read_queue_nums, topic.write_queue_nums) if topic else 0
 
 
 def retry_config(topic: str, queues: int, sys_flag: int = 0) -> TopicConfig:
@@ -113,8 +129,10 @@ class BrokerTopics:
 
         Raises:
             NameInvalid: its name breaks the rules; nothing is changed.
+            QueuesTooMany: it has more than `MOST_QUEUES`, and more than it had before; nothing is changed.
             StoreError: it could not be written down; until the next start it is there all the same.
         """
+        check_queues(f"topic[{topic.topic_name}]", _queues(topic), most=_queues(self.get(topic.topic_name)))
         self._enter([topic])
 
     def _enter(self, topics: Sequence[TopicConfig]) -> None:
@@ -159,7 +177,7 @@ class BrokerTopics:
             topic_filter_type=model.topic_filter_type,
             topic_sys_flag=sys_flag,
         )
-        self.put(made)
+        self._enter([made])
         return made
 
     def create_retry(self, topic: str, queues: int, sys_flag: int = 0) -> TopicConfig:
@@ -168,7 +186,7 @@ class BrokerTopics:
         if known is not None:
             return known
         made = retry_config(topic, queues, sys_flag)
-        self.put(made)
+        self._enter([made])
         return made
 
     def create_retries(self, wanted: Iterable[TopicConfig]) -> None:

@@ -9,6 +9,7 @@ from rocketwire.server.errors import TopicUnknown
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.services import BrokerServices
+from rocketwire.server.topics import MOST_QUEUES, check_queues
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.client import MessageQueue
 from rocketwire.wire.bodies.progress import (
@@ -24,12 +25,19 @@ from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers import group as headers
 
+_MOST_QUEUES_OF_A_GROUP: Final = 4 * MOST_QUEUES  # in all its topics; telling of so many takes a second
+
 
 def _topic(services: BrokerServices, topic: str) -> TopicConfig:
     config = services.topics.get(topic)
     if config is None:
         raise TopicUnknown(topic)
     return config
+
+
+def _queue_ids(topic: str, queues: int) -> range:
+    check_queues(f"topic[{topic}]", queues)
+    return range(queues)
 
 
 def _queue(services: BrokerServices, topic: str, queue_id: int) -> MessageQueue:
@@ -40,7 +48,7 @@ def _topic_stats(services: BrokerServices, request: Request[headers.GetTopicStat
     topic = request.fields.topic
     store = services.store
     table = {}
-    for queue_id in range(_topic(services, topic).write_queue_nums):
+    for queue_id in _queue_ids(topic, _topic(services, topic).write_queue_nums):
         end = store.max_offset(topic, queue_id)
         table[_queue(services, topic, queue_id)] = TopicOffset(
             min_offset=store.min_offset(topic, queue_id),
@@ -61,6 +69,7 @@ def _consume_stats(services: BrokerServices, request: Request[headers.GetConsume
         config = services.topics.get(each)
         if config is None or (subscriptions and each not in subscriptions):
             continue
+        check_queues(f"consumer group[{group}]", len(table) + config.read_queue_nums, most=_MOST_QUEUES_OF_A_GROUP)
         for queue_id in range(config.read_queue_nums):
             table[_queue(services, each, queue_id)] = _progress(services, group, each, queue_id)
         rate += services.consume_rates.per_second(group, each)
@@ -85,7 +94,7 @@ def _consumed_by(services: BrokerServices, request: Request[headers.QueryTopicCo
 
 def _time_span(services: BrokerServices, request: Request[headers.QueryConsumeTimeSpanRequestHeader]) -> Reply:
     topic, group = request.fields.topic, request.fields.group
-    queues = range(_topic(services, topic).write_queue_nums)
+    queues = _queue_ids(topic, _topic(services, topic).write_queue_nums)
     spans = tuple(_span(services, group, topic, queue_id) for queue_id in queues)
     return Reply(body=(encode_body(QueryConsumeTimeSpanBody(consume_time_span_set=spans)),))
 

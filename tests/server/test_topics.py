@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server.errors import NameInvalid
+from rocketwire.server.errors import NameInvalid, QueuesTooMany
 from rocketwire.server.live_config import LiveConfig
-from rocketwire.server.topics import BrokerTopics, retry_config, system_topics
+from rocketwire.server.topics import MOST_QUEUES, BrokerTopics, retry_config, system_topics
 from rocketwire.store.errors import StoreNotWritable
 from rocketwire.store.topics import TopicTable
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
@@ -175,6 +175,29 @@ def test_switching_creation_off_counts_at_once(file: Path) -> None:
     live.current = replace(live.current, auto_create_topic_enable=False)
     assert topics.create_on_send("New", "TBW102", 4, 0) is None
     assert topics.create_on_send("New", "C", 4, 0) is not None  # another model that hands its permissions on
+
+
+def test_a_topic_has_queues_up_to_a_limit_but_may_keep_what_it_has(file: Path) -> None:
+    topics = opened(file)
+
+    def put(read: int, write: int, name: str = "New") -> None:
+        topics.put(TopicConfig(topic_name=name, read_queue_nums=read, write_queue_nums=write))
+
+    put(MOST_QUEUES, MOST_QUEUES)
+    for read, write in ((1, MOST_QUEUES + 1), (2**31 - 1, 1)):
+        for name in ("New", "Newer"):
+            with pytest.raises(QueuesTooMany, match=rf"^topic\[{name}\] has [0-9]+ queues, 16384 are the most$"):
+                put(read, write, name)
+    assert topics.table.data_version.counter == 1
+    table = TopicTable.open(file, clock=Clock())
+    table.put(TopicConfig(topic_name="Apache", read_queue_nums=2**31 - 1, write_queue_nums=2**31 - 1, perm=7))
+    table.persist()
+    topics = opened(file)
+    put(2**31 - 1, 1_000_000, "Apache")
+    put(1_000_000, 1_000_000, "Apache")
+    with pytest.raises(QueuesTooMany, match="1000001 queues, 1000000 are the most"):
+        put(1_000_001, 1, "Apache")
+    assert topics.create_retry("%RETRY%G", 2**31 - 1).write_queue_nums == 2**31 - 1  # of a group of Apache's
 
 
 def test_a_retry_topic_is_made_once(file: Path) -> None:

@@ -86,6 +86,20 @@ async def test_a_filter_type_that_is_none_is_refused(broker: Client) -> None:
     assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, expected)
 
 
+@pytest.mark.parametrize(
+    ("queues", "remark"),
+    [
+        (16_385, "topic[New] has 16385 queues, 16384 are the most"),
+        (2**31 - 1, "topic[New] has 2147483647 queues, 16384 are the most"),
+    ],
+)
+async def test_a_topic_with_too_many_queues_is_refused(broker: Client, queues: int, remark: str) -> None:
+    answer = await broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("New", queues))
+    assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, remark)
+    assert "New" not in (await topics(broker))["topicConfigTable"]
+    await broker.create_topic("New", 16_384)
+
+
 async def test_the_broker_has_its_own_topics(broker: Client) -> None:
     found = (await topics(broker))["topicConfigTable"]
     assert {name: (each["writeQueueNums"], each["perm"]) for name, each in found.items()} == {

@@ -67,6 +67,13 @@ async def test_groups_are_there_after_a_restart(tmp_path: Path) -> None:
         (b'{"groupName":"a.b"}', "the specified group[a.b] contains illegal characters, allowing only"),
         (b"[]", "SubscriptionGroupConfig is not a JSON object"),
         (b"", "JSON is invalid"),
+        (b'{"groupName":"G","retryQueueNums":99999999999999999999}', "SubscriptionGroupConfig.retryQueueNums: 999999"),
+        (b'{"groupName":"G","retryQueueNums":2147483648}', "2147483648 is no integer between"),
+        (
+            b'{"groupName":"G","retryQueueNums":2147483647}',
+            "the retry topic of group[G] has 2147483647 queues, 16384 are the most",
+        ),
+        (b'{"groupName":"G","retryQueueNums":16385}', "the retry topic of group[G] has 16385 queues"),
     ],
 )
 async def test_what_is_no_group_is_refused(broker: Client, body: bytes, remark: str) -> None:
@@ -75,6 +82,20 @@ async def test_what_is_no_group_is_refused(broker: Client, body: bytes, remark: 
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert remark in (answer.header.remark or "")
     assert await groups(broker) == before
+
+
+async def test_a_group_of_apaches_keeps_its_many_queues(tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "subscriptionGroup.json").write_text(
+        '{"subscriptionGroupTable":{"G":{"groupName":"G","retryQueueNums":2147483647}}}'
+    )
+    async with serving(tmp_path) as server:
+        client = server.broker()
+        await put(client, retry_queue_nums=2**31 - 1, retry_max_times=3)
+        assert (await client.heartbeat("one", consumer("G", subscription("T")))).header.code == 0
+        route = await server.name_server().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "%RETRY%G"})
+        assert json.loads(bytes(route.body))["queueDatas"][0]["readQueueNums"] == 2**31 - 1
+        await put(client, retry_queue_nums=16_384)
 
 
 async def committed(client: Client, group: str = "G") -> str | None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -17,7 +18,7 @@ from rocketwire.wire.bodies.progress import (
     TopicStatsTable,
 )
 from rocketwire.wire.codes import RequestCode, ResponseCode
-from tests.server.harness import NOW, Client, Server, code_and_remark, consumer, subscription
+from tests.server.harness import NOW, Client, Server, code_and_remark, consumer, serving, subscription
 
 B = TypeVar("B")
 
@@ -111,6 +112,27 @@ async def test_the_messages_a_group_gets_in_a_second(server: Server, filled: Cli
         await filled.pull("T", 1)
         await server.pass_time(10)
     assert (await told(filled, ConsumeStats, STATS, consumerGroup="G")).consume_tps == 0.2
+
+
+async def test_more_queues_than_an_answer_tells_of_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    text = '"{0}":{{"topicName":"{0}","readQueueNums":{1},"writeQueueNums":{1},"perm":6}}'
+    counts = {"T": 2**31 - 1, "U": 2, "V": 65_535}
+    table = ",".join(text.format(name, count) for name, count in counts.items())
+    (tmp_path / "config" / "topics.json").write_text(f'{{"topicConfigTable":{{{table}}}}}')
+    async with serving(tmp_path) as server:
+        client = server.broker()
+        for code in (TOPIC_STATS, SPAN):
+            answer = await client.ask(code, {"topic": "T", "group": "G"})
+            assert code_and_remark(answer) == (1, "topic[T] has 2147483647 queues, 16384 are the most")
+            assert (await client.ask(code, {"topic": "U", "group": "G"})).header.code == 0
+        for group, topics, told in (("G", "T", 2**31 - 1), ("H", "UV", 65_537)):
+            for topic in topics:
+                await commit(client, 0, group=group, topic=topic)
+            answer = await client.ask(STATS, {"consumerGroup": group})
+            assert code_and_remark(answer) == (1, f"consumer group[{group}] has {told} queues, 65536 are the most")
+        assert (await client.ask(STATS, {"consumerGroup": "H", "topic": "U"})).header.code == 0
+        assert (await client.send("T", queue_id=2**31 - 2)).header.code == 0
 
 
 async def test_who_consumes_a_topic(filled: Client) -> None:
