@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from rocketwire.server.transactions.half import HALF, OP
 from rocketwire.server.transactions.state import TransactionState
+from rocketwire.store.store import Draft
 from rocketwire.wire.message import BODY_CRC_AT
-from tests.server.transactions.setup import GROUP, ROLLBACK, Setup
+from tests.server.transactions.setup import BORN, GROUP, REAL, ROLLBACK, Setup
 from tests.store.support import kill
 
 
@@ -90,6 +91,24 @@ def test_what_is_gone_from_the_log_is_passed_over(tmp_path: Path) -> None:
     setup.reopen()
     assert setup.undecided[0] > 0
     assert setup.undecided[-1] == 8
+    setup.close()
+
+
+def test_queues_that_an_administrator_has_removed_are_others(tmp_path: Path) -> None:
+    """Offsets that began again at 0 would pass for decided."""
+    setup = Setup(tmp_path / "store", commit_log_file_size=4096)
+    setup.decide(setup.send("old", bytes(1000)))
+    for number in range(5):
+        setup.store.append([Draft(*REAL, bytes(3000), b"", 0, 0, number, BORN)])
+    retention = setup.store.retention
+    while (segment := retention.take_log_file(0, 0, forcibly=True)) is not None:
+        segment.remove()
+    for queue in [*retention.expired_queues(), *retention.unused_queues({REAL[0]})]:
+        retention.remove_queue(queue)
+    place = setup.send("new", b"new")
+    assert setup.undecided == [place.queue_offset]
+    setup.decide(place)
+    assert setup.bodies()[-1] == b"new"
     setup.close()
 
 
