@@ -18,8 +18,6 @@ log = logging.getLogger(__name__)
 
 LIMIT: Final = 1024
 LIMIT_BYTES: Final = 16 * 1024 * 1024
-_AT_ONCE: Final = 16
-"""Calls that are given up before others have their turn: what becomes of each may be work, as storing a reply."""
 
 
 class _Call(NamedTuple):
@@ -73,11 +71,9 @@ class ClientCalls:
             with trio.CancelScope(deadline=deadline) as self._timer:
                 await trio.sleep_forever()
             now = trio.current_time()
-            late = [opaque for opaque, call in self._waiting.items() if call.deadline <= now]
-            for start in range(0, len(late), _AT_ONCE):
-                for opaque in late[start : start + _AT_ONCE]:
-                    self._finish(opaque, None)
-                await trio.lowlevel.checkpoint()
+            for opaque in [opaque for opaque, call in self._waiting.items() if call.deadline <= now]:
+                self._finish(opaque, None)
+                await trio.lowlevel.checkpoint()  # what becomes of it may be work, as storing a reply: others' turn
         self._timer = None
 
     def _finish(self, opaque: int, answer: Answer | None) -> None:
