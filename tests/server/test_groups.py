@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import pytest
 import trio
 
+from rocketwire.server import consistency
 from rocketwire.server.groups import ClientGroups
 from rocketwire.wire.bodies.client import ConsumeFromWhere, ConsumerData, ConsumeType, MessageModel
 from rocketwire.wire.codes import RequestCode
@@ -318,3 +320,30 @@ async def test_closing_a_connection_of_many_groups_looks_at_each_once(monkeypatc
     assert groups.producers(f"{id(leaving)}-0") == []
     assert groups.producer_by_client_id(leaving.name) is staying
     assert looks < 20 * 300
+
+
+async def test_a_member_that_joins_or_leaves_a_large_group_is_compared_with_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared = 0
+    differences = consistency.differences
+
+    def counted(
+        group: str, members: Sequence[tuple[str, consistency.Subscriptions]]
+    ) -> tuple[consistency.Difference, ...]:
+        nonlocal compared
+        compared += len(members)
+        return differences(group, members)
+
+    monkeypatch.setattr("rocketwire.server.groups.differences", counted)
+    groups = ClientGroups(lambda _: False)
+    peers = [FakePeer(str(number)) for number in range(1000)]
+    for peer in peers:
+        join(groups, peer, consumer("G", subscription("T")), peer.name)
+    group = groups.consumer("G")
+    assert group is not None
+    assert len(group.client_ids()) == 1000
+    for peer in peers:
+        groups.peer_closed(peer)
+    assert groups.consumer("G") is None
+    assert compared <= 2 * 2 * 1000
