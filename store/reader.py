@@ -46,6 +46,10 @@ class StoreReader:
         """Topics that have a consume queue."""
         return {topic for topic, _ in self._queues.by_key}
 
+    def queue_ids(self, topic: str) -> list[int]:
+        """The queues of a topic that have a consume queue, in no order."""
+        return [queue_id for name, queue_id in self._queues.by_key if name == topic]
+
     def max_offset(self, topic: str, queue_id: int) -> int:
         """Offset of a queue's next message; 0 for a queue that does not exist."""
         queue = self._queues.by_key.get((topic, queue_id))
@@ -127,6 +131,11 @@ class StoreReader:
         return (
             None if segment is None else LogPart(segment.mapping, segment.start, min(self._log.position, segment.end))
         )
+
+    def place(self, topic: str, queue_id: int, offset: int) -> int | None:
+        """Where in the log a queue's message stands; None when the queue has none at that offset."""
+        queue = self._queues.by_key.get((topic, queue_id))
+        return None if queue is None else queue.place(offset)
 
     def newest_record(self) -> memoryview | None:
         """The last record of the log; None when it is not a consumer's message, or the log ends with a file."""

@@ -16,6 +16,8 @@ from rocketwire.store.errors import StoreError
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.names import SCHEDULE_TOPIC
 
+#: Levels that are gone are known by their queues; what numbers beyond this are, no broker's levels were.
+_MOST_LEVELS: Final = 256
 #: Places are noted so many bytes apart while nothing is delivered: a start after a crash reads hardly more than that.
 _PLACES_APART: Final = 16 << 20
 
@@ -29,7 +31,7 @@ class _Delivered(NamedTuple):
 
 
 class DelayProgress:
-    """The next offset of each level.
+    """The next offset of each level, also of those that were there once: they may be back after another start.
 
     Attributes:
         offsets: The next offset of each level, the first level's at 0.
@@ -38,6 +40,8 @@ class DelayProgress:
     def __init__(self, store: MessageStore, table: DelayOffsetTable, levels: int) -> None:
         self._store = store
         self._table = table
+        queues = [queue_id for queue_id in store.queue_ids(SCHEDULE_TOPIC) if queue_id < _MOST_LEVELS]
+        levels = max(levels, *(queue_id + 1 for queue_id in queues), 0)
         self.offsets = [table.get(level) or 0 for level in range(1, levels + 1)]
         self._unsaved: deque[_Delivered] = deque()
 

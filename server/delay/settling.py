@@ -4,7 +4,7 @@ The offsets of config/delayOffset.json are older than the crash. Copies of messa
 each level's order, and each still says its level, topic and queue among its properties. So the log is read from the
 place that belongs to the offsets, and each copy is looked for among the next entries of its level; delivery goes on
 behind the last one found. A copy that is not found there was delivered earlier. Entries that were passed over have no
-copy, so the search goes some entries ahead.
+copy, so the search goes some entries ahead; those that cannot be delivered it leaves out.
 
 A file that Apache's broker wrote names no place. After a crash of that one the log is read from where the first of the
 messages that may have been delivered was due, if it was due at all.
@@ -17,13 +17,16 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
+from rocketwire.server.delay.levels import delay_level
+from rocketwire.server.delay.restoring import Undeliverable, restored
+from rocketwire.server.errors import MessageIllegal
 from rocketwire.server.stored_message import StoredMessage, stored_message
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT, HIGHEST_EXT_ADDRESS
-from rocketwire.store.store import MessageStore
+from rocketwire.store.store import Draft, MessageStore
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.errors import RecordInvalid
-from rocketwire.wire.java import natural_number
 from rocketwire.wire.names import SCHEDULE_TOPIC
+from rocketwire.wire.properties import decode_properties
 
 #: Entries of a level among which a copy is looked for.
 _AHEAD: Final = 1024
@@ -77,23 +80,30 @@ class Settling:
             message = stored_message(record)
         except RecordInvalid:  # the bytes stand in the body of something else
             return
-        properties = message.decoded_properties()
-        level = natural_number(properties.get(property_names.DELAY, ""), len(self._levels))
+        properties = _decoded(message)
         if (
             message.topic == SCHEDULE_TOPIC
             or properties.get(property_names.REAL_TOPIC) != message.topic
             or properties.get(property_names.REAL_QUEUE_ID) != str(message.queue_id)
-            or not level
         ):
             return
-        self._levels[level - 1].pass_copy(_print(message, properties), message.physical_offset)
+        try:
+            level = delay_level(properties, len(self._levels))
+        except MessageIllegal:
+            return
+        if level:
+            self._levels[level - 1].pass_copy(_print(message), message.physical_offset)
 
 
-def _print(message: StoredMessage, properties: dict[str, str]) -> int:
-    """What a message that waits and its copy have in common, and hardly any two others."""
+def _decoded(message: StoredMessage | Draft) -> dict[str, str]:
+    return decode_properties(str(message.properties, "utf-8", "replace"))
+
+
+def _print(message: StoredMessage | Draft) -> int:
+    """What a message that waits, as it is to be delivered, and its copy have in common, and hardly any two others."""
     return hash(
         (
-            frozenset(properties.items()),
+            frozenset(_decoded(message).items()),
             message.born_timestamp,
             message.born_host,
             message.flag,
@@ -153,17 +163,17 @@ class _Level:
             for number, (offset, size, _) in enumerate(ENTRY_STRUCT.iter_unpack(entries), start=first):
                 if offset >= place:
                     return
-                print_ = self._print_of(offset, size)
-                self._ahead.append(print_)
-                self._places.setdefault(print_, deque()).append(number)
                 self._read_to = number + 1
+                print_ = self._print_of(offset, size)
+                if print_ is not None:
+                    self._ahead.append(print_)
+                    self._places.setdefault(print_, deque()).append(number)
 
-    def _print_of(self, offset: int, size: int) -> int:
+    def _print_of(self, offset: int, size: int) -> int | None:
         record = self._store.record_at(offset, size)
         if record is None:
-            return 0
+            return None
         try:
-            message = stored_message(record)
-        except RecordInvalid:
-            return 0
-        return _print(message, message.decoded_properties())
+            return _print(restored(bytes(record)))
+        except Undeliverable:
+            return None

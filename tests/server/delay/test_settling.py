@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rocketwire.server.delay.settling import Settling
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.wire.bodies.fastjson import dumps_pretty, loads
-from tests.server.delay.support import SCHEDULE, Delays
+from tests.server.delay.support import LEVELS, SCHEDULE, Delays
 from tests.server.harness import NOW, properties_text
 from tests.store.support import draft, remove_log_file
 
@@ -311,4 +312,57 @@ def test_the_place_follows_the_log(tmp_path: Path) -> None:
     delays.store.flush_to(delays.store.max_physical_offset)
     delays.persist()
     assert delays.table.log_offset == delays.store.max_physical_offset
+    delays.stop()
+
+
+@pytest.mark.parametrize("between", [True, False])
+def test_levels_that_are_gone_and_back_are_settled_too(tmp_path: Path, between: bool) -> None:
+    """The start after a kill may not have the level of which a message was delivered."""
+    delays = Delays(tmp_path)
+    delays.send(b"long", 3)
+    if between:
+        delays.send(b"short", 1)
+    delays.persist()
+    delays.pass_time(60_000)
+    before = delays.delivered()
+    assert b"long" in before
+    delays.kill()
+    delays = Delays(tmp_path, clock=delays.clock, levels=LEVELS[:2])
+    delays.pass_time(5000)
+    delays.stop()
+    delays = Delays(tmp_path, clock=delays.clock)
+    delays.pass_time(120_000)
+    assert delays.delivered() == before
+    delays.stop()
+
+
+def test_any_number_may_have_been_passed_over(tmp_path: Path) -> None:
+    """What cannot be delivered does not use up the entries among which a copy is looked for."""
+    settings: dict[str, Any] = {"commit_log_file_size": 1 << 20, "consume_queue_file_size": 20 * 4096}
+    delays = Delays(tmp_path, **settings)
+    for number in range(1500):
+        assert delays.store.append([draft(number, topic=SCHEDULE, properties=b"DELAY\x011", body=b"")])
+    delays.send(b"good", 1)
+    delays.persist()
+    delays.pass_time(1000)
+    assert delays.delivered() == [b"good"]
+    delays.kill()
+    delays = Delays(tmp_path, clock=delays.clock, **settings)
+    delays.pass_time(5000)
+    assert delays.delivered() == [b"good"]
+    assert delays.delivery.dropped == 0
+    delays.stop()
+
+
+@pytest.mark.parametrize("level", ["", "x", "0", "9" * 5000])
+def test_a_copy_of_no_level_is_nobodys(tmp_path: Path, level: str) -> None:
+    delays = Delays(tmp_path)
+    delays.send(b"waits", 1)
+    delays.persist()
+    text = properties_text(REAL_TOPIC="T", REAL_QID="0", DELAY=level)
+    assert delays.store.append([draft(1, topic="T", queue_id=0, properties=text.encode(), body=b"looks like one")])
+    delays.kill()
+    delays = Delays(tmp_path, clock=delays.clock)
+    delays.pass_time(1000)
+    assert delays.delivered() == [b"looks like one", b"waits"]
     delays.stop()
