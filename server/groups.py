@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 
 CLIENT_EXPIRY_SECONDS: Final = 120.0
 _SCAN_SECONDS: Final = 10.0
+_LOGGED_CHARACTERS: Final = 2000
 
 
 @dataclass(slots=True)
@@ -213,6 +214,8 @@ def _compare(group: ConsumerGroup, changed: Member | None = None) -> None:
     if _disputed(found) == _disputed(before):
         return
     said = " / ".join(map(str, found))
+    if len(said) > _LOGGED_CHARACTERS:
+        said = said[:_LOGGED_CHARACTERS] + " …"
     if not found:
         log.info("consumer group %s: its members subscribe to the same again", group.name)
     elif any(difference.matters for difference in found):

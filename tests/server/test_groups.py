@@ -213,6 +213,17 @@ async def test_a_disagreement_is_logged_once_a_change(caplog: pytest.LogCaptureF
     assert logged() == []
 
 
+async def test_what_many_members_disagree_on_is_logged_in_short(caplog: pytest.LogCaptureFixture) -> None:
+    groups = ClientGroups(lambda _: True)
+    for number in range(200):
+        join(groups, FakePeer(str(number)), consumer("G", subscription("T", f"tag{number}")), str(number))
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == 199
+    assert "T: 'tag0' at 0; 'tag1' at 1; 'tag10' at 10" in lines[-1]
+    assert max(map(len, lines)) < 2100
+    assert lines[-1].endswith(" …")
+
+
 async def test_a_member_that_changes_its_mind_is_noticed_wherever_it_stands(caplog: pytest.LogCaptureFixture) -> None:
     peers = [FakePeer(str(number)) for number in range(4)]
     for changing in range(4):
