@@ -77,7 +77,7 @@ def _packed(texts: Sequence[bytes]) -> bytes:
 
 def _results(expression: str, messages: Sequence[bytes]) -> str:
     try:
-        evaluate = compile_evaluation(expression)
+        evaluate = compile_evaluation(expression).evaluate
     except SubscriptionInvalid:
         return _REFUSED
     return "".join(_letter(evaluate, message) for message in messages)

@@ -14,7 +14,7 @@ from rocketwire.server.errors import RequestUnsupported, ServerError, response_c
 from rocketwire.server.guard import Guard
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.hot_paths import HotPath
-from rocketwire.server.metrics import Metrics
+from rocketwire.server.metrics import UNSERVED, Metrics
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.session import Session
 from rocketwire.store.errors import StoreError
@@ -81,7 +81,7 @@ class FrameDispatcher:
         if header.flag & FLAG_RESPONSE:
             session.answered(header, frame.body)
             return
-        self._metrics.requests[header.code] += 1
+        self._metrics.requests[header.code if header.code in self._routes else UNSERVED] += 1
         try:
             reply = self._handle(session, header, frame)
         except (ServerError, StoreError, WireError) as error:

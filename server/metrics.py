@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Final
+
+UNSERVED: Final = -1
+"""What all codes that nobody serves are counted under: clients may send any."""
 
 
 class Metrics:

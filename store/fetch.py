@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import struct
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,9 +22,14 @@ from rocketwire.store.commit_log import CommitLog
 from rocketwire.store.consume_queue import ConsumeQueue
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT, HIGHEST_EXT_ADDRESS
 from rocketwire.store.layout.record import properties_of
+from rocketwire.store.record_text import property_text
 
 #: Entries that one call looks at, whatever the filter makes of them: Apache's 16,000 bytes.
 _MOST_SCANNED: Final = 16_000 // ENTRY_SIZE
+#: Bytes that each message counts for beside its property text when it is asked for that.
+_EACH: Final = 64
+ANY_TEXT: Final = sys.maxsize
+"""A bound of property text that no call reaches."""
 _ENTRY_FORMAT: Final = ENTRY_STRUCT.format.lstrip(">")
 
 
@@ -81,10 +87,12 @@ def fetch(
     limits: FetchLimits,
     accept: Callable[[int], bool] | None,
     matches: Callable[[bytes], bool] | None = None,
+    most_text: int = ANY_TEXT,
 ) -> Fetched:
     """Messages of a queue from `offset` on, at most `most`.
 
-    `accept` is asked with the tags code of each, `matches` with the property text of those that remain.
+    `accept` is asked with the tags code of each, `matches` with the property text of those that remain, up to the
+    message whose text is beyond `most_text` bytes in all.
     """
     if queue is None or not queue.end:
         return Fetched(FetchStatus.NO_MESSAGE_IN_QUEUE, 0, 0, 0)
@@ -107,7 +115,13 @@ def fetch(
         if found is not None:
             return found
         entries = queue.entries(offset, max(_MOST_SCANNED, most)) or entries
-    return _fetch_each(log, queue, offset, most, limits, accept, matches, entries)
+    elif accept is None and matches is not None:
+        found = _fetch_matching(
+            log, queue, offset, min(most, limits.count_in_memory), limits, matches, most_text, entries
+        )
+        if found is not None:
+            return found
+    return _fetch_each(log, queue, offset, most, limits, accept, matches, most_text, entries)
 
 
 def _fetch_plain(
@@ -140,7 +154,48 @@ def _fetch_plain(
     return Fetched(FetchStatus.FOUND, offset + count, queue.min, queue.end, chunks, count, size)
 
 
-def _fetch_each(  # noqa: C901 - one loop, see above
+def _fetch_matching(
+    log: CommitLog,
+    queue: ConsumeQueue,
+    offset: int,
+    most: int,
+    limits: FetchLimits,
+    matches: Callable[[bytes], bool],
+    most_text: int,
+    entries: memoryview,
+) -> Fetched | None:
+    """Messages chosen by their property text, if all entries' records are in memory and in one file; else None."""
+    first = ENTRY_STRUCT.unpack_from(entries)[0]
+    segment = log.segments.find(first)
+    if segment is None or log.position - first > limits.memory:
+        return None
+    mapping, view, start, most_bytes = segment.mapping, segment.view, segment.start, limits.bytes_in_memory
+    lowest, highest = first - start, min(log.position - start, segment.size)
+    chunks: list[memoryview] = []
+    run_start = run_end = count = size = scanned = read = 0
+    for physical_offset, record_size, _ in ENTRY_STRUCT.iter_unpack(entries):
+        if read > most_text or (count and (count >= most or size + record_size > most_bytes)):
+            break
+        at = physical_offset - start
+        end = at + record_size
+        if at < lowest or end > highest:
+            return None
+        scanned += 1
+        text = property_text(mapping, at, end)
+        read += len(text) + _EACH
+        if matches(text):
+            if at != run_end:
+                chunks.append(view[run_start:run_end])
+                run_start = at
+            run_end = end
+            count += 1
+            size += record_size
+    chunks.append(view[run_start:run_end])
+    status = FetchStatus.FOUND if count else FetchStatus.NO_MATCHED_MESSAGE
+    return Fetched(status, offset + scanned, queue.min, queue.end, [each for each in chunks if each], count, size)
+
+
+def _fetch_each(  # noqa: C901, PLR0912 - one loop, see above
     log: CommitLog,
     queue: ConsumeQueue,
     offset: int,
@@ -148,17 +203,20 @@ def _fetch_each(  # noqa: C901 - one loop, see above
     limits: FetchLimits,
     accept: Callable[[int], bool] | None,
     matches: Callable[[bytes], bool] | None,
+    most_text: int,
     entries: memoryview,
 ) -> Fetched:
     log_end = log.position
     status = FetchStatus.NO_MATCHED_MESSAGE
     chunks: list[memoryview] = []
-    run_start = run_size = count = size = scanned = physical_offset = 0
+    run_start = run_size = count = size = scanned = physical_offset = read = 0
     skip_until = -1
     for physical_offset, record_size, tags_code in ENTRY_STRUCT.iter_unpack(entries):
         if skip_until >= 0 and physical_offset < skip_until:
             scanned += 1
             continue
+        if read > most_text:
+            break
         if count:
             on_disk = log_end - physical_offset > limits.memory
             most_count = limits.count_on_disk if on_disk else limits.count_in_memory
@@ -174,10 +232,13 @@ def _fetch_each(  # noqa: C901 - one loop, see above
                 status = FetchStatus.MESSAGE_WAS_REMOVING
             skip_until = log.next_file(physical_offset)
             continue
-        if matches is not None and not matches(properties_of(record)):
-            if not count:
-                status = FetchStatus.NO_MATCHED_MESSAGE
-            continue
+        if matches is not None:
+            text = properties_of(record)
+            read += len(text) + _EACH
+            if not matches(text):
+                if not count:
+                    status = FetchStatus.NO_MATCHED_MESSAGE
+                continue
         if count and physical_offset == run_start + run_size and physical_offset % log.segments.file_size:
             run_size += record_size
             merged = log.read(run_start, run_size)

@@ -9,11 +9,12 @@ from typing import Final, NamedTuple
 class MessageFilter(NamedTuple):
     """What a pull asks of each message: of its queue entry's tags code, then of the property text of its record.
 
-    None: nothing is asked.
+    None: nothing is asked. One look at the queue goes through `most_text` bytes of property text.
     """
 
     by_code: Callable[[int], bool] | None = None
     by_properties: Callable[[bytes], bool] | None = None
+    most_text: int = 0
 
 
 EVERYTHING: Final = MessageFilter()

@@ -3,7 +3,8 @@
 As Apache keeps them: a group has one filter a topic, the one of the newest subscription. When the group's last consumer
 leaves, or subscribes to the topic no more, the filter is dead; it comes alive when it is subscribed again, and goes
 after 24 hours. After a start all are dead, since nobody is connected. An expression that does not compile is not taken,
-and takes the older one away: pulls are refused then, so that nobody gets what he did not ask for.
+and takes the older one away: pulls are refused then, so that nobody gets what he did not ask for. One heartbeat has
+only so much compiled; what is left waits for the next one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import trio
 from rocketwire.server.clock import Clock
 from rocketwire.server.errors import SubscriptionInvalid
 from rocketwire.server.filters.bloom import bloom_bits
-from rocketwire.server.filters.sql import SQL92, Wanted, compile_sql
+from rocketwire.server.filters.sql import SQL92, SqlFilter, compile_sql, is_kept
 from rocketwire.server.filters.tag import is_tag_type
 from rocketwire.store.consumer_filters import ConsumerFilter, ConsumerFilterTable
 from rocketwire.wire.bodies.client import SubscriptionData
@@ -27,14 +28,29 @@ log = logging.getLogger(__name__)
 
 _CLEAN_SECONDS: Final = 10.0
 _KEPT_DEAD: Final = 24 * 3_600_000  # ms
+_MOST_COMPILED: Final = 16_384  # characters
 _LAST_SEEN: Final = 30_000  # ms before a start, at which consumers are taken to have left
 
 
 class Registered(NamedTuple):
-    """A group's filter of a topic: the version of the subscription it came with, and the function."""
+    """A group's filter of a topic, and the version of the subscription it came with."""
 
     version: int
-    wanted: Wanted
+    compiled: SqlFilter
+
+
+class Allowance:
+    """How many characters of new expressions one heartbeat may have compiled; the first one always may."""
+
+    def __init__(self) -> None:
+        self._taken = 0
+
+    def takes(self, expression: str) -> bool:
+        """Whether an expression may be compiled still."""
+        if is_kept(expression):
+            return True
+        before, self._taken = self._taken, self._taken + len(expression)
+        return not before or self._taken <= _MOST_COMPILED
 
 
 class ConsumerFilters:
@@ -43,7 +59,7 @@ class ConsumerFilters:
     def __init__(self, table: ConsumerFilterTable, clock: Clock) -> None:
         self._table = table
         self._clock = clock
-        self._compiled: dict[tuple[str, str], tuple[str, Wanted]] = {}
+        self._compiled: dict[tuple[str, str], tuple[str, SqlFilter]] = {}
         self._groups = {each.consumer_group for each in table}
         for each in table:
             if each.dead_time == 0:
@@ -54,24 +70,30 @@ class ConsumerFilters:
         kept = self._table.get(topic, group)
         if kept is None:
             return None
-        expression, wanted = self._compiled.get((topic, group), ("", None))
-        if wanted is None or expression != kept.expression:
-            wanted = self._compile(kept)  # after a start
-        return None if wanted is None else Registered(kept.client_version, wanted)
+        expression, compiled = self._compiled.get((topic, group), ("", None))
+        if compiled is None or expression != kept.expression:
+            compiled = self._compile(kept)  # after a start
+        return None if compiled is None else Registered(kept.client_version, compiled)
 
-    def register(self, group: str, subscriptions: Iterable[SubscriptionData]) -> None:
-        """Take what a consumer of the group subscribes to, and let the group's filters of other topics die."""
+    def register(
+        self, group: str, subscriptions: Iterable[SubscriptionData], allowance: Allowance | None = None
+    ) -> None:
+        """Take what a consumer of the group subscribes to, and let the group's filters of other topics die.
+
+        What the allowance of its heartbeat leaves out is passed over.
+        """
+        allowance = allowance or Allowance()
         topics = set()
         for each in subscriptions:
             topics.add(each.topic)
             if each.sub_string and not is_tag_type(each.expression_type):
-                self._register(group, each)
+                self._register(group, each, allowance)
         if group in self._groups:
             for kept in self._table.of_group(group):
                 if kept.topic not in topics:
                     self._die(kept)
 
-    def _register(self, group: str, subscription: SubscriptionData) -> None:
+    def _register(self, group: str, subscription: SubscriptionData, allowance: Allowance) -> None:
         old = self._table.get(subscription.topic, group)
         version = subscription.sub_version
         if old is not None and version <= old.client_version:
@@ -91,11 +113,13 @@ class ConsumerFilters:
         )
         if old is not None and _asks(old) == _asks(new):
             self._put(replace(old, client_version=version), dead_time=0)
+        elif not allowance.takes(new.expression):
+            log.warning("group %s, topic %s: the filter waits for another heartbeat", group, subscription.topic)
         elif self._compile(new) is not None:
             self._groups.add(group)
             self._table.put(new)
         elif old is not None:
-            self._table.remove(old.topic, group)
+            self._remove(old)
 
     def unregister(self, group: str) -> None:
         """The group has no consumer left."""
@@ -109,8 +133,7 @@ class ConsumerFilters:
         for kept in self._table:
             if 0 < kept.dead_time <= limit:
                 log.info("group %s, topic %s: the filter goes, dead for a day", kept.consumer_group, kept.topic)
-                self._table.remove(kept.topic, kept.consumer_group)
-                self._compiled.pop((kept.topic, kept.consumer_group), None)
+                self._remove(kept)
         self._groups = {each.consumer_group for each in self._table}
 
     async def run(self) -> None:
@@ -126,16 +149,20 @@ class ConsumerFilters:
     def _put(self, kept: ConsumerFilter, *, dead_time: int) -> None:
         self._table.put(replace(kept, dead_time=dead_time, dead=dead_time >= kept.born_time))
 
-    def _compile(self, kept: ConsumerFilter) -> Wanted | None:
+    def _remove(self, kept: ConsumerFilter) -> None:
+        self._table.remove(kept.topic, kept.consumer_group)
+        self._compiled.pop((kept.topic, kept.consumer_group), None)
+
+    def _compile(self, kept: ConsumerFilter) -> SqlFilter | None:
         if kept.expression_type != SQL92:
             return None
         try:
-            wanted = compile_sql(kept.expression)
+            compiled = compile_sql(kept.expression)
         except SubscriptionInvalid as error:
             log.error("group %s, topic %s: filter not taken: %s", kept.consumer_group, kept.topic, error)  # noqa: TRY400
             return None
-        self._compiled[kept.topic, kept.consumer_group] = kept.expression, wanted
-        return wanted
+        self._compiled[kept.topic, kept.consumer_group] = kept.expression, compiled
+        return compiled
 
 
 def _asks(kept: ConsumerFilter) -> tuple[object, ...]:

@@ -12,9 +12,9 @@ from rocketwire.server.errors import (
     SubscriptionInvalid,
     SubscriptionNotLatest,
 )
-from rocketwire.server.filters import MessageFilter, tag
+from rocketwire.server.filters import EVERYTHING, MessageFilter, tag
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
-from rocketwire.server.filters.sql import SQL92, Wanted, compile_sql
+from rocketwire.server.filters.sql import LEAST_TEXT, SQL92, SqlFilter, Wanted, compile_sql
 from rocketwire.server.filters.sql.properties import property_reader
 from rocketwire.wire import names
 from rocketwire.wire.bodies.client import SubscriptionData
@@ -24,19 +24,21 @@ _retry_topic_of: Final = property_reader(RETRY_TOPIC)
 
 
 def check(config: ServerConfig, expression: str | None, expression_type: str | None) -> None:
-    """Check a subscription before it is used.
+    """Check a subscription before it is used; to tags any text is good.
 
     Raises:
         FilterTypeUnsupported: the broker filters by tags only.
         SubscriptionInvalid: the expression cannot be parsed; the text says where.
     """
-    if tag.is_tag_type(expression_type):
-        tag.subscription_filter(expression)
-        return
+    if not tag.is_tag_type(expression_type):
+        _compiled(config, expression, expression_type)
+
+
+def _compiled(config: ServerConfig, expression: str | None, expression_type: str | None) -> SqlFilter:
     _check_enabled(config, expression_type)
     if expression_type != SQL92:
         raise SubscriptionInvalid(f"no filter is of type {expression_type}")
-    compile_sql(expression or "")
+    return compile_sql(expression or "")
 
 
 def of_request(config: ServerConfig, expression: str | None, expression_type: str | None) -> MessageFilter:
@@ -47,12 +49,12 @@ def of_request(config: ServerConfig, expression: str | None, expression_type: st
         SubscriptionInvalid: the expression cannot be parsed; the text says where.
     """
     if tag.is_tag_type(expression_type):
-        return tag.subscription_filter(expression)
+        return tag.subscription_filter(expression, expression_type)
     try:
-        check(config, expression, expression_type)
+        chosen = _compiled(config, expression, expression_type)
     except SubscriptionInvalid as error:
         raise SubscriptionInvalid(f"parse the consumer's subscription failed: {error}") from None
-    return MessageFilter(by_properties=compile_sql(expression or ""))
+    return MessageFilter(by_properties=chosen.wanted, most_text=chosen.most_text)
 
 
 def of_group(
@@ -70,8 +72,9 @@ def of_group(
         raise SubscriptionNotLatest
     if tag.is_tag_type(subscription.expression_type):
         chosen = tag.data_filter(subscription)
-        if config.filter_support_retry and subscription.topic.startswith(names.RETRY_PREFIX):
-            return chosen._replace(by_properties=_of_retries(filters, group))
+        retries = subscription.topic.startswith(names.RETRY_PREFIX) and not subscription.class_filter_mode
+        if retries and config.filter_support_retry:
+            return chosen._replace(by_properties=_of_retries(filters, group), most_text=LEAST_TEXT)
         return chosen
     registered = filters.get(subscription.topic, group)
     if registered is None:
@@ -79,7 +82,9 @@ def of_group(
     if registered.version < version:
         raise FilterDataNotLatest
     _check_enabled(config, subscription.expression_type)
-    return MessageFilter(by_properties=registered.wanted)
+    if subscription.class_filter_mode:
+        return EVERYTHING
+    return MessageFilter(by_properties=registered.compiled.wanted, most_text=registered.compiled.most_text)
 
 
 def _of_retries(filters: ConsumerFilters, group: str) -> Wanted:
@@ -88,7 +93,7 @@ def _of_retries(filters: ConsumerFilters, group: str) -> Wanted:
     def wanted(properties: bytes) -> bool:
         topic = _retry_topic_of(properties)
         registered = None if topic is None else filters.get(topic.decode("utf-8", "replace"), group)
-        return registered is None or registered.wanted(properties)
+        return registered is None or registered.compiled.wanted(properties)
 
     return wanted
 

@@ -15,6 +15,8 @@ from rocketwire.wire.java import string_hash
 ALL: Final = "*"
 _TAG: Final = "TAG"
 _OR: Final = "||"
+_BLANKS: Final = "".join(map(chr, range(0x21)))  # as Java's trim
+_FAILED: Final = "parse the consumer's subscription failed"
 
 
 def is_tag_type(expression_type: str | None) -> bool:
@@ -22,23 +24,30 @@ def is_tag_type(expression_type: str | None) -> bool:
     return expression_type in {None, "", _TAG}
 
 
-def subscription_filter(expression: str | None) -> MessageFilter:
-    """The filter of an expression like ``TagA || TagB``.
+def subscription_filter(expression: str | None, expression_type: str | None = None) -> MessageFilter:
+    """The filter of an expression like ``TagA || TagB``. One without a tag, of blanks for instance, lets nothing pass.
 
     Raises:
-        SubscriptionInvalid: the expression names no tag.
+        SubscriptionInvalid: the expression has nothing but ``||``.
     """
+    if expression_type == "":  # Apache reads no tags out of such an expression
+        if not expression:
+            raise SubscriptionInvalid(_FAILED)
+        return EVERYTHING if expression == ALL else _of_codes(frozenset())
     if not expression or expression == ALL:
         return EVERYTHING
-    tags = [tag.strip() for tag in expression.split(_OR)]
-    codes = frozenset(string_hash(tag) for tag in tags if tag)
-    if not codes:
-        raise SubscriptionInvalid("parse the consumer's subscription failed")
-    return MessageFilter(by_code=codes.__contains__)
+    parts = expression.split(_OR)
+    if not any(parts):
+        raise SubscriptionInvalid(_FAILED)
+    return _of_codes(frozenset(string_hash(tag) for part in parts if (tag := part.strip(_BLANKS))))
 
 
 def data_filter(subscription: SubscriptionData) -> MessageFilter:
-    """The filter of a subscription to tags that a heartbeat brought."""
-    if subscription.sub_string == ALL or not subscription.code_set:
+    """The filter of a subscription to tags that a heartbeat brought: its codes count, whatever its expression says."""
+    if subscription.sub_string == ALL or subscription.class_filter_mode:
         return EVERYTHING
-    return MessageFilter(by_code=subscription.code_set.__contains__)
+    return _of_codes(subscription.code_set)
+
+
+def _of_codes(codes: frozenset[int]) -> MessageFilter:
+    return MessageFilter(by_code=codes.__contains__)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from rocketwire.server.errors import BodyRejected, ServerError
+from rocketwire.server.errors import ServerError
 from rocketwire.server.filters import selection
+from rocketwire.server.filters.consumer_filters import Allowance
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.services import BrokerServices
@@ -43,11 +44,12 @@ def _heartbeat(services: BrokerServices, request: Request[None]) -> Reply:
     consumers = data.consumer_data_set
     groups = services.groups.find_all(consumer.group_name for consumer in consumers)
     services.topics.create_retries(_retry_topics(consumers, groups))
+    allowance = Allowance()
     for consumer in consumers:
         services.clients.register_consumer(
             request.peer, data.client_id, consumer, language=header.language, version=header.version
         )
-        services.filters.register(consumer.group_name, consumer.subscription_data_set)
+        services.filters.register(consumer.group_name, consumer.subscription_data_set, allowance)
     for producer in data.producer_data_set:
         services.clients.register_producer(
             request.peer, data.client_id, producer.group_name, language=header.language, version=header.version
@@ -85,9 +87,8 @@ def _consumer_list(services: BrokerServices, request: Request[GetConsumerListByG
 def _check_subscription(services: BrokerServices, request: Request[None]) -> Reply:
     body = decode_body(CheckClientRequestBody, request.body)
     subscription = body.subscription_data
-    if subscription is None:
-        raise BodyRejected("the request has no subscription")
-    selection.check(services.config.current, subscription.sub_string, subscription.expression_type)
+    if subscription is not None:
+        selection.check(services.config.current, subscription.sub_string, subscription.expression_type)
     return Reply()
 
 

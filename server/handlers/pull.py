@@ -116,6 +116,7 @@ def _fetch(services: BrokerServices, fields: PullMessageRequestHeader, offset: i
         max_bytes if fields.max_msg_bytes is None else min(fields.max_msg_bytes, max_bytes),
         wanted.by_code,
         wanted.by_properties,
+        wanted.most_text,
     )
 
 

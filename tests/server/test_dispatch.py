@@ -8,7 +8,7 @@ import pytest
 from rocketwire.server.dispatch import FrameDispatcher
 from rocketwire.server.errors import NotPermitted
 from rocketwire.server.handlers.route import Route
-from rocketwire.server.metrics import Metrics
+from rocketwire.server.metrics import UNSERVED, Metrics
 from rocketwire.server.request import Reply, Request
 from rocketwire.store.errors import StoreClosed
 from rocketwire.store.store import MessageStore
@@ -173,6 +173,14 @@ async def test_the_group_is_finished_before_any_other_request() -> None:
     assert hot.events == ["offer", "finish", "finish"]
     assert len(session.replies) == 1
     assert metrics.requests[30] == 1
+
+
+async def test_codes_that_nobody_serves_are_counted_together() -> None:
+    metrics = Metrics()
+    dispatcher = FrameDispatcher(None, {"f": (route(lambda *_: Reply()),)}, metrics=metrics)
+    session: Any = FakeSession()
+    dispatcher.serve(session, [raw(code) for code in (30, 7, 8, 9999)])
+    assert metrics.requests == {30: 1, UNSERVED: 3}
 
 
 @pytest.mark.parametrize("hot", [None, Hot(takes=True)])

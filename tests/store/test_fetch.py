@@ -214,6 +214,42 @@ def test_one_call_asks_for_a_bounded_number_of_messages(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("log_file_size", [1 << 20, 4096])
+def test_one_call_goes_through_a_bounded_amount_of_property_text(tmp_path: Path, log_file_size: int) -> None:
+    """In one file or over several; each message counts 64 bytes besides."""
+    store = open_store(small(tmp_path, commit_log_file_size=log_file_size, consume_queue_file_size=20 * 4096))
+    store.append([draft(n, properties=b"x" * 36) for n in range(100)])
+
+    def following(most_text: int, offset: int = 80) -> int:
+        fetched = store.get("T", 0, offset, 32, matches=lambda _: False, most_text=most_text)
+        assert fetched.status is FetchStatus.NO_MATCHED_MESSAGE
+        return fetched.next_offset
+
+    assert [following(most_text) for most_text in (0, 99, 100, 999, 1000)] == [81, 81, 82, 90, 91]
+    assert following(100_000) == 100
+    fetched = store.get("T", 0, 80, 32, matches=lambda _: True, most_text=500)
+    assert (fetched.status, fetched.count, fetched.next_offset) == (FetchStatus.FOUND, 6, 86)
+    store.close()
+
+
+@pytest.mark.parametrize("log_file_size", [1 << 20, 4096])
+def test_chosen_messages_side_by_side_come_in_one_view(tmp_path: Path, log_file_size: int) -> None:
+    store = open_store(small(tmp_path, commit_log_file_size=log_file_size, consume_queue_file_size=20 * 4096))
+    store.append([draft(n) for n in range(100)])
+    taken: list[bytes] = []
+    offset = 0
+    while offset < 100:
+        fetched = store.get("T", 0, offset, 10, matches=lambda text: not text.endswith(b"Tag2"))
+        assert len(fetched.chunks) <= 7
+        data = b"".join(fetched.chunks)
+        assert (fetched.count, fetched.size) == (data.count(b"body-"), len(data))
+        taken.append(data)
+        offset = fetched.next_offset
+    everything = b"".join(taken)
+    assert [b"body-%d\x01T" % n in everything for n in range(100)] == [n % 3 != 2 for n in range(100)]
+    store.close()
+
+
 def test_messages_that_are_gone_are_not_asked_for(tmp_path: Path) -> None:
     store = open_store(small(tmp_path))
     places = [each.physical_offset for each in store.append([draft(n, body=bytes(400)) for n in range(16)])]

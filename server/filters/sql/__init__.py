@@ -2,19 +2,19 @@ r"""SQL92 filter expressions: grammar, what it lets stand together, and the code
 
 `compile_sql` is all that others need, and what the benchmark measures::
 
-    wanted = compile_sql("a > 5 AND b = 'x'")
+    wanted = compile_sql("a > 5 AND b = 'x'").wanted
     wanted(b"a\x017\x02b\x01x")  # the property text of a record, as stored
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from rocketwire.server.errors import SubscriptionInvalid
-from rocketwire.server.filters.sql.code import MOST_NESTED, Evaluate, NestedTooDeeply, compile_condition
+from rocketwire.server.filters.sql.code import MOST_COMPARISONS, Compiled, TooLarge, compile_condition
 from rocketwire.server.filters.sql.java_numbers import EvaluationFailed
+from rocketwire.server.filters.sql.kept import Kept
 
 SQL92: Final = "SQL92"
 """The expression type."""
@@ -22,10 +22,21 @@ SQL92: Final = "SQL92"
 Wanted = Callable[[bytes], bool]
 """Takes a record's property text; whether the message is wanted."""
 
-_MOST_KEPT: Final = 256
+#: Bytes of property text times an expression's work (see Compiled) that one pull may take: some 50 ms.
+_MOST_WORK: Final = 40_000_000
+
+LEAST_TEXT: Final = _MOST_WORK // (4 * MOST_COMPARISONS)
+"""So many bytes of text any filter takes in one look: a comparison reads two properties at most, and compares them."""
 
 
-def compile_evaluation(expression: str) -> Evaluate:
+class SqlFilter(NamedTuple):
+    """An expression's filter, and how many bytes of property text one look may ask it about."""
+
+    wanted: Wanted
+    most_text: int
+
+
+def compile_evaluation(expression: str) -> Compiled:
     """The function that gives an expression's truth, which may be None (null), for a record's property text.
 
     It raises EvaluationFailed where Apache's filter throws. The grammar is loaded at the first call.
@@ -37,18 +48,37 @@ def compile_evaluation(expression: str) -> Evaluate:
 
     try:
         return compile_condition(parse(expression))
-    except NestedTooDeeply:
-        raise SubscriptionInvalid(f"the expression has more than {MOST_NESTED} levels of conditions") from None
+    except TooLarge as problem:
+        raise SubscriptionInvalid(str(problem)) from None
 
 
-@lru_cache(maxsize=_MOST_KEPT)
-def compile_sql(expression: str) -> Wanted:
+def compile_sql(expression: str) -> SqlFilter:
     """The filter of an expression: only what it is true for is wanted, neither null nor what it cannot be asked of.
+
+    What became of the newest expressions is kept.
 
     Raises:
         SubscriptionInvalid: the expression cannot be parsed; the text says where.
     """
-    evaluate = compile_evaluation(expression)
+    kept = _kept.get(expression)
+    if kept is None:
+        try:
+            kept = _compile(expression)
+        except SubscriptionInvalid as problem:
+            kept = str(problem)
+        _kept.put(expression, kept)
+    if isinstance(kept, str):
+        raise SubscriptionInvalid(kept)
+    return kept
+
+
+def is_kept(expression: str) -> bool:
+    """Whether `compile_sql` knows an expression already, or what is wrong with it."""
+    return _kept.get(expression) is not None
+
+
+def _compile(expression: str) -> SqlFilter:
+    evaluate, work = compile_evaluation(expression)
 
     def wanted(properties: bytes) -> bool:
         try:
@@ -56,4 +86,7 @@ def compile_sql(expression: str) -> Wanted:
         except EvaluationFailed:
             return False
 
-    return wanted
+    return SqlFilter(wanted, _MOST_WORK // work)
+
+
+_kept: Final = Kept[SqlFilter | str]()

@@ -198,7 +198,7 @@ class _Builder(Transformer[Token, Node]):
         return of
 
     def minus(self, _: Token, of: Node) -> Node:
-        return nodes.Negated(of)
+        return nodes.negated(of)
 
     def negation(self, word: Token, of: Node) -> Node:
         with _at(word, f"{_PARSER}.ParseException"):

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Final
+from collections.abc import Callable
+from typing import Final, NoReturn, TypeVar
 
 from rocketwire.wire.java import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN
 
+T = TypeVar("T")
+
 _BLANKS: Final = bytes(range(0x21))
 _MOST_DIGITS: Final = 19
-_LAST_OF_ONE_CHAR: Final = "\uffff"
 _DECIMAL: Final = re.compile(rb"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
 _HEX: Final = re.compile(rb"([+-]?0[xX](?:[0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?")
 
@@ -45,7 +47,7 @@ def _whole(value: bytes, low: int, high: int) -> int:
     text = value.decode("utf-8", "replace")
     digits = text[1:] if text[:1] in {"+", "-"} else text
     # Digits of any script count, but Java looks at one char at a time: none beyond 16 bits.
-    if not digits.isdecimal() or max(digits) > _LAST_OF_ONE_CHAR:
+    if not digits.isdecimal() or len(digits.encode("utf-16-le")) > 2 * len(digits):
         raise EvaluationFailed(f"not a whole number: {text}")
     digits = digits.lstrip("0") or "0"
     number = int(digits) if len(digits) <= _MOST_DIGITS else high + 1
@@ -72,6 +74,28 @@ def to_double(value: bytes) -> float:
         return float.fromhex(found[1].decode())
     except OverflowError:
         return float("-inf") if value.startswith(b"-") else float("inf")
+
+
+class NotANumber:
+    """Stands for the number of a value that is none: only who compares it fails."""
+
+    __slots__ = ("_problem",)
+
+    def __init__(self, problem: EvaluationFailed) -> None:
+        self._problem = str(problem)
+
+    def _fail(self, _other: object) -> NoReturn:
+        raise EvaluationFailed(self._problem)
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _fail
+
+
+def or_not(convert: Callable[[bytes], T], value: bytes) -> T | NotANumber:
+    """A value converted beforehand: its number or NotANumber."""
+    try:
+        return convert(value)
+    except EvaluationFailed as problem:
+        return NotANumber(problem)
 
 
 def compare_doubles(left: float, right: float) -> int:

@@ -49,9 +49,10 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Negated:
-    """``- of``: null unless it is a number."""
+    """``- of``, or more signs than one: null unless it is a number."""
 
-    of: Node
+    of: Property | Constant | Condition
+    signs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +144,11 @@ def condition(node: Node) -> Condition:
     return node
 
 
+def negated(of: Node) -> Negated:
+    """``- of``; of many signs no deep nest is made."""
+    return Negated(of.of, of.signs + 1) if isinstance(of, Negated) else Negated(of, 1)
+
+
 def equal(left: Node, right: Node) -> Equal:
     """``left = right``.
 
@@ -223,7 +229,7 @@ def describe(node: Node) -> str:
             return text
         case Truth(value):
             return "NULL" if value is None else str(value).upper()
-        case Negated(of):
-            return f"(- {describe(of)})"
+        case Negated(of, signs):
+            return "(- " * signs + describe(of) + ")" * signs
         case _:
             return "a condition"

@@ -1,13 +1,14 @@
 """One property out of a record's stored text, for filters: its value as bytes, or None without one.
 
 The answer is that of decoding all of the text (wire.properties): of equal names the last counts, an empty value none.
+No more of the text is looked at than what stands behind that value, whoever wrote it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from rocketwire.wire.properties import ITEM_SEP, NAME_SEP, decode_properties
+from rocketwire.wire.properties import ITEM_SEP, NAME_SEP
 
 
 def property_reader(name: str) -> Callable[[bytes], bytes | None]:
@@ -27,11 +28,16 @@ def property_reader(name: str) -> Callable[[bytes], bytes | None]:
             return None
         stop = text.find(separator, start)
         value = text[start:] if stop < 0 else text[start:stop]
-        return value or _without_value(text)
+        return value or _before(text, at)
 
-    def _without_value(text: bytes) -> bytes | None:
-        """The last one of the name has no value: one before it may have."""
-        value = decode_properties(text.decode("utf-8", "replace")).get(name)
-        return None if value is None else value.encode("utf-8", "replace")
+    def _before(text: bytes, end: int) -> bytes | None:
+        """The last one of the name, at `end`, has no value: one before it may have."""
+        while end >= 0:
+            end = text.rfind(later, 0, end)
+            start = end + length + 1 if end >= 0 else length
+            value = text[start : text.index(separator, start)] if end >= 0 or text.startswith(first) else b""
+            if value:
+                return value
+        return None
 
     return read

@@ -9,7 +9,9 @@ import pytest
 import trio
 
 from rocketwire.server.filters.bloom import bloom_bits
-from rocketwire.server.filters.consumer_filters import ConsumerFilters
+from rocketwire.server.filters.consumer_filters import Allowance, ConsumerFilters
+from rocketwire.server.filters.sql import grammar
+from rocketwire.server.filters.sql.nodes import Condition
 from rocketwire.store.consumer_filters import ConsumerFilter, ConsumerFilterTable
 from rocketwire.wire.bodies.client import SubscriptionData
 from tests.server.harness import NOW, Clock, mock_clock, settle, subscription
@@ -41,7 +43,7 @@ class Kept:
     def wants(self, **properties: str) -> bool:
         found = self.filters.get("T", "G")
         assert found is not None
-        return found.wanted("\x02".join(f"{name}\x01{value}" for name, value in properties.items()).encode())
+        return found.compiled.wanted("\x02".join(f"{name}\x01{value}" for name, value in properties.items()).encode())
 
     def document(self) -> Any:
         self.table.persist()
@@ -217,6 +219,47 @@ def test_the_time_of_death_is_kept_over_a_start(kept: Kept) -> None:
     kept.clock.now += DAY // 2
     kept.restart()
     assert kept.only().dead_time == NOW + 5
+
+
+def test_one_heartbeat_has_so_much_compiled_and_no_more(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
+    names = ", ".join(f"'{number}'" for number in range(1000))
+    topics = [f"T{number}" for number in range(5)]
+    said = [sql(f"{topic} IN ({names})", topic=topic) for topic in topics]
+    assert (
+        sum(len(each.sub_string or "") for each in said[:2])
+        < 16_384
+        < sum(len(each.sub_string or "") for each in said[:3])
+    )
+    found = []
+    for _ in range(3):
+        allowance = Allowance()
+        for number, each in enumerate(said):  # a group has one of them
+            kept.filters.register(f"G{number}", [each], allowance)
+        found.append([each.topic for each in kept.table])
+    assert found == [topics[:2], topics[:4], topics]
+    assert "group G2, topic T2: the filter waits for another heartbeat" in caplog.text
+
+
+def test_a_bad_expression_is_parsed_once(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    real = grammar.parse
+
+    def parse(text: str) -> Condition:
+        parsed.append(text)
+        return real(text)
+
+    monkeypatch.setattr(grammar, "parse", parse)
+    for version in range(3):
+        kept.filters.register("G", [sql("parsed_once >", version=version)])
+    assert parsed == ["parsed_once >"]
+
+
+def test_filters_that_go_leave_no_compiled_one(kept: Kept) -> None:
+    for number in range(3):
+        kept.filters.register(f"G{number}", [sql("a = 1")])
+        kept.filters.register(f"G{number}", [sql("a >", version=2)])
+    assert list(kept.table) == []
+    assert kept.filters._compiled == {}
 
 
 def test_a_file_with_an_expression_that_is_none(kept: Kept) -> None:

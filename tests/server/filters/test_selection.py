@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from rocketwire.server.config import ServerConfig
-from rocketwire.server.errors import FilterTypeUnsupported, SubscriptionInvalid
+from rocketwire.server.errors import FilterDataMissing, FilterTypeUnsupported, SubscriptionInvalid
 from rocketwire.server.filters import EVERYTHING
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.filters.selection import check, of_group, of_request
+from rocketwire.server.filters.sql import LEAST_TEXT
+from rocketwire.server.filters.sql.code import MOST_COMPARISONS
 from rocketwire.store.consumer_filters import ConsumerFilterTable
 from tests.server.harness import Clock, subscription
 
@@ -38,16 +40,35 @@ def test_sql_is_asked_of_the_record_alone(filters: ConsumerFilters) -> None:
         assert wanted.by_code is None
         assert wanted.by_properties is not None
         assert wanted.by_properties(b"a\x011")
+        assert wanted.most_text > 1_000_000
+
+
+def test_a_filter_by_class_lets_everything_pass(filters: ConsumerFilters) -> None:
+    by_class = {"class_filter_mode": True}
+    assert of_group(CONFIG, filters, "G", subscription("T", "A", **by_class), 1) is EVERYTHING
+    subscribed = subscription("T", "a = 1", expression_type="SQL92", **by_class)
+    with pytest.raises(FilterDataMissing):
+        of_group(CONFIG, filters, "G", subscribed, 1)
+    filters.register("G", [subscribed])
+    assert of_group(CONFIG, filters, "G", subscribed, 1) is EVERYTHING
+
+
+def test_the_more_an_expression_asks_the_less_text_it_is_asked_about() -> None:
+    few, many = (
+        of_request(CONFIG, " OR ".join(["a = 1"] * count), "SQL92").most_text for count in (10, MOST_COMPARISONS)
+    )
+    assert LEAST_TEXT < many < few / 50
 
 
 @pytest.mark.parametrize(
-    ("expression", "kind"), [("a = 1", "SQL92"), ("A || B", "TAG"), ("*", None), (None, ""), ("a b", "SQL92")]
+    ("expression", "kind"),
+    [("a = 1", "SQL92"), ("A || B", "TAG"), ("||", "TAG"), ("*", None), (None, ""), ("a b", "SQL92")],
 )
 def test_good_subscriptions(expression: str | None, kind: str | None) -> None:
     check(CONFIG, expression, kind)
 
 
-@pytest.mark.parametrize(("expression", "kind"), [("a >", "SQL92"), (None, "SQL92"), ("||", "TAG"), ("a", "CLASS")])
+@pytest.mark.parametrize(("expression", "kind"), [("a >", "SQL92"), (None, "SQL92"), ("a", "CLASS")])
 def test_bad_subscriptions(expression: str | None, kind: str | None) -> None:
     with pytest.raises(SubscriptionInvalid):
         check(CONFIG, expression, kind)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from rocketwire.server.errors import SubscriptionInvalid
-from rocketwire.server.filters import EVERYTHING
+from rocketwire.server.filters import EVERYTHING, MessageFilter
 from rocketwire.server.filters.tag import data_filter, is_tag_type, subscription_filter
 from rocketwire.wire.java import string_hash
 from tests.server.harness import subscription
@@ -31,15 +31,38 @@ def test_tags_of_one_hash_code_are_for_the_client_to_tell_apart() -> None:
     assert wanted.by_code(string_hash("BBBB"))
 
 
-@pytest.mark.parametrize("expression", ["||", " ", "|| ||"])
-def test_an_expression_without_a_tag_is_refused(expression: str) -> None:
+@pytest.mark.parametrize(("expression", "kind"), [("||", "TAG"), ("||||", None), ("", ""), (None, "")])
+def test_what_is_refused(expression: str | None, kind: str | None) -> None:
     with pytest.raises(SubscriptionInvalid, match=r"^parse the consumer's subscription failed$"):
-        subscription_filter(expression)
+        subscription_filter(expression, kind)
+
+
+def codes(wanted: MessageFilter, *tags: str) -> list[bool]:
+    assert wanted.by_code is not None
+    return [wanted.by_code(string_hash(tag)) for tag in tags]
+
+
+@pytest.mark.parametrize("expression", [" ", "|| ||", "\x01\t"])
+def test_without_a_tag_nothing_passes(expression: str) -> None:
+    assert codes(subscription_filter(expression), "A", "", expression) == [False, False, False]
+
+
+def test_an_empty_type_names_no_tags() -> None:
+    assert subscription_filter("*", "") == EVERYTHING
+    assert codes(subscription_filter("A", ""), "A") == [False]
+
+
+@pytest.mark.parametrize(
+    ("expression", "tag"), [("\u3000t", "\u3000t"), ("a\u00a0||b", "a\u00a0"), ("t\x01", "t"), ("\0 t\x1f||b", "t")]
+)
+def test_blanks_are_what_java_trims(expression: str, tag: str) -> None:
+    assert codes(subscription_filter(expression), tag, expression) == [True, tag == expression]
 
 
 def test_a_heartbeats_subscription_goes_by_its_codes() -> None:
     assert data_filter(subscription("T")) == EVERYTHING
-    assert data_filter(replace(subscription("T", "A"), code_set=frozenset())) == EVERYTHING
+    assert data_filter(replace(subscription("T", "A"), class_filter_mode=True)) == EVERYTHING
+    assert codes(data_filter(replace(subscription("T", "A"), code_set=frozenset())), "A", "") == [False, False]
     wanted = data_filter(subscription("T", "A"))
     assert wanted.by_code is not None
     assert wanted.by_code(string_hash("A"))

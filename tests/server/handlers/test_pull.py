@@ -234,7 +234,7 @@ async def test_groups_that_may_not_consume(tmp_path: Path) -> None:
 
 
 async def test_a_subscription_that_names_no_tag(broker: Client) -> None:
-    answer = await broker.pull("T", subscription="|| ")
+    answer = await broker.pull("T", subscription="||")
     expected = (ResponseCode.SUBSCRIPTION_PARSE_FAILED, "parse the consumer's subscription failed")
     assert code_and_remark(answer) == expected
 

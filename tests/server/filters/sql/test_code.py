@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from rocketwire.server.errors import SubscriptionInvalid
-from rocketwire.server.filters.sql import compile_evaluation
-from rocketwire.server.filters.sql.code import MOST_NESTED
+from rocketwire.server.filters.sql import compile_evaluation, java_numbers
+from rocketwire.server.filters.sql.code import MOST_COMPARISONS, MOST_NESTED
 from rocketwire.server.filters.sql.java_numbers import EvaluationFailed
 
 MESSAGES = (
@@ -24,7 +26,7 @@ def letter(expression: str, message: bytes) -> str:
     """T true, F false, N null, X: Java throws."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # of Python, about the code that is made
-        evaluate = compile_evaluation(expression)
+        evaluate = compile_evaluation(expression).evaluate
     try:
         return {True: "T", False: "F", None: "N"}[evaluate(message)]
     except EvaluationFailed:
@@ -191,6 +193,63 @@ def test_conditions_within_conditions() -> None:
     expression = "(a = 'x' OR NOT " * levels + "(b = 'y')" + ")" * levels
     messages = (b"a\x01x\x02b\x01y", b"a\x01z\x02b\x01y", b"b\x01y")
     assert "".join(letter(expression, message) for message in messages) == "TFN"
+
+
+@pytest.mark.parametrize("signs", [250, 3000, 3001])
+def test_a_chain_of_signs_is_no_nest(signs: int) -> None:
+    assert letter("a = " + "- " * signs + "5", b"a\x015") == ("F" if signs % 2 else "T")
+    assert letter("- " * signs + "'x' IS NULL", b"") == "T"
+    with pytest.raises(SubscriptionInvalid, match=r"boolean value: \(- \(- "):
+        compile_evaluation("NOT " + "- " * signs + "b")
+
+
+@pytest.mark.parametrize(
+    ("expression", "converted"),
+    [
+        (" OR ".join(["a = 1"] * 500), ["to_int"]),
+        (" OR ".join(["a = 1", "a < 2", "a > 3000000000", "a < 0.5"] * 100), ["to_double", "to_int", "to_long"]),
+        ("(a > 1 AND NOT " * 45 + "(a > b OR a < b)" + ")" * 45, ["to_double", "to_double", "to_int"]),
+        (" OR ".join(["a = '1'"] * 500), []),
+    ],
+)
+def test_a_property_is_converted_once_however_often_it_is_compared(
+    expression: str, converted: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+
+    def counted(name: str) -> Callable[[bytes], Any]:
+        real = getattr(java_numbers, name)
+
+        def convert(value: bytes) -> Any:
+            done.append(name)
+            return real(value)
+
+        return convert
+
+    for name in ("to_int", "to_long", "to_double"):
+        monkeypatch.setattr(java_numbers, name, counted(name))
+    evaluate = compile_evaluation(expression).evaluate
+    evaluate(b"a\x01" + b"0" * 32_000 + b"7\x02b\x01" + b"0" * 20 + b"8")
+    assert sorted(done) == converted
+
+
+def test_what_is_no_number_fails_only_where_it_is_compared() -> None:
+    assert letter("a = 'x' OR a > 5 OR a < 2.5", b"a\x01x") == "T"
+    for expression in ("a > 5 OR a = 'x'", "a = 'y' OR a < 2.5", "5 = a AND a > 1", "a >= b OR b >= a"):
+        assert letter(expression, b"a\x01x\x02b\x0110") == "X"
+
+
+def test_the_work_grows_with_what_is_asked() -> None:
+    works = [
+        compile_evaluation(expression).work
+        for expression in ("TRUE", "a = 1", "a = 1 AND b = 2", "a CONTAINS '" + "x" * 800 + "'")
+    ]
+    assert works == [2, 3, 5, 103]
+
+
+def test_too_many_comparisons_are_refused() -> None:
+    with pytest.raises(SubscriptionInvalid, match=f"more than {MOST_COMPARISONS} comparisons"):
+        compile_evaluation(" OR ".join(["a = 1"] * (MOST_COMPARISONS + 1)))
 
 
 def test_too_many_levels_are_refused() -> None:

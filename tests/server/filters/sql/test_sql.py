@@ -10,7 +10,7 @@ from rocketwire.server.filters.sql import compile_sql
 
 
 def test_only_what_is_true_is_wanted() -> None:
-    wanted = compile_sql("a > 5 AND b = 'x'")
+    wanted = compile_sql("a > 5 AND b = 'x'").wanted
     assert wanted(b"KEYS\x01k\x02a\x017\x02b\x01x")
     assert not wanted(b"a\x015\x02b\x01x")
     assert not wanted(b"b\x01x"), "null"

@@ -1,0 +1,152 @@
+"""Values in the code of an expression: constants, and properties read and converted.
+
+A property that is asked for more than once is read before all, and converted before all to each kind of number that it
+is compared with: what a message costs is bounded, however often an expression asks for its properties.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from rocketwire.server.filters.sql import java_numbers
+from rocketwire.server.filters.sql.java_numbers import EvaluationFailed
+from rocketwire.server.filters.sql.nodes import (
+    Cast,
+    Condition,
+    Equal,
+    In,
+    IsNull,
+    Kind,
+    Logic,
+    Matches,
+    Negated,
+    Node,
+    Not,
+    Ordered,
+    Property,
+)
+from rocketwire.server.filters.sql.properties import property_reader
+
+
+class Operand(NamedTuple):
+    """A value in the code: Java's class, the expression that gives it, and whether that may be None."""
+
+    kind: Kind
+    code: str
+    nullable: bool
+
+
+#: By the kind of number: what converts a text, and how many digits may go without it.
+_CONVERT: Final = {Kind.INT: ("to_int", 9), Kind.LONG: ("to_long", 18), Kind.DOUBLE: ("to_double", 15)}
+_SHIFTED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_NAN_IS_ABOVE: Final = {">": "<=", ">=": "<"}
+
+
+def _not_comparable() -> bool:
+    raise EvaluationFailed("a boolean on the left of a text")
+
+
+class Values:
+    """The values of one expression.
+
+    Attributes:
+        names: What the code refers to.
+        before: What is to be set before all, by variable.
+        readers: Reads of properties in the code.
+    """
+
+    def __init__(self, condition: Condition) -> None:
+        self.names: dict[str, Any] = {
+            "to_int": java_numbers.to_int,
+            "to_long": java_numbers.to_long,
+            "to_double": java_numbers.to_double,
+            "or_not": java_numbers.or_not,
+            "compare_doubles": java_numbers.compare_doubles,
+            "not_comparable": _not_comparable,
+        }
+        self.readers = 0
+        self._numbers = 0
+        wanted = Counter(_properties(condition))
+        self._shared = {name: self.new() for name, count in wanted.items() if count > 1}
+        self.before = {variable: self._read(name) for name, variable in self._shared.items()}
+        self._converted: dict[tuple[str, Kind], str] = {}
+
+    def new(self) -> str:
+        """A variable."""
+        self._numbers += 1
+        return f"v{self._numbers}"
+
+    def of(self, name: str) -> str:
+        """What gives a property's value: a variable of `before`, or the code that reads it in its only place."""
+        return self._shared.get(name) or self._read(name)
+
+    def _read(self, name: str) -> str:
+        self.readers += 1
+        reader = f"read_{self.readers}"
+        self.names[reader] = property_reader(name)
+        return f"{reader}(text)"
+
+    def number(self, operand: Operand, kind: Kind) -> str:
+        """A text or number as a number of a kind. A plain number of few digits is not worth a call."""
+        if operand.kind is kind or (kind is Kind.LONG and operand.kind is Kind.INT):
+            return operand.code
+        if operand.kind is not Kind.STRING:
+            return f"float({operand.code})"
+        convert, digits = _CONVERT[kind]
+        value = operand.code
+        plain = f"int({value}) if {value}.isdigit() and len({value}) <= {digits}"
+        if value in self.before:
+            variable = self._converted.get((value, kind)) or self.new()
+            self._converted[value, kind] = variable
+            self.before[variable] = f"{value} and ({plain} else or_not({convert}, {value}))"
+            return variable
+        return f"({plain} else {convert}({value}))"
+
+    def equality(self, left: Operand, right: Operand) -> str:
+        """Whether two values, neither of them null, are equal."""
+        if left.kind is right.kind:
+            return f"{left.code} == {right.code}"
+        if left.kind is Kind.BOOLEAN:
+            return "not_comparable()" if right.kind is Kind.STRING else "False"
+        if right.kind is Kind.BOOLEAN:
+            return f"({left.code}.lower() == b'true') is {right.code}" if left.kind is Kind.STRING else "False"
+        kind = _common(left, right)
+        return f"{self.number(left, kind)} == {self.number(right, kind)}"
+
+    def comparison(self, operator: str, left: Operand, right: Operand) -> str:
+        """Whether a text or number is less than another one, or what else the operator says; neither is null."""
+        kind = _common(left, right)
+        first, second = self.number(left, kind), self.number(right, kind)
+        if left.kind is right.kind is Kind.STRING:
+            return f"compare_doubles({first}, {second}) {operator} 0"
+        if kind is not Kind.DOUBLE:
+            return f"{first} {operator} {second}"
+        # One side is a constant, neither zero nor NaN; a NaN on the other side is above it.
+        if left.kind is not Kind.STRING:
+            first, second, operator = second, first, _SHIFTED[operator]
+        if operator in _NAN_IS_ABOVE:
+            return f"not {first} {_NAN_IS_ABOVE[operator]} {second}"
+        return f"{first} {operator} {second}"
+
+
+def _common(left: Operand, right: Operand) -> Kind:
+    """The kind of number that two values are compared as."""
+    kinds = {left.kind, right.kind}
+    return next((kind for kind in (Kind.DOUBLE, Kind.LONG, Kind.INT) if kind in kinds), Kind.DOUBLE)
+
+
+def _properties(node: Node) -> Iterator[str]:
+    """The names of all properties in a condition, as often as they stand there."""
+    stack: list[Node] = [node]
+    while stack:
+        match stack.pop():
+            case Property(name):
+                yield name
+            case Equal(left, right) | Ordered(_, left, right):
+                stack += (left, right)
+            case Logic(_, parts):
+                stack += parts
+            case Negated(of, _) | Cast(of) | Not(of) | IsNull(of) | In(of) | Matches(_, of):
+                stack.append(of)
