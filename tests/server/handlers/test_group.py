@@ -74,6 +74,7 @@ async def test_groups_are_there_after_a_restart(tmp_path: Path) -> None:
             "the retry topic of group[G] has 2147483647 queues, 16384 are the most",
         ),
         (b'{"groupName":"G","retryQueueNums":16385}', "the retry topic of group[G] has 16385 queues"),
+        pytest.param(b"{'groupName':'" + b"g" * (2 << 20) + b"'}", "are no plain JSON, and too many", id="long"),
     ],
 )
 async def test_what_is_no_group_is_refused(broker: Client, body: bytes, remark: str) -> None:
