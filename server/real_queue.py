@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from rocketwire.wire import properties as property_names
+from rocketwire.wire.java import natural_number
 from rocketwire.wire.property_edits import value_of, with_items
 
 _TOPIC: Final = property_names.REAL_TOPIC.encode()
@@ -19,7 +20,6 @@ _ENDS: Final = (b"", _ITEM_SEP)
 #: How both names begin.
 _REAL: Final = b"REAL_"
 _OPENING: Final = _ITEM_SEP + _TOPIC + property_names.NAME_SEP.encode()
-_QUEUE_ID_DIGITS: Final = 10
 _QUEUES_KEPT: Final = 1024
 _LONGEST_KEPT: Final = 512
 
@@ -59,10 +59,8 @@ def real_queue(text: bytes) -> RealQueue | None:
 
 
 def _read(text: bytes) -> RealQueue | None:
-    topic, queue_id = value_of(text, _TOPIC), value_of(text, _QUEUE_ID)
-    if topic is None or queue_id is None or not queue_id.isdigit() or len(queue_id) > _QUEUE_ID_DIGITS:
-        return None
-    return RealQueue(str(topic, "utf-8", "replace"), int(queue_id))
+    topic, queue_id = value_of(text, _TOPIC), natural_number(value_of(text, _QUEUE_ID) or b"")
+    return RealQueue(str(topic, "utf-8", "replace"), queue_id) if topic and queue_id is not None else None
 
 
 _said_in = lru_cache(maxsize=_QUEUES_KEPT)(_read)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, head_dtype
+from rocketwire.store.lost_pages import PAGE, has_lost_page
 from rocketwire.wire.message import MAGIC_V1
 
 Buffer: TypeAlias = bytes | bytearray | memoryview | mmap.mmap
@@ -25,7 +26,6 @@ Buffer: TypeAlias = bytes | bytearray | memoryview | mmap.mmap
 _CRC_MASK: Final = 0x7FFFFFFF
 _INT16_MAX: Final = 0x7FFF
 _INT8_MAX: Final = 0x7F
-_PAGE: Final = 4096
 #: The length of the properties is so long, that of the topic as many bytes as the record's version says.
 _PROPERTIES_LENGTH: Final = 2
 _HEADS: Final = {bits: np.dtype(head_dtype(bits)) for bits in HOST_FORMS}
@@ -210,13 +210,13 @@ class Batch:
     def _check_pages(self) -> None:
         """Find lost pages: only a text that begins with a zero byte, or stands on several pages, can have one."""
         at, length = self._columns["properties_position"], self._columns["properties_length"]
-        suspect = (length > 0) & (at // _PAGE != (at + length - 1) // _PAGE)
+        suspect = (length > 0) & (at // PAGE != (at + length - 1) // PAGE)
         some = np.flatnonzero(length)
         suspect[some] |= self._octets[at[some]] == 0
         good = np.ones(self.count, bool)
         for i in np.flatnonzero(suspect).tolist():
             start = int(at[i])
-            good[i] = not _has_lost_page(bytes(self._octets[start : start + length[i]]), start)
+            good[i] = not has_lost_page(bytes(self._octets[start : start + length[i]]), start)
         self._keep(good, lambda _: "a page of its properties is lost: it holds nothing but zeros")
 
     def _check_bodies(self) -> None:
@@ -240,17 +240,6 @@ def _is_text(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _has_lost_page(text: bytes, at: int) -> bool:
-    """Whether a part of the text at file position `at` that stands on one page is nothing but zeros."""
-    start = 0
-    while start < len(text):
-        stop = min(len(text), start + _PAGE - (at + start) % _PAGE)
-        if text.count(0, start, stop) == stop - start:
-            return True
-        start = stop
-    return False
 
 
 def gather(octets: NDArray[np.uint8], positions: NDArray[np.int64], kind: np.dtype[Any]) -> NDArray[Any]:

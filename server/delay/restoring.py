@@ -12,12 +12,14 @@ from typing import Final
 from rocketwire.server.real_queue import real_queue
 from rocketwire.server.stored_message import StoredMessage, stored_message
 from rocketwire.store.layout.record import HOST_BITS, head_of
+from rocketwire.store.lost_pages import fenced
 from rocketwire.store.store import Draft
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.java import INT32_MAX
+from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.property_edits import reader_of
 
 #: Of the head with IPv4 hosts: flag, sysFlag, born timestamp, born host, reconsume times, length of the body.
@@ -64,6 +66,8 @@ def restored(record: bytes) -> Draft:
         body, properties, flag, sys_flag = bytes(message.body), message.properties, message.flag, message.sys_flag
         born_timestamp, born_host, reconsume_times = message.born_timestamp, message.born_host, message.reconsume_times
     topic, queue_id = _destination(properties)
+    if 0 in properties:
+        properties = _fenced(properties)
     unique_key, keys, tags = _unique_key(properties), _keys(properties), _tags(properties)
     return Draft(
         topic,
@@ -100,6 +104,14 @@ def _destination(properties: bytes) -> tuple[str, int]:
     if queue_id > INT32_MAX:
         raise Undeliverable("it names a queue that no topic can have")
     return topic, queue_id
+
+
+def _fenced(properties: bytes) -> bytes:
+    """Properties with zero bytes as they can be stored: Apache's broker takes what this one does not."""
+    found = fenced(properties)
+    if found is None or len(found) > MAX_PROPERTIES_LENGTH:
+        raise Undeliverable("its properties hold so many zero bytes that they would be taken for a page the disk lost")
+    return found
 
 
 def _text(value: bytes) -> str:

@@ -83,3 +83,24 @@ def test_a_damaged_record_is_refused_or_read_within_its_bounds(data: st.DataObje
 def test_a_record_that_is_cut_short_is_refused(end: int) -> None:
     with pytest.raises(Undeliverable, match="message record of"):
         restored(RECORD[:end])
+
+
+@pytest.mark.parametrize(("own", "stored"), [("a\x01\0b", ""), ("a\x01\0", "\x02")])
+def test_zero_bytes_are_stored_so_that_they_are_believed_after_a_crash(own: str, stored: str) -> None:
+    text = f"{REAL}\x02{own}"
+    record = encode_record(Message(topic=SCHEDULE_TOPIC, queue_id=1, body=b"", properties=text.encode()))
+    assert restored(record).properties.decode() == text + stored
+
+
+@pytest.mark.parametrize("own", ["a\x01" + "\0" * 4096 + "b", "\0" * (32767 - len(REAL) - 1)])
+def test_too_many_zero_bytes_are_not_delivered(own: str) -> None:
+    record = encode_record(Message(topic=SCHEDULE_TOPIC, queue_id=1, body=b"", properties=f"{own}\x02{REAL}".encode()))
+    with pytest.raises(Undeliverable, match="so many zero bytes"):
+        restored(record)
+
+
+def test_text_that_grew_too_long_is_not_delivered() -> None:
+    text = REAL + "\x02a\x01" + "b" * (32767 - len(REAL) - 4) + "\0"
+    record = encode_record(Message(topic=SCHEDULE_TOPIC, queue_id=1, body=b"", properties=text.encode()))
+    with pytest.raises(Undeliverable, match="so many zero bytes"):
+        restored(record)
