@@ -15,6 +15,7 @@ from rocketwire.server.clock import Clock
 from rocketwire.server.config import ServerConfig
 from rocketwire.server.consume_rates import ConsumeRates
 from rocketwire.server.delay.delivery import DelayDelivery
+from rocketwire.server.delay.levels import warn_of_lost_levels
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.groups import ClientGroups
 from rocketwire.server.hot_ends import HotEnds
@@ -90,6 +91,7 @@ class Broker:
         config_dir = settings.root / "config"
         topics = BrokerTopics(TopicTable.open(config_dir / "topics.json", clock=clock), live)
         topics.make_system_topics(len(settings.delay_levels))
+        warn_of_lost_levels(settings.delay_levels, config.file_reserved_time)
         groups = SubscriptionGroups(GroupTable.open(config_dir / "subscriptionGroup.json", clock=clock), live)
         groups.make_built_in()
         delay_offsets = DelayOffsetTable.open(config_dir / "delayOffset.json")

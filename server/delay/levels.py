@@ -7,8 +7,9 @@ but for the order of the properties: these keep the one in which they came.
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rocketwire.server.errors import MessageIllegal
@@ -17,6 +18,9 @@ from rocketwire.store.store import Draft
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 
+log = logging.getLogger(__name__)
+
+_HOUR_MS: Final = 3_600_000
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,10}", re.ASCII)
 
 
@@ -53,3 +57,12 @@ def scheduled_draft(draft: Draft, level: int) -> Draft:
 def queue_of(level: int) -> int:
     """The queue of the schedule topic in which messages of a level wait."""
     return level - 1
+
+
+def warn_of_lost_levels(delays: Sequence[int], kept_hours: int) -> None:
+    """Say in the log which levels, given by their delays in ms, are longer than the log is kept."""
+    for level, delay in enumerate(delays, start=1):
+        if delay > kept_hours * _HOUR_MS:
+            log.warning(
+                "delay level %d: its messages are lost while they wait, see fileReservedTime (%d h)", level, kept_hours
+            )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rocketwire.server.delay import delay_level, scheduled_draft
+from rocketwire.server.delay.levels import warn_of_lost_levels
 from rocketwire.server.errors import MessageIllegal
 from rocketwire.store.store import Draft
 from rocketwire.wire.properties import decode_properties
@@ -43,3 +44,12 @@ def test_what_waits_a_second_time_has_its_new_place() -> None:
     text = b"REAL_TOPIC\x01T\x02REAL_QID\x017\x02DELAY\x014\x02TAGS\x01A"
     draft = scheduled_draft(Draft("%RETRY%G", 0, b"", text, 0, 0, 0, bytes(8)), 4)
     assert draft.properties == b"REAL_TOPIC\x01%RETRY%G\x02REAL_QID\x010\x02DELAY\x014\x02TAGS\x01A"
+
+
+def test_levels_longer_than_the_log_is_kept_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    warn_of_lost_levels((1000, 72 * 3_600_000), 72)
+    assert not caplog.records
+    warn_of_lost_levels((1000, 73 * 3_600_000, 1), 72)
+    assert [record.message for record in caplog.records] == [
+        "delay level 2: its messages are lost while they wait, see fileReservedTime (72 h)"
+    ]
