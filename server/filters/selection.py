@@ -15,7 +15,7 @@ from rocketwire.server.errors import (
 from rocketwire.server.filters import EVERYTHING, MessageFilter, tag
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.filters.sql import LEAST_TEXT, SQL92, SqlFilter, Wanted, compile_sql
-from rocketwire.server.filters.sql.properties import property_reader
+from rocketwire.server.filters.sql.properties import SEPARATOR, property_reader
 from rocketwire.wire import names
 from rocketwire.wire.bodies.client import SubscriptionData
 from rocketwire.wire.properties import RETRY_TOPIC
@@ -91,7 +91,7 @@ def _of_retries(filters: ConsumerFilters, group: str) -> Wanted:
     """A retried message is asked what it was asked in the topic it came from."""
 
     def wanted(properties: bytes) -> bool:
-        topic = _retry_topic_of(properties)
+        topic = _retry_topic_of(SEPARATOR + properties)
         registered = None if topic is None else filters.get(topic.decode("utf-8", "replace"), group)
         return registered is None or registered.compiled.wanted(properties)
 

@@ -96,7 +96,11 @@ class _Writer:
     def source(self) -> str:
         """The functions' text."""
         before = self._values.before
-        lines = ["def evaluate(text):", *(f"    {variable} = {value}" for variable, value in before.items())]
+        lines = [
+            "def evaluate(text):",
+            "    text = SEPARATOR + text",
+            *(f"    {variable} = {value}" for variable, value in before.items()),
+        ]
         if self._parts:
             shared = ", ".join(["text", *before])
             lines.append(f"    shared = ({shared},)")
@@ -210,7 +214,7 @@ class _Writer:
         operand = self._operand(node.of)
         if operand.kind is not Kind.STRING:
             return "False"
-        self._searches += len(node.text) // _SEARCHED_AT_ONCE
+        self._searches += 1 + len(node.text) // _SEARCHED_AT_ONCE
         method = {"CONTAINS": "__contains__", "STARTSWITH": "startswith", "ENDSWITH": "endswith"}[node.operator]
         test = f"{'not ' if node.negated else ''}{operand.code}.{method}({node.text!r})"
         return self._set(f"{operand.code} is not None and {test}" if operand.nullable else test)

@@ -27,7 +27,7 @@ from rocketwire.server.filters.sql.nodes import (
     Ordered,
     Property,
 )
-from rocketwire.server.filters.sql.properties import property_reader
+from rocketwire.server.filters.sql.properties import SEPARATOR, property_reader
 
 
 class Operand(NamedTuple):
@@ -59,6 +59,7 @@ class Values:
 
     def __init__(self, condition: Condition) -> None:
         self.names: dict[str, Any] = {
+            "SEPARATOR": SEPARATOR,
             "to_int": java_numbers.to_int,
             "to_long": java_numbers.to_long,
             "to_double": java_numbers.to_double,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.server.filters.sql.properties import property_reader
+from rocketwire.server.filters.sql.properties import SEPARATOR, property_reader
 from rocketwire.wire.properties import decode_properties
 
 PIECES = st.lists(st.sampled_from(["a", "b", "aa", "x", "日", "\x01", "\x02", "\x02a\x01", "a\x01"]))
@@ -14,7 +14,7 @@ PIECES = st.lists(st.sampled_from(["a", "b", "aa", "x", "日", "\x01", "\x02", "
 def test_a_property_is_what_decoding_all_gives(pieces: list[str]) -> None:
     text = "".join(pieces)
     for name in ("a", "b", "aa", "日"):
-        value = property_reader(name)(text.encode())
+        value = property_reader(name)(SEPARATOR + text.encode())
         assert (None if value is None else value.decode()) == decode_properties(text).get(name)
 
 
@@ -28,10 +28,13 @@ def test_a_property_is_what_decoding_all_gives(pieces: list[str]) -> None:
         (b"a\x01old\x02a\x01new", b"new"),
         (b"a\x01old\x02a\x01", b"old"),
         (b"a\x01", None),
+        (b"a\x01\x02" * 1000, None),
+        (b"b\x01x\x02a\x01old\x02" + b"a\x01\x02" * 1001 + b"c\x01x", b"old"),
+        (b"\x02\x02a\x01\x02\x02a\x01", None),
         (b"aa\x01x\x02ba\x01x", None),
         (b"b\x01a\x01x", None),
         (b"a\x01b\x01x", b"b\x01x"),
     ],
 )
 def test_which_value_counts(text: bytes, value: bytes | None) -> None:
-    assert property_reader("a")(text) == value
+    assert property_reader("a")(SEPARATOR + text) == value
