@@ -60,17 +60,19 @@ def test_each_message_has_the_outcome_that_its_producer_says(
         plan("uuc"),
         plan("u"),
         plan("uc", "immune", CHECK_IMMUNITY_TIME_IN_SECONDS="2"),
+        Outgoing(body="undelayed", keys="c", tags="Tag", flag=7, delay=18),
     ]
     got = client.run("SendInTransaction", topic=topic, producerGroup=unique("producers"), message=messages, checks=8)
     sent = {message.body: event for message, event in zip(messages, events(got, "sent"), strict=True)}
     assert {event["status"] for event in sent.values()} == {"SEND_OK"}
-    delivered = read(client, topic, group, 4)
-    assert texts(delivered) == ["c", "immune", "uc", "uuc"]
+    delivered = read(client, topic, group, 5)
+    assert texts(delivered) == ["c", "immune", "uc", "undelayed", "uuc"]
     for event in delivered:
         assert event["msgId"] == sent[event["text"]]["msgId"]
         assert event["queueId"] == sent[event["text"]]["queueId"]
         assert (event["tags"], event["sysFlag"]) == ("Tag", 8)
         assert event["properties"]["PGROUP"]
+        assert "DELAY" not in event["properties"]
     for in_queue in by_queue(delivered).values():
         assert [event["queueOffset"] for event in in_queue] == list(range(len(in_queue)))
 
