@@ -66,6 +66,9 @@ class _Writer:
         self.strict = strict
 
     def value(self, value: Json) -> None:
+        if isinstance(value, str | int | float):  # most are
+            self.parts.append(_encode(value))
+            return
         if is_dataclass(value):
             value = to_builtins(value)
         if isinstance(value, ObjectKey):
@@ -91,9 +94,12 @@ class _Writer:
         self.parts.append(b"}")
 
     def key(self, key: Json) -> None:
+        if isinstance(key, str):
+            self.parts.append(_encode(key))
+            return
         if is_dataclass(key):
             key = ObjectKey(to_builtins(key).items())
-        if self.strict and not isinstance(key, str):
+        if self.strict:
             key = dumps(key).decode()
         self.value(key)
 
