@@ -6,12 +6,14 @@ general way, which gives the same decisions their words. `HotPaths` gives it req
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Final
 
 from rocketwire.server.appending import Refusals
 from rocketwire.server.errors import ServerError, response_code
 from rocketwire.server.guard import Guard
+from rocketwire.server.hot_paths import LONG_GROUP_BYTES, refuse_all
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.request import Reply
 from rocketwire.server.sending import Sending
@@ -26,6 +28,8 @@ from rocketwire.wire.errors import WireError
 from rocketwire.wire.fast_done import DoneAnswers
 from rocketwire.wire.fast_ends import EndHeader, decode_end
 from rocketwire.wire.header import Header
+
+log = logging.getLogger(__name__)
 
 _JSON: Final = 0
 
@@ -42,6 +46,7 @@ class HotEnds:
         self._headers: list[EndHeader] = []
         self._outcomes: list[Outcome] = []
         self._decided: set[int] = set()
+        self._bytes = 0
 
     def offer(self, session: Session, frame: RawFrame, guards: Sequence[Guard]) -> bool:
         """Take a request into the group, or leave the frame to the general way."""
@@ -54,12 +59,17 @@ class HotEnds:
             outcome = self._transactions.outcome(header.fields)
         except (ServerError, StoreError, WireError):
             return False
-        if outcome is None or outcome.offset in self._decided:  # the first decision has to be stored before the second
+        # The first decision has to be stored before the second.
+        if outcome is None or outcome.offset in self._decided or not self._decided.isdisjoint(outcome.others):
             return False
         self._session = session
         self._decided.add(outcome.offset)
+        self._decided.update(outcome.others)
         self._headers.append(header)
         self._outcomes.append(outcome)
+        self._bytes += len(outcome.half.body)
+        if self._bytes > LONG_GROUP_BYTES:
+            session.let_others()
         self._metrics.requests[header.code] += 1
         return True
 
@@ -70,7 +80,12 @@ class HotEnds:
             return
         headers, outcomes = self._headers, self._outcomes
         self.discard()
-        carried = self._transactions.carry_out(outcomes)
+        try:
+            carried = self._transactions.carry_out(outcomes)
+        except Exception as error:  # a bug must not take the connection, nor the other groups
+            log.exception("ends of transactions from %s", session.remote_text)
+            refuse_all(session, headers, error)
+            return
         later = False
 
         def answer(_appended: Sequence[Appended], code: ResponseCode, _refusals: Refusals) -> None:
@@ -101,3 +116,4 @@ class HotEnds:
         self._headers = []
         self._outcomes = []
         self._decided = set()
+        self._bytes = 0

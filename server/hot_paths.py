@@ -9,11 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
+from rocketwire.server.errors import response_code
 from rocketwire.server.guard import Guard
+from rocketwire.server.request import Reply
 from rocketwire.server.session import Session
 from rocketwire.wire.connection import RawFrame
+from rocketwire.wire.fast_ends import EndHeader
+from rocketwire.wire.fast_send_back import SendBackHeader
+from rocketwire.wire.header import Header
+
+#: What one read made a group of so many bytes, others had to wait for: so they come next.
+LONG_GROUP_BYTES: Final = 512 << 10
 
 _START: Final = b'{"code":%d,'
+_JSON: Final = 0
 _START_LENGTH: Final = len(_START % 10)  # of a code of two digits
 
 
@@ -28,6 +37,13 @@ class HotPath(Protocol):
 
     def discard(self) -> None:
         """Forget the group: nothing of it is carried out."""
+
+
+def refuse_all(session: Session, headers: Sequence[EndHeader | SendBackHeader], error: Exception) -> None:
+    """Answer a group's requests in JSON that could not be carried out."""
+    reply = Reply(code=response_code(error), remark=f"{type(error).__name__}: {error}")
+    for header in headers:
+        session.answer(Header(code=header.code, opaque=header.opaque, flag=header.flag), _JSON, reply)
 
 
 class HotPaths:

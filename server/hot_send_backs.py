@@ -6,12 +6,14 @@ frame, and what is refused, goes the general way, which gives the same decisions
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Final
 
 from rocketwire.server.appending import Refusals
 from rocketwire.server.errors import ServerError, response_code
 from rocketwire.server.guard import Guard
+from rocketwire.server.hot_paths import LONG_GROUP_BYTES, refuse_all
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.request import Reply
 from rocketwire.server.send_back import SendBack, Target, refusal
@@ -26,6 +28,8 @@ from rocketwire.wire.fast_done import DoneAnswers
 from rocketwire.wire.fast_send_back import SendBackHeader, decode_send_back
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
+
+log = logging.getLogger(__name__)
 
 _JSON: Final = 0
 
@@ -43,6 +47,7 @@ class HotSendBacks:
         self._drafts: list[Draft] = []
         self._group: tuple[str, bool] | None = None
         self._known: Target | None = None
+        self._bytes = 0
 
     def offer(self, session: Session, frame: RawFrame, guards: Sequence[Guard]) -> bool:
         """Take a request in JSON into the group, or leave the frame to the general way."""
@@ -61,6 +66,9 @@ class HotSendBacks:
         self._session = session
         self._headers.append(header)
         self._drafts.append(draft)
+        self._bytes += len(draft.body)
+        if self._bytes > LONG_GROUP_BYTES:
+            session.let_others()
         self._metrics.requests[header.code] += 1
         return True
 
@@ -83,7 +91,11 @@ class HotSendBacks:
         def outcome(_appended: Sequence[Appended], _code: ResponseCode, refusals: Refusals) -> None:
             self._answer(session, headers, refusals)
 
-        self._sending.commit(drafts, outcome, wait=False)
+        try:
+            self._sending.commit(drafts, outcome, wait=False)
+        except Exception as error:  # a bug must not take the connection, nor the other groups
+            log.exception("messages given back from %s", session.remote_text)
+            refuse_all(session, headers, error)
 
     def _answer(self, session: Session, headers: Sequence[SendBackHeader], refusals: Refusals) -> None:
         out = []
@@ -103,3 +115,4 @@ class HotSendBacks:
         self._headers = []
         self._drafts = []
         self._group = self._known = None
+        self._bytes = 0

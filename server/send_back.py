@@ -20,6 +20,7 @@ from rocketwire.server.retry_topics import RetryTopics
 from rocketwire.server.sending import MAX_PROPERTIES_BYTES, Sending
 from rocketwire.server.stored_message import StoredMessage, stored_message
 from rocketwire.store.errors import RecordTooLarge, TopicUnusable
+from rocketwire.store.lost_pages import fenced
 from rocketwire.store.store import Appended, Draft, MessageStore
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
@@ -28,6 +29,7 @@ from rocketwire.wire.codes import VERSION_3_4_9, Permission, ResponseCode, SysFl
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
+from rocketwire.wire.java import to_int32
 from rocketwire.wire.message_id import offset_message_id
 from rocketwire.wire.properties import ITEM_SEP, NAME_SEP
 from rocketwire.wire.property_edits import value_of, with_items
@@ -56,11 +58,12 @@ _LONGEST_KEPT: Final = 1024  # bytes
 _TEXTS_KEPT: Final = 1024
 _DEAD_LETTER_QUEUE: Final = 0
 _PROPERTIES_TOO_LARGE: Final = "PROPERTIES_SIZE_EXCEEDED"
+_ILLEGAL: Final = "MESSAGE_ILLEGAL"
 _UNKNOWN: Final = "UNKNOWN_ERROR"
 #: Apache answers a failed write with the name of the store's status.
 _STATUS: Final[dict[type[Exception], str]] = {
-    RecordTooLarge: "MESSAGE_ILLEGAL",
-    TopicUnusable: "MESSAGE_ILLEGAL",
+    RecordTooLarge: _ILLEGAL,
+    TopicUnusable: _ILLEGAL,
     ServiceUnavailable: "SERVICE_NOT_AVAILABLE",
 }
 
@@ -144,7 +147,8 @@ class SendBack:
             version: The client's; those before 3.4.9 leave the number of tries to the group.
 
         Raises:
-            NotSentBack: no message stands at that place, or its properties leave no room for those of a retry.
+            NotSentBack: no message stands at that place, its properties leave no room for those of a retry, or hold so
+                many zeros that after a crash they would be taken for a page that the disk lost.
             NameInvalid: the name of the group is too long for a dead letter topic's.
         """
         message = self._message(fields.offset)
@@ -155,7 +159,12 @@ class SendBack:
             draft = self._dead_letter(message, target)
         else:
             draft = self._retry(message, target, fields.delay_level)
-        draft.reconsume_times += 1
+        draft.reconsume_times = to_int32(draft.reconsume_times + 1)
+        if 0 in draft.properties:
+            text = fenced(draft.properties)
+            if text is None:
+                raise NotSentBack(_ILLEGAL)
+            draft.properties = text
         if len(draft.properties) > MAX_PROPERTIES_BYTES:
             raise NotSentBack(_PROPERTIES_TOO_LARGE)
         return draft
@@ -180,12 +189,13 @@ class SendBack:
         )
 
     def _retry(self, message: StoredMessage, target: Target, level: int) -> Draft:
-        level = level or _FIRST_RETRY_LEVEL + message.reconsume_times
+        level = level or to_int32(_FIRST_RETRY_LEVEL + message.reconsume_times)
         queues = target.queues
         queue_id = self._choose(queues) if queues > 1 else 0  # most groups have one, and choosing takes its time
         unique_key, keys, others = parted(message.properties)
         kind = _kind(others)
-        if message.sys_flag & SysFlag.TRANSACTION_PREPARED:  # not for consumers: Apache stores it where none sees it
+        # Half messages are not for consumers: Apache stores them where none sees them.
+        if level <= 0 or message.sys_flag & SysFlag.TRANSACTION_PREPARED:
             return message.known(target.topic, queue_id, _properties(message, level), kind.tags, unique_key, keys)
         level = min(level, len(self._store.settings.delay_levels))
         if kind.first_try:

@@ -51,7 +51,7 @@ MAX_PROPERTIES_BYTES: Final = 32767
 _ITEM_SEPARATOR: Final = 2  # the byte between two properties
 _NO_PROPERTIES: Final = ""
 #: Properties have no checksum: after a crash, zeros among them could be a page that the disk lost.
-_NUL: Final = "the message is illegal: a property holds a NUL character (\\u0000)"
+NUL: Final = "the message is illegal: a property holds a NUL character (\\u0000)"
 #: Messages of the other transaction types have no entry in a queue, so none that could be due.
 _DELAYED_TYPES: Final = frozenset({SysFlag.TRANSACTION_NOT, SysFlag.TRANSACTION_COMMIT})
 _WAITS_KEPT: Final = 16
@@ -113,7 +113,7 @@ class Sending:
         if len(body) > self._config.current.max_message_size or len(properties.data) > MAX_PROPERTIES_BYTES:
             raise self._too_large()
         if 0 in properties.data:
-            raise MessageIllegal(_NUL)
+            raise MessageIllegal(NUL)
         draft = Draft(
             config.topic_name,
             queue_id,
@@ -163,7 +163,7 @@ class Sending:
             if len(stored) > MAX_PROPERTIES_BYTES:
                 raise self._too_large()
             if 0 in stored:
-                raise MessageIllegal(_NUL)
+                raise MessageIllegal(NUL)
             drafts.append(
                 Draft(
                     topic,

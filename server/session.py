@@ -33,6 +33,7 @@ log = logging.getLogger(__name__)
 
 READ_BUFFER_BYTES: Final = 256 * 1024
 _HIGH_WATER: Final = 4 * 1024 * 1024
+_NOTHING: Final = -1
 _MAX_IOVECS: Final = 512
 _WORTH_JOINING: Final = 16 * 1024  # below this, copying costs less than handing the kernel a list
 _JSON: Final = 0
@@ -63,6 +64,7 @@ class Session:
         "_calls",
         "_closed",
         "_dispatcher",
+        "_most_waiting",
         "_nursery",
         "_on_close",
         "_outbox",
@@ -94,6 +96,7 @@ class Session:
         self._reader = FrameReader()
         self._outbox: deque[Buffer] = deque()
         self._outbox_bytes = 0
+        self._most_waiting = _HIGH_WATER
         self._writing = False
         self._closed = False
         self._relieved: trio.Event | None = None
@@ -106,7 +109,11 @@ class Session:
     @property
     def congested(self) -> bool:
         """Whether more answers wait than a client that reads would let wait."""
-        return self._outbox_bytes > _HIGH_WATER
+        return self._outbox_bytes > self._most_waiting
+
+    def let_others(self) -> None:
+        """Handle no further request of this read before others had their turn: what this one asked for was long."""
+        self._most_waiting = _NOTHING
 
     async def run(self) -> None:
         """Serve the connection until either end closes it."""
@@ -145,14 +152,21 @@ class Session:
             self.flush()
             self._dispatcher.settle()
             frames = [RawFrame(kind, memoryview(bytes(h)), memoryview(bytes(b))) for kind, h, b in frames[handled:]]
-            if self.congested:
-                await self._drained()
+            await self._others_turn()
         if error is not None:
             log.warning("closing %s: %s", self.remote_text, error)
             while self._outbox:  # what was asked before the nonsense is answered; closing empties it too
                 await self._drained()
             return False
         return not self._closed
+
+    async def _others_turn(self) -> None:
+        """Wait if it is others' turn, or if the client does not read."""
+        if self._most_waiting == _NOTHING:
+            self._most_waiting = _HIGH_WATER
+            await trio.lowlevel.checkpoint()
+        if self.congested:
+            await self._drained()
 
     async def _drained(self) -> None:
         """Wait until the writing task has got rid of the pile."""

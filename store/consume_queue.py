@@ -29,6 +29,7 @@ _WINDOW: Final = 4 * 4096
 _MOST_MAPPED: Final = 2
 #: Entries that fill a gap are written so many at once.
 _MOST_FILLED: Final = 1 << 16
+_PLACE_SIZE: Final = 8  # an entry begins with it
 
 
 class ConsumeQueue(QueueEntries):
@@ -140,6 +141,16 @@ class ConsumeQueue(QueueEntries):
         self.buffer = segment.mapping
         self.position = start
         self.limit = segment.reserved - segment.reserved % ENTRY_SIZE
+
+    def place(self, offset: int) -> int | None:
+        """Where in the log the message at an offset stands; None when the queue has none there."""
+        if not self.min <= offset < self.end:
+            return None
+        at = self.position - (self.end - offset) * ENTRY_SIZE
+        if self.limit and at >= 0:  # in the file that is being written
+            return int.from_bytes(self.buffer[at : at + _PLACE_SIZE])
+        entries = self.entries(offset, 1)
+        return None if entries is None else int.from_bytes(entries[:_PLACE_SIZE])
 
     def put(self, physical_offset: int, size: int, tags_code: int) -> None:
         """Append an entry.

@@ -132,9 +132,9 @@ class StoreReader:
             None if segment is None else LogPart(segment.mapping, segment.start, min(self._log.position, segment.end))
         )
 
-    def place(self, topic: str, queue_id: int, offset: int) -> int | None:
-        """Where in the log a queue's message stands; None when the queue has none at that offset."""
-        queue = self._queues.by_key.get((topic, queue_id))
+    def place(self, key: tuple[str, int], offset: int) -> int | None:
+        """Where in the log a message of a queue (topic and queue id) stands; None when there is none at that offset."""
+        queue = self._queues.by_key.get(key)
         return None if queue is None else queue.place(offset)
 
     def newest_record(self) -> memoryview | None:

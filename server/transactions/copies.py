@@ -40,11 +40,19 @@ def is_copy(message: StoredMessage) -> bool:
 
 
 class Copies:
-    """The newest copies of one store; those that were there at the start are read bit by bit."""
+    """The half messages of one store that were put again, and where they lie undecided.
+
+    Those that were there at the start are read bit by bit. An original and its copies are all undecided together only
+    if Apache's broker, which takes no note of what it puts again, was killed before it wrote its offsets down.
+
+    Attributes:
+        start: Queue offset behind the half messages that were there at the start.
+    """
 
     def __init__(self, state: TransactionState) -> None:
         self._state = state
-        self._newest: dict[Identity, int] = {}
+        self.start = state.end
+        self._known: dict[Identity, list[int]] = {}
         self._reading = self._read()
         self._read_all = False
 
@@ -55,15 +63,33 @@ class Copies:
         return self._reading
 
     def _read(self) -> Iterator[None]:
+        known: dict[Identity, list[int]] = {}
         for count, (offset, message) in enumerate(self._state.undecided()):
-            if is_copy(message):
-                self.put(message, offset)
+            of = identity(message)
+            if of is not None and is_copy(message):
+                known.setdefault(of, []).append(offset)
             if count % _STEP == 0:
                 yield
+        if known:  # else there is nothing to find originals of
+            for count, (offset, message) in enumerate(self._state.undecided()):
+                of = identity(message)
+                if of in known and not is_copy(message):
+                    known[of].append(offset)
+                if count % _STEP == 0:
+                    yield
+        self._known = {of: sorted(offsets) for of, offsets in known.items()}
         self._read_all = True
 
     def find(self, message: StoredMessage) -> int | None:
         """Queue offset of a half message's newest copy, None when there is none undecided.
+
+        Raises:
+            ServiceUnavailable: as `undecided`.
+        """
+        return max(self.undecided(message), default=None)
+
+    def undecided(self, message: StoredMessage) -> list[int]:
+        """Queue offsets of all undecided ones of a half message that has copies, itself among them.
 
         Raises:
             ServiceUnavailable: so many half messages were there at the start that they are not all read yet.
@@ -74,21 +100,22 @@ class Copies:
             if not self._read_all:
                 raise ServiceUnavailable("half messages are still being read")
         of = identity(message)
-        return None if of is None else self._newest.get(of)
+        if of is None:
+            return []
+        return [offset for offset in self._known.get(of, ()) if self._state.is_undecided(offset)]
 
     def __len__(self) -> int:
         """How many half messages are known to have copies."""
-        return len(self._newest)
+        return len(self._known)
 
     def put(self, message: StoredMessage, offset: int) -> None:
         """Take note of a half message's copy behind all others."""
         of = identity(message)
         if of is not None:
-            self._newest[of] = offset
+            self._known.setdefault(of, []).append(offset)
 
-    def forget(self, message: StoredMessage, offset: int) -> None:
-        """Take note that a half message has its outcome at a queue offset, its own or that of its newest copy."""
-        if self._newest:
-            of = identity(message)
-            if of is not None and self._newest.get(of) == offset:
-                del self._newest[of]
+    def forget(self, message: StoredMessage) -> None:
+        """Take note that some of a half message and its copies were decided."""
+        of = identity(message)
+        if of is not None and of in self._known and not self.undecided(message):
+            del self._known[of]

@@ -16,21 +16,25 @@ from typing import Final, NamedTuple
 from rocketwire.server.appending import Refusals, refusal_of
 from rocketwire.server.clock import Clock
 from rocketwire.server.errors import (
+    MessageIllegal,
     ServerError,
     ServiceUnavailable,
     SystemBusy,
     TransactionNotFound,
     TransactionWrong,
 )
+from rocketwire.server.sending import NUL
 from rocketwire.server.stored_message import StoredMessage, stored_message
 from rocketwire.server.transactions.copies import Copies, identity, is_copy
 from rocketwire.server.transactions.half import HALF, op_draft, real_draft, said_by
 from rocketwire.server.transactions.state import TransactionState
+from rocketwire.store.lost_pages import fenced
 from rocketwire.store.store import Appended, Draft, MessageStore
 from rocketwire.wire import names
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
+from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.property_kinds import parted
 
 log = logging.getLogger(__name__)
@@ -41,14 +45,21 @@ DECISIONS: Final = frozenset({SysFlag.TRANSACTION_COMMIT, SysFlag.TRANSACTION_RO
 class Outcome(NamedTuple):
     """What becomes of a half message.
 
-    `offset` is the queue offset of the half message, or of its newest copy. `first` is what is appended before the
-    note, if anything is, and `wait` says whether an answer is to wait for the disk, as WAIT of the message asks.
+    `offset` is the queue offset of what is decided, `others` are those of its copies that are undecided too. `first`
+    is what is appended before the notes, if anything is, and `wait` says whether an answer is to wait for the disk, as
+    WAIT of the message asks.
     """
 
     offset: int
+    others: tuple[int, ...]
     half: StoredMessage
     first: Draft | None
     wait: bool
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """All of them, in the order of their notes."""
+        return (self.offset, *self.others)
 
 
 class Carried(NamedTuple):
@@ -86,6 +97,8 @@ class Ending:
             TransactionNotFound: no half message is there.
             TransactionWrong: it is of another group, or has another offset.
             ServiceUnavailable: it may have a copy, and these are not known yet.
+            MessageIllegal: Apache's broker stored it, with so many zeros among its properties that after a crash they
+                would be taken for a page that the disk lost.
         """
         decision = fields.commit_or_rollback
         if decision not in DECISIONS:
@@ -95,18 +108,27 @@ class Ending:
         group, queue, wait, tags = said_by(own.others)
         if group != fields.producer_group.encode():
             raise TransactionWrong("The producer group wrong")
-        offset: int | None = half.queue_offset
-        if offset != fields.tran_state_table_offset:
+        if half.queue_offset != fields.tran_state_table_offset:
             raise TransactionWrong("The transaction state table offset wrong")
-        if not self._state.is_undecided(half.queue_offset):
-            offset = self._copies.find(half)
-        if offset is None:
-            return None
+        offset = half.queue_offset
+        others: tuple[int, ...] = ()
+        if offset < self._copies.start or not self._state.is_undecided(offset):  # else no copy is undecided with it
+            undecided = self._copies.undecided(half)
+            if self._state.is_undecided(offset) and offset not in undecided:
+                undecided.append(offset)
+            if not undecided:
+                return None
+            offset, others = undecided[0], tuple(undecided[1:])
         if decision == SysFlag.TRANSACTION_ROLLBACK:
-            return Outcome(offset, half, None, wait=False)
+            return Outcome(offset, others, half, None, wait=False)
         if queue is None:
             raise TransactionNotFound
-        return Outcome(offset, half, real_draft(half, queue, own, tags), wait)
+        first = real_draft(half, queue, own, tags)
+        text = _fenced(first.properties)
+        if text is None:
+            raise MessageIllegal(NUL)
+        first.properties = text
+        return Outcome(offset, others, half, first, wait)
 
     def _half_at(self, physical_offset: int) -> StoredMessage:
         record = self._store.record_at(physical_offset)
@@ -115,6 +137,8 @@ class Ending:
         except RecordInvalid:
             half = None
         if half is None or (half.topic, half.queue_id) != HALF or half.physical_offset != physical_offset:
+            raise TransactionNotFound
+        if self._store.place(HALF, half.queue_offset) != physical_offset:  # a record in the body of another message
             raise TransactionNotFound
         return half
 
@@ -128,42 +152,49 @@ class Ending:
             ServiceUnavailable: the store takes nothing; nothing is changed.
             SystemBusy: an append just took too long; nothing is changed.
         """
-        carried = self.carry_out([Outcome(offset, half, first, wait=False)])
+        if first is not None:  # it goes on as it can: who gives it up has nobody to tell
+            first.properties = _fenced(first.properties) or first.properties.replace(b"\0", b"")
+        carried = self.carry_out([Outcome(offset, (), half, first, wait=False)])
         for refusal in carried.refused.values():
             raise refusal
         return None if first is None else carried.appended[0]
 
     def carry_out(self, outcomes: Sequence[Outcome]) -> Carried:
-        """Append what outcomes ask for, each with its note; what is refused stays undecided."""
+        """Append what outcomes ask for, each with its notes; what is refused stays undecided."""
         now = self._clock()
+        host = self._store_host
         drafts: list[Draft] = []
-        for offset, _, first, _ in outcomes:
-            note = op_draft(offset, now=now, store_host=self._store_host)
-            if first is None:
-                drafts.append(note)
-            else:
-                first.together = 2
-                drafts += (first, note)
+        for offset, others, _, first, _ in outcomes:
+            if first is not None:
+                first.together = 2 + len(others)
+                drafts.append(first)
+            drafts.append(op_draft(offset, now=now, store_host=host))
+            if others:
+                drafts += [op_draft(other, now=now, store_host=host) for other in others]
         appended, refusals = self._append(drafts)
         refused = _refused(outcomes, refusals) if refusals else {}
         done = [outcome for at, outcome in enumerate(outcomes) if at not in refused] if refused else outcomes
-        self._state.decided([outcome.offset for outcome in done])
+        self._state.decided([offset for outcome in done for offset in outcome.offsets])
         if self._copies:
             for outcome in done:
-                self._copies.forget(outcome.half, outcome.offset)
+                self._copies.forget(outcome.half)
         return Carried(appended, refusals, refused)
 
     def repair(self) -> None:
         """Make good an op message that a power cut took, if the log's last record is an outcome without one."""
+        if self._state.next_undecided(self._state.first) is None:
+            return
         record = self._store.newest_record()
-        if record is None or self._state.next_undecided(self._state.first) is None:
+        if record is None:
             return
         last = stored_message(record)
-        of = identity(last)
-        if of is None or not _is_outcome(last):
+        if not _is_outcome(last):
             return
+        of = identity(last)
         for offset, half in self._state.undecided():
-            if half.physical_offset != last.physical_offset and identity(half) == of:
+            if half.physical_offset == last.physical_offset:
+                continue
+            if identity(half) == of if of is not None else _is_commit_of(last, half):
                 log.warning("half message %d has its outcome, but the note of it was lost: written anew", offset)
                 try:
                     self.settle(offset, half, None)
@@ -173,18 +204,34 @@ class Ending:
                 return
 
 
+def _fenced(properties: bytes) -> bytes | None:
+    """Properties that are believed after a crash: sends with zeros are refused, but Apache's broker takes them."""
+    if 0 not in properties:
+        return properties
+    found = fenced(properties)
+    return None if found is None or len(found) > MAX_PROPERTIES_LENGTH else found
+
+
 def _refused(outcomes: Sequence[Outcome], refusals: Refusals) -> dict[int, ServerError]:
     refused: dict[int, ServerError] = {}
     end = 0
     for at, outcome in enumerate(outcomes):
         first = end
-        end += 1 if outcome.first is None else 2
+        end += 1 + len(outcome.others) + (outcome.first is not None)
         error = refusal_of(refusals, first, end)
         if error is not None:
             refused[at] = (
                 error if isinstance(error, ServiceUnavailable | SystemBusy) else ServiceUnavailable(str(error))
             )
     return refused
+
+
+def _is_commit_of(message: StoredMessage, half: StoredMessage) -> bool:
+    """Whether a message is what a commit of that half message delivers; of no official client, they have no key."""
+    return (
+        message.sys_flag & SysFlag.TRANSACTION_MASK == SysFlag.TRANSACTION_COMMIT
+        and message.prepared_offset == half.physical_offset
+    )
 
 
 def _is_outcome(message: StoredMessage) -> bool:

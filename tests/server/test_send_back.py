@@ -21,12 +21,13 @@ from rocketwire.server.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.store.errors import DiskFull
 from rocketwire.store.groups import GroupTable
+from rocketwire.store.layout.record import record_head
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import Draft, MessageStore
 from rocketwire.store.topics import TopicTable
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
-from rocketwire.wire.message import encode_host
+from rocketwire.wire.message import Message, encode_host, encode_record
 from rocketwire.wire.properties import decode_properties
 from tests.server.harness import Clock, small_config
 from tests.server.test_stored_message import golden_messages
@@ -203,3 +204,65 @@ def test_a_permission_that_changes_counts_at_once(setup: Setup) -> None:
     setup.topics.put(replace(topic, perm=4))
     with pytest.raises(Exception, match=r"^the topic\[%RETRY%G\] sending message is forbidden$"):
         setup.give_back(offset)
+
+
+@pytest.mark.parametrize("tried", [-3, -4, -5000, 2**31 - 3])
+def test_a_level_below_one_is_no_delay(setup: Setup, tried: int) -> None:
+    after = setup.give_back(setup.put(draft(reconsume_times=tried)), limit=2**31 - 1)
+    level = 3 + tried if tried < 0 else tried + 3 - 2**32
+    assert (after.topic, after.queue_id, after.decoded_properties()["DELAY"]) == ("%RETRY%G", 0, str(level))
+    assert setup.store.max_offset("%RETRY%G", 0) == 1
+
+
+def test_the_number_of_tries_is_a_java_int(setup: Setup) -> None:
+    after = setup.give_back(setup.put(draft(reconsume_times=2**31 - 1)))
+    assert (after.topic, after.reconsume_times) == ("%DLQ%G", -(2**31))
+
+
+@pytest.mark.parametrize("level", [0, -1])
+def test_zeros_in_properties_are_not_taken_for_lost_pages(setup: Setup, level: int) -> None:
+    """Apache's broker takes them, and so does who names a place in the body of a message."""
+    offset = setup.put(draft(properties=b"\0\0x\x01\0"))
+    after = setup.give_back(offset, level=level)
+    assert after.properties.startswith(b"\x02\0")
+    assert after.decoded_properties()["\0\0x"] == "\0"
+
+
+def test_a_page_of_zeros_is_not_stored_again(setup: Setup) -> None:
+    at = setup.store.max_physical_offset + record_head(len(HOST), len(HOST)).size
+    hidden = Message(topic="T", queue_id=0, body=b"x", properties=b"p\x01" + bytes(5000), physical_offset=at)
+    setup.put(draft(encode_record(hidden)))
+    with pytest.raises(NotSentBack, match=r"^MESSAGE_ILLEGAL$"):
+        setup.give_back(at)
+
+
+def test_a_message_whose_file_is_gone(setup: Setup) -> None:
+    offset = setup.put(draft())
+    while setup.store.max_physical_offset <= 2 * FILE_SIZE:
+        setup.put(draft(bytes(FILE_SIZE // 4)))
+    setup.store.flush_to(setup.store.max_physical_offset)
+    taken = setup.store.retention.take_log_file(setup.store.last_append_timestamp + 1, 0, forcibly=True)
+    assert taken is not None
+    with pytest.raises(NotSentBack, match=rf"^look message by offset failed, {offset}$"):
+        setup.give_back(offset)
+
+
+@pytest.mark.parametrize(
+    "text", ["KEYS\x01k\x02UNIQ_KEY\x01u\x02TAGS\x01t", "UNIQ_KEY\x01u\x02a\x01b\x02", "a\x01" + "b" * 2000, ""]
+)
+@pytest.mark.parametrize(
+    "before", ["", "WAIT\x01true", "DELAY\x017", "RETRY_TOPIC\x01R", "REAL_TOPIC\x01x\x02REAL_QID\x019"]
+)
+@pytest.mark.parametrize("level", [0, 2, -1])
+def test_properties_of_a_retry(setup: Setup, text: str, before: str, level: int) -> None:
+    stored = "\x02".join(filter(None, [before, text]))
+    offset = setup.put(draft(properties=stored.encode()))
+    given = decode_properties(stored)
+    after = setup.give_back(offset, level=level)
+    origin = f"{HOST.hex().upper()}{offset:016X}"
+    expected = {"RETRY_TOPIC": "T", **given, "WAIT": "false", "ORIGIN_MESSAGE_ID": origin}
+    if level < 0:
+        expected["DELAY"] = "0"
+    else:
+        expected |= {"DELAY": str(level or 3), "REAL_TOPIC": "%RETRY%G", "REAL_QID": "0"}
+    assert after.decoded_properties() == expected

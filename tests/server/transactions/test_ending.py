@@ -6,11 +6,15 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server.errors import ServiceUnavailable, TransactionNotFound, TransactionWrong
+from rocketwire.server.errors import MessageIllegal, ServiceUnavailable, TransactionNotFound, TransactionWrong
 from rocketwire.server.transactions.half import HALF, OP
 from rocketwire.store.errors import DiskFull
+from rocketwire.store.layout.record import record_head
+from rocketwire.store.store import Appended, Draft
 from rocketwire.wire.codes import SysFlag
-from tests.server.transactions.setup import COMMIT, REAL, ROLLBACK, UNKNOWN, Setup, place_of
+from rocketwire.wire.message import Message, encode_record
+from tests.server.transactions.setup import BORN, COMMIT, HOST, REAL, ROLLBACK, UNKNOWN, Setup, place_of
+from tests.store.support import kill
 
 NOT_FOUND = "Find prepared transaction message failed"
 
@@ -172,3 +176,97 @@ async def test_what_was_given_up_is_decided(setup: Setup) -> None:
         await setup.transactions.check()
     setup.decide(place)
     assert setup.bodies() == []
+
+
+def forged(setup: Setup, queue_id: str) -> Appended:
+    """The place of a half message's record that is the body of another message."""
+
+    def record(place: int) -> bytes:
+        text = f"PGROUP\x01P\x02REAL_TOPIC\x01T\x02REAL_QID\x01{queue_id}".encode()
+        return encode_record(
+            Message(topic=HALF[0], queue_id=HALF[1], body=b"x", properties=text, physical_offset=place)
+        )
+
+    at = setup.store.max_physical_offset + record_head(len(BORN), len(HOST)).size
+    setup.store.append([Draft(*REAL, record(at), b"", 0, 0, 1, BORN)])
+    return Appended(at, 0, 0)
+
+
+@pytest.mark.parametrize("queue_id", ["0", "5000000", "99999999999", "9" * 5000])
+def test_a_half_message_in_the_body_of_another_is_none(setup: Setup, queue_id: str) -> None:
+    setup.send(body=b"other")
+    place = forged(setup, queue_id)
+    with pytest.raises(TransactionNotFound):
+        setup.decide(place)
+    assert setup.undecided == [0]
+    assert len(setup.bodies()) == 1
+
+
+@pytest.mark.parametrize("first", [0, 1, 2])
+@pytest.mark.parametrize("decision", [COMMIT, ROLLBACK])
+async def test_copies_that_apache_left_undecided_together_are_one_transaction(
+    setup: Setup, first: int, decision: int
+) -> None:
+    """It takes no note of what it put again, and was killed before it wrote down how far its queue is done with."""
+    setup.send(body=b"one")
+    (half,) = setup.messages(HALF)
+    for times in "12":
+        copy = half.decoded_properties() | {"TRANSACTION_CHECK_TIMES": times}
+        setup.store.append([half.draft(*HALF, copy)])
+    setup.send("other")
+    setup.reopen()
+    halves = setup.messages(HALF)
+    setup.decide(place_of(halves[first]), decision)
+    assert setup.undecided == [3]
+    for half in halves[:3]:
+        setup.decide(place_of(half))
+    assert setup.bodies() == ([b"one"] if decision == COMMIT else [])
+    setup.reopen()
+    assert setup.undecided == [3]
+
+
+def test_while_copies_are_read_a_decision_waits(setup: Setup) -> None:
+    places = [setup.send(f"{number}") for number in range(5000)]
+    setup.reopen()
+    with pytest.raises(ServiceUnavailable, match="being read"):
+        setup.decide(places[0])
+    setup.decide(setup.send("new"))
+    assert setup.bodies() == [b"body"]
+    setup.decide(places[0])  # each that waits has some more read
+    assert len(setup.bodies()) == 2
+
+
+def with_zeros(setup: Setup, zeros: int) -> Appended:
+    """A half message that Apache's broker took; sends with zeros in properties are refused here."""
+    setup.decide(setup.send(), ROLLBACK)
+    (half,) = setup.messages(HALF)
+    draft = half.draft(*HALF, half.decoded_properties())
+    draft.properties += b"\x02x\x01" + bytes(zeros)
+    (place,) = setup.store.append([draft])
+    return place
+
+
+def test_zeros_among_the_properties_are_not_taken_for_lost_pages(setup: Setup) -> None:
+    setup.decide(with_zeros(setup, 9))
+    setup.store.append([Draft(*REAL, b"behind", b"", 0, 0, 1, BORN)])
+    kill(setup.store)
+    setup.open()
+    assert setup.bodies() == [b"body", b"behind"]
+    assert setup.messages(REAL)[0].decoded_properties()["x"] == "\0" * 9
+
+
+def test_a_page_of_zeros_among_the_properties_is_not_stored_again(setup: Setup) -> None:
+    place = with_zeros(setup, 5000)
+    with pytest.raises(MessageIllegal):
+        setup.decide(place)
+    setup.decide(place, ROLLBACK)
+    assert setup.undecided == []
+
+
+@pytest.mark.parametrize(("zeros", "kept"), [(9, "\0" * 9), (5000, None)])
+async def test_a_copy_is_put_again_as_it_can_be_believed(setup: Setup, zeros: int, kept: str | None) -> None:
+    with_zeros(setup, zeros)
+    setup.clock.now += 60_000
+    await setup.transactions.check()
+    assert setup.undecided == [2]
+    assert setup.messages(HALF)[2].decoded_properties().get("x") == kept

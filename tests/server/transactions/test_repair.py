@@ -64,18 +64,29 @@ def test_other_last_records_are_left_alone(setup: Setup) -> None:
     setup.reopen()
     assert setup.bodies(OP) == []
     setup.send(None)
-    leave_commit(setup)
+    leave_copy(setup)
     setup.reopen()
-    assert setup.bodies(OP) == []  # without a key nobody knows what it is the outcome of
+    assert setup.bodies(OP) == []  # without a key nobody knows what it is a copy of
     half = setup.messages(HALF)[0]
     setup.store.append([half.draft("T", 1, half.decoded_properties())])
     setup.reopen()
     assert setup.bodies(OP) == []
     setup.send("committed long ago")
     leave_commit(setup)
-    setup.decide(place_of(setup.messages(HALF)[2]), ROLLBACK)
+    setup.decide(place_of(setup.messages(HALF)[3]), ROLLBACK)
     setup.reopen()
-    assert setup.bodies(OP) == [b"2"]
+    assert setup.bodies(OP) == [b"3"]
+
+
+def test_a_commit_names_a_half_message_without_a_key(setup: Setup) -> None:
+    setup.send(None, b"other")
+    place = setup.send(None, b"one")
+    leave_commit(setup)
+    kill(setup.store)
+    setup.open()
+    assert setup.bodies(OP) == [b"1"]
+    setup.decide(place)
+    assert setup.bodies() == [b"one"]
 
 
 def test_an_outcome_whose_half_message_is_decided_is_left_alone(setup: Setup) -> None:
