@@ -19,7 +19,7 @@ from typing import Final
 import trio
 
 from rocketwire.server.clock import Clock
-from rocketwire.server.errors import ServerError
+from rocketwire.server.errors import ServiceUnavailable, SystemBusy
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.stored_message import StoredMessage, stored_text
 from rocketwire.server.topics import BrokerTopics
@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 _HOUR: Final = 3_600_000  # ms
 _LONGEST_SLEEP: Final = 1.0
 #: What ends a round: no other message would fare better.
-_FAULTS: Final = (ServerError, StoreError, OSError)
+_FAULTS: Final = (ServiceUnavailable, SystemBusy, StoreError, OSError)
 #: Half messages looked at, and bytes appended, between two turns of other tasks.
 _AT_ONCE: Final = 64
 _BYTES_AT_ONCE: Final = 512 * 1024

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import trio
 
+from rocketwire.server.errors import MessageIllegal
 from rocketwire.server.stored_message import StoredMessage
 from rocketwire.server.transactions.ending import Ending
 from rocketwire.server.transactions.half import HALF, OP
@@ -269,8 +270,9 @@ async def test_an_error_of_the_disk_ends_a_round_and_the_next_goes_on(
         nursery.cancel_scope.cancel()
 
 
+@pytest.mark.parametrize("error", [MessageIllegal("bad"), RuntimeError("bad")], ids=["refused", "unforeseen"])
 async def test_one_message_that_cannot_be_checked_does_not_keep_the_others_from_it(
-    setup: Setup, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    setup: Setup, error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     peer = producer(setup)
     for key in ("first", "bad", "last"):
@@ -280,7 +282,7 @@ async def test_one_message_that_cannot_be_checked_does_not_keep_the_others_from_
     def decoded(message: StoredMessage) -> dict[str, str]:
         properties = real(message)
         if properties["UNIQ_KEY"] == "bad":
-            raise RuntimeError("bad")
+            raise error
         return properties
 
     monkeypatch.setattr(StoredMessage, "decoded_properties", decoded)
