@@ -50,7 +50,7 @@ class FrameDispatcher:
     def serve(self, session: Session, frames: list[RawFrame]) -> int:
         """Handle the frames of one read in order; return how many were handled.
 
-        Stops early when the session's answers pile up; the caller offers the rest again.
+        Stops early when the session pauses; the caller offers the rest again.
 
         Raises:
             FrameError: a frame's header cannot be read; those before it were handled.
@@ -66,7 +66,7 @@ class FrameDispatcher:
                     hot_path.finish()
                     self._serve_one(session, frame)
                 handled += 1
-                if session.congested:
+                if session.pauses:
                     break
             if hot_path is not None:
                 hot_path.finish()

@@ -47,7 +47,7 @@ class Dispatcher(Protocol):
     """Takes the frames of one read."""
 
     def serve(self, session: Session, frames: list[RawFrame]) -> int:
-        """Handle frames in order; return how many were handled before the session became congested.
+        """Handle frames in order; return how many were handled before the session had to pause.
 
         Raises:
             FrameError: a frame's header cannot be read; those before it were handled.
@@ -109,6 +109,11 @@ class Session:
     @property
     def congested(self) -> bool:
         """Whether more answers wait than a client that reads would let wait."""
+        return self._outbox_bytes > _HIGH_WATER
+
+    @property
+    def pauses(self) -> bool:
+        """Whether the rest of this read's requests is to wait: the client does not read, or it is others' turn."""
         return self._outbox_bytes > self._most_waiting
 
     def let_others(self) -> None:

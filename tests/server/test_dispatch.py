@@ -87,6 +87,8 @@ async def test_an_error_is_answered_with_empty_fields_where_success_has_some(bro
 
 
 class FakeSession(FakePeer):
+    pauses = False
+
     def answer(self, request: Header, serialize_type: int, reply: Reply) -> None:
         self.reply(
             Request(peer=self, header=request, serialize_type=serialize_type, body=memoryview(b""), fields=None), reply
@@ -184,10 +186,10 @@ async def test_codes_that_nobody_serves_are_counted_together() -> None:
 
 
 @pytest.mark.parametrize("hot", [None, Hot(takes=True)])
-async def test_a_congested_sessions_other_frames_wait(hot: Hot | None) -> None:
+async def test_the_other_frames_of_a_session_that_pauses_wait(hot: Hot | None) -> None:
     dispatcher = FrameDispatcher(None, {"f": (route(lambda *_: Reply()),)}, metrics=Metrics(), hot_path=hot)
     session: Any = FakeSession()
-    session.congested = True
+    session.pauses = True
     assert dispatcher.serve(session, [raw(30), raw(30, opaque=2)]) == 1
 
 

@@ -12,6 +12,7 @@ import pytest
 import trio
 
 from rocketwire.server import session as session_module
+from rocketwire.server.hot_sends import HotSends
 from rocketwire.server.session import Session
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from tests.server.harness import BINARY, Client, Server, pull_ext, records, send_ext, settle
@@ -248,6 +249,27 @@ async def test_a_client_that_does_not_read_is_not_told_more(
     await deaf.arrived()
     assert deaf.pushes[-1].header.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED
     assert len(deaf.pushes) < 12
+
+
+async def test_a_client_whose_requests_take_long_is_woken_and_told_as_others_are(
+    sessions: list[Session], server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = HotSends.offer
+
+    def long(self: HotSends, session: Session, *args: Any) -> bool:
+        session.let_others()
+        session.push(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {})
+        return real(self, session, *args)
+
+    await broker.send("T")
+    await broker.hold("T", 1)
+    monkeypatch.setattr(HotSends, "offer", long)
+    sends = [broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), opaque=each) for each in (70, 71)]
+    await broker.write(b"".join(sends))
+    answers = await broker.arrived()
+    assert sorted(answer.header.opaque for answer in answers if not answer.body) == [70, 71]
+    assert [len(records(answer.body)) for answer in answers if answer.body] == [1]
+    assert len(broker.pushes) == 2
 
 
 async def test_a_silent_client_with_answers_waiting_is_closed_too(
