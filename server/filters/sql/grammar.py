@@ -7,8 +7,10 @@ Apache reads as long as what it reads can go on as an expression, and does not m
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+import re
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Final, cast
 
@@ -17,6 +19,7 @@ from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken
 from rocketwire.server.errors import SubscriptionInvalid
 from rocketwire.server.filters.sql import nodes
 from rocketwire.server.filters.sql.nodes import Condition, Constant, Kind, Node, NotAllowed, Property, Truth
+from rocketwire.server.filters.sql.places import end, place, stuck
 from rocketwire.wire.java import INT32_MAX, INT64_MAX
 
 MOST_CHARACTERS: Final = 16_384
@@ -32,6 +35,10 @@ _LITERALS: Final = {
     "DECIMAL": "<FLOATING_POINT_LITERAL>",
     "STRING": "<STRING_LITERAL>",
 }
+#: What a value may end with.
+_VALUES: Final = frozenset(_LITERALS) | {"TRUE", "FALSE", "NULL", "CLOSE"}
+_TO_ESCAPE: Final = re.compile(r"""[^ !#-&(-\[\]-~]""")
+_ESCAPES: Final = {"\b": r"\b", "\t": r"\t", "\n": r"\n", "\f": r"\f", "\r": r"\r", '"': r"\"", "'": r"\'", "\\": r"\\"}
 _PARSER: Final = "org.apache.rocketmq.filter.parser"
 _SMALLEST: Final = 5e-324
 _MOST_DIGITS: Final = 19
@@ -95,30 +102,47 @@ def parse(text: str) -> Condition:
     if len(text) > MOST_CHARACTERS:
         raise SubscriptionInvalid(f"the expression has {len(text)} characters, {MOST_CHARACTERS} are the most")
     parser = _parser().parse_interactive(text)
-    token = unexpected = None
+    tokens: list[Token | None] = []
     try:
-        try:
-            for token in parser.iter_parse():  # noqa: B007 - the last one is where it ended
-                pass
-        except UnexpectedToken:
-            unexpected = token
+        # What follows an expression may be anything: what the first word or sign that does not fit leaves, must be one.
+        with suppress(UnexpectedToken):
+            tokens.extend(parser.iter_parse())  # each before it is looked at
+            tokens.append(None)
         return cast("Condition", parser.feed_token(Token("$END", "")))
     except UnexpectedCharacters as error:
         raise SubscriptionInvalid(
-            f"{_PARSER}.TokenMgrError: Lexical error at line {error.line}, column {error.column}."
+            f"{_PARSER}.TokenMgrError: Lexical error {stuck(text, cast('int', error.pos_in_stream))}."
         ) from None
     except UnexpectedToken:
-        raise SubscriptionInvalid(f"{_PARSER}.ParseException: Encountered {_shown(unexpected, text)}.") from None
+        raise SubscriptionInvalid(f"{_PARSER}.ParseException: Encountered {_shown(tokens, text)}.") from None
+    except _Misfit as misfit:
+        raise SubscriptionInvalid(f"{misfit} ({place(text, misfit.at)})") from None
 
 
-def _shown(token: Token | None, text: str) -> str:
-    """A token that cannot stand where it stands, or the end of the text, and where that is."""
-    if token is None:
-        before, _, line = text.rpartition("\n")
-        number = before.count("\n") + 2 if before or text.startswith("\n") else min(1, len(text))
-        return f'"<EOF>" at line {number}, column {len(line)}'
-    image = _LITERALS.get(token.type, f'"{token.upper()}"')
-    return f'" {image} "{token} "" at line {token.line}, column {token.column}'
+def _shown(tokens: Sequence[Token | None], text: str) -> str:
+    """What cannot stand where it stands, the last token or the end of the text, and where that is.
+
+    Apache looks ahead at a NOT behind a value and at a plus sign, and stops at those when nothing fits behind them.
+    """
+    words: list[Token | None] = [None, None, *tokens]
+    while words[-2] is not None and words[-2].type == "PLUS":
+        words.pop()
+    value, word, last = words[-3:]
+    if value is not None and value.type in _VALUES and word is not None and word.type == "NOT":
+        last = word
+    if last is None:
+        return f'"<EOF>" {end(text)}'
+    image = _LITERALS.get(last.type, f'"{last.upper()}"')
+    return f'" {image} "{_escaped(last)} "" {place(text, last.start_pos or 0)}'
+
+
+def _escaped(text: str) -> str:
+    """A token's text as Apache shows it."""
+    return _TO_ESCAPE.sub(lambda found: _ESCAPES.get(found[0]) or _utf16(found[0]), text)
+
+
+def _utf16(char: str) -> str:
+    return "".join(f"\\u{unit:04x}" for (unit,) in struct.iter_unpack(">H", char.encode("utf-16-be", "surrogatepass")))
 
 
 @cache
@@ -132,14 +156,21 @@ def _keyword(token: Token) -> Token:
     return token.update(type=word) if word in _KEYWORDS else token
 
 
+class _Misfit(ValueError):
+    """Parts that do not go together, and the index of the sign or word that joins them."""
+
+    def __init__(self, text: str, at: int) -> None:
+        super().__init__(text)
+        self.at = at
+
+
 @contextmanager
 def _at(token: Token, java: str = "java.lang.RuntimeException") -> Iterator[None]:
     """Say where parts do not go together: at this sign or word."""
     try:
         yield
     except NotAllowed as problem:
-        where = f"at line {token.line}, column {token.column}"
-        raise SubscriptionInvalid(f"{java}: {problem} ({where})") from None
+        raise _Misfit(f"{java}: {problem}", token.start_pos or 0) from None
 
 
 def _content(literal: Token) -> bytes:
@@ -152,7 +183,7 @@ class _Builder(Transformer[Token, Node]):
     """Makes nodes of the rules; a method has its rule's name."""
 
     def start(self, whole: Node) -> Condition:
-        with _at(Token("", "", line=1, column=1), f"{_PARSER}.ParseException"):
+        with _at(Token("", "", start_pos=0), f"{_PARSER}.ParseException"):
             return nodes.condition(whole)
 
     def disjunction(self, *parts: Node | Token) -> Node:

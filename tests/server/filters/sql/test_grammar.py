@@ -16,10 +16,17 @@ SYNTAX = (
     ("a BETWEEN 1 OR 5", 'ParseException: Encountered " "OR" "OR "" at line 1, column 13.'),
     ("a IS 5", 'ParseException: Encountered " <DECIMAL_LITERAL> "5 "" at line 1, column 6.'),
     ("a IS NOT TRUE", 'ParseException: Encountered " "TRUE" "TRUE "" at line 1, column 10.'),
-    ("a NOT 5", 'ParseException: Encountered " <DECIMAL_LITERAL> "5 "" at line 1, column 7.'),
-    ("a = 'x", "TokenMgrError: Lexical error at line 1, column 5."),
-    ("a = 1 #", "TokenMgrError: Lexical error at line 1, column 7."),
-    ("a /* b", "TokenMgrError: Lexical error at line 1, column 3."),
+    ("a NOT 5", 'ParseException: Encountered " "NOT" "NOT "" at line 1, column 3.'),
+    ("(a) not not b", 'ParseException: Encountered " "NOT" "not "" at line 1, column 5.'),
+    ("a = b NOT", 'ParseException: Encountered " "NOT" "NOT "" at line 1, column 7.'),
+    ("a NOT IN b", 'ParseException: Encountered " <ID> "b "" at line 1, column 10.'),
+    ("NOT", 'ParseException: Encountered "<EOF>" at line 1, column 3.'),
+    ("a = 'x", "TokenMgrError: Lexical error at line 1, column 7."),
+    ("a = 1 #", "TokenMgrError: Lexical error at line 1, column 8."),
+    ("a = 1 # b", "TokenMgrError: Lexical error at line 1, column 7."),
+    ("a /* b", "TokenMgrError: Lexical error at line 1, column 7."),
+    ("a = . b", "TokenMgrError: Lexical error at line 1, column 6."),
+    ("a / b", "TokenMgrError: Lexical error at line 1, column 4."),
     ('a = "x"', "TokenMgrError: Lexical error at line 1, column 5."),
     ("(a = 1", 'ParseException: Encountered "<EOF>" at line 1, column 6.'),
     (") a", 'ParseException: Encountered " ")" ") "" at line 1, column 1.'),
@@ -29,12 +36,18 @@ SYNTAX = (
     ("a CONTAINS 5", 'ParseException: Encountered " <DECIMAL_LITERAL> "5 "" at line 1, column 12.'),
     ("a CONTAINS b", 'ParseException: Encountered " <ID> "b "" at line 1, column 12.'),
     ("AND", 'ParseException: Encountered " "AND" "AND "" at line 1, column 1.'),
-    ("+", 'ParseException: Encountered "<EOF>" at line 1, column 1.'),
+    ("+", 'ParseException: Encountered " "+" "+ "" at line 1, column 1.'),
+    ("+ " * 3000 + ">", 'ParseException: Encountered " "+" "+ "" at line 1, column 1.'),
+    ("a IN 'x\ty'", 'ParseException: Encountered " <STRING_LITERAL> "\\\'x\\ty\\\' "" at line 1, column 6.'),
+    (
+        "a IN '\U0001f600\x07\"'",
+        'ParseException: Encountered " <STRING_LITERAL> "\\\'\\ud83d\\ude00\\u0007\\"\\\' "" at line 1, column 6.',
+    ),
     ("é = 1", "TokenMgrError: Lexical error at line 1, column 1."),
     ("", 'ParseException: Encountered "<EOF>" at line 0, column 0.'),
     ("   ", 'ParseException: Encountered "<EOF>" at line 1, column 3.'),
     ("a = \xa05", "TokenMgrError: Lexical error at line 1, column 5."),
-    ("\x00", "TokenMgrError: Lexical error at line 1, column 1."),
+    ("\x00", "TokenMgrError: Lexical error at line 1, column 2."),
 )
 # Parts that do not go together.
 PARTS = (
@@ -127,13 +140,49 @@ def test_parts_that_do_not_go_together(expression: str, remark: str, where: str)
     ("expression", "where"),
     [
         ("", "line 0, column 0"),
-        ("\n", "line 2, column 0"),
+        ("\n", "line 1, column 1"),
         ("a = 1\nAND\n ", "line 3, column 1"),
         ("a >", "line 1, column 3"),
+        ("a >\t", "line 1, column 8"),
+        ("a =\t\t b >", "line 1, column 20"),
+        ("a >\r\n\r\n", "line 2, column 2"),
+        ("a = '\U0001f600' >", "line 1, column 10"),
     ],
 )
 def test_the_end_has_a_position_too(expression: str, where: str) -> None:
     with pytest.raises(SubscriptionInvalid, match=f'Encountered "<EOF>" at {where}'):
+        parse(expression)
+
+
+@pytest.mark.parametrize(
+    ("expression", "where"),
+    [
+        ("a =\t>", "line 1, column 9"),
+        ("\ta =\t\t>", "line 1, column 25"),
+        ("a\r=\r>", "line 3, column 1"),
+        ("a\r\n=\n\r>", "line 4, column 1"),
+        ("/* \t */ >", "line 1, column 13"),
+        ("a = 'x\ry' AND >", "line 2, column 8"),
+        ("a > '\ud83d\ude00' 5", "line 1, column 3"),
+        ("\r\r\ta > 'x'", "line 3, column 11"),
+    ],
+)
+def test_positions_are_counted_as_apache_counts_them(expression: str, where: str) -> None:
+    with pytest.raises(SubscriptionInvalid, match=where):
+        parse(expression)
+
+
+@pytest.mark.parametrize(
+    ("expression", "where"),
+    [
+        ("a =\t#", "line 1, column 10"),
+        ("a = 'x\n", "line 2, column 0"),
+        ("a = \U0001f600", "line 1, column 5"),
+        ("a =\t'é\U0001f600", "line 1, column 13"),
+    ],
+)
+def test_where_apache_gives_up_what_is_no_word(expression: str, where: str) -> None:
+    with pytest.raises(SubscriptionInvalid, match=f"Lexical error at {where}"):
         parse(expression)
 
 
@@ -142,9 +191,9 @@ def test_what_cannot_belong_to_the_expression_is_passed_over(rest: str) -> None:
     assert parse(f"a = 1 {rest}") == parse("a = 1")
 
 
-@pytest.mark.parametrize("rest", ["#", "'x", "/* a", "!"])
+@pytest.mark.parametrize("rest", ["# b", "'x", "/* a", "! b"])
 def test_but_it_must_be_a_word_or_sign(rest: str) -> None:
-    with pytest.raises(SubscriptionInvalid, match="Lexical error at line 1, column 7"):
+    with pytest.raises(SubscriptionInvalid, match="Lexical error at line 1, column"):
         parse(f"a = 1 {rest}")
 
 

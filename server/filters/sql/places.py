@@ -1,0 +1,56 @@
+"""Lines and columns in refusals, counted as Apache's parser counts them (JavaCC's SimpleCharStream).
+
+A tab goes to the next stop of eight; a line ends behind LF, CR or both; the end of a line belongs to it. What Java
+keeps in two chars has two columns.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_TAB_STOP: Final = 8
+_TWO_CHARS: Final = re.compile("[\U00010000-\U0010ffff]")
+_LINE_END: Final = re.compile("\r\n|\r|\n")
+
+
+def place(text: str, at: int) -> str:
+    """Where the char at an index stands."""
+    return _told(*_last(_chars(text[:at]) + text[at]))
+
+
+def end(text: str) -> str:
+    """Where a text ends: at its last char."""
+    return _told(*_last(_chars(text)))
+
+
+def stuck(text: str, at: int) -> str:
+    """Where Apache gives up what begins at an index and is nothing it knows: at the char that cannot go on with it.
+
+    A text or comment without an end is read to the end of all, and what ends there is given up one column further.
+    """
+    if text[at] == "'" or text.startswith("/*", at):
+        at = len(text)
+    elif text[at] in "./":
+        at += 1
+    if at < len(text) - 1 or text[at:] > "\uffff":
+        return place(text, at)
+    line, column = _last(_chars(text))
+    return _told(line + 1, 0) if text[-1] in "\r\n" else _told(line, column + 1)
+
+
+def _chars(text: str) -> str:
+    return _TWO_CHARS.sub("\0\0", text)
+
+
+def _last(read: str) -> tuple[int, int]:
+    """Line and column of the last of the chars read; 0 and 0 without one."""
+    lines = [found.end() for found in _LINE_END.finditer(read) if found.end() < len(read)]
+    column = 0
+    for char in read[lines[-1] if lines else 0 :]:
+        column += _TAB_STOP - column % _TAB_STOP if char == "\t" else 1
+    return min(len(lines) + 1, len(read)), column
+
+
+def _told(line: int, column: int) -> str:
+    return f"at line {line}, column {column}"
