@@ -15,8 +15,7 @@ from rocketwire.wire.property_edits import value_of, with_items
 _TOPIC: Final = property_names.REAL_TOPIC.encode()
 _QUEUE_ID: Final = property_names.REAL_QUEUE_ID.encode()
 _ITEM_SEP: Final = property_names.ITEM_SEP.encode()
-#: How a text ends behind which no separator is needed.
-_ENDS: Final = (b"", _ITEM_SEP)
+_ITEM_SEP_BYTE: Final = _ITEM_SEP[0]
 #: How both names begin.
 _REAL: Final = b"REAL_"
 _OPENING: Final = _ITEM_SEP + _TOPIC + property_names.NAME_SEP.encode()
@@ -38,7 +37,7 @@ def with_real_queue(text: bytes, topic: str, queue_id: int) -> bytes:
         PropertiesInvalid: the topic's name has a separator in it.
     """
     added = _added(topic, queue_id)
-    if text.rfind(_REAL) < 0 and text[-1:] not in _ENDS:
+    if text and text[-1] != _ITEM_SEP_BYTE and text.rfind(_REAL) < 0:
         return text + added
     return with_items(text, ((_TOPIC, topic.encode()), (_QUEUE_ID, b"%d" % queue_id)))
 

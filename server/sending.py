@@ -53,6 +53,7 @@ _NO_PROPERTIES: Final = ""
 #: Properties have no checksum: after a crash, zeros among them could be a page that the disk lost.
 NUL: Final = "the message is illegal: a property holds a NUL character (\\u0000)"
 #: Messages of the other transaction types have no entry in a queue, so none that could be due.
+_TRANSACTION_MASK: Final = int(SysFlag.TRANSACTION_MASK)
 _DELAYED_TYPES: Final = frozenset({SysFlag.TRANSACTION_NOT, SysFlag.TRANSACTION_COMMIT})
 _WAITS_KEPT: Final = 16
 _DELAY: Final = property_names.DELAY.encode()
@@ -245,7 +246,7 @@ class Sending:
             self._check_transactions_allowed()
             draft.properties += _wait_item(properties.wait)
             draft = half_draft(draft)
-        elif level and draft.sys_flag & SysFlag.TRANSACTION_MASK in _DELAYED_TYPES:
+        elif level and draft.sys_flag & _TRANSACTION_MASK in _DELAYED_TYPES:
             if other_level:
                 draft.properties = with_items(draft.properties, ((_DELAY, b"%d" % level),))
             draft.properties += _wait_item(properties.wait)

@@ -86,6 +86,8 @@ class StoredProperties(NamedTuple):
     steering: str  # those that change where or when the message is delivered, as text of their own
 
 
+_new = tuple.__new__  # of a NamedTuple, without its checks
+
 STEERING_NAMES: Final = frozenset(
     {
         names.DELAY,
@@ -126,7 +128,7 @@ def stored_properties(text: str, cluster_item: str) -> StoredProperties:
             steering = f"{steering}\x02{item}" if steering else item
         kept.append(item)
     kept.append(cluster_item)
-    return StoredProperties("\x02".join(kept).encode(), unique_key, keys, tags, wait, steering)
+    return _new(StoredProperties, ("\x02".join(kept).encode(), unique_key, keys, tags, wait, steering))
 
 
 @lru_cache(maxsize=_MOST_BATCH_TEXTS)
@@ -162,7 +164,6 @@ def batch_messages(body: bytes) -> list[BatchMessage]:
     result: list[BatchMessage] = []
     append = result.append
     unpack = _BATCH_HEAD.unpack_from
-    new = tuple.__new__
     at, end = 0, len(body)
     while at < end:
         if end - at < _BATCH_LEAST:
@@ -192,7 +193,7 @@ def batch_messages(body: bytes) -> list[BatchMessage]:
                 keys = value or None
             elif name in STEERING_NAMES and value:
                 steering = True
-        append(new(BatchMessage, (flag, body[body_at:length_at], properties, unique_key, keys, tags, steering)))
+        append(_new(BatchMessage, (flag, body[body_at:length_at], properties, unique_key, keys, tags, steering)))
     return result
 
 

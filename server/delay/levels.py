@@ -20,6 +20,7 @@ from rocketwire.wire import properties as property_names
 
 log = logging.getLogger(__name__)
 
+_SCHEDULE_TOPIC: Final = names.SCHEDULE_TOPIC
 _HOUR_MS: Final = 3_600_000
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,10}", re.ASCII)
 
@@ -49,8 +50,8 @@ def scheduled_draft(draft: Draft, level: int) -> Draft:
         PropertiesInvalid: a separator stands in the topic's name.
     """
     draft.properties = with_real_queue(draft.properties, draft.topic, draft.queue_id)
-    draft.topic = names.SCHEDULE_TOPIC
-    draft.queue_id = queue_of(level)
+    draft.topic = _SCHEDULE_TOPIC
+    draft.queue_id = level - 1
     return draft
 
 
