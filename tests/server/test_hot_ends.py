@@ -14,6 +14,8 @@ from rocketwire.server.dispatch import FrameDispatcher
 from rocketwire.server.errors import NotPermitted
 from rocketwire.server.hot_ends import HotEnds
 from rocketwire.server.hot_sends import HotSends
+from rocketwire.server.metrics import Metrics
+from rocketwire.server.transactions.ending import Ending
 from rocketwire.server.transactions.half import OP
 from rocketwire.store.errors import RecordTooLarge, StoreClosed
 from rocketwire.store.store import MessageStore
@@ -24,13 +26,16 @@ from rocketwire.wire.message import Message, decode_record
 from tests.server.harness import (
     BINARY,
     Client,
+    HangingDisk,
     Server,
     code_and_remark,
     free_port,
     properties_text,
     pull_ext,
+    records,
     send_ext,
     serving,
+    settle,
 )
 
 END = RequestCode.END_TRANSACTION
@@ -265,3 +270,81 @@ async def test_a_group_that_was_dropped_is_no_part_of_the_next(
     assert "ZeroDivisionError" in caplog.text
     assert (await broker.ask(END, end(halves[1]))).header.code == 0
     assert list(map(len, groups)) == [2]
+
+
+@pytest.mark.parametrize("way", [0, BINARY])
+@pytest.mark.parametrize(("waits", "wait"), [(True, "true"), (False, "false")])
+async def test_a_commit_is_answered_when_the_disk_has_it(tmp_path: Path, way: int, waits: bool, wait: str) -> None:
+    disk = HangingDisk()
+    async with serving(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as server:
+        client = server.broker()
+        await client.create_topic("T")
+        properties = properties_text(TRAN_MSG="true", PGROUP="P", UNIQ_KEY="K", WAIT=wait)
+        sends = [client.send("T", b"x", properties=properties, sys_flag=SysFlag.TRANSACTION_PREPARED) for _ in range(2)]
+        halves = [where(await each) for each in sends]
+        disk.hangs = True
+        await client.write(client.frame(END, end(halves[0], ROLLBACK), serialize_type=way))
+        assert [answer.header.code for answer in await client.arrived()] == [0]
+        await client.write(client.frame(END, end(halves[1]), serialize_type=way))
+        again = client.frame(END, end(halves[1]), opaque=7)
+        await client.write(again)
+        answers = await client.arrived()
+        # What is decided already is not stored once more, though nobody was answered yet.
+        assert [answer.header.opaque == 7 for answer in answers] == ([True] if waits else [False, True])
+        disk.move()
+        assert len(await client.arrived()) == waits
+        assert len(records((await client.pull("T")).body)) == 1
+
+
+@pytest.mark.parametrize("way", [0, BINARY])
+async def test_a_disk_that_takes_too_long_is_told_of(tmp_path: Path, way: int) -> None:
+    disk = HangingDisk()
+    async with serving(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH", sync_flush_timeout=50) as server:
+        client = server.broker()
+        await client.create_topic("T")
+        half = await prepared(client, 0)
+        disk.hangs = True
+        await client.write(client.frame(END, end(half), serialize_type=way))
+        await settle()
+        await server.pass_time(0.1)
+        answers = [answer.header.code for answer in await client.arrived()]
+        assert answers == [ResponseCode.FLUSH_DISK_TIMEOUT]
+        disk.move()
+
+
+async def test_outcomes_are_counted_as_stored(
+    broker: Client, halves: list[Sent], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[int] = []
+    monkeypatch.setattr(Metrics, "stored", lambda _self, messages, _size: counted.append(messages))
+    await broker.write(b"".join(broker.frame(END, end(half)) for half in halves))
+    await broker.arrived()
+    await broker.ask(END, end(await prepared(broker, 9), ROLLBACK), serialize_type=BINARY)
+    assert counted == [8, 1, 1]
+
+
+async def test_long_groups_let_others_have_their_turn(groups: list[list[str]], broker: Client) -> None:
+    await broker.create_topic("T")
+    text = properties_text(TRAN_MSG="true", PGROUP="P", UNIQ_KEY="K")
+    body = bytes(200_000)
+    sends = [broker.send("T", body, properties=text, sys_flag=SysFlag.TRANSACTION_PREPARED) for _ in range(7)]
+    halves = [where(await each) for each in sends]
+    groups.clear()
+    await broker.write(b"".join(broker.frame(END, end(half)) for half in halves))
+    assert len(await broker.arrived()) == 7
+    assert list(map(len, groups)) == [6, 6, 2]
+
+
+async def test_a_bug_in_one_group_does_not_take_the_others(
+    broker: Client, halves: list[Sent], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def failing(*_: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(Ending, "carry_out", failing)
+    sends = [broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"x", opaque=opaque) for opaque in (1, 4)]
+    ends = [broker.frame(END, end(halves[0]), opaque=2), broker.frame(END, end(halves[1]), opaque=3, flag=FLAG_ONEWAY)]
+    await broker.write(sends[0] + ends[0] + ends[1] + sends[1])
+    answers = {answer.header.opaque: code_and_remark(answer) for answer in await broker.arrived()}
+    assert answers == {1: (0, None), 2: (ResponseCode.SYSTEM_ERROR, "ZeroDivisionError: a bug"), 4: (0, None)}
+    assert "ZeroDivisionError" in caplog.text

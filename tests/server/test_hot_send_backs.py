@@ -11,6 +11,7 @@ import pytest
 from rocketwire.server.dispatch import FrameDispatcher
 from rocketwire.server.errors import NotPermitted
 from rocketwire.server.hot_send_backs import HotSendBacks
+from rocketwire.server.sending import Sending
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode
 from rocketwire.wire.connection import RawFrame
@@ -186,3 +187,49 @@ async def test_a_bug_leaves_nothing_of_the_group(server: Server, monkeypatch: py
     other = server.broker()
     assert records((await other.pull("SCHEDULE_TOPIC_XXXX", queue_id=2)).body) == []
     assert code_and_remark(await other.ask(BACK, back(places[0]))) == (0, None)
+
+
+async def test_numbers_of_tries_at_javas_ends_do_no_harm(broker: Client) -> None:
+    (good, *_) = await places_of(broker)
+    numbers = (2**31 - 1, -(2**31), -3)
+    sent = [(await broker.send("T", b"x", reconsume_times=number)).header.ext or {} for number in numbers]
+    places = [good, *(int(ext["msgId"][16:], 16) for ext in sent), good]
+    send = broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"x")
+    backs = [broker.frame(BACK, back(place, maxReconsumeTimes=str(2**31 - 1))) for place in places]
+    await broker.write(send + b"".join(backs) + send)
+    assert [answer.header.code for answer in await broker.arrived()] == [0] * 7
+
+
+async def test_long_groups_let_others_have_their_turn(broker: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    await broker.create_topic("T")
+    ext = (await broker.send("T", bytes(200_000))).header.ext or {}
+    groups: list[int] = []
+    real = MessageStore.append
+
+    def counted(self: MessageStore, drafts: Any) -> Any:
+        groups.append(len(drafts))
+        return real(self, drafts)
+
+    monkeypatch.setattr(MessageStore, "append", counted)
+    await broker.write(broker.frame(BACK, back(int(ext["msgId"][16:], 16))) * 7)
+    assert len(await broker.arrived()) == 7
+    assert groups == [3, 3, 1]
+
+
+async def test_a_bug_in_one_group_does_not_take_the_others(
+    broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    places = await places_of(broker)
+    real = Sending.commit
+
+    def failing(self: Sending, drafts: Any, outcome: Any, **options: Any) -> None:
+        if drafts[0].topic.startswith("SCHEDULE"):
+            raise ZeroDivisionError("a bug")
+        real(self, drafts, outcome, **options)
+
+    monkeypatch.setattr(Sending, "commit", failing)
+    send = broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"x", opaque=1)
+    await broker.write(send + broker.frame(BACK, back(places[0]), opaque=2) + send)
+    answers = sorted((answer.header.opaque, code_and_remark(answer)) for answer in await broker.arrived())
+    assert answers == [(1, (0, None)), (1, (0, None)), (2, (ResponseCode.SYSTEM_ERROR, "ZeroDivisionError: a bug"))]
+    assert "ZeroDivisionError" in caplog.text

@@ -88,3 +88,16 @@ def test_a_queue_file_begins_with_an_entry_that_leads_nowhere(tmp_path: Path) ->
     assert file.read_bytes()[:8] != AHEAD[:8]
     assert bodies(store)[-1] == b"body-%d" % EACH
     store.close()
+
+
+def test_where_the_messages_of_a_queue_stand(tmp_path: Path) -> None:
+    settings = small(tmp_path, consume_queue_file_size=20 * EACH)
+    store = open_store(settings)
+    assert store.place(("T", 0), 0) is None
+    places = [appended.physical_offset for appended in store.append([draft(n) for n in range(EACH + 3)])]
+    for _ in range(2):
+        assert [store.place(("T", 0), offset) for offset in range(EACH + 3)] == places
+        assert store.place(("T", 0), -1) is store.place(("T", 0), EACH + 3) is None
+        store.close()
+        store = open_store(settings)
+    store.close()

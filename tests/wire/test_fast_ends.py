@@ -67,6 +67,10 @@ def test_other_bytes_are_left_to_the_general_decoder(junk: bytes) -> None:
         b'{"code":37,"opaque":1}',
         b'{"code":37,"opaque":1,"extFields":{"msgId":"\xff"}}',
         b'{"code":36,"opaque":1,"extFields":{}}',
+        (
+            b'{"code":37,"opaque":1,"extFields":{"producerGroup":"g","tranStateTableOffset":"1","commitLogOffset":"1",'
+            b'"commitOrRollback":"8","msgId":"m"},"code":105}'
+        ),
     ],
 )
 def test_incomplete_headers_are_left_to_the_general_decoder(header: bytes) -> None:

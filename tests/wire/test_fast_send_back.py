@@ -87,6 +87,7 @@ def test_other_bytes_are_left_to_the_general_decoder(junk: bytes) -> None:
         b'{"code":36,"opaque":1,"extFields":{"group":"\xff"}}',
         b'{"code":36,"opaque":1,"extFields":{"group":"g","offset":"+1","delayLevel":"0"}}',
         b'{"code":37,"opaque":1,"extFields":{"group":"g","offset":"1","delayLevel":"0"}}',
+        b'{"code":36,"opaque":1,"extFields":{"group":"g","offset":"1","delayLevel":"0"},"code":105}',
     ],
 )
 def test_other_headers_are_left_to_the_general_decoder(header: bytes) -> None:
