@@ -229,6 +229,9 @@ def test_what_subscriptions_are_refused_for(
     assert check(swift, "a > 5 b", "SQL92").code == 0
     assert check(swift, "a >", "SQL92").code == 23
     assert check(swift, "a > 5", "CLASS").code == 23
+    for sql, position in (("a NOT b", '"NOT "" at line 1, column 3.'), ("a =\t#", "at line 1, column 10.")):
+        assert position in check(swift, sql, "SQL92").remark
+    assert check(swift, "a = " + "- " * 250 + "5", "SQL92").code == 0
     bad = pull(swift, swift_topic, group, "a >")
     if target == "rocketwire":
         assert bad.code == 23
@@ -244,6 +247,30 @@ def test_what_subscriptions_are_refused_for(
         assert check(swift, "a || b", "TAG").code == 0
     finally:
         assert remoting.request(swift.broker, UPDATE_CONFIG, body=b"enablePropertyFilter=true").code == 0
+
+
+def test_which_tags_an_expression_names(swift: Endpoint, swift_client: Client, swift_topic: str, group: str) -> None:
+    """Blanks are what Java trims; without a tag nothing passes; of a heartbeat the codes count, or its class mode."""
+    tags = ("t", "\u3000t", "other")
+    sent = [Outgoing(body=f"<{tag}>", tags=tag, queue=0) for tag in tags]
+    swift_client.run("SendToQueue", topic=swift_topic, queue=0, message=sent)
+
+    def passed(answer: remoting.Answer) -> list[str]:
+        assert answer.code in {0, 20}
+        return [tag for tag in tags if f"<{tag}>".encode() in answer.body]
+
+    expressions = ("t\x01", "\u3000t", " ", "|| ||", "nobody || \tother\x1f", "*")
+    wanted = [["t"], ["\u3000t"], [], [], ["other"], list(tags)]
+    assert [passed(pull(swift, swift_topic, group, each, "TAG")) for each in expressions] == wanted
+    assert passed(pull(swift, swift_topic, group, "t", "")) == []
+    assert [pull(swift, swift_topic, group, *each).code for each in (("||", "TAG"), ("", ""))] == [23, 23]
+    assert check(swift, "||", "TAG").code == 0
+    assert remoting.request(swift.broker, CHECK_CLIENT, body=b'{"clientId":"by hand","group":"G"}').code == 0
+    with remoting.Connection(swift.broker) as connection:
+        for version, (by_class, expected) in enumerate(((False, []), (True, list(tags))), start=7):
+            said = subscription(swift_topic, "t", "TAG", version) | {"classFilterMode": by_class}
+            assert connection.ask(HEARTBEAT, body=heartbeat(group, said)).code == 0
+            assert passed(pull(swift, swift_topic, group, "", sysFlag=0, subVersion=version)) == expected
 
 
 def test_nothing_matches(swift: Endpoint, swift_client: Client, swift_topic: str, group: str) -> None:
