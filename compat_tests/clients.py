@@ -282,7 +282,7 @@ class Client:
         **arguments: Argument,
     ) -> list[Event]:
         """What the scenario printed of one kind of event."""
-        return events(self.run(scenario, named, within=within, **arguments), event)
+        return events(self.run(scenario, {**(named or {}), **arguments}, within=within), event)
 
 
 def events(all_events: Iterable[Event], kind: str) -> list[Event]:

@@ -123,7 +123,7 @@ def await_commits(endpoint: Endpoint, scene: Scene, wanted: dict[str, int]) -> N
     end = time.monotonic() + 20
     with remoting.Connection(endpoint.broker) as connection:
         for name, queue in itertools.product(wanted, (0, 1)):
-            where = {"consumerGroup": scene.group(name), "topic": scene.topic, "queueId": queue}
+            where: dict[str, str | int] = {"consumerGroup": scene.group(name), "topic": scene.topic, "queueId": queue}
             while connection.ask(QUERY_CONSUMER_OFFSET, where).fields.get("offset") != str(wanted[name]):
                 assert time.monotonic() < end, f"{name} has not committed {wanted[name]} in queue {queue}"
                 time.sleep(0.02)
