@@ -56,10 +56,8 @@ class Outcome(NamedTuple):
     first: Draft | None
     wait: bool
 
-    @property
-    def offsets(self) -> tuple[int, ...]:
-        """All of them, in the order of their notes."""
-        return (self.offset, *self.others)
+
+_new = tuple.__new__  # of a NamedTuple, without its checks
 
 
 class Carried(NamedTuple):
@@ -113,9 +111,7 @@ class Ending:
         offset = half.queue_offset
         others: tuple[int, ...] = ()
         if offset < self._copies.start or not self._state.is_undecided(offset):  # else no copy is undecided with it
-            undecided = self._copies.undecided(half)
-            if self._state.is_undecided(offset) and offset not in undecided:
-                undecided.append(offset)
+            undecided = self._undecided(half)
             if not undecided:
                 return None
             offset, others = undecided[0], tuple(undecided[1:])
@@ -124,11 +120,15 @@ class Ending:
         if queue is None:
             raise TransactionNotFound
         first = real_draft(half, queue, own, tags)
-        text = _fenced(first.properties)
-        if text is None:
-            raise MessageIllegal(NUL)
-        first.properties = text
-        return Outcome(offset, others, half, first, wait)
+        if 0 in half.properties:
+            _fence(first)
+        return _new(Outcome, (offset, others, half, first, wait))
+
+    def _undecided(self, half: StoredMessage) -> list[int]:
+        """Queue offsets of all that a decision of a half message decides; none if it is decided already."""
+        found = self._copies.undecided(half)
+        own = half.queue_offset
+        return [*found, own] if own not in found and self._state.is_undecided(own) else found
 
     def _half_at(self, physical_offset: int) -> StoredMessage:
         record = self._store.record_at(physical_offset)
@@ -164,19 +164,24 @@ class Ending:
         now = self._clock()
         host = self._store_host
         drafts: list[Draft] = []
+        noted: list[int] = []
         for offset, others, _, first, _ in outcomes:
             if first is not None:
                 first.together = 2 + len(others)
                 drafts.append(first)
-            drafts.append(op_draft(offset, now=now, store_host=host))
+            drafts.append(op_draft(offset, now, host))
+            noted.append(offset)
             if others:
-                drafts += [op_draft(other, now=now, store_host=host) for other in others]
+                drafts += [op_draft(other, now, host) for other in others]
+                noted += others
         appended, refusals = self._append(drafts)
         refused = _refused(outcomes, refusals) if refusals else {}
-        done = [outcome for at, outcome in enumerate(outcomes) if at not in refused] if refused else outcomes
-        self._state.decided([offset for outcome in done for offset in outcome.offsets])
+        if refused:
+            outcomes = [outcome for at, outcome in enumerate(outcomes) if at not in refused]
+            noted = [offset for outcome in outcomes for offset in (outcome.offset, *outcome.others)]
+        self._state.decided(noted)
         if self._copies:
-            for outcome in done:
+            for outcome in outcomes:
                 self._copies.forget(outcome.half)
         return Carried(appended, refusals, refused)
 
@@ -202,6 +207,13 @@ class Ending:
                     log.error("half message %d: %s", offset, error)  # noqa: TRY400 - the text says it all
                     self._state.gone(offset)
                 return
+
+
+def _fence(draft: Draft) -> None:
+    text = _fenced(draft.properties)
+    if text is None:
+        raise MessageIllegal(NUL)
+    draft.properties = text
 
 
 def _fenced(properties: bytes) -> bytes | None:

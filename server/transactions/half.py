@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from rocketwire.server.real_queue import with_real_queue
 from rocketwire.server.stored_message import StoredMessage
+from rocketwire.store.layout.record import HOST_BITS
 from rocketwire.store.store import Draft
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
@@ -37,6 +38,8 @@ _WAIT: Final = property_names.WAIT.encode()
 _TRUE: Final = b"true"
 _TEXTS_KEPT: Final = 1024
 _LONGEST_KEPT: Final = 1024  # bytes
+#: Bits that say how long a record's addresses are, are the store's to set.
+_KEPT_FLAGS: Final = ~(HOST_BITS | SysFlag.TRANSACTION_MASK)
 
 
 def half_draft(draft: Draft) -> Draft:
@@ -92,14 +95,25 @@ _known = lru_cache(maxsize=_TEXTS_KEPT)(_read)  # those of one producer mostly s
 
 def real_draft(half: StoredMessage, queue: tuple[str, int], own: Parted, tags: int) -> Draft:
     """The message that a commit delivers: with all properties of the half message, as 4.9.7 stores it."""
-    draft = half.known(*queue, half.properties, tags, own.unique_key, own.keys)
-    draft.sys_flag = draft.sys_flag & ~SysFlag.TRANSACTION_MASK | SysFlag.TRANSACTION_COMMIT
-    draft.prepared_offset = half.physical_offset
-    return draft
+    return Draft(
+        queue[0],
+        queue[1],
+        half.body,
+        half.properties,
+        half.flag,
+        half.sys_flag & _KEPT_FLAGS | SysFlag.TRANSACTION_COMMIT,
+        half.born_timestamp,
+        half.born_host,
+        half.reconsume_times,
+        half.physical_offset,
+        tags,
+        own.unique_key,
+        own.keys,
+    )
 
 
-def op_draft(half_offset: int, *, now: int, store_host: bytes) -> Draft:
-    """The note that the half message at a queue offset is done with."""
+def op_draft(half_offset: int, now: int, store_host: bytes) -> Draft:
+    """The note, of now (ms since 1970), that the half message at a queue offset is done with."""
     body = b"%d" % half_offset
     return Draft(
         OP[0], OP[1], body, _OP_PROPERTIES, 0, SysFlag.TRANSACTION_NOT, now, store_host, 0, 0, _REMOVE_TAG_CODE

@@ -63,7 +63,7 @@ def test_a_committed_message_is_apaches(message: StoredMessage) -> None:
 @pytest.mark.parametrize("message", OPS, ids=lambda message: str(message.queue_offset))
 def test_an_op_message_is_apaches(message: StoredMessage) -> None:
     number = int(bytes(message.body))
-    draft = op_draft(number, now=message.born_timestamp, store_host=message.store_host)
+    draft = op_draft(number, message.born_timestamp, message.store_host)
     assert same(draft, message)
     assert draft.tags_code == string_hash("d")
     assert done_with(message) == [number]
