@@ -236,7 +236,8 @@ class ByQueues:
             places = [self._places(number, queue, log, most) for number, queue in enumerate(queues)]
             for place, data in log.gather(heapq.merge(*places)):
                 if len(data) < place.size or promised_size(data, 0, place.physical_offset) != place.size:
-                    self._missing(log, queues[place.queue], place, gone, report)
+                    if not self._is_new(log, place, data):
+                        self._missing(log, queues[place.queue], place, gone, report)
                     continue
                 file = log.file_of(place.physical_offset)
                 one = _decoded(data, "" if file is None else file.path, place.physical_offset, report)
@@ -265,6 +266,13 @@ class ByQueues:
             for queue_offset, (offset, size) in enumerate(zip(offsets, sizes, strict=True), start=at):
                 if size != BLANK_SIZE:
                     yield Place(offset, size, queue_offset, number)
+
+    def _is_new(self, log: Log, place: Place, data: bytes) -> bool:
+        """Whether an entry is of a message that a broker stores right now: entries may be written before the record."""
+        if self.directory.state is not State.LIVE or not log.files:
+            return False
+        last = log.files[-1]
+        return place.physical_offset >= last.end or (place.physical_offset >= last.start and not any(data[:4]))
 
     def _missing(self, log: Log, queue: Queue, place: Place, gone: set[str], report: Report) -> None:
         file = log.file_of(place.physical_offset)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +223,22 @@ def test_an_entry_that_leads_elsewhere_is_told(tmp_path: Path) -> None:
     assert "entry 3 of T, queue 0, leads out of the log" in reasons
     assert len(troubles) == 5
     assert not any(trouble.gone for trouble in troubles)
+
+
+def test_an_entry_whose_record_is_not_there_yet_is_passed_over_in_a_store_in_use(tmp_path: Path) -> None:
+    """A broker may write the entries of a group before its records, and begin a new log file meanwhile."""
+    store = open_store(small(tmp_path, commit_log_file_size=1 << 14))
+    place, size, _ = store.append([draft(number) for number in range(2)])[-1]
+    store.close()
+    path = tmp_path / "consumequeue" / "T" / "0" / f"{0:020d}"
+    with path.open("r+b") as file:
+        file.seek(2 * 20)
+        file.write(ENTRY_STRUCT.pack(place + size, size, 0) + ENTRY_STRUCT.pack(1 << 14, size, 0))
+    directory = discover(str(tmp_path))
+    for state, count in {State.LIVE: 0, State.AT_REST: 2}.items():
+        _, found, troubles = looked_for(replace(directory, state=state), topics=frozenset(["T"]))
+        assert found == [0, place]
+        assert len(troubles) == count, state
 
 
 def test_messages_of_a_file_removed_meanwhile_are_passed_over(tmp_path: Path) -> None:
