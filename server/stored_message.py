@@ -18,13 +18,14 @@ from rocketwire.wire import properties as names
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.java import hash_map_order
-from rocketwire.wire.message import SYS_FLAG_AT, TOPIC_LENGTHS
+from rocketwire.wire.message import MAX_PROPERTIES_LENGTH, TOPIC_LENGTHS
 from rocketwire.wire.properties import ITEM_SEP, NAME_SEP, decode_properties, encode_properties
 from rocketwire.wire.property_edits import value_of
 from rocketwire.wire.property_kinds import parted
 
 _HEADS: Final = {bits: head_of(bits) for bits in HOST_FORMS}
-_INT32: Final = struct.Struct(">i")
+_HEAD: Final = _HEADS[0]
+_SYS_FLAG: Final = 7  # its place among the fields of each head
 _PROPERTIES_LENGTH: Final = struct.Struct(">h")
 _FORMS_KEPT: Final = 256
 _NOT_HOST_BITS: Final = ~HOST_BITS
@@ -172,8 +173,11 @@ def stored_message(record: memoryview) -> StoredMessage:
         RecordInvalid: the lengths in it do not add up, or its topic is no UTF-8.
     """
     try:
-        (sys_flag,) = _INT32.unpack_from(record, SYS_FLAG_AT)
-        head = _HEADS[sys_flag & HOST_BITS]
+        head = _HEAD
+        fields = head.unpack_from(record)
+        if fields[_SYS_FLAG] & HOST_BITS:
+            head = _HEADS[fields[_SYS_FLAG] & HOST_BITS]
+            fields = head.unpack_from(record)
         (
             _size,
             magic,
@@ -182,7 +186,7 @@ def stored_message(record: memoryview) -> StoredMessage:
             flag,
             queue_offset,
             physical_offset,
-            _sys_flag,
+            sys_flag,
             born_timestamp,
             born_host,
             store_timestamp,
@@ -190,21 +194,21 @@ def stored_message(record: memoryview) -> StoredMessage:
             reconsume_times,
             prepared_offset,
             body_length,
-        ) = head.unpack_from(record)
+        ) = fields
         body_at = head.size
         tail = bytes(record[body_at + body_length :])  # topic and properties, each behind its length
         form = TOPIC_LENGTHS[magic]
         topic_at = form.size
         properties_length_at = topic_at + form.unpack_from(tail)[0]
         properties_at = properties_length_at + _PROPERTIES_LENGTH.size
-        (properties_length,) = _PROPERTIES_LENGTH.unpack_from(tail, properties_length_at)
+        properties_length = tail[properties_length_at] << 8 | tail[properties_length_at + 1]
         topic = str(tail[topic_at:properties_length_at], "utf-8")
-    except (struct.error, KeyError, UnicodeDecodeError) as error:
+    except (struct.error, IndexError, KeyError, UnicodeDecodeError) as error:
         raise RecordInvalid(f"message record of {len(record)} bytes is damaged: {error}") from error
     if (
         body_length < 0
         or properties_length_at < topic_at
-        or properties_length < 0
+        or properties_length > MAX_PROPERTIES_LENGTH
         or properties_at + properties_length != len(tail)
     ):
         raise RecordInvalid(f"the lengths in a message record of {len(record)} bytes do not add up")

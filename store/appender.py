@@ -148,7 +148,13 @@ class Appender:
                     sys_flag |= SysFlag.BORN_HOST_V6
                 end = at + size
                 if draft.together > 1:
-                    end += self._size_behind(drafts, len(results), topic_field)
+                    following = drafts[len(results) + 1]
+                    behind = get_queue((following.topic, following.queue_id))
+                    if draft.together > 2 or behind is None or behind is queue or behind.position >= behind.limit:
+                        end += self._size_behind(drafts, len(results), topic_field)
+                    else:  # the note of a transaction's outcome, as its queue mostly is: ready for it
+                        end += overhead_v4 if len(following.born_host) == HOST_V4_SIZE else overhead_v6
+                        end += len(following.body) + len(behind.topic_field) + len(following.properties)
                 if end > limit:
                     if parts:
                         log.write(b"".join(parts))
@@ -217,8 +223,6 @@ class Appender:
         Others get their queues ready here: once the first of them is written, nothing may keep the rest from following.
         """
         first = drafts[number]
-        if first.together == 2 and drafts[number + 1].topic != first.topic:
-            return self._size_in_ready_queue(drafts[number + 1])
         others = drafts[number + 1 : number + first.together]
         if others[-1].topic != first.topic:
             return sum(map(self._size_in_ready_queue, others))
