@@ -15,6 +15,7 @@ from rocketwire.server.errors import NotPermitted
 from rocketwire.server.hot_ends import HotEnds
 from rocketwire.server.hot_sends import HotSends
 from rocketwire.server.metrics import Metrics
+from rocketwire.server.page_cache import PageCacheGuard
 from rocketwire.server.transactions.ending import Ending
 from rocketwire.server.transactions.half import OP
 from rocketwire.store.errors import RecordTooLarge, StoreClosed
@@ -348,3 +349,26 @@ async def test_a_bug_in_one_group_does_not_take_the_others(
     answers = {answer.header.opaque: code_and_remark(answer) for answer in await broker.arrived()}
     assert answers == {1: (0, None), 2: (ResponseCode.SYSTEM_ERROR, "ZeroDivisionError: a bug"), 4: (0, None)}
     assert "ZeroDivisionError" in caplog.text
+
+
+@pytest.mark.parametrize("way", [0, BINARY])
+async def test_decisions_behind_a_slow_append_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: int
+) -> None:
+    guards: list[PageCacheGuard] = []
+    real = PageCacheGuard.__init__
+
+    def noting(self: PageCacheGuard, *args: Any, **options: Any) -> None:
+        real(self, *args, **options)
+        guards.append(self)
+
+    monkeypatch.setattr(PageCacheGuard, "__init__", noting)
+    async with serving(tmp_path) as server:
+        client = server.broker()
+        await client.create_topic("T")
+        half = await prepared(client, 0)
+        (guard,) = guards
+        for busy, code in ((True, ResponseCode.SYSTEM_BUSY), (False, ResponseCode.SUCCESS)):
+            guard.busy = busy
+            assert (await client.ask(END, end(half), serialize_type=way)).header.code == code
+        assert len(records((await client.pull("T")).body)) == 1
