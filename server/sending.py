@@ -8,7 +8,6 @@ handlers and the hot path end here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from rocketwire.server.appending import NOT_STORED, Refusals, append_group
@@ -55,7 +54,6 @@ NUL: Final = "the message is illegal: a property holds a NUL character (\\u0000)
 #: Messages of the other transaction types have no entry in a queue, so none that could be due.
 _TRANSACTION_MASK: Final = int(SysFlag.TRANSACTION_MASK)
 _DELAYED_TYPES: Final = frozenset({SysFlag.TRANSACTION_NOT, SysFlag.TRANSACTION_COMMIT})
-_WAITS_KEPT: Final = 16
 _DELAY: Final = property_names.DELAY.encode()
 _HOST_BITS: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
 
@@ -240,16 +238,16 @@ class Sending:
 
     def _steer(self, draft: Draft, properties: StoredProperties) -> Draft:
         """The draft as it waits for its time or for its transaction, as its properties ask; itself if not at all."""
-        level, other_level, transactional = steering_of(properties.steering, self._levels)
+        level, other_level, transactional, wait = steering_of(properties.steering, properties.wait, self._levels)
         # A consumer of an older client tries a message again by a send, with all properties that it came with.
         if transactional and not (draft.reconsume_times > 0 and level):
             self._check_transactions_allowed()
-            draft.properties += _wait_item(properties.wait)
+            draft.properties += wait
             draft = half_draft(draft)
         elif level and draft.sys_flag & _TRANSACTION_MASK in _DELAYED_TYPES:
             if other_level:
                 draft.properties = with_items(draft.properties, ((_DELAY, b"%d" % level),))
-            draft.properties += _wait_item(properties.wait)
+            draft.properties += wait
             draft = scheduled_draft(draft, level)
         if len(draft.properties) > MAX_PROPERTIES_BYTES:
             raise self._too_large()
@@ -318,13 +316,6 @@ def _stored(appended: list[Appended], refusals: Refusals) -> list[Appended]:
 def _waits(value: str | None) -> bool:
     """Whether a producer with this WAIT wants to wait for the disk."""
     return value is None or value == "true" or value.lower() == "true"
-
-
-# There are two values, and what clients may make up.
-@lru_cache(maxsize=_WAITS_KEPT)
-def _wait_item(value: str | None) -> bytes:
-    """WAIT behind other properties: Apache's broker stores it with messages that are not for consumers yet."""
-    return b"" if value is None else f"\x02{property_names.WAIT}\x01{value}".encode()
 
 
 def _check_name(topic: str) -> None:

@@ -17,20 +17,29 @@ _KEPT: Final = 64
 
 
 class Steering(NamedTuple):
-    """What is asked for: a delay level (0: none), whether the text has another one, and whether by a transaction."""
+    """What is asked for.
+
+    Attributes:
+        level: A delay level; 0 for none.
+        other_level: Whether the text has another one, which is not there.
+        transactional: Whether it is a half message.
+        wait: WAIT as it stands behind other properties: Apache's broker stores it with messages that are to wait.
+    """
 
     level: int
     other_level: bool
     transactional: bool
+    wait: bytes
 
 
 # A client has a few such texts, or just one.
 @lru_cache(maxsize=_KEPT)
-def steering_of(items: str, levels: int) -> Steering:
+def steering_of(items: str, wait: str | None, levels: int) -> Steering:
     """Read the properties that say it.
 
     Args:
         items: Those of a message, as `stored_properties` gives them.
+        wait: Its WAIT, as this gives it.
         levels: How many delay levels there are: one above is the last.
 
     Raises:
@@ -39,7 +48,12 @@ def steering_of(items: str, levels: int) -> Steering:
     properties = decode_properties(items)
     refuse_timers(properties)
     level = delay_level(properties, levels)
-    return Steering(level, properties.get(property_names.DELAY) != str(level), is_transactional(properties))
+    return Steering(
+        level,
+        properties.get(property_names.DELAY) != str(level),
+        is_transactional(properties),
+        b"" if wait is None else f"\x02{property_names.WAIT}\x01{wait}".encode(),
+    )
 
 
 def is_transactional(properties: Mapping[str, str]) -> bool:

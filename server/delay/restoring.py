@@ -26,6 +26,7 @@ from rocketwire.wire.property_edits import reader_of
 _HEAD: Final = struct.Struct(">16xi16xiq8s16xi8xi")
 _BODY_AT: Final = head_of(0).size
 _TOPIC_FIELD: Final = bytes([len(names.SCHEDULE_TOPIC)]) + names.SCHEDULE_TOPIC.encode()
+_HALF_TOPIC: Final = names.TRANS_HALF_TOPIC
 #: What is behind the body: the topic with its length, and the length of the properties.
 _MIDDLE: Final = struct.Struct(f">{len(_TOPIC_FIELD)}sh")
 _MIDDLE_SIZE: Final = _MIDDLE.size
@@ -99,7 +100,7 @@ def _destination(properties: bytes) -> tuple[str, int]:
     if found is None:
         raise Undeliverable("it does not say where it is to go")
     topic, queue_id = found
-    if topic == names.TRANS_HALF_TOPIC:
+    if topic == _HALF_TOPIC:
         raise Undeliverable("it is a half message")
     if queue_id > INT32_MAX:
         raise Undeliverable("it names a queue that no topic can have")
