@@ -31,5 +31,5 @@ def test_wait_stands_behind_other_properties() -> None:
 @pytest.mark.parametrize("items", ["DELAY\x01x", "TIMER_DELAY_SEC\x015", "DELAY\x011\x02__STARTDELIVERTIME\x011"])
 def test_what_cannot_be_done_is_refused(items: str) -> None:
     for _ in range(2):
-        with pytest.raises(MessageIllegal, match="^property "):
+        with pytest.raises(MessageIllegal, match=r"^property "):
             steering_of(items, None, 18)
