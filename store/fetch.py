@@ -215,8 +215,6 @@ def _fetch_each(  # noqa: C901, PLR0912 - one loop, see above
         if skip_until >= 0 and physical_offset < skip_until:
             scanned += 1
             continue
-        if read > most_text:
-            break
         if count:
             on_disk = log_end - physical_offset > limits.memory
             most_count = limits.count_on_disk if on_disk else limits.count_in_memory
@@ -233,6 +231,9 @@ def _fetch_each(  # noqa: C901, PLR0912 - one loop, see above
             skip_until = log.next_file(physical_offset)
             continue
         if matches is not None:
+            if read > most_text:
+                scanned -= 1
+                break
             text = properties_of(record)
             read += len(text) + _EACH
             if not matches(text):
