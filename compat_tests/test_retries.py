@@ -12,6 +12,7 @@ from compat_tests import remoting
 from compat_tests.clients import Client, Clients
 from compat_tests.endpoints import Endpoint
 from compat_tests.messages import Event, Outgoing
+from compat_tests.store_steps import wait_until
 
 CREATE_TOPIC = 17
 CREATE_GROUP = 200
@@ -184,7 +185,7 @@ def test_the_groups_configuration_counts(
         assert answer.code == 0, answer
         assert remoting.request(swift.broker, SEND_BACK, fields).code == 0
         letters += queues > 0 and most == 0
-        assert remoting.max_offset(swift.broker, f"%DLQ%{group}", 0) == letters
+        assert _dead_letters(swift.broker, group, least=letters) == letters
 
 
 def test_broadcast_messages_are_not_tried_again(swift_client: Client, swift_topic: str, known_group: str) -> None:
@@ -193,3 +194,10 @@ def test_broadcast_messages_are_not_tried_again(swift_client: Client, swift_topi
         "received", "PushFailing", topic=swift_topic, group=known_group, mode="broadcast", count=3, wait=3
     )
     assert sorted(event["text"] for event in received) == ["also-once", "once"]
+
+
+def _dead_letters(broker: str, group: str, *, least: int) -> int:
+    """How many dead letters a group has once it has so many: Apache's broker fills its queues behind the log."""
+    topic = f"%DLQ%{group}"
+    wait_until(lambda: remoting.max_offset(broker, topic, 0) >= least)
+    return remoting.max_offset(broker, topic, 0)
