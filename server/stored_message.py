@@ -7,9 +7,7 @@ already. It is read here with only what its new record needs, and its body stays
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
-from functools import lru_cache
-from operator import itemgetter
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, head_of
@@ -19,17 +17,13 @@ from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.java import hash_map_order
 from rocketwire.wire.message import MAX_PROPERTIES_LENGTH, TOPIC_LENGTHS
-from rocketwire.wire.properties import ITEM_SEP, NAME_SEP, decode_properties, encode_properties
-from rocketwire.wire.property_edits import value_of
-from rocketwire.wire.property_kinds import parted
+from rocketwire.wire.properties import decode_properties, encode_properties
 
 _HEADS: Final = {bits: head_of(bits) for bits in HOST_FORMS}
 _HEAD: Final = _HEADS[0]
 _SYS_FLAG: Final = 7  # its place among the fields of each head
 _PROPERTIES_LENGTH: Final = struct.Struct(">h")
-_FORMS_KEPT: Final = 256
 _NOT_HOST_BITS: Final = ~HOST_BITS
-_TAGS: Final = names.TAGS.encode()
 
 
 class StoredMessage(NamedTuple):
@@ -65,20 +59,19 @@ class StoredMessage(NamedTuple):
         Raises:
             PropertiesInvalid: a separator stands in a name or value.
         """
-        return self._draft(topic, queue_id, stored_text(properties), properties)
-
-    def anew(self, topic: str, queue_id: int, text: bytes) -> Draft:
-        """The same message for another queue, with properties as they are to be stored."""
-        unique_key, keys, others = parted(text)
-        tags = value_of(others, _TAGS)
         return self.known(
-            topic, queue_id, text, 0 if tags is None else tags_code(str(tags, "utf-8", "replace")), unique_key, keys
+            topic,
+            queue_id,
+            stored_text(properties),
+            tags_code(properties.get(names.TAGS)),
+            properties.get(names.UNIQ_KEY),
+            properties.get(names.KEYS),
         )
 
     def known(
         self, topic: str, queue_id: int, text: bytes, tags: int, unique_key: str | None, keys: str | None
     ) -> Draft:
-        """As `anew`, but what the store is to know of the properties is given, not looked for.
+        """As `draft`, with the properties as they are to be stored and what the store is to know of them.
 
         Args:
             topic: Where it is to be stored.
@@ -104,30 +97,6 @@ class StoredMessage(NamedTuple):
             keys,
         )
 
-    def moved(self, topic: str, queue_id: int, properties: Mapping[str, str]) -> Draft:
-        """The same message for another queue, with its properties as they are stored; `properties` are these, decoded.
-
-        They are in the order of Java's hash map already if a broker of 4.9 wrote them anew when it stored the message.
-        """
-        return self._draft(topic, queue_id, self.properties, properties)
-
-    def _draft(self, topic: str, queue_id: int, text: bytes, properties: Mapping[str, str]) -> Draft:
-        return Draft(
-            topic,
-            queue_id,
-            self.body,
-            text,
-            self.flag,
-            self.sys_flag & ~HOST_BITS,
-            self.born_timestamp,
-            self.born_host,
-            self.reconsume_times,
-            0,
-            tags_code(properties.get(names.TAGS)),
-            properties.get(names.UNIQ_KEY),
-            properties.get(names.KEYS),
-        )
-
 
 _new = tuple.__new__  # of a NamedTuple, without its checks
 
@@ -138,32 +107,7 @@ def stored_text(properties: Mapping[str, str]) -> bytes:
     Raises:
         PropertiesInvalid: a separator stands in a name or value.
     """
-    form = _form(tuple(properties))
-    text = form.template % form.values(properties)
-    if text.count(ITEM_SEP) != form.separators:
-        encode_properties(properties)  # raises
-    return text.encode()
-
-
-class _Form(NamedTuple):
-    """The text of properties of certain names, with their values left open."""
-
-    template: str
-    values: Callable[[Mapping[str, str]], tuple[str, ...]]
-    separators: int
-
-
-# Messages of one kind have the same names in the same order.
-@lru_cache(maxsize=_FORMS_KEPT)
-def _form(keys: tuple[str, ...]) -> _Form:
-    order = hash_map_order(keys)
-    separators = encode_properties(dict.fromkeys(order, "")).count(ITEM_SEP)
-    template = ITEM_SEP.join([name.replace("%", "%%") + NAME_SEP + "%s" for name in order])
-    return _Form(template, itemgetter(*order) if order else _nothing, separators)
-
-
-def _nothing(_properties: Mapping[str, str]) -> tuple[str, ...]:
-    return ()
+    return encode_properties({name: properties[name] for name in hash_map_order(properties)}).encode()
 
 
 def stored_message(record: memoryview) -> StoredMessage:

@@ -159,7 +159,8 @@ class ConsumerFilters:
         try:
             compiled = compile_sql(kept.expression)
         except SubscriptionInvalid as error:
-            log.error("group %s, topic %s: filter not taken: %s", kept.consumer_group, kept.topic, error)  # noqa: TRY400
+            key = kept.consumer_group, kept.topic
+            log.error("group %s, topic %s: filter not taken: %s", *key, error)  # noqa: TRY400 - the text says it all
             return None
         self._compiled[kept.topic, kept.consumer_group] = kept.expression, compiled
         return compiled
