@@ -1,0 +1,42 @@
+"""Which of the two runs, the kernel or its Python twin."""
+
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+from rocketwire import native
+
+
+def test_python_can_be_asked_for() -> None:
+    assert native.load("python") is None
+
+
+def test_without_a_kernel_python_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rocketwire._kernel", None)
+    assert native.load(None) is None
+
+
+def test_a_kernel_that_must_be_there_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rocketwire._kernel", None)
+    with pytest.raises(ImportError):
+        native.load("native")
+
+
+def test_a_kernel_that_is_there_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in = ModuleType("rocketwire._kernel")
+    monkeypatch.setitem(sys.modules, "rocketwire._kernel", stand_in)
+    assert native.load(None) is stand_in
+
+
+@pytest.mark.parametrize(("kernel", "name"), [(None, "python"), (ModuleType("kernel"), "native")])
+def test_the_name_says_which(kernel: ModuleType | None, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "kernel", kernel)
+    assert native.name() == name
+
+
+def test_the_environment_decides() -> None:
+    command = [sys.executable, "-c", "from rocketwire import native; print(native.name())"]
+    done = subprocess.run(command, env={"ROCKETWIRE_KERNEL": "python"}, capture_output=True, text=True, check=True)
+    assert done.stdout == "python\n"

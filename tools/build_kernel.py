@@ -1,0 +1,119 @@
+"""Compiles `kernel/*.c` into `rocketwire/_kernel.abi3.so`, in place.
+
+Objects are kept in `build/kernel`, so that only what changed is compiled again. Needs a C compiler (`--cc`, else the
+environment's CC, else `cc`) and Python's headers; hatch_build.py uses the same functions for wheels.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shlex
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+PRODUCT: Final = Path("rocketwire") / "_kernel.abi3.so"
+FLAGS: Final = ("-O3", "-std=c11", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra")
+# One binary for CPython 3.11 and later: kernel/kernel.h asks for the limited API. On macOS, symbols of the interpreter
+# are looked up when the module is loaded.
+LINK: Final = ("-bundle", "-undefined", "dynamic_lookup") if sys.platform == "darwin" else ("-shared",)
+
+
+class BuildFailed(Exception):
+    """The compiler could not be started, or it refused; says what it wrote."""
+
+
+def build(*, cc: str | None = None, out: Path | None = None, sanitize: str | None = None, strict: bool = False) -> Path:
+    """Compile and link the kernel and return where it is.
+
+    Args:
+        cc: the compiler, with options if need be; the environment's CC, else `cc`, when None.
+        out: the file to write; `rocketwire/_kernel.abi3.so` of this repository when None.
+        sanitize: which sanitizers to compile in, `address,undefined`; whatever they find ends the process.
+        strict: whether a warning is an error.
+
+    Raises:
+        BuildFailed: there is no kernel now; an older one is left as it was.
+    """
+    compiler = shlex.split(cc or os.environ.get("CC") or "cc")
+    flags = [*FLAGS, *(["-Werror"] if strict else [])]
+    link = [*LINK]
+    if sanitize:
+        instrument = [f"-fsanitize={sanitize}", "-fno-sanitize-recover=all"]
+        flags += ["-g", "-O1", "-fno-omit-frame-pointer", *instrument]
+        link += instrument
+    arch = shlex.split(os.environ.get("ARCHFLAGS", ""))  # how macOS builds say which processors
+    flags += [*arch, "-I", sysconfig.get_path("include")]
+    objects = _compiled(compiler, flags)
+    product = out or ROOT / PRODUCT
+    product.parent.mkdir(parents=True, exist_ok=True)
+    # Running processes may have the old file mapped: the new one takes its name, not its place.
+    with tempfile.TemporaryDirectory(dir=product.parent) as folder:
+        linked = Path(folder) / product.name
+        _run([*compiler, *arch, *link, "-o", str(linked), *map(str, objects)])
+        linked.replace(product)
+    return product
+
+
+def _compiled(compiler: Sequence[str], flags: Sequence[str]) -> list[Path]:
+    """The objects of all C files, compiled where the cache has none of the same text and flags."""
+    sources = sorted((ROOT / "kernel").glob("*.c"))
+    shared = hashlib.sha256("\0".join([*compiler, *flags]).encode())
+    cache = ROOT / "build" / "kernel" / shared.hexdigest()[:12]
+    cache.mkdir(parents=True, exist_ok=True)
+    for header in sorted(path for kind in ("*.h", "*.def") for path in (ROOT / "kernel").glob(kind)):
+        shared.update(header.read_bytes())
+
+    def compiled(source: Path) -> Path:
+        key = shared.copy()
+        key.update(source.read_bytes())
+        product = cache / f"{source.stem}-{key.hexdigest()[:16]}.o"
+        if not product.exists():
+            for old in cache.glob(f"{source.stem}-????????????????.o"):
+                old.unlink(missing_ok=True)
+            with tempfile.TemporaryDirectory(dir=cache) as folder:
+                made = Path(folder) / product.name
+                _run([*compiler, *flags, "-c", str(source), "-o", str(made)])
+                made.replace(product)
+        return product
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(compiled, sources))
+
+
+def _run(command: Sequence[str]) -> None:
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise BuildFailed(f"{command[0]}: {error.strerror}") from error
+    if done.returncode != 0:
+        raise BuildFailed(f"{command[0]} ended with {done.returncode}\n{done.stderr}".rstrip())
+    sys.stderr.write(done.stderr)  # warnings
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build the kernel as the command line says and return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tools.build_kernel", description="Build the C kernel in place.")
+    parser.add_argument("--cc", help="the C compiler (default: CC of the environment, else cc)")
+    parser.add_argument("--out", type=Path, help=f"the file to write (default: {PRODUCT})")
+    parser.add_argument("--sanitize", metavar="NAMES", help="sanitizers to compile in: address,undefined")
+    parser.add_argument("--strict", action="store_true", help="a warning is an error")
+    options = parser.parse_args(arguments)
+    try:
+        build(cc=options.cc, out=options.out, sanitize=options.sanitize, strict=options.strict)
+    except BuildFailed as failed:
+        print(f"no kernel: {failed}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
