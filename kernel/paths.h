@@ -1,0 +1,39 @@
+/* Between the hub, which reads and writes sockets, and the paths that serve frames. */
+#ifndef ROCKETWIRE_PATHS_H
+#define ROCKETWIRE_PATHS_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "frame.h"
+#include "header.h"
+#include "outbox.h"
+
+typedef struct {
+    int64_t now;       /* ms since 1970, of this round: the store timestamp of what is appended */
+    PyObject *session; /* whose frame it is (borrowed) */
+    span born_host;    /* its address as records hold it, 8 or 20 bytes */
+    outbox *out;       /* answers to this read go here */
+} path_context;
+
+typedef enum {
+    PATH_ERROR = -1, /* a Python exception is set */
+    PATH_HANDED_OVER = 0, /* nothing was done: the frame is for Python */
+    PATH_TAKEN = 1
+} path_result;
+
+/* sends.c: codes 10, 310, 320. A group is built by offers and becomes visible with sends_finish, which comes before any
+ * other kind of frame of the same read is handled, and before answers are sent. */
+path_result sends_offer(PyObject *sends, const frame *taken, const header *head, path_context *context);
+int sends_finish(PyObject *sends, path_context *context);
+/* At the end of a read: under SYNC_FLUSH, give Python the answers that wait for the disk. */
+int sends_end_read(PyObject *sends, path_context *context);
+
+/* pulls.c: codes 11, 361 and 15. */
+path_result pulls_offer(PyObject *pulls, const frame *taken, const header *head, path_context *context);
+
+int sends_init(PyObject *module);
+int pulls_init(PyObject *module);
+int hub_init(PyObject *module);
+
+#endif

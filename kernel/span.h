@@ -1,0 +1,46 @@
+/* Bytes that somebody else owns, and the order of bytes on the wire and in the files (big-endian). */
+#ifndef ROCKETWIRE_SPAN_H
+#define ROCKETWIRE_SPAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef struct {
+    const uint8_t *at;
+    size_t len;
+} span;
+
+static inline span span_of(const void *at, size_t len) { return (span){(const uint8_t *)at, len}; }
+
+static inline bool span_is(span a, const char *text, size_t len) {
+    return a.len == len && memcmp(a.at, text, len) == 0;
+}
+
+static inline uint16_t get16(const uint8_t *p) { return (uint16_t)(p[0] << 8 | p[1]); }
+static inline uint32_t get32(const uint8_t *p) {
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+static inline uint64_t get64(const uint8_t *p) { return (uint64_t)get32(p) << 32 | get32(p + 4); }
+static inline uint8_t *put16(uint8_t *p, uint16_t v) {
+    p[0] = (uint8_t)(v >> 8);
+    p[1] = (uint8_t)v;
+    return p + 2;
+}
+static inline uint8_t *put32(uint8_t *p, uint32_t v) {
+    uint32_t big = __builtin_bswap32(v);
+    memcpy(p, &big, 4);
+    return p + 4;
+}
+static inline uint8_t *put64(uint8_t *p, uint64_t v) {
+    uint64_t big = __builtin_bswap64(v);
+    memcpy(p, &big, 8);
+    return p + 8;
+}
+static inline uint8_t *put_span(uint8_t *p, span s) {
+    if (s.len) memcpy(p, s.at, s.len);
+    return p + s.len;
+}
+
+#endif
