@@ -26,7 +26,7 @@ clean:
 	rm -rf .venv .venv-dev .tox .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
 
 # tox leaves a file .venv that names one of its environments; venv wants a folder there.
-.venv/installed: pyproject.toml
+.venv/installed: pyproject.toml $(wildcard kernel/*)
 	@test -d .venv || rm -f .venv
 	$(PYTHON) -m venv .venv
 	.venv/bin/python -m pip install --quiet --editable .

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -28,6 +29,21 @@ def test_a_kernel_that_is_there_is_taken(monkeypatch: pytest.MonkeyPatch) -> Non
     stand_in = ModuleType("rocketwire._kernel")
     monkeypatch.setitem(sys.modules, "rocketwire._kernel", stand_in)
     assert native.load(None) is stand_in
+
+
+def test_a_kernel_may_be_named_by_its_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    if native.kernel is None:
+        with pytest.raises(ImportError):
+            native.load(str(tmp_path / "missing.so"))
+        return
+    assert native.kernel.__file__ is not None
+    copy = tmp_path / "other.abi3.so"
+    copy.write_bytes(Path(native.kernel.__file__).read_bytes())
+    monkeypatch.setitem(sys.modules, "rocketwire._kernel", native.kernel)  # puts it back afterwards
+    loaded = native.load(str(copy))
+    assert loaded is not None
+    assert loaded.__file__ == str(copy)
+    assert sys.modules["rocketwire._kernel"] is loaded
 
 
 @pytest.mark.parametrize(("kernel", "name"), [(None, "python"), (ModuleType("kernel"), "native")])

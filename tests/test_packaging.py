@@ -1,5 +1,11 @@
-"""Wheel and sdist hold real folders where the repository has links, and nothing else of the top level."""
+"""Wheel and sdist hold real folders where the repository has links, and nothing else of the top level.
 
+The wheel holds the C kernel where a compiler works, and is pure Python where none does.
+"""
+
+import os
+import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -12,14 +18,32 @@ import rocketwire
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("wire", "store", "server", "spark", "cli")
+COMPILER = shutil.which((os.environ.get("CC") or "cc").split()[0])
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("dist")
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-t", "sdist", "-d", str(directory)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=120)
+    hatchling(ROOT, "-t", "wheel", "-t", "sdist", "-d", str(directory))
     return directory
+
+
+def hatchling(where: Path, *options: str, **environment: str) -> str:
+    """Build as the options say and return what was said to the user."""
+    command = [sys.executable, "-m", "hatchling", "build", *options]
+    settings = {key: value for key, value in os.environ.items() if key != "ROCKETWIRE_KERNEL"} | environment
+    done = subprocess.run(command, cwd=where, env=settings, check=True, capture_output=True, text=True, timeout=120)
+    return done.stdout + done.stderr
+
+
+def version_of(wheel: Path, where: Path) -> str:
+    """What the program says that pip installs from the wheel."""
+    install = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--target", str(where), str(wheel)]
+    subprocess.run(install, check=True, capture_output=True, timeout=120)
+    settings = {key: value for key, value in os.environ.items() if key != "ROCKETWIRE_KERNEL"}
+    command = [sys.executable, "-m", "rocketwire", "--version"]
+    settings["PYTHONPATH"] = str(where)
+    return subprocess.run(command, cwd=where, env=settings, check=True, capture_output=True, text=True).stdout
 
 
 def modules_of_the_repository() -> set[str]:
@@ -45,8 +69,43 @@ def test_the_sdist_holds_real_files(built: Path) -> None:
         members = archive.getmembers()
     assert all(member.isreg() for member in members)
     names = {member.name.removeprefix(f"{top}/") for member in members}
-    assert modules_of_the_repository() | {"pyproject.toml", "README.md", "LICENSE"} <= names
+    kernel = {f"kernel/{path.name}" for path in (ROOT / "kernel").glob("*.[ch]")}
+    assert modules_of_the_repository() | kernel | {"pyproject.toml", "README.md", "LICENSE"} <= names
+    assert not any(name.endswith(".so") for name in names)
     assert not any(name.startswith(("tests/", "compat_tests/", "bench/", "wire/")) for name in names)
+
+
+@pytest.mark.skipif(not COMPILER, reason="there is no C compiler")
+def test_the_wheel_holds_a_kernel_for_every_python_from_3_11(built: Path, tmp_path: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    assert re.fullmatch(r"rocketwire-.*-cp311-abi3-(linux|macosx)_\w+\.whl", wheel.name)
+    assert "rocketwire/_kernel.abi3.so" in zipfile.ZipFile(wheel).namelist()
+    assert version_of(wheel, tmp_path) == f"rocketwire {rocketwire.__version__} (kernel: native)\n"
+
+
+def test_a_wheel_built_without_a_compiler_is_pure_and_runs(tmp_path: Path) -> None:
+    said = hatchling(ROOT, "-t", "wheel", "-d", str(tmp_path), CC="/bin/false")
+    assert said.splitlines()[0] == "rocketwire is built without its C kernel: /bin/false ended with 1"
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.name == f"rocketwire-{rocketwire.__version__}-py3-none-any.whl"
+    assert not any(name.endswith(".so") for name in zipfile.ZipFile(wheel).namelist())
+    assert version_of(wheel, tmp_path / "there") == f"rocketwire {rocketwire.__version__} (kernel: python)\n"
+
+
+def test_the_sdist_builds_the_same_wheel(built: Path, tmp_path: Path) -> None:
+    (sdist,) = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    hatchling(tmp_path / sdist.name.removesuffix(".tar.gz"), "-t", "wheel", "-d", str(tmp_path))
+    (again,) = tmp_path.glob("*.whl")
+    (wheel,) = built.glob("*.whl")
+    assert again.name == wheel.name
+    assert zipfile.ZipFile(again).namelist() == zipfile.ZipFile(wheel).namelist()
+
+
+def test_a_compiler_that_must_work_but_does_not_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        hatchling(ROOT, "-t", "wheel", "-d", str(tmp_path), CC="/bin/false", ROCKETWIRE_KERNEL="native")
 
 
 @pytest.mark.parametrize("package", ["wire", "store", "server", "spark"])

@@ -1,7 +1,7 @@
 """Compiles `kernel/*.c` into `rocketwire/_kernel.abi3.so`, in place.
 
 Objects are kept in `build/kernel`, so that only what changed is compiled again. Needs a C compiler (`--cc`, else the
-environment's CC, else `cc`) and Python's headers; hatch_build.py uses the same functions for wheels.
+environment's CC, else `cc`) and Python's headers. hatch_build.py uses it for wheels and editable installs.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ def build(*, cc: str | None = None, out: Path | None = None, sanitize: str | Non
     Raises:
         BuildFailed: there is no kernel now; an older one is left as it was.
     """
+    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        raise BuildFailed("this interpreter has no limited API")
     compiler = shlex.split(cc or os.environ.get("CC") or "cc")
     flags = [*FLAGS, *(["-Werror"] if strict else [])]
     link = [*LINK]

@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from rocketwire import __version__
+from rocketwire import __version__, native
 from rocketwire.cli import group, message, serve, store, trace
 from rocketwire.cli.mistake import EXIT_CODE, Mistake
 
@@ -17,7 +17,8 @@ from rocketwire.cli.mistake import EXIT_CODE, Mistake
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     parser = argparse.ArgumentParser(prog="rocketwire", description="A RocketMQ name server and broker.")
-    parser.add_argument("--version", action="version", version=f"rocketwire {__version__}")
+    version = f"rocketwire {__version__} (kernel: {native.name()})"
+    parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in (serve, store, group, message, trace):
         command.add_parser(commands)

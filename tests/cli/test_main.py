@@ -5,14 +5,17 @@ import sys
 import pytest
 
 import rocketwire
+from rocketwire import native
 from rocketwire.cli import main
+
+VERSION = f"rocketwire {rocketwire.__version__} (kernel: {native.name()})\n"
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["--version"])
     assert stopped.value.code == 0
-    assert capsys.readouterr().out == f"rocketwire {rocketwire.__version__}\n"
+    assert capsys.readouterr().out == VERSION
 
 
 def test_a_command_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -34,7 +37,7 @@ def test_the_package_runs_as_a_module(monkeypatch: pytest.MonkeyPatch, capsys: p
     with pytest.raises(SystemExit) as stopped:
         runpy.run_module("rocketwire", run_name="__main__")
     assert stopped.value.code == 0
-    assert capsys.readouterr().out == f"rocketwire {rocketwire.__version__}\n"
+    assert capsys.readouterr().out == VERSION
 
 
 def test_the_command_line_imports_nothing_heavy() -> None:
