@@ -31,7 +31,7 @@ def test_missing_stacks_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_missing_recorder_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flame.sys, "executable", "/nowhere/python")
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
     monkeypatch.setenv("PATH", "")
     with pytest.raises(RecorderError, match="pip install py-spy"):
         flame._recorder()
