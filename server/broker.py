@@ -29,6 +29,7 @@ from rocketwire.server.metrics import Metrics
 from rocketwire.server.offset_moved import OffsetMoved
 from rocketwire.server.order_locks import OrderLocks
 from rocketwire.server.page_cache import PageCacheGuard
+from rocketwire.server.pull_answers import PullAnswers
 from rocketwire.server.queue_removal import QueueRemoval
 from rocketwire.server.registration import Registration
 from rocketwire.server.replies import Replies
@@ -108,7 +109,10 @@ class Broker:
             page_cache=PageCacheGuard(live),
             retries=retries,
         )
-        long_poll = LongPoll()
+        consume_rates = ConsumeRates()
+        offset_moved = OffsetMoved(store, broker_name=config.broker_name, store_host=store_host, clock=clock)
+        pull_answers = PullAnswers(store, live, metrics=metrics, consume_rates=consume_rates, offset_moved=offset_moved)
+        long_poll = LongPoll(pull_answers)
         store.arrivals = long_poll.arrived
         self._delays = DelayDelivery(
             store=store, table=delay_offsets, sending=sending, clock=clock, wake=long_poll.wake
@@ -148,6 +152,7 @@ class Broker:
             filters=filters,
             offsets=offsets,
             long_poll=long_poll,
+            pull_answers=pull_answers,
             order_locks=OrderLocks(),
             sending=sending,
             send_back=send_back,
@@ -156,8 +161,8 @@ class Broker:
             metrics=metrics,
             lifetime=Lifetime(store, live, clock, run_sync),
             queue_removal=QueueRemoval(store.retention),
-            consume_rates=ConsumeRates(),
-            offset_moved=OffsetMoved(store, broker_name=config.broker_name, store_host=store_host, clock=clock),
+            consume_rates=consume_rates,
+            offset_moved=offset_moved,
         )
         self._tables: tuple[tuple[SavedTable, str, int], ...] = (
             (self.services.offsets, "consumer offsets", config.flush_consumer_offset_interval),

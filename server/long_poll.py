@@ -1,27 +1,34 @@
 """Pull requests that wait for a message.
 
-A held pull is tried again when its queue gets a message, and answered for good at its deadline. One task waits for
-the earliest deadline; arrivals are collected while a group of sends is stored and handed out after the senders'
-answers are on their way.
+Those that ask the same of one queue wait together: when the queue gets a message, the store is looked at once for all
+of them, and what is found is encoded once. An arrival costs nothing in queues where nobody waits, and as little where
+the message is not what those who wait ask for, however many they are.
+
+A held pull is answered for good at its deadline. One task waits for the earliest deadline; arrivals are collected while
+a group of sends is stored and handed out after the senders' answers are on their way.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import trio
 
 from rocketwire.server.errors import response_code
-from rocketwire.server.request import Peer, Reply, Request
+from rocketwire.server.pull_answers import Asked
+from rocketwire.server.request import Peer, Reply, Request, SharedReply
+from rocketwire.store.store import Fetched, FetchStatus
+from rocketwire.wire.codes import ResponseCode
 
 log = logging.getLogger(__name__)
 
 _SLACK: Final = 1024
+_WAITS: Final = frozenset({ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY})
 LONGEST_HOLD_SECONDS: Final = 60.0
 """No pull is held longer, whatever it asks for: official clients ask for 15 to 30 s, and a connection that was
 silent for 120 s is closed."""
@@ -30,28 +37,57 @@ Queue = tuple[str, int]
 """Topic and queue id."""
 
 
+class Answers(Protocol):
+    """What held pulls are answered: see `pull_answers.PullAnswers`."""
+
+    def fetch(self, asked: Asked) -> Fetched:
+        """What the store has for a pull now."""
+
+    def reply(self, asked: Asked, fetched: Fetched) -> Reply:
+        """The answer that tells it; nothing is counted."""
+
+    def delivered(self, group: str, offset: int, asked: Asked, fetched: Fetched, reply: Reply) -> None:
+        """Count what a pull of a group, which asked for this offset, is handed; note when it is sent elsewhere."""
+
+
+class _Waiters:
+    """The held pulls that ask the same."""
+
+    __slots__ = ("asked", "pulls")
+
+    def __init__(self, asked: Asked) -> None:
+        self.asked = asked
+        self.pulls: dict[HeldPull, None] = {}
+
+
 class HeldPull:
-    """One waiting request (its `held`); `attempt(final)` returns its reply, or None to wait on (never when final)."""
+    """One waiting request (its `held`) of a group, and the offset it asked for."""
 
-    __slots__ = ("attempt", "peer", "queue", "request")
+    __slots__ = ("group", "offset", "peer", "request", "waiters")
 
-    def __init__(self, queue: Queue, request: Request[Any], attempt: Callable[[bool], Reply | None]) -> None:
-        self.queue = queue
+    def __init__(self, request: Request[Any], *, group: str, offset: int) -> None:
         self.peer: Peer = request.peer
         self.request = request
-        self.attempt = attempt
+        self.group = group
+        self.offset = offset
+        self.waiters: _Waiters | None = None
+
+
+_NOBODY: Final[dict[Asked, _Waiters]] = {}
 
 
 class LongPoll:
     """All held pulls of a broker."""
 
-    def __init__(self) -> None:
-        self._waiting: dict[Queue, set[HeldPull]] = {}
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+        self._waiting: dict[Queue, dict[Asked, _Waiters]] = {}
         self._by_peer: dict[Peer, set[HeldPull]] = {}
         self._deadlines: list[tuple[float, int, HeldPull]] = []
         self._numbers = count()
         self._touched: set[Queue] = set()
         self._held = 0
+        self._unsent: dict[Peer, None] = {}
         self._sooner = trio.Event()
 
     @property
@@ -59,18 +95,33 @@ class LongPoll:
         """How many pulls wait."""
         return self._held
 
-    def hold(self, pull: HeldPull, seconds: float) -> None:
-        """Keep `pull` until a message arrives in its queue or `seconds` (LONGEST_HOLD_SECONDS at most) have passed."""
-        self._waiting.setdefault(pull.queue, set()).add(pull)
-        self._by_peer.setdefault(pull.peer, set()).add(pull)
+    def hold(self, pull: HeldPull, asked: Asked, seconds: float) -> None:
+        """Keep `pull` until a message arrives for it or `seconds` (LONGEST_HOLD_SECONDS at most) have passed."""
+        self._join(pull, asked)
+        of_peer = self._by_peer.get(pull.peer)
+        if of_peer is None:
+            self._by_peer[pull.peer] = {pull}
+        else:
+            of_peer.add(pull)
         self._held += 1
         deadline = trio.current_time() + min(seconds, LONGEST_HOLD_SECONDS)
         if not self._deadlines or deadline < self._deadlines[0][0]:
             self._sooner.set()
         heappush(self._deadlines, (deadline, next(self._numbers), pull))
         if len(self._deadlines) > 2 * self._held + _SLACK:  # mostly pulls that were answered long before
-            self._deadlines = [entry for entry in self._deadlines if self._waits(entry[2])]
+            self._deadlines = [entry for entry in self._deadlines if entry[2].waiters is not None]
             heapify(self._deadlines)
+
+    def _join(self, pull: HeldPull, asked: Asked) -> None:
+        queue = asked.topic, asked.queue_id
+        by_asked = self._waiting.get(queue)
+        if by_asked is None:
+            by_asked = self._waiting[queue] = {}
+        waiters = by_asked.get(asked)
+        if waiters is None:
+            waiters = by_asked[asked] = _Waiters(asked)
+        waiters.pulls[pull] = None
+        pull.waiters = waiters
 
     def arrived(self, queues: Iterable[Queue]) -> None:
         """Note that messages were stored in these queues; `wake` looks at them."""
@@ -83,38 +134,88 @@ class LongPoll:
         touched = self._touched
         self._touched = set()
         for queue in touched & self._waiting.keys():
-            for pull in list(self._waiting.get(queue, ())):
-                # A peer that does not read its answers gets this one at the deadline, if it reads by then.
-                if not pull.peer.congested:
-                    self._try(pull, final=False)
+            for waiters in list(self._waiting.get(queue, _NOBODY).values()):
+                if waiters.pulls:  # they may have closed, or joined others, since
+                    self._try(waiters, list(waiters.pulls), final=False)
+        self._flush()
 
-    def _try(self, pull: HeldPull, *, final: bool) -> None:
+    def _try(self, waiters: _Waiters, pulls: list[HeldPull], *, final: bool) -> None:
+        """Answer these of those who ask the same, or let all wait on (never when final)."""
+        asked = waiters.asked
         try:
-            reply = pull.attempt(final)
-            if reply is None:
-                return
-            pull.peer.reply(pull.request, reply)
-        except Exception as error:  # answered, for neither who sent the message nor the other waiters are to blame
-            log.exception("held pull from %s", pull.peer.remote_text)
-            pull.peer.reply(pull.request, Reply(code=response_code(error), remark=str(error)))
+            fetched = self._answers.fetch(asked)
+            reply = self._answers.reply(asked, fetched)
+        except Exception as error:  # answered, for who sent the message is not to blame
+            log.exception("held pulls of %s, queue %d", asked.topic, asked.queue_id)
+            for pull in pulls:
+                self._answer(pull, Reply(code=response_code(error), remark=str(error)))
+            return
+        if not final and reply.code in _WAITS and not _has_more(fetched):
+            if fetched.status is FetchStatus.NO_MATCHED_MESSAGE:
+                self._move_on(waiters, fetched.next_offset)
+            return
+        shared = SharedReply(reply)
+        for pull in pulls:
+            if (not final and self._does_not_read(pull.peer)) or pull.waiters is None:
+                continue
+            try:
+                self._answers.delivered(pull.group, pull.offset, asked, fetched, reply)
+                self._answer(pull, shared)
+            except Exception as error:  # answered, for the other waiters are not to blame either
+                log.exception("held pull from %s", pull.peer.remote_text)
+                self._answer(pull, Reply(code=response_code(error), remark=str(error)))
+
+    def _does_not_read(self, peer: Peer) -> bool:
+        """Whether a peer is to get its answer at the deadline, if it reads by then: others fill its outbox."""
+        if peer.congested:
+            peer.flush()  # it may be answers of this wake-up alone that wait
+        return peer.congested
+
+    def _answer(self, pull: HeldPull, reply: Reply | SharedReply) -> None:
+        pull.peer.reply(pull.request, reply)
         self._forget(pull)
-        pull.peer.flush()
+        self._unsent[pull.peer] = None
+
+    def _flush(self) -> None:
+        """Send the answers, those for one peer together."""
+        unsent = self._unsent
+        self._unsent = {}
+        for peer in unsent:
+            peer.flush()
+
+    def _move_on(self, waiters: _Waiters, offset: int) -> None:
+        """What did not pass the filter need not be looked at again."""
+        asked = waiters.asked
+        if offset <= asked.offset:
+            return
+        by_asked = self._waiting[asked.topic, asked.queue_id]
+        del by_asked[asked]
+        waiters.asked = asked._replace(offset=offset)
+        there = by_asked.setdefault(waiters.asked, waiters)
+        if there is not waiters:
+            for pull in waiters.pulls:
+                pull.waiters = there
+            there.pulls.update(waiters.pulls)
+            waiters.pulls.clear()
 
     def _forget(self, pull: HeldPull) -> None:
-        waiting = self._waiting.get(pull.queue)
-        if waiting is None or pull not in waiting:
+        waiters = pull.waiters
+        if waiters is None:
             return
-        waiting.remove(pull)
-        if not waiting:
-            del self._waiting[pull.queue]
+        pull.waiters = None
+        del waiters.pulls[pull]
+        if not waiters.pulls:
+            asked = waiters.asked
+            queue = asked.topic, asked.queue_id
+            by_asked = self._waiting[queue]
+            del by_asked[asked]
+            if not by_asked:
+                del self._waiting[queue]
         of_peer = self._by_peer[pull.peer]
         of_peer.remove(pull)
         if not of_peer:
             del self._by_peer[pull.peer]
         self._held -= 1
-
-    def _waits(self, pull: HeldPull) -> bool:
-        return pull in self._waiting.get(pull.queue, ())
 
     def peer_closed(self, peer: Peer) -> None:
         """Drop the pulls of a closed connection."""
@@ -124,11 +225,24 @@ class LongPoll:
     async def run(self) -> None:
         """Answer pulls whose time is up, for ever."""
         while True:
-            now = trio.current_time()
-            while self._deadlines and self._deadlines[0][0] <= now:
-                pull = heappop(self._deadlines)[2]
-                if self._waits(pull):
-                    self._try(pull, final=True)
+            for waiters, pulls in self._due().items():
+                self._try(waiters, pulls, final=True)
+            self._flush()
             self._sooner = trio.Event()
             with trio.move_on_at(self._deadlines[0][0] if self._deadlines else math.inf):
                 await self._sooner.wait()
+
+    def _due(self) -> dict[_Waiters, list[HeldPull]]:
+        """The pulls whose time is up, taken from the deadlines, with those who ask the same."""
+        now = trio.current_time()
+        due: dict[_Waiters, list[HeldPull]] = {}
+        while self._deadlines and self._deadlines[0][0] <= now:
+            pull = heappop(self._deadlines)[2]
+            if pull.waiters is not None:
+                due.setdefault(pull.waiters, []).append(pull)
+        return due
+
+
+def _has_more(fetched: Fetched) -> bool:
+    """Whether a look ended before the queue: the consumer asks for the rest, and does not wait for it."""
+    return fetched.status is FetchStatus.NO_MATCHED_MESSAGE and fetched.next_offset < fetched.max_offset

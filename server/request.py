@@ -10,10 +10,10 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
-from rocketwire.wire.codes import ResponseCode
-from rocketwire.wire.frame import Buffer
+from rocketwire.wire.codes import FLAG_RESPONSE, VERSION_4_9_7, ResponseCode
+from rocketwire.wire.frame import Buffer, FrameHeads
 from rocketwire.wire.header import Header
-from rocketwire.wire.headers import WireHeader
+from rocketwire.wire.headers import WireHeader, encode_ext
 
 FieldsT = TypeVar("FieldsT")
 
@@ -50,7 +50,7 @@ class Peer(Protocol):
             WireError: no frame can hold it; `done` is not called.
         """
 
-    def reply(self, request: Request[Any], reply: Reply) -> None:
+    def reply(self, request: Request[Any], reply: Reply | SharedReply) -> None:
         """Answer a request that was held; nothing is sent for a one-way one or on a closed connection."""
 
     def flush(self) -> None:
@@ -102,3 +102,40 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     fields: WireHeader | None = None
     ext: dict[str, str] | None = None
     body: Sequence[Buffer] = ()
+
+    def header(self, opaque: int) -> Header:
+        """The header of the answer to a request with this opaque."""
+        ext = encode_ext(self.fields) if self.fields is not None else None
+        if self.ext is not None:
+            ext = {**ext, **self.ext} if ext else self.ext
+        return Header(
+            code=self.code,
+            opaque=opaque,
+            flag=FLAG_RESPONSE,
+            version=VERSION_4_9_7,
+            remark=self.remark,
+            ext=ext,
+        )
+
+
+class SharedReply:
+    """One reply to many requests: encoded once in each serialisation, for only the opaques differ."""
+
+    __slots__ = ("_heads", "reply")
+
+    def __init__(self, reply: Reply) -> None:
+        self.reply = reply
+        self._heads: dict[int, FrameHeads] = {}
+
+    def head(self, opaque: int, serialize_type: int) -> bytes:
+        """The answer's frame up to the body.
+
+        Raises:
+            WireError: no frame can hold the answer.
+        """
+        heads = self._heads.get(serialize_type)
+        if heads is None:
+            reply = self.reply
+            heads = FrameHeads(reply.header(0), sum(map(len, reply.body)), serialize_type)
+            self._heads[serialize_type] = heads
+        return heads.of(opaque)

@@ -14,6 +14,7 @@ from rocketwire.server.long_poll import LongPoll
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.offset_moved import OffsetMoved
 from rocketwire.server.order_locks import OrderLocks
+from rocketwire.server.pull_answers import PullAnswers
 from rocketwire.server.queue_removal import QueueRemoval
 from rocketwire.server.replies import Replies
 from rocketwire.server.routes import KeyValueConfig, RouteTable
@@ -39,6 +40,7 @@ class BrokerServices:
     clients: ClientGroups
     offsets: OffsetTable
     long_poll: LongPoll
+    pull_answers: PullAnswers
     order_locks: OrderLocks
     sending: Sending
     send_back: SendBack

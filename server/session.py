@@ -20,13 +20,12 @@ import trio
 from rocketwire.server.addresses import Address
 from rocketwire.server.client_calls import ClientCalls
 from rocketwire.server.errors import response_code
-from rocketwire.server.request import Answer, Reply, Request
-from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, VERSION_4_9_7
+from rocketwire.server.request import Answer, Reply, Request, SharedReply
+from rocketwire.wire.codes import FLAG_ONEWAY, VERSION_4_9_7
 from rocketwire.wire.connection import FrameReader, RawFrame
 from rocketwire.wire.errors import FrameError, WireError
 from rocketwire.wire.frame import Buffer, encode_frame, encode_frame_head
 from rocketwire.wire.header import Header
-from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.message import encode_host
 
 log = logging.getLogger(__name__)
@@ -253,9 +252,18 @@ class Session:
         self._calls.close()
         self._on_close(self)
 
-    def reply(self, request: Request[Any], reply: Reply) -> None:
+    def reply(self, request: Request[Any], reply: Reply | SharedReply) -> None:
         """Answer a request that was held."""
-        self.answer(request.header, request.serialize_type, reply)
+        header = request.header
+        if isinstance(reply, Reply):
+            self.answer(header, request.serialize_type, reply)
+        elif not header.flag & FLAG_ONEWAY:
+            try:
+                head = reply.head(header.opaque, request.serialize_type)
+            except WireError:
+                self.answer(header, request.serialize_type, reply.reply)
+            else:
+                self.write(head, *reply.reply.body)
 
     def answer(self, request: Header, serialize_type: int, reply: Reply) -> None:
         """Answer a request in its own serialisation; nothing is written for a one-way request.
@@ -273,17 +281,7 @@ class Session:
             self._write_answer(request, serialize_type, refusal)
 
     def _write_answer(self, request: Header, serialize_type: int, reply: Reply) -> None:
-        ext = encode_ext(reply.fields) if reply.fields is not None else None
-        if reply.ext is not None:
-            ext = {**ext, **reply.ext} if ext else reply.ext
-        header = Header(
-            code=reply.code,
-            opaque=request.opaque,
-            flag=FLAG_RESPONSE,
-            version=VERSION_4_9_7,
-            remark=reply.remark,
-            ext=ext,
-        )
+        header = reply.header(request.opaque)
         body = reply.body
         if body:
             self.write(encode_frame_head(header, sum(map(len, body)), serialize_type), *body)

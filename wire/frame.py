@@ -11,7 +11,7 @@ import construct as cs
 
 from rocketwire.wire.codes import MAX_FRAME_LENGTH, SerializeType
 from rocketwire.wire.errors import FrameLengthInvalid, FrameTooLong, HeaderLengthInvalid
-from rocketwire.wire.header import Header, decode_header, encode_header
+from rocketwire.wire.header import Header, decode_header, encode_header, encode_header_around_opaque
 
 Buffer: TypeAlias = bytes | memoryview
 
@@ -64,6 +64,37 @@ def encode_frame_head(header: Header, body_length: int, serialize_type: int = Se
     if total > MAX_FRAME_LENGTH:
         raise FrameTooLong(total, MAX_FRAME_LENGTH)
     return PREFIX.pack(total - LENGTH_SIZE, serialize_type << TYPE_SHIFT | len(head)) + head
+
+
+class FrameHeads:
+    """The heads of frames that are the same but for their opaques: written once, up to the body.
+
+    Raises:
+        HeaderInvalid: the header cannot be written.
+        SerializeTypeUnknown: the type is neither JSON nor ROCKETMQ.
+    """
+
+    __slots__ = ("_after", "_before", "_body_length", "_fixed", "_json", "_type_word")
+
+    def __init__(self, header: Header, body_length: int, serialize_type: int = SerializeType.JSON) -> None:
+        self._before, self._after = encode_header_around_opaque(header, serialize_type)
+        self._fixed = len(self._before) + len(self._after)
+        self._body_length = body_length
+        self._json = serialize_type == SerializeType.JSON
+        self._type_word = serialize_type << TYPE_SHIFT
+
+    def of(self, opaque: int) -> bytes:
+        """Give what `encode_frame_head` writes for this opaque.
+
+        Raises:
+            FrameTooLong: header and body are beyond the limit of a frame.
+        """
+        value = b"%d" % opaque if self._json else opaque.to_bytes(4, signed=True)
+        size = self._fixed + len(value)
+        total = PREFIX.size + size + self._body_length
+        if total > MAX_FRAME_LENGTH:
+            raise FrameTooLong(total, MAX_FRAME_LENGTH)
+        return b"".join((PREFIX.pack(total - LENGTH_SIZE, self._type_word | size), self._before, value, self._after))
 
 
 def frame_size(length: int, limit: int = MAX_FRAME_LENGTH) -> int:

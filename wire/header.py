@@ -43,6 +43,9 @@ BINARY_HEADER: Final = cs.Struct(
 """The ROCKETMQ form; texts are UTF-8, an empty remark is no remark, no entries are no extFields."""
 
 _FIXED: Final = Struct(">hbhiii")
+_OPAQUE_AT: Final = Struct(">hbh").size  # code, language and version stand before it
+_OPAQUE: Final = b'"opaque":'
+_OPAQUE_0: Final = b'"opaque":0'
 _INT16: Final = Struct(">h")
 _INT32: Final = Struct(">i")
 _LENIENT_LIMIT: Final = (
@@ -110,6 +113,21 @@ def encode_header(header: Header, serialize_type: int) -> bytes:
     if serialize_type == SerializeType.ROCKETMQ:
         return _encode_binary(header)
     raise SerializeTypeUnknown(serialize_type)
+
+
+def encode_header_around_opaque(header: Header, serialize_type: int) -> tuple[bytes, bytes]:
+    """Write a header as what stands before the value of its opaque and what stands after it.
+
+    Raises:
+        HeaderInvalid: a value does not fit its field (ROCKETMQ: code and version are 16 bits wide).
+        SerializeTypeUnknown: the type is neither JSON nor ROCKETMQ.
+    """
+    if serialize_type == SerializeType.JSON:
+        # No text before it can hold this: quotes in texts are escaped, and extFields have no numbers for values.
+        before, _, after = encode_header(msgspec.structs.replace(header, opaque=0), serialize_type).partition(_OPAQUE_0)
+        return before + _OPAQUE, after
+    whole = encode_header(header, serialize_type)
+    return whole[:_OPAQUE_AT], whole[_OPAQUE_AT + _INT32.size :]
 
 
 def _encode_json(header: Header) -> bytes:

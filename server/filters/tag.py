@@ -5,6 +5,7 @@ Two tags may share a hash code; the client compares the texts of what it gets.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from rocketwire.server.errors import SubscriptionInvalid
@@ -16,6 +17,7 @@ ALL: Final = "*"
 _TAG: Final = "TAG"
 _OR: Final = "||"
 _BLANKS: Final = "".join(map(chr, range(0x21)))  # as Java's trim
+_MOST_KEPT: Final = 512  # characters of an expression whose filter is kept for the next pull that names it
 _FAILED: Final = "parse the consumer's subscription failed"
 
 
@@ -30,6 +32,10 @@ def subscription_filter(expression: str | None, expression_type: str | None = No
     Raises:
         SubscriptionInvalid: the expression has nothing but ``||``.
     """
+    return (_kept if len(expression or "") <= _MOST_KEPT else _read)(expression, expression_type)
+
+
+def _read(expression: str | None, expression_type: str | None) -> MessageFilter:
     if expression_type == "":  # Apache reads no tags out of such an expression
         if not expression:
             raise SubscriptionInvalid(_FAILED)
@@ -40,6 +46,9 @@ def subscription_filter(expression: str | None, expression_type: str | None = No
     if not any(parts):
         raise SubscriptionInvalid(_FAILED)
     return _of_codes(frozenset(string_hash(tag) for part in parts if (tag := part.strip(_BLANKS))))
+
+
+_kept: Final = lru_cache(maxsize=1024)(_read)
 
 
 def data_filter(subscription: SubscriptionData) -> MessageFilter:

@@ -5,7 +5,7 @@ Only "no new message at the offset" is ever held; every other outcome is answere
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from rocketwire.server.consumed import commit_offset
 from rocketwire.server.errors import (
@@ -19,9 +19,9 @@ from rocketwire.server.errors import (
 from rocketwire.server.filters import MessageFilter, selection
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.long_poll import HeldPull
+from rocketwire.server.pull_answers import Asked
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.services import BrokerServices
-from rocketwire.store.store import Fetched, FetchStatus
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.codes import Permission, PullSysFlag, RequestCode, ResponseCode
 from rocketwire.wire.headers.pull import PullMessageRequestHeader, PullMessageResponseHeader
@@ -29,37 +29,21 @@ from rocketwire.wire.headers.pull import PullMessageRequestHeader, PullMessageRe
 PullRequest = Request[PullMessageRequestHeader]
 
 
-class _Answer(NamedTuple):
-    code: ResponseCode
-    remark: str
-
-
-_ANSWERS: Final = {
-    FetchStatus.FOUND: _Answer(ResponseCode.SUCCESS, "FOUND"),
-    FetchStatus.MESSAGE_WAS_REMOVING: _Answer(ResponseCode.PULL_RETRY_IMMEDIATELY, "MESSAGE_WAS_REMOVING"),
-    FetchStatus.NO_MATCHED_MESSAGE: _Answer(ResponseCode.PULL_RETRY_IMMEDIATELY, "NO_MATCHED_MESSAGE"),
-    FetchStatus.OFFSET_FOUND_NULL: _Answer(ResponseCode.PULL_NOT_FOUND, "OFFSET_FOUND_NULL"),
-    FetchStatus.OFFSET_OVERFLOW_ONE: _Answer(ResponseCode.PULL_NOT_FOUND, "OFFSET_OVERFLOW_ONE"),
-    FetchStatus.OFFSET_OVERFLOW_BADLY: _Answer(ResponseCode.PULL_OFFSET_MOVED, "OFFSET_OVERFLOW_BADLY"),
-    FetchStatus.OFFSET_TOO_SMALL: _Answer(ResponseCode.PULL_OFFSET_MOVED, "OFFSET_TOO_SMALL"),
-    FetchStatus.NO_MATCHED_LOGIC_QUEUE: _Answer(ResponseCode.PULL_NOT_FOUND, "NO_MATCHED_LOGIC_QUEUE"),
-    FetchStatus.NO_MESSAGE_IN_QUEUE: _Answer(ResponseCode.PULL_NOT_FOUND, "NO_MESSAGE_IN_QUEUE"),
-}
-# An empty or unknown queue is where a new consumer waits; asked for a later offset, the consumer is lost.
-_EMPTY: Final = frozenset({FetchStatus.NO_MATCHED_LOGIC_QUEUE, FetchStatus.NO_MESSAGE_IN_QUEUE})
-
-
 def _pull(services: BrokerServices, request: PullRequest) -> Reply | None:
     fields = request.fields
     group = _check(services, fields, request.peer.remote_text)
     wanted = _filter(services, fields, group)
-    fetched = _fetch(services, fields, fields.queue_offset, wanted)
+    offset = fields.queue_offset
+    asked = Asked(fields.topic, fields.queue_id, offset, offset == 0, fields.max_msg_nums, fields.max_msg_bytes, wanted)
+    answers = services.pull_answers
+    fetched = answers.fetch(asked)
     if fields.sys_flag & PullSysFlag.COMMIT_OFFSET:
         commit_offset(services, fields.consumer_group, fields.topic, fields.queue_id, fields.commit_offset)
-    reply = _reply(services, fields, fetched)
+    reply = answers.reply(asked, fetched)
+    answers.delivered(fields.consumer_group, offset, asked, fetched, reply)
     if reply.code != ResponseCode.PULL_NOT_FOUND or not fields.sys_flag & PullSysFlag.SUSPEND:
         return reply
-    _hold(services, request, wanted)
+    _hold(services, request, asked)
     return None
 
 
@@ -105,72 +89,16 @@ def _filter(
     )
 
 
-def _fetch(services: BrokerServices, fields: PullMessageRequestHeader, offset: int, wanted: MessageFilter) -> Fetched:
-    config = services.config.current
-    max_bytes = config.max_transfer_bytes_on_message_in_memory
-    return services.store.get(
-        fields.topic,
-        fields.queue_id,
-        offset,
-        min(fields.max_msg_nums, config.max_transfer_count_on_message_in_memory),
-        max_bytes if fields.max_msg_bytes is None else min(fields.max_msg_bytes, max_bytes),
-        wanted.by_code,
-        wanted.by_properties,
-        wanted.most_text,
-    )
-
-
-def _reply(services: BrokerServices, fields: PullMessageRequestHeader, fetched: Fetched) -> Reply:
-    code, remark = _ANSWERS[fetched.status]
-    if fetched.status in _EMPTY and fields.queue_offset != 0:
-        code = ResponseCode.PULL_OFFSET_MOVED
-    if fetched.count:
-        services.metrics.delivered(fetched.count, fetched.size)
-        services.consume_rates.delivered(fields.consumer_group, fields.topic, fetched.count)
-    if code == ResponseCode.PULL_OFFSET_MOVED:
-        services.offset_moved.tell(
-            fields.consumer_group, fields.topic, fields.queue_id, asked=fields.queue_offset, new=fetched.next_offset
-        )
-    return Reply(
-        code=code,
-        remark=remark,
-        fields=PullMessageResponseHeader(
-            suggest_which_broker_id=0,
-            next_begin_offset=fetched.next_offset,
-            min_offset=fetched.min_offset,
-            max_offset=fetched.max_offset,
-        ),
-        body=fetched.chunks,
-    )
-
-
-def _hold(services: BrokerServices, request: PullRequest, wanted: MessageFilter) -> None:
+def _hold(services: BrokerServices, request: PullRequest, asked: Asked) -> None:
     """Keep the request until a message for it arrives or its time is up."""
     fields = request.fields
-    offset = fields.queue_offset
-
-    def attempt(final: bool) -> Reply | None:  # noqa: FBT001 - HeldPull's shape
-        nonlocal offset
-        fetched = _fetch(services, fields, offset, wanted)
-        if fetched.status is FetchStatus.FOUND or final:
-            return _reply(services, fields, fetched)
-        if fetched.status is FetchStatus.NO_MATCHED_MESSAGE:
-            # One look takes so many messages and no more: the consumer asks for the rest, and does not wait for it.
-            if fetched.next_offset < fetched.max_offset:
-                return _reply(services, fields, fetched)
-            # What did not pass the filter need not be looked at again.
-            offset = max(offset, fetched.next_offset)
-        reply = _reply(services, fields, fetched)
-        return None if reply.code in _WAITS else reply
-
     config = services.config.current
     seconds = fields.suspend_timeout_millis / 1000
     if not config.long_polling_enable:
         seconds = config.short_polling_time_mills / 1000
-    services.long_poll.hold(HeldPull((fields.topic, fields.queue_id), request.held(), attempt), seconds)
+    pull = HeldPull(request.held(), group=fields.consumer_group, offset=fields.queue_offset)
+    services.long_poll.hold(pull, asked, seconds)
 
-
-_WAITS: Final = frozenset({ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY})
 
 ROUTES: Final = (
     Route(

@@ -25,7 +25,7 @@ import trio.testing
 
 from rocketwire.server.addresses import Address
 from rocketwire.server.config import ServerConfig
-from rocketwire.server.request import Answer
+from rocketwire.server.request import Answer, SharedReply
 from rocketwire.server.run import serve
 from rocketwire.server.upkeep import RunSync
 from rocketwire.store.files import RealFileSystem
@@ -597,7 +597,7 @@ class FakePeer:
         self.calls.append(Call(code, ext, body, seconds, done))
 
     def reply(self, request: Any, reply: Any) -> None:
-        self.replies.append((request, reply))
+        self.replies.append((request, reply.reply if isinstance(reply, SharedReply) else reply))
 
     def flush(self) -> None:
         self.flushed += 1

@@ -1,5 +1,6 @@
 import struct
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +14,15 @@ from rocketwire.wire.errors import (
     HeaderLengthInvalid,
     SerializeTypeUnknown,
 )
-from rocketwire.wire.frame import FRAME, PREFIX, decode_frame, encode_frame, encode_frame_head, frame_size
+from rocketwire.wire.frame import (
+    FRAME,
+    PREFIX,
+    FrameHeads,
+    decode_frame,
+    encode_frame,
+    encode_frame_head,
+    frame_size,
+)
 from rocketwire.wire.header import Header, encode_header
 from tests.wire.test_header import binary_headers
 
@@ -33,6 +42,51 @@ def test_round_trip_and_equal_to_the_declaration(header: Header, body: bytes, se
 
 def test_a_head_is_the_frame_without_its_body() -> None:
     assert encode_frame_head(HEADER, 3) + b"abc" == encode_frame(HEADER, memoryview(b"abc"))
+
+
+opaques = st.integers(-(2**31), 2**31 - 1)
+texts = st.text(max_size=20) | st.sampled_from(['"opaque":0,', 'x"opaque', "opaque", '":0,'])
+
+
+@given(
+    binary_headers
+    | st.builds(
+        Header,
+        code=st.just(0),
+        opaque=opaques,
+        language=texts,
+        remark=st.none() | texts,
+        ext=st.none() | st.dictionaries(texts, texts, max_size=3),
+    ),
+    st.lists(opaques, max_size=5),
+    st.integers(0, 100),
+    st.sampled_from([0, 1]),
+)
+def test_heads_that_differ_in_their_opaques_alone(
+    header: Header, opaques: list[int], body_length: int, serialize_type: int
+) -> None:
+    try:
+        heads = FrameHeads(header, body_length, serialize_type)
+    except HeaderInvalid:
+        with pytest.raises(HeaderInvalid):
+            encode_frame_head(header, body_length, serialize_type)
+        return
+    for opaque in opaques:
+        one = msgspec.structs.replace(header, opaque=opaque)
+        assert heads.of(opaque) == encode_frame_head(one, body_length, serialize_type)
+
+
+def test_the_longest_frame_of_heads() -> None:
+    room = MAX_FRAME_LENGTH - PREFIX.size - len(encode_header(HEADER, 0))
+    heads = FrameHeads(HEADER, room)
+    assert heads.of(HEADER.opaque) == encode_frame_head(HEADER, room)
+    with pytest.raises(FrameTooLong):
+        heads.of(10)
+
+
+def test_heads_of_an_unknown_type() -> None:
+    with pytest.raises(SerializeTypeUnknown):
+        FrameHeads(HEADER, 0, 2)
 
 
 @given(st.binary(max_size=100))

@@ -74,3 +74,12 @@ def test_a_heartbeats_subscription_goes_by_its_codes() -> None:
 )
 def test_the_type_says_whether_an_expression_names_tags(kind: str | None, of_tags: bool) -> None:
     assert is_tag_type(kind) is of_tags
+
+
+def test_pulls_that_name_the_same_tags_have_the_same_filter() -> None:
+    """So that those who wait with it are looked at together."""
+    assert subscription_filter("A || B") == subscription_filter("A || B")
+    assert subscription_filter("A || B") != subscription_filter("A || C")
+    long = "||".join(f"tag-{number}" for number in range(200))
+    assert subscription_filter(long) != subscription_filter(long)  # as much is not kept
+    assert codes(subscription_filter(long), "tag-199", "A") == [True, False]
