@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
+CACHE: Final = ROOT / "build" / "kernel"
 PRODUCT: Final = Path("rocketwire") / "_kernel.abi3.so"
 FLAGS: Final = ("-O3", "-std=c11", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra")
 # One binary for CPython 3.11 and later: kernel/kernel.h asks for the limited API. On macOS, symbols of the interpreter
@@ -69,7 +70,7 @@ def _compiled(compiler: Sequence[str], flags: Sequence[str]) -> list[Path]:
     """The objects of all C files, compiled where the cache has none of the same text and flags."""
     sources = sorted((ROOT / "kernel").glob("*.c"))
     shared = hashlib.sha256("\0".join([*compiler, *flags]).encode())
-    cache = ROOT / "build" / "kernel" / shared.hexdigest()[:12]
+    cache = CACHE / shared.hexdigest()[:12]
     cache.mkdir(parents=True, exist_ok=True)
     for header in sorted(path for kind in ("*.h", "*.def") for path in (ROOT / "kernel").glob(kind)):
         shared.update(header.read_bytes())

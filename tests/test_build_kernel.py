@@ -1,0 +1,45 @@
+"""The kernel compiles without a warning, and what does not compile leaves the old one where it was."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tools import build_kernel
+
+COMPILER = shutil.which((os.environ.get("CC") or "cc").split()[0])
+
+
+@pytest.mark.skipif(not COMPILER, reason="there is no C compiler")
+def test_it_compiles_without_a_warning(tmp_path: Path) -> None:
+    product = build_kernel.build(out=tmp_path / "kernel.so", strict=True)
+    assert product.read_bytes().startswith((b"\x7fELF", b"\xcf\xfa\xed\xfe"))
+
+
+@pytest.mark.parametrize(("compiler", "told"), [("/bin/false", "ended with 1"), ("/nowhere/cc", "No such file")])
+def test_without_a_compiler_the_old_one_stays(compiler: str, told: str, tmp_path: Path) -> None:
+    old = tmp_path / "kernel.so"
+    old.write_bytes(b"old")
+    with pytest.raises(build_kernel.BuildFailed, match=told):
+        build_kernel.build(cc=compiler, out=old)
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("kernel.so", b"old")]
+
+
+def test_the_command_says_why_there_is_no_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert build_kernel.main(["--cc", "/bin/false", "--out", str(tmp_path / "kernel.so")]) == 1
+    assert capsys.readouterr().err == "no kernel: /bin/false ended with 1\n"
+
+
+@pytest.mark.skipif(not COMPILER, reason="there is no C compiler")
+def test_what_has_not_changed_is_not_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build_kernel, "CACHE", tmp_path / "cache")
+    logged = tmp_path / "cc"
+    logged.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/log\nexec {COMPILER} "$@"\n', encoding="utf-8")
+    logged.chmod(0o755)
+    for _ in range(2):
+        build_kernel.build(cc=str(logged), out=tmp_path / "kernel.so")
+    calls = (tmp_path / "log").read_text(encoding="utf-8").splitlines()
+    sources = list((build_kernel.ROOT / "kernel").glob("*.c"))
+    assert len([call for call in calls if " -c " in call]) == len(sources)
+    assert len([call for call in calls if "-shared" in call or "-bundle" in call]) == 2
