@@ -154,13 +154,13 @@ class LongPoll:
             if fetched.status is FetchStatus.NO_MATCHED_MESSAGE:
                 self._move_on(waiters, fetched.next_offset)
             return
-        shared = SharedReply(reply)
+        answer = SharedReply(reply) if len(pulls) > 1 else reply
         for pull in pulls:
             if (not final and self._does_not_read(pull.peer)) or pull.waiters is None:
                 continue
             try:
                 self._answers.delivered(pull.group, pull.offset, asked, fetched, reply)
-                self._answer(pull, shared)
+                self._answer(pull, answer)
             except Exception as error:  # answered, for the other waiters are not to blame either
                 log.exception("held pull from %s", pull.peer.remote_text)
                 self._answer(pull, Reply(code=response_code(error), remark=str(error)))
