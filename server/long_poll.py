@@ -18,6 +18,7 @@ from itertools import count
 from typing import Any, Final, Protocol
 
 import trio
+from msgspec.structs import replace
 
 from rocketwire.server.errors import response_code
 from rocketwire.server.pull_answers import Asked
@@ -71,9 +72,6 @@ class HeldPull:
         self.group = group
         self.offset = offset
         self.waiters: _Waiters | None = None
-
-
-_NOBODY: Final[dict[Asked, _Waiters]] = {}
 
 
 class LongPoll:
@@ -133,10 +131,12 @@ class LongPoll:
             return
         touched = self._touched
         self._touched = set()
-        for queue in touched & self._waiting.keys():
-            for waiters in list(self._waiting.get(queue, _NOBODY).values()):
-                if waiters.pulls:  # they may have closed, or joined others, since
-                    self._try(waiters, list(waiters.pulls), final=False)
+        for queue in touched:
+            by_asked = self._waiting.get(queue)
+            if by_asked is not None:
+                for waiters in list(by_asked.values()):
+                    if waiters.pulls:  # they may have closed, or joined others, since
+                        self._try(waiters, list(waiters.pulls), final=False)
         self._flush()
 
     def _try(self, waiters: _Waiters, pulls: list[HeldPull], *, final: bool) -> None:
@@ -190,7 +190,7 @@ class LongPoll:
             return
         by_asked = self._waiting[asked.topic, asked.queue_id]
         del by_asked[asked]
-        waiters.asked = asked._replace(offset=offset)
+        waiters.asked = replace(asked, offset=offset)
         there = by_asked.setdefault(waiters.asked, waiters)
         if there is not waiters:
             for pull in waiters.pulls:

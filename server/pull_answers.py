@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+import msgspec
+
 from rocketwire.server.consume_rates import ConsumeRates
 from rocketwire.server.filters import MessageFilter
 from rocketwire.server.live_config import LiveConfig
@@ -39,7 +41,7 @@ _ANSWERS: Final = {
 _EMPTY: Final = frozenset({FetchStatus.NO_MATCHED_LOGIC_QUEUE, FetchStatus.NO_MESSAGE_IN_QUEUE})
 
 
-class Asked(NamedTuple):
+class Asked(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     """What a pull asks of the store. Two that are equal have the same answer.
 
     Attributes:

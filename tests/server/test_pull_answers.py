@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from rocketwire.server.broker import Broker
 from rocketwire.server.long_poll import LongPoll
@@ -119,7 +120,7 @@ def test_waiting_together_is_as_waiting_alone(history: list[tuple[str, int, str,
 def _apart(asked: Asked) -> Asked:
     """The same, with a filter that equals no other."""
     by_code = asked.wanted.by_code
-    return asked._replace(wanted=asked.wanted._replace(by_code=lambda code: by_code is None or by_code(code)))
+    return replace(asked, wanted=asked.wanted._replace(by_code=lambda code: by_code is None or by_code(code)))
 
 
 async def _play(history: list[tuple[str, int, str, int]], alone: bool) -> list[Any]:
