@@ -5,21 +5,22 @@
 
 #include "span.h"
 
-typedef enum { WAIT_ABSENT, WAIT_TRUE, WAIT_OTHER } wait_property;
+typedef enum { WAIT_ABSENT, WAIT_TRUE, WAIT_OTHER } wait_property; /* "true" in any case of letters; anything else */
 
 typedef struct {
     size_t length;                /* of what was written */
     span unique_key, keys, tags;  /* in what was written, or looked at; at == NULL: not there (or empty) */
     wait_property wait;
     bool steering; /* a property that changes when or where the message is delivered: for Python */
-    bool nul;      /* a NUL character in it: for Python, which refuses it */
+    bool nul;      /* a NUL character in what was written, or looked at: for Python, which refuses it */
 } properties_found;
 
 /* Rewrite a client's property text (unescaped, valid UTF-8) as it is stored: WAIT, empty items and its own CLUSTER dropped,
  * `cluster_item` at the end. `to` has room for text.len + cluster_item.len + 1 bytes. */
 void properties_rewrite(span text, span cluster_item, uint8_t *to, properties_found *found);
 
-/* What the broker reads out of a message's property text that is stored as it is (a batch's). */
+/* What the broker reads out of a message's property text that is stored as it is (a batch's). WAIT is not looked at:
+ * that of the batch's header counts. Of a name that is there twice the last counts, with or without a value. */
 void properties_look(span text, properties_found *found);
 
 /* String.hashCode of valid UTF-8, going on from `hash` (0 to begin): UTF-16 units, surrogates for what is beyond. */
@@ -32,7 +33,8 @@ typedef struct {
 
 typedef enum { BATCH_MESSAGE, BATCH_END, BATCH_BAD } batch_state;
 
-/* The next message of a batch's body; `rest` moves behind it. */
+/* The next message of a batch's body; `rest` moves behind it. BATCH_BAD: Python says what is wrong; or the properties
+ * are no UTF-8, and Python reads them with replacement characters. */
 batch_state batch_next(span *rest, batch_message *found);
 
 #endif

@@ -1,1 +1,32 @@
 # The C kernel's functions and types; the files in kernel/ say what they do.
+
+from typing import TypeAlias
+
+# text_module.c: for tests and fuzzers
+_Found: TypeAlias = tuple[bytes, bytes | None, bytes | None, bytes | None, bool | None, bool, bool]
+
+def rewrite_properties(text: bytes, cluster_item: bytes, /) -> _Found: ...
+def look_at_properties(text: bytes, /) -> _Found: ...
+def take_batch(body: bytes, /) -> list[tuple[int, bytes, bytes]] | None: ...
+def java_hash(text: bytes, before: int = 0, /) -> int: ...
+def crc32(data: bytes, portable: bool = False, /) -> int: ...
+def write_record(
+    topic_field: bytes,
+    magic: int,
+    queue_id: int,
+    flag: int,
+    sys_flag: int,
+    reconsume_times: int,
+    queue_offset: int,
+    physical_offset: int,
+    born_timestamp: int,
+    store_timestamp: int,
+    prepared_offset: int,
+    born_host: bytes,
+    store_host: bytes,
+    body: bytes,
+    properties: tuple[bytes, bytes, bytes],
+    whole: bool = True,
+    /,
+) -> bytes: ...
+def write_queue_entry(physical_offset: int, size: int, tags_code: int, /) -> bytes: ...
