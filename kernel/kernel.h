@@ -4,9 +4,6 @@
 #define ROCKETWIRE_KERNEL_H
 
 #define PY_SSIZE_T_CLEAN
-#ifndef Py_LIMITED_API
-#define Py_LIMITED_API 0x030B0000 /* one binary for CPython 3.11 and later */
-#endif
-#include <Python.h>
+#include <Python.h> /* its limited API: see tools/build_kernel.py */
 
 #endif

@@ -22,9 +22,12 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 CACHE: Final = ROOT / "build" / "kernel"
 PRODUCT: Final = Path("rocketwire") / "_kernel.abi3.so"
-FLAGS: Final = ("-O3", "-std=c11", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra")
-# One binary for CPython 3.11 and later: kernel/kernel.h asks for the limited API. On macOS, symbols of the interpreter
-# are looked up when the module is loaded.
+FLAGS: Final = (
+    *("-O3", "-std=c11", "-fPIC", "-fvisibility=hidden"),
+    "-DPy_LIMITED_API=0x030B0000",  # one binary for CPython 3.11 and later
+    *("-Wall", "-Wextra", "-Werror=implicit-function-declaration"),  # what the limited API lacks is not declared
+)
+# On macOS, symbols of the interpreter are looked up when the module is loaded.
 LINK: Final = ("-bundle", "-undefined", "dynamic_lookup") if sys.platform == "darwin" else ("-shared",)
 
 
