@@ -2,6 +2,8 @@
 
 from typing import TypeAlias
 
+from rocketwire.native import PythonLogTail, PythonQueueTail
+
 # text_module.c: for tests and fuzzers
 _Found: TypeAlias = tuple[bytes, bytes | None, bytes | None, bytes | None, bool | None, bool, bool]
 
@@ -30,3 +32,7 @@ def write_record(
     /,
 ) -> bytes: ...
 def write_queue_entry(physical_offset: int, size: int, tags_code: int, /) -> bytes: ...
+
+# tails.c
+class LogTail(PythonLogTail): ...
+class QueueTail(PythonQueueTail): ...

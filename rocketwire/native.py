@@ -3,6 +3,9 @@
 It is None where no kernel was built (no C compiler was there). The environment's `ROCKETWIRE_KERNEL` may say more:
 `python` wants the twin, `native` makes a missing kernel an ImportError, and the path of a `.so` file is loaded in place
 of the one that is installed (the one with sanitizers in it, say).
+
+`LogTail` and `QueueTail` are the kernel's types or their twins: where the log and the queues end, which the kernel and
+the store both move.
 """
 
 from __future__ import annotations
@@ -12,7 +15,10 @@ import sys
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from mmap import mmap
 
 _MODULE: Final = "rocketwire._kernel"
 
@@ -51,3 +57,61 @@ kernel: Final = load(os.environ.get("ROCKETWIRE_KERNEL"))
 def name() -> str:
     """Which of the two runs: `native` or `python`."""
     return "python" if kernel is None else "native"
+
+
+class PythonLogTail:
+    """Where the commit log ends, for all who append.
+
+    Attributes:
+        position: Physical offset of the next record.
+        limit: A record that ends after this needs room first.
+        buffer: The mapping of the file being written; None while there is none. A value that gives no writable memory
+            is kept, but the kernel writes nothing through it.
+        base: Physical offset of the first byte of `buffer`.
+    """
+
+    def __init__(self) -> None:
+        self.position = self.limit = self.base = 0
+        self.buffer: mmap | None = None
+
+
+class PythonQueueTail:
+    """Where a consume queue ends, for all who append.
+
+    Attributes:
+        end: Offset of the next entry.
+        min: Offset of the oldest entry whose message is in the log.
+        buffer: The mapping of the file being written, or what holds nothing; as a log's.
+        position: Where in `buffer` the next entry goes.
+        limit: An entry at or after this place needs room first.
+        queue_id: Number of the queue in its topic.
+        magic: Magic number of its records.
+        index_prefix_hash: Java hash of `topic#`, with which index keys begin.
+        topic_field: The topic as its records hold it: length, then UTF-8.
+    """
+
+    __slots__ = (
+        "buffer",
+        "end",
+        "index_prefix_hash",
+        "limit",
+        "magic",
+        "min",
+        "position",
+        "queue_id",
+        "topic_field",
+    )
+
+    def __init__(self) -> None:
+        self.end = self.min = self.position = self.limit = 0
+        self.buffer: mmap | bytearray = bytearray()
+        self.queue_id = self.magic = self.index_prefix_hash = 0
+        self.topic_field = b""
+
+
+if TYPE_CHECKING or kernel is None:
+    LogTail = PythonLogTail
+    QueueTail = PythonQueueTail
+else:
+    LogTail = kernel.LogTail
+    QueueTail = kernel.QueueTail

@@ -17,6 +17,7 @@ import contextlib
 import threading
 from typing import Final
 
+from rocketwire.native import LogTail
 from rocketwire.store.errors import DiskFull, RecordTooLarge, StoreForeign
 from rocketwire.store.files import FileSystem
 from rocketwire.store.segment import Segment
@@ -35,19 +36,16 @@ _MOST_MAPPED: Final = 8
 _KNOWN_MAGIC: Final = frozenset({MAGIC_V1, MAGIC_V2, BLANK_MAGIC})
 
 
-class CommitLog:
+class CommitLog(LogTail):
     """The log in one directory.
 
     Attributes:
-        position: Physical offset of the next record.
-        limit: A record that ends after this needs `make_room` first.
         flushed: Everything before this offset is on the disk.
     """
 
     def __init__(self, directory: str, file_size: int, files: FileSystem, *, sync_flush: bool) -> None:
+        super().__init__()
         self.segments = Segments(directory, file_size, files, most_mapped=_MOST_MAPPED)
-        self.position = 0
-        self.limit = 0
         self.flushed = 0
         self._prefault = _PREFAULT_SYNC if sync_flush else _PREFAULT
         self._current: Segment | None = None
@@ -84,7 +82,7 @@ class CommitLog:
         self.segments.truncate(end, clear=clear)
         self.position = self.limit = end
         self.flushed = min(flushed, end)
-        self._current = self._ahead = None
+        self._current = self._ahead = self.buffer = None
         last = self.segments.last
         if last is not None and end < last.end:
             self._enter(last)
@@ -92,6 +90,8 @@ class CommitLog:
     def _enter(self, segment: Segment) -> None:
         """Make a file the one being written; room is reserved by the next `make_room`."""
         self.segments.pin(segment)
+        self.buffer = segment.mapping
+        self.base = segment.start
         self._current = segment
         if not segment.reserved:
             segment.reserved = self.position - segment.start
@@ -128,7 +128,7 @@ class CommitLog:
             {"size": current.size - at, "magic": BLANK_MAGIC}
         )
         self.position = self.limit = current.end
-        self._current = None
+        self._current = self.buffer = None
         # Readers may still want it, but the writer does not.
         self.segments.unpin(current)
 
@@ -215,6 +215,6 @@ class CommitLog:
         if self._ahead is not None:
             self.segments.remove_last()
             self._ahead = None
-        self._current = None
+        self._current = self.buffer = None
         self.limit = self.position
         self.segments.unmap_all()

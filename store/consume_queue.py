@@ -10,7 +10,6 @@ The appender writes entries itself, for speed: it packs at `position` of `buffer
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Callable
 from typing import Final
 
@@ -18,7 +17,7 @@ from rocketwire.store.files import FileSystem
 from rocketwire.store.layout.consume_queue import AHEAD, ENTRY_SIZE, ENTRY_STRUCT, PRE_BLANK
 from rocketwire.store.queue_entries import QueueEntries
 from rocketwire.store.segments import Segments
-from rocketwire.wire.java import string_hash
+from rocketwire.wire.java import string_hash, to_int32
 from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, MAX_TOPIC_LENGTH_V1, TOPIC_LENGTHS
 
 SIZE_SETTING: Final = "mappedFileSizeConsumeQueue"
@@ -35,29 +34,14 @@ _PLACE_SIZE: Final = 8  # an entry begins with it
 class ConsumeQueue(QueueEntries):
     """Queue `queue_id` of a topic. Offsets count entries.
 
+    The magic number of its records is version 2's only for a topic too long for version 1, as 5.x writes it.
+
     Attributes:
-        min: Offset of the oldest entry whose message is still in the log.
+        key: Topic and queue id.
         delay: Delay in ms of the level this queue holds, for queues of the schedule topic, else None.
-        magic: Magic number of its records: version 2 only for a topic too long for version 1, as 5.x writes it.
-        topic_field: The topic as those records hold it: length, then UTF-8.
-        index_prefix_hash: Java hash of `topic#`, with which index keys begin.
     """
 
-    __slots__ = (
-        "_cut_unsynced",
-        "_flushed",
-        "_log_start",
-        "_uncertain",
-        "buffer",
-        "delay",
-        "index_prefix_hash",
-        "key",
-        "limit",
-        "magic",
-        "min",
-        "position",
-        "topic_field",
-    )
+    __slots__ = ("_cut_unsynced", "_flushed", "_log_start", "_uncertain", "delay", "key")
 
     def __init__(
         self,
@@ -83,14 +67,11 @@ class ConsumeQueue(QueueEntries):
         super().__init__(segments)
         topic = key[0].encode()
         self.key = key
+        self.queue_id = to_int32(key[1])  # a directory may have any number for a name
         self.magic = MAGIC_V1 if len(topic) <= MAX_TOPIC_LENGTH_V1 else MAGIC_V2
         self.topic_field = TOPIC_LENGTHS[self.magic].pack(len(topic)) + topic
         self.index_prefix_hash = string_hash(key[0] + "#")
         self.delay = delay
-        self.min = 0
-        self.buffer: mmap.mmap | bytearray = bytearray()
-        self.position = 0
-        self.limit = 0
         self._flushed = 0
         #: The start of the log that `min` belongs to.
         self._log_start = -1

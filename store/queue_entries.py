@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import Final
 
+from rocketwire.native import QueueTail
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
 from rocketwire.store.segments import Segments
 
@@ -17,17 +18,13 @@ _READ_AHEAD: Final = 1 << 17
 _unpack = ENTRY_STRUCT.unpack_from
 
 
-class QueueEntries:
-    """The entries in a row of files. Offsets count entries.
+class QueueEntries(QueueTail):
+    """The entries in a row of files. Offsets count entries."""
 
-    Attributes:
-        end: Offset of the next entry.
-    """
-
-    __slots__ = ("_newest", "_newest_end", "_read_block", "_segments", "end")
+    __slots__ = ("_newest", "_newest_end", "_read_block", "_segments")
 
     def __init__(self, segments: Segments) -> None:
-        self.end = 0
+        super().__init__()
         self._segments = segments
         self._read_block = -1
         #: Place and size of the last record, when the end was there.
