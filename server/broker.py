@@ -14,6 +14,7 @@ from rocketwire.server.addresses import Address, ip_address
 from rocketwire.server.clock import Clock
 from rocketwire.server.config import ServerConfig
 from rocketwire.server.consume_rates import ConsumeRates
+from rocketwire.server.decisions import Decisions
 from rocketwire.server.delay.delivery import DelayDelivery
 from rocketwire.server.delay.levels import warn_of_lost_levels
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
@@ -163,7 +164,9 @@ class Broker:
             queue_removal=QueueRemoval(store.retention),
             consume_rates=consume_rates,
             offset_moved=offset_moved,
+            decisions=Decisions(),
         )
+        self._tell_of_changes()
         self._tables: tuple[tuple[SavedTable, str, int], ...] = (
             (self.services.offsets, "consumer offsets", config.flush_consumer_offset_interval),
             (delay_offsets, "delay offsets", config.flush_delay_offset_interval),
@@ -182,6 +185,15 @@ class Broker:
             config=live,
         )
         topics.changed = self._registration.register
+
+    def _tell_of_changes(self) -> None:
+        services = self.services
+        changed = services.decisions.changed
+        services.config.changed = changed
+        services.topics.table.changed = changed
+        services.groups.table.changed = changed
+        services.clients.resubscribed = changed
+        services.store.queues.removed = changed
 
     def start(self, nursery: trio.Nursery) -> None:
         """Register with the name server and start the recurring work in `nursery`."""

@@ -71,6 +71,7 @@ class ClientGroups:
 
     Attributes:
         emptied: Called with the name of a consumer group whose last member has left.
+        resubscribed: Called when a consumer group came, went, or consumes otherwise than before.
     """
 
     def __init__(self, notifies: Callable[[str], bool]) -> None:
@@ -80,6 +81,7 @@ class ClientGroups:
         # By client id, the newest heartbeat last: the connections, and in how many groups each has that id.
         self._producer_peers: dict[str, dict[Peer, int]] = {}
         self.emptied: Callable[[str], None] | None = None
+        self.resubscribed: Callable[[], None] = lambda: None
 
     def consumer(self, group: str) -> ConsumerGroup | None:
         """A consumer group with at least one member, or None."""
@@ -107,6 +109,7 @@ class ClientGroups:
     def register_consumer(self, peer: Peer, client_id: str, data: ConsumerData, *, language: str, version: int) -> None:
         """Take a consumer's heartbeat."""
         group = self._consumers.setdefault(data.group_name, ConsumerGroup(data.group_name))
+        consumed = group.message_model, group.subscriptions.copy()
         group.consume_type = data.consume_type
         group.message_model = data.message_model
         group.consume_from_where = data.consume_from_where
@@ -122,6 +125,8 @@ class ClientGroups:
         for topic in [topic for topic in group.subscriptions if topic not in subscribed]:
             del group.subscriptions[topic]
             changed = True
+        if consumed != (group.message_model, group.subscriptions):
+            self.resubscribed()
         if changed:
             self._tell_members(group)
         if known is None or known.subscriptions != subscribed:
@@ -146,6 +151,7 @@ class ClientGroups:
             _compare(group)
         else:
             del self._consumers[group_name]
+            self.resubscribed()
             if self.emptied is not None:
                 self.emptied(group_name)
         self._tell_members(group)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from rocketwire.server.clock import Clock
 from rocketwire.server.config import ServerConfig
@@ -10,14 +10,19 @@ from rocketwire.wire.bodies.topic import DataVersion
 
 
 class LiveConfig:
-    """Holds the current `ServerConfig`; whoever needs a setting asks for it when it is needed."""
+    """Holds the current `ServerConfig`; whoever needs a setting asks for it when it is needed.
 
-    __slots__ = ("_clock", "current", "version")
+    Attributes:
+        changed: Called after each change.
+    """
+
+    __slots__ = ("_clock", "changed", "current", "version")
 
     def __init__(self, config: ServerConfig, clock: Clock) -> None:
         self._clock = clock
         self.current = config
         self.version = DataVersion(counter=0, timestamp=clock())
+        self.changed: Callable[[], None] = lambda: None
 
     def update(self, changes: Mapping[str, str]) -> None:
         """Change some keys.
@@ -27,3 +32,4 @@ class LiveConfig:
         """
         self.current = self.current.updated(changes)
         self.version = DataVersion(counter=self.version.counter + 1, timestamp=self._clock())
+        self.changed()

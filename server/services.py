@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from rocketwire.server.clock import Clock
 from rocketwire.server.consume_rates import ConsumeRates
+from rocketwire.server.decisions import Decisions
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.groups import ClientGroups
 from rocketwire.server.lifetime import Lifetime
@@ -52,6 +53,7 @@ class BrokerServices:
     offset_moved: OffsetMoved
     filters: ConsumerFilters
     consume_rates: ConsumeRates
+    decisions: Decisions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from rocketwire.store.consume_queue import SCHEDULE_TOPIC, ConsumeQueue
@@ -30,6 +30,9 @@ class QueueTable:
 
     A mapped queue costs one or two descriptors, so at most half of those that the process may have are used; the queue
     mapped longest ago is parked.
+
+    Attributes:
+        removed: Called after a queue was removed, or was begun to be.
     """
 
     def __init__(self, settings: StoreSettings, files: FileSystem) -> None:
@@ -39,6 +42,7 @@ class QueueTable:
         self.empty: set[str] = set()
         #: Topics whose messages 5.x counts by the batch: what queues they have here are not for this broker.
         self.batch_topics: frozenset[str] = frozenset()
+        self.removed: Callable[[], None] = lambda: None
         self._settings = settings
         self._files = files
         self._mapped: OrderedDict[ConsumeQueue, None] = OrderedDict()
@@ -165,7 +169,10 @@ class QueueTable:
             OSError: a file cannot be removed; the queue is there still, with it and those after it.
         """
         self._mapped.pop(queue, None)
-        queue.remove()
+        try:
+            queue.remove()
+        finally:
+            self.removed()
         del self.by_key[queue.key]
         self.dirty.discard(queue)
         self._files.remove_directory(queue.directory)

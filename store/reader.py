@@ -42,6 +42,16 @@ class StoreReader:
         self._index = index
         self._limits = limits
 
+    @property
+    def log(self) -> CommitLog:
+        """The commit log."""
+        return self._log
+
+    @property
+    def queues(self) -> QueueTable:
+        """All consume queues."""
+        return self._queues
+
     def topics(self) -> set[str]:
         """Topics that have a consume queue."""
         return {topic for topic, _ in self._queues.by_key}
@@ -89,17 +99,22 @@ class StoreReader:
             most_text: How many bytes of property text one call may go through, each message counting some for itself;
                 at least one message's.
         """
-        limits = self._limits
-        if max_bytes is not None and max_bytes != limits.bytes_in_memory:
-            limits = FetchLimits(
-                memory=limits.memory,
-                count_in_memory=limits.count_in_memory,
-                bytes_in_memory=max_bytes,
-                count_on_disk=limits.count_on_disk,
-                bytes_on_disk=min(max_bytes, limits.bytes_on_disk),
-            )
         queue = self._queues.by_key.get((topic, queue_id))
+        limits = self._limits if max_bytes is None else self.limits(max_bytes)
         return fetch(self._log, queue, offset, max_count, limits, accept, matches, most_text)
+
+    def limits(self, max_bytes: int) -> FetchLimits:
+        """The bounds of an answer that has `max_bytes` at most."""
+        limits = self._limits
+        if max_bytes == limits.bytes_in_memory:
+            return limits
+        return FetchLimits(
+            memory=limits.memory,
+            count_in_memory=limits.count_in_memory,
+            bytes_in_memory=max_bytes,
+            count_on_disk=limits.count_on_disk,
+            bytes_on_disk=min(max_bytes, limits.bytes_on_disk),
+        )
 
     def record_at(self, physical_offset: int, size: int | None = None) -> memoryview | None:
         """The record at a place in the log; None when none can begin there.

@@ -30,7 +30,11 @@ W = TypeVar("W", bound="DataclassInstance")
 
 
 class VersionedTable(ABC, Generic[C, W]):
-    """Configurations C by name, saved as a body W. Every change raises the data version; `persist` writes changes."""
+    """Configurations C by name, saved as a body W. Every change raises the data version; `persist` writes changes.
+
+    Attributes:
+        changed: Called after each change.
+    """
 
     def __init__(
         self,
@@ -48,6 +52,7 @@ class VersionedTable(ABC, Generic[C, W]):
         self._version = version if version.timestamp else replace(version, timestamp=clock())
         self._unknown = unknown
         self._dirty = False
+        self.changed: Callable[[], None] = lambda: None
 
     @staticmethod
     @abstractmethod
@@ -116,6 +121,7 @@ class VersionedTable(ABC, Generic[C, W]):
         """Count a change: of an entry, or of what all have in common (the broker's permission limits topics')."""
         self._dirty = True
         self._version = replace(self._version, counter=self._version.counter + 1, timestamp=self._clock())
+        self.changed()
 
     def persist(self) -> None:
         """Write the file if the table changed since. Blocking.

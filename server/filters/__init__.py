@@ -9,12 +9,14 @@ from typing import Final, NamedTuple
 class MessageFilter(NamedTuple):
     """What a pull asks of each message: of its queue entry's tags code, then of the property text of its record.
 
-    None: nothing is asked. One look at the queue goes through `most_text` bytes of property text.
+    None: nothing is asked. One look at the queue goes through `most_text` bytes of property text. `codes` are those
+    that `by_code` lets pass.
     """
 
     by_code: Callable[[int], bool] | None = None
     by_properties: Callable[[bytes], bool] | None = None
     most_text: int = 0
+    codes: frozenset[int] | None = None
 
 
 EVERYTHING: Final = MessageFilter()

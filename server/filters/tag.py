@@ -59,4 +59,4 @@ def data_filter(subscription: SubscriptionData) -> MessageFilter:
 
 
 def _of_codes(codes: frozenset[int]) -> MessageFilter:
-    return MessageFilter(by_code=codes.__contains__)
+    return MessageFilter(by_code=codes.__contains__, codes=codes)

@@ -286,6 +286,37 @@ async def test_the_end_of_a_group_is_told_once() -> None:
     assert ended == ["G"]
 
 
+async def test_whoever_keeps_how_a_group_consumes_is_told_of_changes() -> None:
+    groups = ClientGroups(lambda _: True)
+    told: list[MessageModel | None] = []
+
+    def tell() -> None:
+        group = groups.consumer("G")
+        told.append(None if group is None else group.message_model)
+
+    groups.resubscribed = tell
+    first, second = FakePeer(), FakePeer("127.0.0.1:2000")
+    plain = consumer("G", subscription("T"))
+    for peer in (first, second):
+        join(groups, peer, plain)
+        join(groups, peer, plain)
+    assert told == [MessageModel.CLUSTERING]
+    for changed in (
+        consumer("G", subscription("T"), subscription("U")),
+        consumer("G", subscription("U")),
+        consumer("G", subscription("U", "A", version=2)),
+        consumer("G", subscription("U", "A", version=2), message_model=MessageModel.BROADCASTING),
+    ):
+        told.clear()
+        join(groups, first, changed)
+        join(groups, first, changed)
+        assert told == [changed.message_model]
+    groups.unregister_consumer(first, "G")
+    told.clear()
+    groups.unregister_consumer(second, "G")
+    assert told == [None]
+
+
 async def test_the_older_connection_of_a_producer_is_found_when_the_newer_closes() -> None:
     groups = ClientGroups(lambda _: True)
     older, newer = FakePeer("1"), FakePeer("2")

@@ -13,10 +13,13 @@ from tests.server.harness import NOW, Clock, small_config
 def test_a_change_has_a_new_version() -> None:
     clock = Clock()
     live = LiveConfig(small_config(Path()), clock)
+    told: list[int] = []
+    live.changed = lambda: told.append(live.current.max_message_size)
     assert live.version == DataVersion(counter=0, timestamp=NOW)
     clock.now += 7
     live.update({"maxMessageSize": "5"})
     assert live.current.max_message_size == 5
+    assert told == [5]
     assert live.version == DataVersion(counter=1, timestamp=NOW + 7)
 
 

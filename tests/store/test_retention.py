@@ -541,6 +541,25 @@ def test_queues_of_which_nothing_is_left_are_removed_when_asked(tmp_path: Path) 
     again.close()
 
 
+def test_whoever_keeps_a_queue_is_told_when_one_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = filled(tmp_path, Clock())
+    told: list[int] = []
+    store.queues.removed = lambda: told.append(len(store.queues))
+    queue = store.queues.by_key["Old", 0]
+
+    def refuse(_files: RealFileSystem, _path: str) -> None:
+        raise refusal(errno.EIO)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RealFileSystem, "remove", refuse)
+        with pytest.raises(OSError, match="error"):
+            store.retention.remove_queue(queue)
+    assert len(told) == 1
+    store.retention.remove_queue(queue)
+    assert len(told) == 2
+    store.close()
+
+
 def test_queues_of_delays_and_transactions_stay_though_nothing_is_left_of_them(tmp_path: Path) -> None:
     """The broker's own offsets lead into them, and would be taken for those of new messages."""
     store = open_store(small(tmp_path))

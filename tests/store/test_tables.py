@@ -105,6 +105,17 @@ def test_what_every_broker_has_is_no_change(tmp_path: Path) -> None:
     assert again.get("A") == TopicConfig(topic_name="A")
 
 
+def test_whoever_keeps_what_the_table_says_is_told_of_changes(tmp_path: Path) -> None:
+    table = topics(tmp_path)
+    told: list[list[str]] = []
+    table.changed = lambda: told.append(table.names())
+    table.put(TopicConfig(topic_name="A"))
+    table.raise_version()
+    table.remove("A")
+    table.remove("A")
+    assert told == [["A"], ["A"], []]
+
+
 def test_groups_are_kept(tmp_path: Path) -> None:
     table = groups(tmp_path)
     table.put(SubscriptionGroupConfig(group_name="G"))

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from rocketwire.server.decisions import Decisions
+from rocketwire.wire.codes import RequestCode
+from tests.server.harness import Client, consumer, serving, subscription
+
+
+def test_all_who_watch_are_told() -> None:
+    decisions = Decisions()
+    decisions.changed()
+    told: list[str] = []
+    decisions.watch(lambda: told.append("one"))
+    decisions.watch(lambda: told.append("two"))
+    decisions.changed()
+    assert told == ["one", "two"]
+
+
+async def change_topic(client: Client) -> None:
+    await client.create_topic("T", 3)
+
+
+async def change_group(client: Client) -> None:
+    await client.ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=b'{"groupName":"G","consumeEnable":false}')
+
+
+async def remove_group(client: Client) -> None:
+    await client.ask(RequestCode.DELETE_SUBSCRIPTIONGROUP, {"groupName": "G", "cleanOffset": "false"})
+
+
+async def change_config(client: Client) -> None:
+    await client.set_config(brokerPermission=4)
+
+
+async def subscribe(client: Client) -> None:
+    await client.heartbeat("one", consumer("G", subscription("T", "A", version=2)))
+
+
+async def leave(client: Client) -> None:
+    client.close()
+
+
+@pytest.mark.parametrize("change", [change_topic, change_group, remove_group, change_config, subscribe, leave])
+async def test_every_place_tells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Client], Awaitable[None]]
+) -> None:
+    told: list[None] = []
+    monkeypatch.setattr(Decisions, "changed", lambda _self: told.append(None))
+    async with serving(tmp_path) as server:
+        client = server.broker()
+        await client.create_topic("T")
+        await client.send("T")
+        await client.ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=b'{"groupName":"G"}')
+        await client.heartbeat("one", consumer("G", subscription("T", "A")))
+        told.clear()
+        await client.heartbeat("one", consumer("G", subscription("T", "A")))
+        await client.send("T")
+        await client.pull("T")
+        await server.broker().arrived()
+        assert not told
+        await change(client)
+        await server.broker().arrived()
+        assert told
+
+
+async def test_the_end_of_a_queue_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[None] = []
+    monkeypatch.setattr(Decisions, "changed", lambda _self: told.append(None))
+    async with serving(tmp_path) as server:
+        await server.broker().send("T")
+    for topics in (tmp_path / "config").glob("topics.json*"):
+        topics.unlink()
+    async with serving(tmp_path) as server:
+        client = server.broker()
+        told.clear()
+        await client.ask(RequestCode.CLEAN_UNUSED_TOPIC)
+        assert told
