@@ -26,8 +26,9 @@ typedef struct {
 } header;
 
 bool header_read(span data, uint8_t serialize_type, header *found);
+bool header_read_binary(span data, header *found); /* the ROCKETMQ form; binary_header.c */
 
-/* Undo JSON's escapes; false: one that is not known here (unpaired surrogates ...) or no room. */
+/* Undo JSON's escapes; false: one that is not known here (unpaired surrogates ...), or less room than raw.len. */
 bool json_unescape(span raw, uint8_t *to, size_t room, size_t *length);
 
 /* A decimal number as Java writes it (no blanks, no plus, no leading zeros), in range. */
