@@ -8,6 +8,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -15,11 +16,11 @@ from typing import Final
 from bench import tools
 from bench.drivers import LoadFailedError, Timing
 from bench.ports import Ports, PortsTakenError
-from bench.processes import ServerFailedError
+from bench.processes import ServerFailedError, allow_open_files
 from bench.report import MarkersMissingError, check_page, section, write_page
 from bench.runner import Plan, Runner
 from bench.sides import SIDES, Setup
-from bench.workloads import START, WORKLOADS, chosen
+from bench.workloads import IDLE, IDLE_CONNECTIONS, START, WORKLOADS, chosen, flushed
 from compat_tests import artifacts
 
 LONG_MESSAGES: Final = 10_000_000
@@ -31,13 +32,18 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m bench",
         description="Drive rocketwire and the Apache 4.9.7 broker with the same load and print one table.",
-        epilog=f"workloads: {START}, " + ", ".join(workload.name for workload in WORKLOADS),
+        epilog=f"workloads: {START}, {IDLE}, " + ", ".join(workload.name for workload in WORKLOADS),
     )
     parser.add_argument("--quick", action="store_true", help="short runs, for a first look")
     parser.add_argument("--only", metavar="NAME,...", help="only the workloads whose names begin so")
     parser.add_argument("--rounds", type=int, metavar="N", help="turns of each side (default 3)")
     parser.add_argument("--seconds", type=float, metavar="S", help="measured seconds a turn (default 4, quick 1.5)")
-    parser.add_argument("--flush", choices=("async", "sync"), default="async", help="flush mode of both sides")
+    parser.add_argument(
+        "--flush",
+        choices=("async", "sync", "both"),
+        default="async",
+        help="flush mode of both sides; both: then some workloads once more with SYNC_FLUSH (default async)",
+    )
     parser.add_argument("--side", choices=(*SIDES, "both"), default="both", help="one side alone")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the results between FILE's markers")
     parser.add_argument(
@@ -55,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _plan(options: argparse.Namespace) -> Plan:
     """The plan of these options. Raises ValueError."""
-    workloads, start_up = chosen(options.only)
+    workloads, facts = chosen(options.only)
     seconds = options.seconds if options.seconds is not None else (1.5 if options.quick else 4.0)
     rounds = options.rounds if options.rounds is not None else 3
     if rounds < 1 or seconds <= 0 or options.long_messages < 1:
@@ -63,7 +69,8 @@ def _plan(options: argparse.Namespace) -> Plan:
     return Plan(
         sides=list(SIDES) if options.side == "both" else [options.side],
         workloads=workloads,
-        start_up=start_up,
+        start_up=START in facts,
+        idle_connections=IDLE_CONNECTIONS if IDLE in facts else 0,
         rounds=rounds,
         warm_seconds=6.0 if options.quick else 15.0,
         timing=Timing(
@@ -75,6 +82,18 @@ def _plan(options: argparse.Namespace) -> Plan:
     )
 
 
+def _parts(plan: Plan, flush: str) -> dict[str, Plan]:
+    """What to do in each flush mode; of both, the second one is short."""
+    if flush != "both":
+        return {flush: plan}
+    second = replace(plan, workloads=flushed(plan.workloads), start_up=False, idle_connections=0, long_messages=0)
+    return {"async": plan, **({"sync": second} if second.workloads else {})}
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
@@ -83,6 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run; the exit code is 0, 2 after one line on stderr, or 130 when interrupted."""
     options = _parser().parse_args(arguments)
     # SIGTERM unwinds like Ctrl-C, so that no server is left behind.
+    allow_open_files()
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         return _run(options)
@@ -107,9 +127,15 @@ def _run(options: argparse.Namespace) -> int:
     built = tools.build()
     root = Path(tempfile.mkdtemp(prefix="bench-run-", dir=parent))
     try:
-        setup = Setup(flush=options.flush, load=built.load, ports=Ports())
-        runner = Runner(plan=plan, tools=built, setup=setup, root=root, say=lambda line: print(line, flush=True))
-        text = section(runner.run(), flush=options.flush, root=root)
+        ports, runs = Ports(), {}
+        for flush, part in _parts(plan, options.flush).items():
+            setup = Setup(flush=flush, load=built.load, ports=ports)
+            print(f"{flush.upper()}_FLUSH")
+            runner = Runner(plan=part, tools=built, setup=setup, root=root / flush, say=_say)
+            runs[flush] = runner.run()
+            if not options.keep:
+                shutil.rmtree(root / flush)
+        text = section(runs, root=root)
     finally:
         if options.keep:
             print(f"stores and logs are in {root}")

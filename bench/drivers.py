@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import selectors
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -72,6 +73,23 @@ class RawLoad:
         options = ["--count", messages, "--connections", 8, "--window", 32, "--patient", *more]
         outcome = self._run(side, "send", topic, *options, timeout=3600)
         self._must(outcome, f"{side.name}: filling {topic}")
+
+    @contextlib.contextmanager
+    def held(self, side: Side, connections: int) -> Iterator[None]:
+        """Keep so many idle connections open, each of which has sent one message. Raises LoadFailedError."""
+        self.create_topic(side, "BenchIdle")
+        command = [self._program, "idle", "--port", side.broker_port, "--topic", "BenchIdle"]
+        command += ["--broker-name", BROKER_NAME, "--connections", connections]
+        with subprocess.Popen(
+            [str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as holder:
+            try:
+                # It says when all are open, or that one could not be opened.
+                said = holder.stdout.readline() if holder.stdout else b""
+                self._must(_parse(said), f"{side.name}: {connections:,} idle connections")
+                yield
+            finally:
+                holder.kill()
 
     @staticmethod
     def _must(outcome: Sample | Failure, what: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -37,6 +38,12 @@ def parse_smaps_rollup(text: str) -> Memory:
         if len(words := line.split()) == 3 and words[0].endswith(":") and words[2] == "kB"
     }
     return Memory(rss=values["Rss:"], private=values["Anonymous:"])
+
+
+def allow_open_files() -> None:
+    """Let this process and those it starts open as many files as the system allows it: connections are files."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 class Server:

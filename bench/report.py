@@ -9,9 +9,11 @@ import datetime as dt
 import os
 import platform
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from bench.bars import bar_table
 from bench.runner import Results
 from bench.table import cost_table, side_table, workload_table
 from compat_tests import artifacts
@@ -60,17 +62,27 @@ def _file_system(path: Path) -> str:
     return max(holding, key=lambda fields: len(fields[1]))[2] if holding else "unknown"
 
 
-def section(results: Results, *, flush: str, root: Path) -> str:
-    """The text between the markers."""
-    plan = results.plan
+def section(runs: Mapping[str, Results], *, root: Path) -> str:
+    """The text between the markers; `runs` by flush mode, "async" or "sync"."""
     facts = "\n".join(f"* {name}: {value}" for name, value in machine_facts(root))
+    return "\n\n".join([facts, *(_tables(results, flush) for flush, results in runs.items())])
+
+
+def _tables(results: Results, flush: str) -> str:
+    plan = results.plan
     how = (
         f"{flush.upper()}_FLUSH on both sides, {plan.rounds} turns of {plan.timing.seconds:g} s each, "
         f"interleaved; drains of {plan.timing.filled:,} messages. "
         f"Load average of the minute before: {results.load_before:.1f}."
     )
-    tables = filter(None, (workload_table(results), cost_table(results), side_table(results)))
-    return "\n\n".join([facts, how, *tables])
+    tables = (
+        workload_table(results),
+        bar_table(results),
+        cost_table(results, "rate"),
+        cost_table(results, "cpu"),
+        side_table(results),
+    )
+    return "\n\n".join(filter(None, (how, *tables)))
 
 
 def check_page(page: Path) -> None:

@@ -26,7 +26,10 @@ _SETTLE_SECONDS = 2.0  # between the start and the look at the idle memory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to do. `long_messages`: how many to send before the last look at the memory, 0 = none."""
+    """What to do. `long_messages`: how many to send before the last look at the memory, 0 = none.
+
+    `idle_connections`: how many to open for a look at what one costs, 0 = none.
+    """
 
     sides: Sequence[str]
     workloads: Sequence[Workload]
@@ -35,6 +38,7 @@ class Plan:
     warm_seconds: float
     timing: Timing
     long_messages: int = 0
+    idle_connections: int = 0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,6 +50,7 @@ class SideFacts:
     loaded: Memory | None = None
     after_long: Memory | None = None
     name_server: Memory | None = None
+    connection: Memory | None = None  # of one idle connection
 
     @property
     def start(self) -> Spread | None:
@@ -114,10 +119,24 @@ class Runner:
                 self._raw.create_topic(side, topic)
             time.sleep(_SETTLE_SECONDS)
             self.results.facts[name].idle = side.memory()
+            if self._plan.idle_connections:
+                self._measure_connections(name, side)
         for name, side in self._running.items():
             self._warm_up(name, side)
             for topic in sorted({workload.topic for workload in self._plan.workloads} & FILLINGS.keys()):
                 self._raw.fill(side, topic, self._plan.timing.filled, *FILLINGS[topic])
+
+    def _measure_connections(self, name: str, side: Side) -> None:
+        """Memory of one idle connection: what many of them add to a server that did nothing else yet."""
+        count = self._plan.idle_connections
+        self._say(f"opening {count:,} connections to {name}")
+        before = side.memory()
+        with self._raw.held(side, count):
+            time.sleep(_SETTLE_SECONDS)
+            after = side.memory()
+        self.results.facts[name].connection = Memory(
+            rss=(after.rss - before.rss) // count, private=(after.private - before.private) // count
+        )
 
     def _warm_up(self, name: str, side: Side) -> None:
         self._say(f"warming up {name}")

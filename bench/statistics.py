@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,14 +106,21 @@ def summarise(outcomes: Iterable[Sample | Failure]) -> Summary:
     )
 
 
-def compared(outcomes: Iterable[Sample | Failure], base: Iterable[Sample | Failure]) -> Spread | None:
-    """The ratios of the rates of runs to those of the base's runs of the same rounds; None when there are none."""
-    pairs = zip(outcomes, base, strict=False)
-    return spread(
-        run.rate / other.rate
-        for run, other in pairs
-        if isinstance(run, Sample) and isinstance(other, Sample) and other.rate > 0
-    )
+def compared(
+    outcomes: Iterable[Sample | Failure], base: Iterable[Sample | Failure], by: Literal["rate", "cpu"] = "rate"
+) -> Spread | None:
+    """The ratios of runs' rates (or CPU time a message) to those of the base's runs of the same rounds.
+
+    None when there are none.
+    """
+    pairs = [
+        (run, other)
+        for run, other in zip(outcomes, base, strict=False)
+        if isinstance(run, Sample) and isinstance(other, Sample)
+    ]
+    if by == "rate":
+        return spread(run.rate / other.rate for run, other in pairs if other.rate > 0)
+    return spread(run.cpu_us / other.cpu_us for run, other in pairs if run.cpu_us is not None and other.cpu_us)
 
 
 def _middle(values: Iterable[float]) -> float | None:

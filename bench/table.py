@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal
 
 from bench.processes import Memory
 from bench.runner import Results, SideFacts
 from bench.statistics import Spread, Summary, compared, summarise
 
 NOTHING: Final = "-"
+_COMPARED: Final = {"rate": "rate / rate", "cpu": "CPU a message / CPU a message"}
 TITLES: Final = {"apache": "Apache", "rocketwire": "rocketwire"}
 
 
@@ -71,26 +72,32 @@ def workload_table(results: Results) -> str:
     return "\n".join([render(header, rows), *([""] if failures else []), *failures])
 
 
-def cost_table(results: Results) -> str:
-    """One row a workload that is compared with another: its rate as a part of the other's, on each side.
+def cost_table(results: Results, by: Literal["rate", "cpu"]) -> str:
+    """One row a workload that is compared with another in its rate (or CPU time a message): its part of the other's.
 
-    The last column says whether ours costs at most what it costs there: whether our part is not the smaller one.
+    The last column says whether ours costs at most what it costs there.
     """
     sides = list(results.plan.sides)
     texts = {workload.name: workload.text for workload in results.plan.workloads}
-    header = ["rate / rate", *(f"{TITLES[side]} min / median / max" for side in sides), "ours / Apache's"]
+    header = [_COMPARED[by], *(f"{TITLES[side]} min / median / max" for side in sides), "ours / Apache's"]
     header.append("costs at most the same")
     rows = []
     for workload in results.plan.workloads:
-        if workload.against not in texts:
+        if workload.against not in texts or workload.compared != by:
             continue
         outcomes, base = results.outcomes.get(workload.name, {}), results.outcomes.get(workload.against, {})
-        parts = {side: compared(outcomes.get(side, ()), base.get(side, ())) for side in sides}
+        parts = {side: compared(outcomes.get(side, ()), base.get(side, ()), by) for side in sides}
         ours, theirs = _middle(parts.get("rocketwire")), _middle(parts.get("apache"))
-        verdict = NOTHING if ours is None or theirs is None else "yes" if ours >= theirs else "no"
         cells = [_parts(parts[side]) for side in sides]
-        rows.append([f"{workload.text} / {texts[workload.against]}", *cells, _ratio(ours, theirs), verdict])
+        row = [f"{workload.text} / {texts[workload.against]}", *cells, _ratio(ours, theirs)]
+        rows.append([*row, _verdict(ours, theirs, more_is_better=by == "rate")])
     return render(header, rows) if rows else ""
+
+
+def _verdict(ours: float | None, theirs: float | None, *, more_is_better: bool) -> str:
+    if ours is None or theirs is None:
+        return NOTHING
+    return "yes" if ours == theirs or (ours > theirs) is more_is_better else "no"
 
 
 def _parts(part: Spread | None) -> str:
@@ -101,6 +108,12 @@ def _mebibytes(memory: Memory | None, which: str) -> str:
     if memory is None:
         return NOTHING
     return f"{(memory.rss if which == 'rss' else memory.private) / 2**20:,.0f} MiB"
+
+
+def _kibibytes(memory: Memory | None, which: str) -> str:
+    if memory is None:
+        return NOTHING
+    return f"{(memory.rss if which == 'rss' else memory.private) / 1024:,.1f} KiB"
 
 
 def side_table(results: Results) -> str:
@@ -118,9 +131,15 @@ def side_table(results: Results) -> str:
         ("after all workloads", [fact.loaded for fact in facts]),
         ("of the name server's process", [fact.name_server for fact in facts]),
     ]
+    if results.plan.idle_connections:
+        connections = [fact.connection for fact in facts]
+        for text, which in (("private memory", "private"), ("RSS", "rss")):
+            row = f"{text} of each of {results.plan.idle_connections:,} idle connections"
+            rows.append([row, *(_kibibytes(memory, which) for memory in connections)])
     if results.plan.long_messages:
         states.append((f"after {results.plan.long_messages:,} messages more", [fact.after_long for fact in facts]))
     for text, memories in states:
         rows.append([f"RSS {text}", *(_mebibytes(memory, "rss") for memory in memories)])
         rows.append([f"private memory {text}", *(_mebibytes(memory, "private") for memory in memories)])
-    return render(["", *(TITLES[side] for side in sides)], rows)
+    known = [row for row in rows if set(row[1:]) != {NOTHING}]
+    return render(["", *(TITLES[side] for side in sides)], known) if known else ""

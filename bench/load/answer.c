@@ -9,6 +9,8 @@ enum {
     RECORD_QUEUE_OFFSET_AT = 20,
     RECORD_BORN_AT = 40,
     RECORD_STORED_AT = 56, /* an IPv4 address of 8 bytes lies between */
+    RECORD_BODY_LENGTH_AT = 84, /* another one, and 12 bytes */
+    RECORD_BODY_AT = 88,
     RECORD_SMALLEST = 91
 };
 #define RECORD_MAGIC 0xDAA320A7u
@@ -195,6 +197,13 @@ int count_filtered(const unsigned char *body, size_t length, int64_t first_offse
         at += size;
     }
     return count;
+}
+
+const char *record_body(const unsigned char *record, size_t *size, size_t *length)
+{
+    *size = read32(record);
+    *length = read32(record + RECORD_BODY_LENGTH_AT);
+    return (const char *)record + RECORD_BODY_AT;
 }
 
 int64_t record_age_ms(const unsigned char *record, size_t *size)

@@ -32,6 +32,9 @@ int count_records(const unsigned char *body, size_t length, int64_t first_offset
 /* The same for a pull with a filter: queue offsets rise, from `first_offset` on and below `next_offset`. */
 int count_filtered(const unsigned char *body, size_t length, int64_t first_offset, int64_t next_offset);
 
+/* The body of the record at the start of `record`; its length goes to `length`, the record's size to `size`. */
+const char *record_body(const unsigned char *record, size_t *size, size_t *length);
+
 /* Milliseconds from born to stored of the record at the start of `record`; its size goes to `size`. */
 int64_t record_age_ms(const unsigned char *record, size_t *size);
 

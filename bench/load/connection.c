@@ -37,7 +37,20 @@ int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-int try_connect(const char *host, int port)
+/* The address that connections of this number come from; the first ones take what the kernel gives. */
+static int bind_source(int fd, int number)
+{
+    struct sockaddr_in source = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int one = 1;
+    if (number < FROM_ONE_ADDRESS)
+        return 0;
+    source.sin_addr.s_addr = htonl(INADDR_LOOPBACK + (uint32_t)(number / FROM_ONE_ADDRESS));
+    /* The port is chosen when the other end is known, so that it need not be free towards all others. */
+    setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
+    return bind(fd, (struct sockaddr *)&source, sizeof source);
+}
+
+int try_connect(const char *host, int port, int number)
 {
     char service[16];
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
@@ -46,7 +59,7 @@ int try_connect(const char *host, int port)
     if (problem != 0)
         fail("%s: %s", host, gai_strerror(problem));
     int fd = socket(found->ai_family, SOCK_STREAM, 0), one = 1;
-    if (fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) != 0) {
+    if (fd >= 0 && (bind_source(fd, number) != 0 || connect(fd, found->ai_addr, found->ai_addrlen) != 0)) {
         int reason = errno;
         close(fd);
         errno = reason;
@@ -58,10 +71,10 @@ int try_connect(const char *host, int port)
     return fd;
 }
 
-void connection_open(struct connection *connection, const char *host, int port)
+void connection_open(struct connection *connection, const char *host, int port, int number)
 {
     memset(connection, 0, sizeof *connection);
-    connection->fd = try_connect(host, port);
+    connection->fd = try_connect(host, port, number);
     if (connection->fd < 0)
         fail("cannot connect to %s:%d: %s", host, port, strerror(errno));
     connection->in_room = RECEIVE_ROOM;
@@ -73,6 +86,11 @@ void connection_open(struct connection *connection, const char *host, int port)
 void connection_close(struct connection *connection)
 {
     close(connection->fd);
+    connection_forget(connection);
+}
+
+void connection_forget(struct connection *connection)
+{
     free(connection->in);
     free(connection->out);
 }

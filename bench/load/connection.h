@@ -21,11 +21,17 @@ void fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)
 
 int64_t now_ns(void);
 
-/* A connected socket with TCP_NODELAY, or -1 with errno set. */
-int try_connect(const char *host, int port);
+enum { FROM_ONE_ADDRESS = 2000 };
 
-void connection_open(struct connection *connection, const char *host, int port);
+/* A connected socket with TCP_NODELAY, or -1 with errno set. The loopback network's addresses take turns after
+ * FROM_ONE_ADDRESS connections each, by the connection's `number`, since one has no more than some 28,000 ports. */
+int try_connect(const char *host, int port, int number);
+
+void connection_open(struct connection *connection, const char *host, int port, int number);
 void connection_close(struct connection *connection);
+
+/* Gives back the buffers; the socket stays open until the process ends. */
+void connection_forget(struct connection *connection);
 
 /* Room for `size` more bytes to be sent; the caller adds what it wrote to out_end. */
 unsigned char *connection_room(struct connection *connection, size_t size);

@@ -94,7 +94,7 @@ void run_delivery(const struct options *options, struct result *out)
         abort();
     sends.mode = MODE_SEND;
     sends.warmup = 0;
-    connection_open(&connection, options->host, options->port);
+    connection_open(&connection, options->host, options->port, 0);
     int64_t before = look(&connection, options, first);
     double server_cpu = options->server_pid > 0 ? process_cpu_seconds(options->server_pid) : 0;
     double own_cpu = own_cpu_seconds();

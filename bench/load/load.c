@@ -4,7 +4,8 @@
  *   connection.c  sockets and buffers      answer.c     answers and the records of a pull
  *   pipeline.c    the pipelined run        histogram.c  latency percentiles
  *   prepare.c     what comes before it     cpu.c        CPU time of processes
- *   delivery.c    delayed messages
+ *   delivery.c    delayed messages         many.c       many connections
+ *   idle.c        connections at rest
  *
  * Every answer is checked; the first wrong one ends the run with exit code 1 and {"errors": 1, "error": ...}. */
 #include <poll.h>
@@ -20,6 +21,8 @@
 #include "delivery.h"
 #include "frames.h"
 #include "histogram.h"
+#include "idle.h"
+#include "many.h"
 #include "options.h"
 #include "pipeline.h"
 
@@ -57,7 +60,7 @@ static void create_topic(const struct options *o)
 {
     struct connection connection;
     unsigned char frame[FRAME_ROOM];
-    connection_open(&connection, o->host, o->port);
+    connection_open(&connection, o->host, o->port, 0);
     size_t size = write_create_topic(frame, FIRST_OPAQUE, o->topic, o->queues);
     connection_ask(&connection, frame, size, FIRST_OPAQUE, 0, "create topic");
     connection_close(&connection);
@@ -95,7 +98,7 @@ static void first_accepted(const struct options *o)
     size_t size = frame == NULL ? 0 : one_send(frame, o, FIRST_OPAQUE, 0, 0);
     int64_t deadline = now_ns() + (int64_t)FIRST_DEADLINE_SECONDS * 1000000000;
     while (now_ns() < deadline) {
-        int fd = try_connect(o->host, o->port), accepted = fd >= 0 && accepts_send(fd, frame, size);
+        int fd = try_connect(o->host, o->port, 0), accepted = fd >= 0 && accepts_send(fd, frame, size);
         int64_t at = now_ns();
         if (fd >= 0)
             close(fd);
@@ -141,8 +144,8 @@ static void run_wake(const struct options *o, struct result *result)
     char client[64];
     uint32_t opaque = FIRST_OPAQUE;
     snprintf(client, sizeof client, "127.0.0.1@wake%d", (int)getpid());
-    connection_open(&consumer, o->host, o->port);
-    connection_open(&producer, o->host, o->port);
+    connection_open(&consumer, o->host, o->port, 0);
+    connection_open(&producer, o->host, o->port, 0);
     size_t size = write_heartbeat(frame, opaque, o->topic, o->group, client, NULL);
     connection_ask(&consumer, frame, size, opaque, 0, "heartbeat");
     size = one_send(frame, o, opaque, 0, 0);
@@ -223,11 +226,17 @@ int main(int argc, char **argv)
     case MODE_FIRST:
         first_accepted(&options);
         return 0;
+    case MODE_IDLE:
+        run_idle(&options);
+        return 0;
     case MODE_WAKE:
         run_wake(&options, &result);
         break;
     case MODE_DELIVERY:
         run_delivery(&options, &result);
+        break;
+    case MODE_MANY:
+        run_many(&options, &result);
         break;
     default:
         run_pipeline(&options, &result);

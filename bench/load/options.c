@@ -16,6 +16,8 @@ static const char USAGE[] =
     "         transaction  prepared sends, each committed (code 37) as soon as it is answered; pipelined\n"
     "         retry  send backs (code 36) of messages sent before; pipelined\n"
     "         delivery  sends with delay level 1, then waits until all are delivered; latency: how late\n"
+    "         many   CONNECTIONS producers and as many consumers of TOPICS topics, which hold pulls\n"
+    "         idle   opens connections, sends once on each, and waits for the end of standard input\n"
     "         first  tries until a send is accepted             topic  creates the topic (code 17)\n"
     "  --host H --port P --topic T --queues N --group G --broker-name B\n"
     "  --connections N   (default 1)      --window N    requests in flight a connection (default 64)\n"
@@ -24,6 +26,7 @@ static const char USAGE[] =
     "  --numbered                         properties a (0 to 9) and b (x or y)\n"
     "  --delay LEVEL                      property DELAY; retry: the level asked for (default: none)\n"
     "  --level-ms MS                      delivery: the delay of level 1 (1000)\n"
+    "  --topics N --rate R                many: a divisor of the connections (1); messages a second (no limit)\n"
     "  --sql EXPRESSION                   pull: with this filter; messages are those gone through\n"
     "  --warmup S --seconds S             not counted, counted (0.5, 3)\n"
     "  --count N         stop after N messages, no warm-up      --server-pid PID  CPU time of that process\n"
@@ -40,7 +43,7 @@ static void usage(const char *problem)
 static enum mode mode_named(const char *name)
 {
     static const char *const names[] = {"send", "batch", "pull", "sync", "wake", "first", "topic",
-                                        "transaction", "retry", "delivery"};
+                                        "transaction", "retry", "delivery", "many", "idle"};
     for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
         if (strcmp(names[i], name) == 0)
             return (enum mode)i;
@@ -64,10 +67,11 @@ struct options read_options(int argc, char **argv)
         {"group", 1, 0, 'g'},      {"tags", 1, 0, 'T'},    {"keys", 0, 0, 'K'},    {"patient", 0, 0, 'R'},    {"connections", 1, 0, 'c'},
         {"window", 1, 0, 'w'},     {"size", 1, 0, 's'},    {"batch", 1, 0, 'b'},   {"warmup", 1, 0, 'W'},
         {"seconds", 1, 0, 'S'},    {"count", 1, 0, 'n'},   {"dump", 1, 0, 'd'},    {"server-pid", 1, 0, 'P'},
-        {"broker-name", 1, 0, 'B'}, {"numbered", 0, 0, 'N'}, {"delay", 1, 0, 'D'}, {"sql", 1, 0, 'Q'}, {"level-ms", 1, 0, 'L'}, {0, 0, 0, 0}};
+        {"broker-name", 1, 0, 'B'}, {"numbered", 0, 0, 'N'}, {"delay", 1, 0, 'D'}, {"sql", 1, 0, 'Q'}, {"level-ms", 1, 0, 'L'},
+        {"topics", 1, 0, 'k'}, {"rate", 1, 0, 'r'}, {0, 0, 0, 0}};
     struct options o = {.host = "127.0.0.1", .topic = "BenchRaw", .group = "bench_raw", .broker_name = "broker-a",
                         .port = 10911, .queues = 8, .connections = 1, .window = 64, .size = 100, .batch = 32,
-                        .level_ms = 1000, .warmup = 0.5, .seconds = 3};
+                        .level_ms = 1000, .topics = 1, .warmup = 0.5, .seconds = 3};
     if (argc < 2)
         usage("no mode");
     o.mode_name = argv[1];
@@ -89,6 +93,8 @@ struct options read_options(int argc, char **argv)
         case 'p': o.port = (int)positive(optarg); break;
         case 'q': o.queues = (int)positive(optarg); break;
         case 'c': o.connections = (int)positive(optarg); break;
+        case 'k': o.topics = (int)positive(optarg); break;
+        case 'r': o.rate = positive(optarg); break;
         case 'w': o.window = (int)positive(optarg); break;
         case 's': o.size = (int)positive(optarg); break;
         case 'b': o.batch = (int)positive(optarg); break;
@@ -104,6 +110,10 @@ struct options read_options(int argc, char **argv)
         usage("too many arguments");
     if (o.queues < 1 || o.connections < 1 || o.window < 1 || o.batch < 1 || o.size < 1 || strlen(o.topic) > 127)
         usage("queues, connections, window, batch and size are at least 1, a topic has at most 127 characters");
+    if (o.topics < 1 || o.connections % o.topics != 0)
+        usage("the number of connections is a multiple of that of topics");
+    if (o.mode == MODE_MANY && o.size < 16)
+        usage("many: a body has at least 16 bytes, for the time");
     if (o.mode == MODE_SYNC)
         o.connections = o.window = 1;
     if (o.mode == MODE_DELIVERY)

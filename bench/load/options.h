@@ -6,16 +6,16 @@
 
 #include "frames.h"
 
-enum mode { MODE_SEND, MODE_BATCH, MODE_PULL, MODE_SYNC, MODE_WAKE, MODE_FIRST, MODE_TOPIC, MODE_TRANSACTION, MODE_RETRY, MODE_DELIVERY };
+enum mode { MODE_SEND, MODE_BATCH, MODE_PULL, MODE_SYNC, MODE_WAKE, MODE_FIRST, MODE_TOPIC, MODE_TRANSACTION, MODE_RETRY, MODE_DELIVERY, MODE_MANY, MODE_IDLE };
 
 struct options {
     enum mode mode;
     const char *mode_name;
     const char *host, *topic, *group, *broker_name, *tags, *sql; /* sql: the filter of pulls, or NULL */
-    int port, queues, connections, window, size, batch, server_pid, dump, with_keys, patient, numbered;
+    int port, queues, connections, window, size, batch, server_pid, dump, with_keys, patient, numbered, topics;
     int delay;    /* delay level, 0: none */
     int level_ms; /* what level 1 stands for */
-    double warmup, seconds;
+    double warmup, seconds, rate; /* rate: messages a second, 0: as fast as the window lets them */
     int64_t count; /* stop after so many messages instead of after a time; 0 = by time */
 };
 

@@ -232,7 +232,7 @@ static void run_all(struct run *run)
     for (int i = 0; i < o->connections; i++) {
         struct lane *lane = &run->lanes[i];
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = lane};
-        connection_open(&lane->connection, o->host, o->port);
+        connection_open(&lane->connection, o->host, o->port, 0);
         lane->slots = calloc((size_t)o->window, sizeof *lane->slots);
         epoll_ctl(run->epoll, EPOLL_CTL_ADD, lane->connection.fd, &event);
     }

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.__main__ import _parser, _plan, main
+from bench.__main__ import _parser, _parts, _plan, main
 
 
 def test_a_wrong_workload_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -33,3 +33,22 @@ def test_the_plan_of_the_options() -> None:
 def test_both_sides_and_the_long_run() -> None:
     plan = _plan(_parser().parse_args(["--long"]))
     assert (list(plan.sides), plan.rounds, plan.long_messages) == (["apache", "rocketwire"], 3, 10_000_000)
+
+
+def test_one_flush_mode_is_one_run() -> None:
+    plan = _plan(_parser().parse_args(["--only", "idle"]))
+    assert (plan.start_up, plan.idle_connections) == (False, 10_000)
+    assert _parts(plan, "sync") == {"sync": plan}
+
+
+def test_both_flush_modes_are_a_long_and_a_short_run() -> None:
+    plan = _plan(_parser().parse_args(["--long"]))
+    parts = _parts(plan, "both")
+    assert list(parts) == ["async", "sync"]
+    assert parts["async"] == plan
+    assert len(parts["sync"].workloads) == 5
+    assert (parts["sync"].start_up, parts["sync"].idle_connections, parts["sync"].long_messages) == (False, 0, 0)
+
+
+def test_there_is_no_second_run_of_nothing() -> None:
+    assert list(_parts(_plan(_parser().parse_args(["--only", "pull"])), "both")) == ["async"]

@@ -1,4 +1,5 @@
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ def test_memory_is_read_from_the_kernels_text() -> None:
 def test_a_process_is_measured_and_stopped(tmp_path: Path) -> None:
     server = Server([sys.executable, "-c", "import time; time.sleep(60)"], cwd=tmp_path, log=tmp_path / "a.out")
     try:
-        memory = server.memory()
+        # At first it is the page that its start has come to.
+        while (memory := server.memory()).rss < 1 << 20:
+            time.sleep(0.01)
     finally:
         server.stop()
     assert 0 <= memory.private < memory.rss

@@ -39,9 +39,12 @@ def test_machine_facts_are_known(tmp_path: Path) -> None:
     assert facts["system"].startswith("Linux ")
 
 
-def test_the_section_names_flush_mode_and_turns(tmp_path: Path) -> None:
+def test_the_section_names_each_flush_mode_and_its_turns(tmp_path: Path) -> None:
     plan = Plan(sides=[], workloads=[], start_up=False, rounds=5, warm_seconds=1,
                 timing=Timing(warmup=0, seconds=2.5, filled=1000))  # fmt: skip
-    text = section(Results(plan=plan, load_before=0.25), flush="sync", root=tmp_path)
+    results = Results(plan=plan, load_before=0.25)
+    text = section({"async": results, "sync": results}, root=tmp_path)
     assert "Load average of the minute before: 0.2" in text
+    assert "ASYNC_FLUSH on both sides, 5 turns" in text
+    assert text.count("* memory: ") == 1
     assert "SYNC_FLUSH on both sides, 5 turns of 2.5 s each, interleaved; drains of 1,000 messages." in text

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from bench.drivers import Timing
 from bench.processes import Memory
 from bench.runner import Plan, Results, SideFacts
@@ -7,6 +9,7 @@ from bench.workloads import Workload
 
 SEND = Workload(name="send", text="send", program="raw", mode="send")
 RETRY = Workload(name="retry", text="retry", program="raw", mode="retry", against="send")
+MANY = Workload(name="many", text="many", program="raw", mode="many", against="send", compared="cpu")
 WAKE = Workload(name="wake", text="wake", program="raw", mode="wake", paced=True)
 
 
@@ -86,7 +89,7 @@ def test_a_cost_is_the_ratio_to_the_base_of_the_same_round() -> None:
         "apache": [sample(500), sample(500), sample(7)],
         "rocketwire": [sample(2000), sample(1000), sample(1500)],
     }
-    header, _, row = cells(cost_table(found))
+    header, _, row = cells(cost_table(found, "rate"))
     assert header == [
         "rate / rate", "Apache min / median / max", "rocketwire min / median / max", "ours / Apache's",
         "costs at most the same",
@@ -98,18 +101,28 @@ def test_a_higher_cost_than_apaches_is_told() -> None:
     found = results(SEND, RETRY)
     found.outcomes["send"] = {"apache": [sample(1000)], "rocketwire": [sample(1000)]}
     found.outcomes["retry"] = {"apache": [sample(900)], "rocketwire": [sample(890)]}
-    assert cells(cost_table(found))[2][-2:] == ["0.99", "no"]
+    assert cells(cost_table(found, "rate"))[2][-2:] == ["0.99", "no"]
+
+
+def test_cpu_time_is_compared_in_a_table_of_its_own() -> None:
+    found = results(SEND, RETRY, MANY)
+    found.outcomes["send"] = {"apache": [sample(1000)] * 2, "rocketwire": [sample(1000)] * 2}
+    found.outcomes["many"] = {"apache": [sample(500), Failure(reason="x")], "rocketwire": [sample(800), sample(1000)]}
+    assert "many" not in cost_table(found, "rate")
+    header, _, row = cells(cost_table(found, "cpu"))
+    assert header[0] == "CPU a message / CPU a message"
+    assert row == ["many / send", "2.00 / 2.00 / 2.00", "1.00 / 1.12 / 1.25", "0.56", "yes"]
 
 
 def test_without_a_base_there_is_no_table_of_costs() -> None:
-    assert cost_table(results(RETRY)) == ""
+    assert cost_table(results(RETRY), "rate") == ""
 
 
 def test_one_side_alone_has_costs_but_no_verdict() -> None:
     found = results(SEND, RETRY, sides=("rocketwire",))
     found.outcomes["send"] = {"rocketwire": [sample(1000)]}
     found.outcomes["retry"] = {"rocketwire": [sample(900)]}
-    assert cells(cost_table(found))[2] == ["retry / send", "0.90 / 0.90 / 0.90", "-", "-"]
+    assert cells(cost_table(found, "rate"))[2] == ["retry / send", "0.90 / 0.90 / 0.90", "-", "-"]
 
 
 def test_start_up_and_memory() -> None:
@@ -126,3 +139,18 @@ def test_start_up_and_memory() -> None:
     assert rows["private memory idle"] == ["200 MiB", "-"]
     assert rows["RSS of the name server's process"] == ["1 MiB", "-"]
     assert rows["private memory after 10,000,000 messages more"] == ["-", "20 MiB"]
+    assert "RSS after all workloads" not in rows
+
+
+def test_memory_of_idle_connections() -> None:
+    found = results()
+    found.plan = replace(found.plan, idle_connections=10_000)
+    found.facts["rocketwire"].connection = Memory(rss=20_480, private=10_240)
+    assert cells(side_table(found))[2:] == [
+        ["private memory of each of 10,000 idle connections", "-", "10.0 KiB"],
+        ["RSS of each of 10,000 idle connections", "-", "20.0 KiB"],
+    ]
+
+
+def test_nothing_known_of_the_sides_is_no_table() -> None:
+    assert side_table(results()) == ""

@@ -1,6 +1,6 @@
 import pytest
 
-from bench.workloads import WORKLOADS, chosen, groups
+from bench.workloads import WORKLOADS, Bar, chosen, flushed, groups
 
 
 def names(only: str | None) -> list[str]:
@@ -8,7 +8,7 @@ def names(only: str | None) -> list[str]:
 
 
 def test_all_are_chosen_by_default() -> None:
-    assert chosen(None) == (list(WORKLOADS), True)
+    assert chosen(None) == (list(WORKLOADS), frozenset({"start", "idle"}))
 
 
 def test_a_whole_name_means_that_one_only() -> None:
@@ -22,8 +22,9 @@ def test_the_beginning_of_names_means_all_of_them() -> None:
 
 
 def test_start_up_alone() -> None:
-    assert chosen("start") == ([], True)
-    assert chosen("sync")[1] is False
+    assert chosen("start") == ([], frozenset({"start"}))
+    assert chosen("idle") == ([], frozenset({"idle"}))
+    assert chosen("sync")[1] == frozenset()
 
 
 def test_a_word_that_fits_nothing_is_refused() -> None:
@@ -37,6 +38,19 @@ def test_names_are_distinct() -> None:
 
 def test_what_one_is_compared_with_is_measured_too() -> None:
     assert names("retry") == ["send-8x32", "retry"]
+
+
+def test_many_connections_are_compared_with_few_of_the_same_pace() -> None:
+    assert names("many-1000") == ["many-8", "many-1000"]
+    assert names("many-1000-p") == ["many-8-paced", "many-1000-paced"]
+
+
+def test_a_run_with_sync_flush_has_bars_of_its_own() -> None:
+    found = {one.name: one for one in flushed(WORKLOADS)}
+    assert list(found) == ["send-8x32", "sync", "java-sync-1", "java-sync-16", "java-sync-64"]
+    assert found["java-sync-64"].bar == Bar(rate=1.0)
+    assert found["send-8x32"].bar == Bar()
+    assert flushed(chosen("pull")[0]) == []
 
 
 def test_what_is_compared_takes_turns() -> None:

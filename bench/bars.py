@@ -1,0 +1,91 @@
+"""What is asked of the server, and whether a run reached it.
+
+Theory: a bar stands beside its workload (bench.workloads). Rate, CPU time and latency are asked as a part of Apache's
+in the same run, so there is nothing to tell of one side alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from bench.runner import Results
+from bench.statistics import Spread, Summary, compared, summarise
+from bench.table import NOTHING, render
+from bench.workloads import IDLE_BYTES, Workload
+
+_COLUMNS: Final = ("rate", "CPU", "p50", "p99", "CPU to few")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One figure that something is asked of: what, what it is, and what it has to be at least or at most."""
+
+    column: str
+    reached: float | None
+    least: float | None = None
+    most: float | None = None
+
+    @property
+    def met(self) -> bool:
+        """False for a figure that the run did not give too."""
+        if self.reached is None:
+            return False
+        return (self.least is None or self.reached >= self.least) and (self.most is None or self.reached <= self.most)
+
+    @property
+    def text(self) -> str:
+        """Figure, direction and bar, as "5.21 >= 5.00"."""
+        figure = NOTHING if self.reached is None else f"{self.reached:.2f}"
+        return f"{figure} >= {self.least:.2f}" if self.least is not None else f"{figure} <= {self.most:.2f}"
+
+
+def _middle(value: Spread | None) -> float | None:
+    return None if value is None else value.middle
+
+
+def _part(ours: float | None, theirs: float | None) -> float | None:
+    return None if ours is None or not theirs else ours / theirs
+
+
+def asked(results: Results, workload: Workload) -> Iterator[Asked]:
+    """What is asked of a workload, with the figures of the run."""
+    outcomes, bar = results.outcomes.get(workload.name, {}), workload.bar
+    ours: Summary = summarise(outcomes.get("rocketwire", ()))
+    theirs: Summary = summarise(outcomes.get("apache", ()))
+    if bar.rate is not None:
+        yield Asked(column="rate", reached=_part(_middle(ours.rate), _middle(theirs.rate)), least=bar.rate)
+    if bar.cpu is not None:
+        yield Asked(column="CPU", reached=_part(ours.cpu_us, theirs.cpu_us), most=bar.cpu)
+    if bar.p50 is not None:
+        yield Asked(column="p50", reached=_part(ours.p50_us, theirs.p50_us), most=bar.p50)
+    if bar.p99 is not None:
+        yield Asked(column="p99", reached=_part(ours.p99_us, theirs.p99_us), most=bar.p99)
+    if bar.base_cpu is not None:
+        base = results.outcomes.get(workload.against, {}).get("rocketwire", ())
+        reached = _middle(compared(outcomes.get("rocketwire", ()), base, "cpu"))
+        yield Asked(column="CPU to few", reached=reached, most=bar.base_cpu)
+
+
+def bar_table(results: Results) -> str:
+    """One row a workload that something is asked of; nothing when only one side ran, or none has a bar."""
+    if set(results.plan.sides) != {"apache", "rocketwire"}:
+        return ""
+    rows = []
+    for workload in results.plan.workloads:
+        found = {one.column: one for one in asked(results, workload)}
+        if found:
+            missed = [column for column, one in found.items() if not one.met]
+            cells = [found[column].text if column in found else NOTHING for column in _COLUMNS]
+            rows.append([workload.text, *cells, f"no: {', '.join(missed)}" if missed else "yes"])
+    table = render(["ours / Apache's", *_COLUMNS, "reached"], rows) if rows else ""
+    return "\n\n".join(filter(None, (table, _idle_line(results))))
+
+
+def _idle_line(results: Results) -> str:
+    memory = results.facts["rocketwire"].connection if "rocketwire" in results.facts else None
+    if memory is None:
+        return ""
+    word = "reached" if memory.private < IDLE_BYTES else "missed"
+    return f"Private memory of an idle connection: {memory.private:,} bytes, asked: less than {IDLE_BYTES:,}, {word}."

@@ -1,0 +1,68 @@
+from bench.bars import bar_table
+from bench.drivers import Timing
+from bench.processes import Memory
+from bench.runner import Plan, Results, SideFacts
+from bench.statistics import Failure, Sample
+from bench.workloads import Bar, Workload
+
+ASKED = Bar(rate=5.0, cpu=0.15, p50=1.0, p99=1.0)
+
+
+def results(*workloads: Workload, sides: tuple[str, ...] = ("apache", "rocketwire")) -> Results:
+    timing = Timing(warmup=0, seconds=1, filled=1)
+    plan = Plan(sides=sides, workloads=workloads, start_up=True, rounds=1, warm_seconds=1, timing=timing)
+    return Results(plan=plan, facts={side: SideFacts() for side in sides})
+
+
+def workload(name: str, bar: Bar, against: str = "") -> Workload:
+    return Workload(name=name, text=name, program="raw", mode="send", bar=bar, against=against, compared="cpu")
+
+
+def sample(rate: int, cpu_us: float, p99: float = 0) -> Sample:
+    return Sample(messages=rate, seconds=1, server_cpu_seconds=rate * cpu_us / 1e6, p50_us=p99 / 2, p99_us=p99)
+
+
+def rows(table: str) -> list[list[str]]:
+    lines = [line for line in table.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def test_what_is_reached_is_told_beside_what_is_asked() -> None:
+    found = results(workload("send", ASKED), workload("free", Bar()))
+    found.outcomes["send"] = {"apache": [sample(100, 20, 300)], "rocketwire": [sample(520, 2.0, 300)]}
+    assert rows(bar_table(found)) == [
+        ["send", "5.20 >= 5.00", "0.10 <= 0.15", "1.00 <= 1.00", "1.00 <= 1.00", "-", "yes"]
+    ]
+
+
+def test_what_is_missed_is_named() -> None:
+    found = results(workload("send", ASKED))
+    found.outcomes["send"] = {"apache": [sample(100, 20, 300)], "rocketwire": [sample(499, 3.2, 150)]}
+    assert rows(bar_table(found))[0][-1] == "no: rate, CPU"
+
+
+def test_a_figure_that_is_not_there_is_missed() -> None:
+    found = results(workload("send", Bar(rate=1.0)))
+    found.outcomes["send"] = {"apache": [Failure(reason="x")], "rocketwire": [sample(499, 3.2)]}
+    assert rows(bar_table(found))[0][1] == "- >= 1.00"
+    assert rows(bar_table(found))[0][-1] == "no: rate"
+
+
+def test_many_connections_are_asked_of_with_our_own_few() -> None:
+    found = results(workload("few", Bar()), workload("many", Bar(base_cpu=1.5), against="few"))
+    found.outcomes["few"] = {"apache": [sample(100, 1)], "rocketwire": [sample(100, 10)]}
+    found.outcomes["many"] = {"apache": [sample(100, 50)], "rocketwire": [sample(100, 16)]}
+    assert rows(bar_table(found)) == [["many", "-", "-", "-", "-", "1.60 <= 1.50", "no: CPU to few"]]
+
+
+def test_an_idle_connection_has_its_limit() -> None:
+    found = results()
+    assert bar_table(found) == ""
+    found.facts["rocketwire"].connection = Memory(rss=40_000, private=29_999)
+    assert bar_table(found).endswith("29,999 bytes, asked: less than 30,000, reached.")
+    found.facts["rocketwire"].connection = Memory(rss=40_000, private=30_000)
+    assert bar_table(found).endswith("missed.")
+
+
+def test_one_side_alone_is_asked_nothing() -> None:
+    assert bar_table(results(workload("send", ASKED), sides=("rocketwire",))) == ""
