@@ -45,7 +45,7 @@ from rocketwire.server.topics import BrokerTopics
 from rocketwire.server.transactions.service import Transactions
 from rocketwire.store.consumer_filters import ConsumerFilterTable
 from rocketwire.store.delay_offsets import DelayOffsetTable
-from rocketwire.store.flush import GroupCommit
+from rocketwire.store.flush import GroupCommit, RunBlocking
 from rocketwire.store.groups import GroupTable
 from rocketwire.store.offsets import OffsetTable
 from rocketwire.store.saved_table import SavedTable
@@ -80,9 +80,11 @@ class Broker:
         clock: Clock,
         choose: Callable[[int], int],
         run_sync: upkeep.RunSync,
+        run_flush: RunBlocking,
     ) -> None:
         self._clock = clock
         self._run_sync = run_sync
+        self._run_flush = run_flush
         live = LiveConfig(config, clock)
         settings = store_settings(config)
         # Records and message ids hold addresses, no names.
@@ -215,7 +217,7 @@ class Broker:
         for table, what, interval in self._tables:
             nursery.start_soon(upkeep.persist, table, what, interval, self._run_sync)
         if self._flush is not None:
-            nursery.start_soon(self._flush.run, self._store, self._run_sync)
+            nursery.start_soon(self._flush.run, self._store, self._run_flush)
 
     def peer_closed(self, peer: Peer) -> None:
         """Forget what a closed connection had."""

@@ -25,12 +25,14 @@ from rocketwire.server.broker import Broker
 from rocketwire.server.clock import Clock, system_clock
 from rocketwire.server.config import ServerConfig
 from rocketwire.server.dispatch import FrameDispatcher
+from rocketwire.server.flush_thread import FlushThread
 from rocketwire.server.listener import AddressInUse, Listener, bind
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.registry import BROKER_FAMILIES, NAME_SERVER_FAMILIES
 from rocketwire.server.routes import KeyValueConfig, RouteTable
 from rocketwire.server.services import NameServerServices
 from rocketwire.store.errors import StoreError
+from rocketwire.store.flush import RunBlocking
 from rocketwire.store.key_values import KeyValueFile
 
 log = logging.getLogger(__name__)
@@ -79,7 +81,15 @@ async def _serve_and_announce(config: ServerConfig) -> None:
             _READY.format(name_server=name_server, broker=broker, store=config.store_dir, reached=reached), flush=True
         )
 
-    await serve(config, clock=system_clock, choose=secrets.randbelow, run_sync=trio.to_thread.run_sync, ready=announce)
+    with contextlib.closing(FlushThread()) as flush_thread:
+        await serve(
+            config,
+            clock=system_clock,
+            choose=secrets.randbelow,
+            run_sync=trio.to_thread.run_sync,
+            run_flush=flush_thread,
+            ready=announce,
+        )
 
 
 _READY: Final = """\
@@ -94,9 +104,12 @@ async def serve(
     clock: Clock,
     choose: Callable[[int], int],
     run_sync: upkeep.RunSync,
+    run_flush: RunBlocking | None = None,
     ready: Callable[[Address, Address], None],
 ) -> None:
     """Serve until cancelled. `ready` is told the addresses clients use once both listen.
+
+    Flushes that somebody waits for go to `run_flush`, other blocking calls to `run_sync`, which takes both without it.
 
     Raises:
         AddressInUse: a port cannot be had.
@@ -106,7 +119,16 @@ async def serve(
     with contextlib.ExitStack() as sockets:
         name_server = sockets.enter_context(bind(config.name_server.host, config.name_server.port, option="--namesrv"))
         broker = [sockets.enter_context(sock) for sock in _bind_broker(config)]
-        await _serve_on(name_server, broker, config, clock=clock, choose=choose, run_sync=run_sync, ready=ready)
+        await _serve_on(
+            name_server,
+            broker,
+            config,
+            clock=clock,
+            choose=choose,
+            run_sync=run_sync,
+            run_flush=run_flush or run_sync,
+            ready=ready,
+        )
 
 
 async def _serve_on(
@@ -117,6 +139,7 @@ async def _serve_on(
     clock: Clock,
     choose: Callable[[int], int],
     run_sync: upkeep.RunSync,
+    run_flush: RunBlocking,
     ready: Callable[[Address, Address], None],
 ) -> None:
     port = broker_sockets[0].getsockname()[1]
@@ -124,7 +147,14 @@ async def _serve_on(
     metrics = Metrics()
     routes = RouteTable()
     broker = Broker(
-        config, advertised=advertised, routes=routes, metrics=metrics, clock=clock, choose=choose, run_sync=run_sync
+        config,
+        advertised=advertised,
+        routes=routes,
+        metrics=metrics,
+        clock=clock,
+        choose=choose,
+        run_sync=run_sync,
+        run_flush=run_flush,
     )
     try:
         values = KeyValueFile(config.store_dir / "config" / "kvConfig.json")

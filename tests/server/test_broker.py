@@ -41,6 +41,7 @@ def made(store: Path, routes: RouteTable | None = None, host: str = "127.0.0.1",
         clock=Clock(),
         choose=lambda bound: 0,
         run_sync=run_inline,
+        run_flush=run_inline,
     )
 
 
