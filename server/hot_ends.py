@@ -86,16 +86,12 @@ class HotEnds:
             log.exception("ends of transactions from %s", session.remote_text)
             refuse_all(session, headers, error)
             return
-        later = False
 
         def answer(_appended: Sequence[Appended], code: ResponseCode, _refusals: Refusals) -> None:
             self._answer(session, headers, carried, code)
-            if later:
-                session.flush()
 
         wait = any(outcome.wait for outcome in outcomes)
-        self._sending.report(carried.appended, carried.refusals, answer, wait=wait)
-        later = True
+        self._sending.report(carried.appended, carried.refusals, answer, wait=wait, peer=session)
 
     def _answer(self, session: Session, headers: Sequence[EndHeader], carried: Carried, code: ResponseCode) -> None:
         refused = carried.refused

@@ -85,8 +85,7 @@ class HotSends:
         group = _Group(session, self._tickets, self._answers, self._id_template)
         drafts, wait = self._drafts, self._wait
         self._forget()
-        self._sending.commit(drafts, group.answer, wait=wait)
-        group.answered_later = True
+        self._sending.commit(drafts, group.answer, wait=wait, peer=session)
 
     def discard(self) -> None:
         """Forget the group: nothing of it is stored or answered."""
@@ -103,14 +102,13 @@ class HotSends:
 class _Group:
     """A stored group that waits for its answers."""
 
-    __slots__ = ("_answers", "_id_template", "_session", "_tickets", "answered_later")
+    __slots__ = ("_answers", "_id_template", "_session", "_tickets")
 
     def __init__(self, session: Session, tickets: list[_Ticket], answers: SendAnswers, id_template: bytes) -> None:
         self._session = session
         self._tickets = tickets
         self._answers = answers
         self._id_template = id_template
-        self.answered_later = False
 
     def answer(self, appended: Sequence[Appended], code: ResponseCode, refusals: Refusals) -> None:
         """Write one answer a send: its ids and offset, or why it was not stored."""
@@ -134,5 +132,3 @@ class _Group:
                 out.append(encode(code, opaque, ids, queue_id, appended[first].queue_offset))
         if out:
             self._session.write(b"".join(out))
-            if self.answered_later:
-                self._session.flush()

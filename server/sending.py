@@ -23,6 +23,7 @@ from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.message_types import check_message_type
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.page_cache import PageCacheGuard
+from rocketwire.server.request import Peer
 from rocketwire.server.retry_topics import RetryTopics
 from rocketwire.server.steering import is_transactional, refuse_timers, steering_of
 from rocketwire.server.topics import BrokerTopics
@@ -97,6 +98,9 @@ class Sending:
         self._choose = choose
         self._page_cache = page_cache
         self._retries = retries
+        self._unsent: dict[Peer, None] = {}
+        if flush is not None:
+            flush.answered = self._send_answers
         self._levels = len(store.settings.delay_levels)
         self._cluster_item = f"{property_names.CLUSTER}\x01{config.current.broker_cluster_name}"
 
@@ -277,10 +281,10 @@ class Sending:
             sys_flag |= SysFlag.MULTI_TAGS
         return sys_flag
 
-    def commit(self, drafts: list[Draft], outcome: Outcome, *, wait: bool) -> None:
-        """Append the drafts as one group and report; under SYNC_FLUSH with `wait` not before the disk has them."""
+    def commit(self, drafts: list[Draft], outcome: Outcome, *, wait: bool, peer: Peer | None = None) -> None:
+        """Append the drafts as one group and `report`."""
         appended, refusals = self.append(drafts)
-        self.report(appended, refusals, outcome, wait=wait)
+        self.report(appended, refusals, outcome, wait=wait, peer=peer)
 
     def append(self, drafts: Sequence[Draft]) -> tuple[list[Appended], Refusals]:
         """Append the drafts as one group, and count them; what became of each, and the refusals."""
@@ -295,18 +299,35 @@ class Sending:
             self._metrics.stored(len(stored), stored[-1].physical_offset + stored[-1].size - stored[0].physical_offset)
         return appended, refusals
 
-    def report(self, appended: list[Appended], refusals: Refusals, outcome: Outcome, *, wait: bool) -> None:
-        """Report what `append` gave; under SYNC_FLUSH with `wait` not before the disk has what was stored."""
+    def report(
+        self,
+        appended: list[Appended],
+        refusals: Refusals,
+        outcome: Outcome,
+        *,
+        wait: bool,
+        peer: Peer | None = None,
+    ) -> None:
+        """Report what `append` gave; under SYNC_FLUSH with `wait` not before the disk has what was stored.
+
+        What `outcome` writes to `peer` then is sent with all that became durable together.
+        """
         stored = _stored(appended, refusals)
         if self._flush is None or not wait or not stored:
             outcome(appended, ResponseCode.SUCCESS, refusals)
             return
-        self._flush.wait_durable(
-            stored[-1].physical_offset + stored[-1].size,
-            lambda durable: outcome(
-                appended, ResponseCode.SUCCESS if durable else ResponseCode.FLUSH_DISK_TIMEOUT, refusals
-            ),
-        )
+
+        def durable(done: bool) -> None:  # noqa: FBT001 - GroupCommit's shape
+            outcome(appended, ResponseCode.SUCCESS if done else ResponseCode.FLUSH_DISK_TIMEOUT, refusals)
+            if peer is not None:
+                self._unsent[peer] = None
+
+        self._flush.wait_durable(stored[-1].physical_offset + stored[-1].size, durable)
+
+    def _send_answers(self) -> None:
+        unsent, self._unsent = self._unsent, {}
+        for peer in unsent:
+            peer.flush()
 
 
 def _stored(appended: list[Appended], refusals: Refusals) -> list[Appended]:

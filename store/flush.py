@@ -42,6 +42,9 @@ class GroupCommit:
 
     Args:
         timeout: Seconds after which a caller is told that the flush was not done in time.
+
+    Attributes:
+        answered: Called when all were told who became durable together, or whose time was up.
     """
 
     def __init__(self, *, timeout: float = 5.0) -> None:
@@ -50,6 +53,7 @@ class GroupCommit:
         self._waiting: dict[int, tuple[float, int, Callback]] = {}
         self._count = 0
         self._work = trio.Event()
+        self.answered: Callable[[], None] = lambda: None
 
     def wait_durable(self, offset: int, callback: Callback) -> None:
         """Have a callback called: True once the log up to `offset` is on the disk, False if that takes too long."""
@@ -92,6 +96,8 @@ class GroupCommit:
         for number in numbers:
             _, _, callback = self._waiting.pop(number)
             callback(durable)
+        if numbers:
+            self.answered()
 
     async def _expire(self) -> None:
         while True:

@@ -51,11 +51,10 @@ def _store(services: BrokerServices, request: Request[SendMessageRequestHeader],
             )
         if later:
             peer.reply(request, reply)
-            peer.flush()
         else:
             replies.append(reply)
 
-    services.sending.commit(prepared.drafts, outcome, wait=prepared.wait)
+    services.sending.commit(prepared.drafts, outcome, wait=prepared.wait, peer=peer)
     later = True
     return replies[0] if replies else None
 

@@ -37,11 +37,10 @@ def _end(services: BrokerServices, request: Request[EndTransactionRequestHeader]
     def answer(_appended: Sequence[Appended], code: ResponseCode, _refusals: Refusals) -> None:
         if later:
             request.peer.reply(request, Reply(code=code))
-            request.peer.flush()
         else:
             replies.append(Reply(code=code))
 
-    services.sending.report(carried.appended, carried.refusals, answer, wait=outcome.wait)
+    services.sending.report(carried.appended, carried.refusals, answer, wait=outcome.wait, peer=request.peer)
     later = True
     return replies[0] if replies else None
 

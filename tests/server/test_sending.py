@@ -17,6 +17,7 @@ from rocketwire.server.retry_topics import RetryTopics
 from rocketwire.server.sending import Sending, topic_text
 from rocketwire.server.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics import BrokerTopics
+from rocketwire.store.flush import GroupCommit
 from rocketwire.store.groups import GroupTable
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import Appended, MessageStore
@@ -28,7 +29,7 @@ from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import encode_host
-from tests.server.harness import Clock, batch_body, properties_text, send_ext, small_config
+from tests.server.harness import Clock, FakePeer, batch_body, properties_text, send_ext, small_config
 
 HOST = encode_host("10.0.0.1", 5)
 
@@ -314,3 +315,21 @@ def test_a_topic_in_apaches_words() -> None:
         "TopicConfig [topicName=T, readQueueNums=2, writeQueueNums=3, perm=-WX, "
         "topicFilterType=SINGLE_TAG, topicSysFlag=0, order=true]"
     )
+
+
+async def test_what_became_durable_together_is_sent_together(setup: Setup) -> None:
+    commit = GroupCommit()
+    sending = setup.made(flush=commit)
+    peers = [FakePeer("1"), FakePeer("2")]
+    written: list[str] = []
+    for peer in (peers[0], peers[1], peers[0], None):
+        drafts = sending.message(fields(), body(), HOST, "peer").drafts
+        name = peer.name if peer else "nobody"
+        sending.commit(drafts, lambda *_, name=name: written.append(name), wait=True, peer=peer)
+    assert written == []
+    setup.store.flush_to(setup.store.max_physical_offset)
+    commit._answer(list(commit._waiting), durable=True)
+    assert written == ["1", "2", "1", "nobody"]
+    assert [peer.flushed for peer in peers] == [1, 1]
+    commit._answer([], durable=True)
+    assert [peer.flushed for peer in peers] == [1, 1]
