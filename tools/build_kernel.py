@@ -35,7 +35,14 @@ class BuildFailed(Exception):
     """The compiler could not be started, or it refused; says what it wrote."""
 
 
-def build(*, cc: str | None = None, out: Path | None = None, sanitize: str | None = None, strict: bool = False) -> Path:
+def build(
+    *,
+    cc: str | None = None,
+    out: Path | None = None,
+    sanitize: str | None = None,
+    strict: bool = False,
+    trace: Path | None = None,
+) -> Path:
     """Compile and link the kernel and return where it is.
 
     Args:
@@ -43,6 +50,7 @@ def build(*, cc: str | None = None, out: Path | None = None, sanitize: str | Non
         out: the file to write; `rocketwire/_kernel.abi3.so` of this repository when None.
         sanitize: which sanitizers to compile in, `address,undefined`; whatever they find ends the process.
         strict: whether a warning is an error.
+        trace: a C file to link that gcc's calls at each place and each comparison of the code go to.
 
     Raises:
         BuildFailed: there is no kernel now; an older one is left as it was.
@@ -56,6 +64,9 @@ def build(*, cc: str | None = None, out: Path | None = None, sanitize: str | Non
         instrument = [f"-fsanitize={sanitize}", "-fno-sanitize-recover=all"]
         flags += ["-g", "-O1", "-fno-omit-frame-pointer", *instrument]
         link += instrument
+    if trace:
+        flags += ["-fsanitize-coverage=trace-pc,trace-cmp"]
+        link += ["-O2", "-fPIC", "-fvisibility=hidden", str(trace)]
     arch = shlex.split(os.environ.get("ARCHFLAGS", ""))  # how macOS builds say which processors
     flags += [*arch, "-I", sysconfig.get_path("include")]
     objects = _compiled(compiler, flags)

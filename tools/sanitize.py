@@ -1,8 +1,9 @@
 """Runs tests with the kernel compiled for AddressSanitizer and UBSan: `python -m tools.sanitize tests/kernel`.
 
 Whatever they find ends the process and so the tests. The sanitizers' library must come first of all in the process,
-hence LD_PRELOAD; Python's own allocator is switched off, so that each bytes object has guards around it. Leaks are not
-looked for: the interpreter itself leaves memory behind when it ends. gcc and Linux only.
+hence LD_PRELOAD, and C++'s with it, for modules whose exceptions it looks at. Python's own allocator is switched off,
+so that each bytes object has guards around it. Leaks are not looked for: the interpreter itself leaves memory behind
+when it ends. gcc and Linux only.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from typing import Final
 
 from tools import build_kernel
 
+SANITIZERS: Final = "address,undefined"
 PRODUCT: Final = build_kernel.ROOT / "build" / "kernel" / "sanitized" / build_kernel.PRODUCT.name
 
 
-def environment(library: str, kernel: Path) -> dict[str, str]:
-    """The environment in which a process runs the kernel under the sanitizers."""
+def environment(kernel: Path) -> dict[str, str]:
+    """The environment in which a process runs a kernel that was built for the sanitizers."""
     return os.environ | {
-        "LD_PRELOAD": library,
+        "LD_PRELOAD": f"{_library('libasan.so')} {_library('libstdc++.so.6')}",
         "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:detect_stack_use_after_return=1",
         "UBSAN_OPTIONS": "print_stacktrace=1",
         "PYTHONMALLOC": "malloc",
@@ -29,18 +31,21 @@ def environment(library: str, kernel: Path) -> dict[str, str]:
     }
 
 
+def _library(name: str) -> str:
+    asked = ["gcc", f"-print-file-name={name}"]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def main(arguments: list[str]) -> int:
     """Build, then run pytest with the arguments; its exit code."""
     try:
-        kernel = build_kernel.build(cc="gcc", out=PRODUCT, sanitize="address,undefined", strict=True)
+        kernel = build_kernel.build(cc="gcc", out=PRODUCT, sanitize=SANITIZERS, strict=True)
     except build_kernel.BuildFailed as failed:
         print(f"no kernel: {failed}", file=sys.stderr)
         return 1
-    asked = ["gcc", "-print-file-name=libasan.so"]
-    library = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
     # Captured by descriptor, a report would be lost with the process that wrote it.
     run = [sys.executable, "-m", "pytest", "--capture=sys", *arguments]
-    return subprocess.run(run, env=environment(library, kernel), check=False).returncode
+    return subprocess.run(run, env=environment(kernel), check=False).returncode
 
 
 if __name__ == "__main__":

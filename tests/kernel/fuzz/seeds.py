@@ -1,0 +1,83 @@
+"""What the fuzzer begins with: requests and bodies out of the golden captures, and words that the formats know."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from rocketwire.wire import properties
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.fast import STEERING_NAMES
+from rocketwire.wire.frame import decode_frame
+from rocketwire.wire.headers import decode_ext
+from rocketwire.wire.headers.send import SendMessageRequestHeader
+from tests.wire import golden
+
+_SENDS: Final = {
+    RequestCode.SEND_MESSAGE: False,
+    RequestCode.SEND_MESSAGE_V2: True,
+    RequestCode.SEND_BATCH_MESSAGE: True,
+}
+_OTHERS: Final = {
+    RequestCode.PULL_MESSAGE,
+    RequestCode.LITE_PULL_MESSAGE,
+    RequestCode.UPDATE_CONSUMER_OFFSET,
+    RequestCode.HEART_BEAT,
+}
+_LONGEST: Final = 4000  # bytes; longer seeds make a slow fuzzer
+
+_JSON: Final = [
+    *(f'"{name}":' for name in ("code", "extFields", "flag", "language", "opaque", "version", "remark")),
+    '"serializeTypeCurrentRPC":"JSON"',
+    '"language":"JAVA"',
+    *(f'"{letter}":"' for letter in "abcdefghijklmn"),
+    *('"topic":"', '"queueId":"', '"queueOffset":"', '"commitOffset":"', '"consumerGroup":"', '"sysFlag":"'),
+    *("\\u0001", "\\u0002", "\\ud83d\\ude00", "\\ud800", '\\"', "\\\\", "\\/", "\\n", "true", "false", "null"),
+    *("2147483647", "-2147483648", "9223372036854775807", "-9223372036854775808", "9223372036854775808", "-0", "01"),
+    *("{", "}", '","', '":"', '"code":310,', '"code":10,', '"code":320,', '"code":11,', '"code":15,', '"code":361,'),
+]
+_PROPERTIES: Final = [
+    *(f"{name}\x01" for name in ("KEYS", "TAGS", "WAIT", "CLUSTER", "UNIQ_KEY", *sorted(STEERING_NAMES))),
+    *(properties.NAME_SEP, properties.ITEM_SEP, "WAIT\x01true", "WAIT\x01false", "\0", "é", "😀"),
+]
+_NUMBERS: Final = [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\x16", b"\x7f\xff", b"\x80\0"]
+
+WORDS: Final[dict[str, list[bytes]]] = {
+    "frames": _NUMBERS,
+    "headers": [*(word.encode() for word in _JSON), *_NUMBERS],
+    "requests": [*(word.encode() for word in _JSON), *_NUMBERS],
+    "properties": [word.encode() for word in _PROPERTIES],
+    "batch": _NUMBERS,
+    "records": _NUMBERS,
+}
+"""Words of each oracle's input; libFuzzer puts them in."""
+
+
+def of(oracle: str) -> set[bytes]:
+    """Inputs that the oracle takes, each once."""
+    return {seed for name, seed in _all() if name == oracle and len(seed) <= _LONGEST}
+
+
+def _all() -> Iterator[tuple[str, bytes]]:
+    for capture in golden.captures():
+        stream = b""
+        for frame in golden.frames(capture):
+            code = frame.row["code"]
+            if frame.row["kind"] != "request" or not (code in _SENDS or code in _OTHERS):
+                continue
+            stream += frame.data
+            yield from _of_request(frame.data, _SENDS.get(code))
+        yield "frames", stream[:_LONGEST]
+
+
+def _of_request(data: bytes, short: bool | None) -> Iterator[tuple[str, bytes]]:
+    """Seeds out of one frame; `short` says which names a send's fields have, None that it is no send."""
+    frame = decode_frame(data)
+    header = bytes([frame.serialize_type]) + data[8 : len(data) - len(frame.body)]
+    yield "headers", header
+    yield "requests", header
+    if short is None:
+        return
+    fields = decode_ext(SendMessageRequestHeader, frame.header.ext, short=short)
+    yield "properties", (fields.properties or "").encode()
+    yield "records", bytes(60) + b"\0\x09" + len(frame.body).to_bytes(2) + frame.body + b"TopicTest"
+    if fields.batch:
+        yield "batch", bytes(frame.body)
