@@ -17,6 +17,8 @@ int key_column_add(PyObject *column, int32_t prefix_hash, span unique_key, span 
 /* The messages added since the last call are those of the log from `start` to `end`. */
 int key_column_group(PyObject *column, int64_t start, int64_t end);
 
+extern PyTypeObject *KeyColumn_Type; /* a heap type, made by keys_init */
+
 int keys_init(PyObject *module);
 
 #endif

@@ -1,10 +1,12 @@
 # The C kernel's functions and types; the files in kernel/ say what they do.
 
+from mmap import mmap
 from typing import TypeAlias
 
 from typing_extensions import Buffer
 
 from rocketwire.native import PythonLogTail, PythonQueueTail
+from rocketwire.store.key_column import PythonKeyColumn
 
 # text_module.c: for tests and fuzzers
 _Found: TypeAlias = tuple[bytes, bytes | None, bytes | None, bytes | None, bool | None, bool, bool]
@@ -48,3 +50,16 @@ def read_send(data: Buffer, serialize_type: int, /) -> tuple[str | int | bool | 
 def read_pull(data: Buffer, serialize_type: int, /) -> tuple[str | int | None, ...] | None: ...
 def read_offset(data: Buffer, serialize_type: int, /) -> tuple[str, str, int, int] | None: ...
 def unescape(raw: Buffer, /) -> bytes | None: ...
+
+# keys.c, index_module.c
+class KeyColumn(PythonKeyColumn): ...
+
+def put_index_entries(
+    mapping: mmap | bytearray,
+    room: tuple[int, int, int, int, int],
+    hashes: memoryview,
+    offsets: memoryview,
+    timestamps: memoryview,
+    count: int,
+    /,
+) -> int: ...

@@ -48,7 +48,8 @@ async def flush(store: MessageStore, config: LiveConfig, clock: Clock, run_sync:
 async def index(store: MessageStore, run_sync: RunSync) -> None:
     """Enter appended messages into the index, for ever.
 
-    Done on the event loop in small steps: in a thread it would hold up the loop for whole switch intervals.
+    Done on the event loop in small steps, for in a thread Python would hold up the loop for whole switch intervals. A
+    thread does what is much and what the kernel does, which leaves the interpreter to the loop.
     """
     ready = False
     while True:
@@ -58,7 +59,12 @@ async def index(store: MessageStore, run_sync: RunSync) -> None:
                 with contextlib.suppress(ImportError):  # then the index says so, and the store goes on without
                     await run_sync(import_module, _SLOW_IMPORT)
                 ready = True
-            while store.dispatch_index():
+            more = True
+            while more:
+                if store.index_suits_thread:
+                    more = await run_sync(store.dispatch_index)
+                else:
+                    more = store.dispatch_index()
                 await trio.lowlevel.checkpoint()
         except _FAULTS as error:
             await _report("index", error)

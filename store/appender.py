@@ -214,7 +214,7 @@ class Appender:
             if results:
                 self.last_timestamp = now
                 if self._index is not None:
-                    self._index.add(start, log.position, columns)
+                    self._index.keys.add(start, log.position, columns)
         return results
 
     def _size_behind(self, drafts: Sequence[Draft], number: int, topic_field: bytes) -> int:

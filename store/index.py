@@ -14,30 +14,31 @@ import contextlib
 import logging
 import threading
 import time
+from bisect import bisect_left, bisect_right
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rocketwire.store.errors import DiskFull, StoreForeign, StoreNotWritable
-from rocketwire.store.index_backlog import Backlog, flatten, last_offset
+from rocketwire.store.index_backlog import Backlog
 from rocketwire.store.layout.index import file_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from rocketwire.store.checkpoint import Checkpoint
     from rocketwire.store.commit_log import CommitLog
     from rocketwire.store.files import FileSystem
     from rocketwire.store.index_file import IndexFile
+    from rocketwire.store.key_column import Keys, PythonKeyColumn
     from rocketwire.store.settings import StoreSettings
 
 log = logging.getLogger(__name__)
 
 #: The most offsets a query gives (maxMsgsNumBatch).
 MOST_FOUND: Final = 64
+#: So many keys take longer than a thread's begin and end.
+_MUCH: Final = 1 << 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,10 +138,15 @@ class Index:
             start = self._row[-1].end_offset
         self._backlog.next_offset = start
 
-    def add(self, start: int, end: int, columns: list[Any]) -> None:
-        """Take note of a group of appended messages: see `Backlog.add`."""
-        if not self._given_up:
-            self._backlog.add(start, end, columns)
+    @property
+    def keys(self) -> PythonKeyColumn:
+        """Where appended messages leave their keys, in the order of the log."""
+        return self._backlog.keys
+
+    @property
+    def suits_thread(self) -> bool:
+        """Whether the next step has much to do, and leaves the interpreter to other threads meanwhile."""
+        return self._backlog.keys.pending >= _MUCH
 
     def dispatch(self) -> bool:
         """Index some messages; true when there are more.
@@ -163,9 +169,9 @@ class Index:
         if self._given_up:
             return False
         try:
-            columns, end = self._backlog.take()
-            if columns:
-                self._put(columns)
+            keys, end = self._backlog.take()
+            if keys is not None:
+                self._put(keys)
         except ImportError as error:
             self._give_up(error)
             return False
@@ -178,45 +184,37 @@ class Index:
         # What failed half-way, for want of descriptors, cannot be imported again by this process.
         log.error("no message is found by key until the next start, which makes the index again: %s", error)
         self._given_up = True
-        self._backlog = Backlog(self._log)
+        self._backlog.keys.close()
 
-    def _put(self, columns: list[Any]) -> None:
-        import numpy as np  # noqa: PLC0415 - see above
-
-        from rocketwire.store.key_hash import positive_hashes  # noqa: PLC0415 - see above
-
-        prefixes, keys, offsets, timestamps = flatten(columns)
-        last_message = last_offset(columns)
-        hashes = positive_hashes(prefixes, keys)
-        offset_array = np.array(offsets, np.int64)
-        timestamp_array = np.array(timestamps, np.int64)
+    def _put(self, keys: Keys) -> None:
+        hashes, offsets, timestamps = keys[:3]
         if not self._row:
             self._roll()
-        done = self._already_put(offset_array)
-        while done < len(keys):
+        done = self._already_put(offsets)
+        while done < len(hashes):
             if self._row[-1].full:
                 self._roll()
-            done += self._row[-1].put(hashes[done:], offset_array[done:], timestamp_array[done:])
+            done += self._row[-1].put(hashes[done:], offsets[done:], timestamps[done:])
             if self._row[-1].full:
                 self._full.append(self._row[-1])
-        if self._row[-1].full and last_message > self._row[-1].end_offset:
+        if self._row[-1].full and keys.last_offset > self._row[-1].end_offset:
             # As Apache: the next message makes the next file, whether it has keys or not.
             self._roll()
-        self._done = (last_message, columns[-1])
+        self._done = (keys.last_offset, keys.last_timestamp)
 
-    def _already_put(self, offsets: NDArray[np.int64]) -> int:
+    def _already_put(self, offsets: memoryview) -> int:
         """How many of the keys are in the files: some are after a start, or when the disk was full in a batch."""
         last = self._row[-1].end_offset
         if not len(offsets) or offsets[0] > last:
             return 0
-        before = int((offsets < last).sum())
+        before = bisect_left(offsets, last)
         same = 0
         for file in reversed(self._row):
             count = file.count_at_end(last)
             same += count
             if count < file.entry_count - 1:
                 break
-        return min(before + same, int((offsets <= last).sum()))
+        return min(before + same, bisect_right(offsets, last))
 
     def _roll(self) -> None:
         from rocketwire.store.index_file import IndexFile  # noqa: PLC0415 - see above

@@ -1,9 +1,4 @@
-"""One index file: where the records of a key are in the log (layout.index).
-
-Entries are put in batches with numpy: the chains of a whole batch are computed by sorting its slots, so that an entry
-whose slot occurs earlier in the batch points to that one and the first of a slot points to what the file had. The bytes
-are the same as those of one put after the other.
-"""
+"""One index file: where the records of a key are in the log (layout.index). store.index_put enters them in batches."""
 
 from __future__ import annotations
 
@@ -11,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from rocketwire.store.index_put import Room, put_entries
 from rocketwire.store.layout.index import (
     ENTRY_DTYPE,
     ENTRY_SIZE,
     ENTRY_STRUCT,
     HEADER_SIZE,
     HEADER_STRUCT,
-    SLOT_DTYPE,
     SLOT_SIZE,
     file_size,
 )
@@ -33,9 +28,7 @@ _WINDOW: Final = 1 << 20
 #: costs some 80 times less than a step.
 _STEPS: Final = 1000
 _BLOCK: Final = 1 << 16
-_INT32_MAX: Final = 0x7FFFFFFF
 _ENTRY: Final = np.dtype(ENTRY_DTYPE)
-_SLOT: Final = np.dtype(SLOT_DTYPE)
 
 
 class IndexFile:
@@ -53,7 +46,7 @@ class IndexFile:
         self._slots = slots
         self._entries = entries
         self._segment = Segment(path, 0, file_size(slots, entries), files, scattered=True)
-        self._arrays: tuple[NDArray[Any], NDArray[Any]] | None = None
+        self._array: NDArray[Any] | None = None
         self.begin_timestamp = self.end_timestamp = 0
         self.begin_offset = self.end_offset = 0
         self.slot_count = 0
@@ -114,8 +107,8 @@ class IndexFile:
         """Whether no entry fits any more."""
         return self.entry_count >= self._entries
 
-    def put(self, hashes: NDArray[np.int64], offsets: NDArray[np.int64], timestamps: NDArray[np.int64]) -> int:
-        """Put entries in their order; give how many fitted.
+    def put(self, hashes: memoryview, offsets: memoryview, timestamps: memoryview) -> int:
+        """Put entries, given by three rows of 64-bit numbers, in their order; give how many fitted.
 
         Raises:
             DiskFull: there is no room; nothing was put.
@@ -123,44 +116,17 @@ class IndexFile:
         count = min(len(hashes), self._entries - self.entry_count)
         if count <= 0:
             return 0
-        hashes, offsets, timestamps = hashes[:count], offsets[:count], timestamps[:count]
         first = self.entry_count
         entries_at = HEADER_SIZE + self._slots * SLOT_SIZE
         self._make_room(entries_at + first * ENTRY_SIZE, count * ENTRY_SIZE)
-        slot_table, entry_table = self._tables()
-
-        differences = self._time_differences(timestamps)
-        slots = hashes % self._slots
-        order = np.argsort(slots, kind="stable")
-        in_order = slots[order]
-        again = np.empty(count, bool)
-        again[0] = False
-        np.equal(in_order[1:], in_order[:-1], out=again[1:])
-        numbers = order + first
-        previous = np.empty(count, np.int64)
-        previous[1:] = numbers[:-1]
-        newcomers = ~again
-        known = slot_table[in_order[newcomers]].astype(np.int64)
-        known[(known < 0) | (known > first)] = 0
-        previous[newcomers] = known
-
-        new = entry_table[first : first + count]
-        new["key_hash"] = hashes
-        new["physical_offset"] = offsets
-        new["time_diff"] = differences
-        new["previous"][order] = previous
-        newest = np.empty(count, bool)
-        newest[-1] = True
-        newest[:-1] = newcomers[1:]
-        slot_table[in_order[newest]] = numbers[newest]
-
+        room = Room(HEADER_SIZE, self._slots, entries_at, first, self.begin_timestamp)
+        self.slot_count += put_entries(self._segment.mapping, room, hashes, offsets, timestamps, count)
         if first == 1:
-            self.begin_offset = int(offsets[0])
-            self.begin_timestamp = int(timestamps[0])
-        self.slot_count += int(np.count_nonzero(known == 0))
+            self.begin_offset = offsets[0]
+            self.begin_timestamp = timestamps[0]
         self.entry_count = first + count
-        self.end_offset = int(offsets[-1])
-        self.end_timestamp = int(timestamps[-1])
+        self.end_offset = offsets[count - 1]
+        self.end_timestamp = timestamps[count - 1]
         self._write_header()
         return count
 
@@ -186,29 +152,18 @@ class IndexFile:
 
     def count_at_end(self, offset: int) -> int:
         """How many of the newest entries are of the record at a physical offset."""
-        _, entries = self._tables()
+        entries = self._table()
         number = self.entry_count - 1
         while number > 0 and int(entries[number]["physical_offset"]) == offset:
             number -= 1
         return self.entry_count - 1 - number
 
-    def _time_differences(self, timestamps: NDArray[np.int64]) -> NDArray[np.int64]:
-        begin = np.full(len(timestamps), self.begin_timestamp, np.int64)
-        if self.entry_count == 1:
-            # The first entry counts from the end of the file before; those after it from the first entry.
-            begin[1:] = timestamps[0]
-        differences: NDArray[np.int64] = np.clip((timestamps - begin) // 1000, 0, _INT32_MAX)
-        differences[begin <= 0] = 0
-        return differences
-
-    def _tables(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        if self._arrays is None:
-            mapping = self._segment.mapping
-            self._arrays = (
-                np.frombuffer(mapping, _SLOT, self._slots, HEADER_SIZE),
-                np.frombuffer(mapping, _ENTRY, self._entries, HEADER_SIZE + self._slots * SLOT_SIZE),
+    def _table(self) -> NDArray[Any]:
+        if self._array is None:
+            self._array = np.frombuffer(
+                self._segment.mapping, _ENTRY, self._entries, HEADER_SIZE + self._slots * SLOT_SIZE
             )
-        return self._arrays
+        return self._array
 
     def time_matches(self, begin: int, end: int) -> bool:
         """Whether the file may hold messages stored between two times (ms)."""
@@ -246,7 +201,7 @@ class IndexFile:
 
     def _scan(self, key_hash: int, newest: int, most: int, begin: int, end: int) -> list[int]:
         """As `select`, over all entries from number `newest` down."""
-        _, entries = self._tables()
+        entries = self._table()
         entries_at = HEADER_SIZE + self._slots * SLOT_SIZE
         found: list[int] = []
         for stop in range(newest + 1, 1, -_BLOCK):
@@ -267,10 +222,10 @@ class IndexFile:
 
     def unmap(self) -> None:
         """Forget the mapping until the next use."""
-        self._arrays = None
+        self._array = None
         self._segment.unmap()
 
     def remove(self) -> None:
         """Remove the file."""
-        self._arrays = None
+        self._array = None
         self._segment.remove()

@@ -282,6 +282,11 @@ class MessageStore(StoreReader):
         """
         self._flusher.save_checkpoint()
 
+    @property
+    def index_suits_thread(self) -> bool:
+        """Whether the next `dispatch_index` does better in a thread; else it is short, or would hold up all others."""
+        return self._index is not None and self._index.suits_thread
+
     def dispatch_index(self) -> bool:
         """Index some of the messages that are not indexed yet; true when there are more. Safe in a thread.
 

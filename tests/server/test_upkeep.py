@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,12 @@ class FakeStore:
         self.flushed: list[int] = []
         self.indexed = 0
         self.more = 0
+        self.much: list[bool] = []
         self.error: Exception | None = None
+
+    @property
+    def index_suits_thread(self) -> bool:
+        return bool(self.much) and self.much.pop(0)
 
     def flush_due(self, now: int) -> None:
         if self.error:
@@ -117,6 +123,21 @@ async def test_what_is_left_to_index_is_done_in_steps_without_a_pause(nursery: t
     await pass_time(0.06)
     await pass_time(0.06)
     assert store.indexed >= 7
+
+
+async def test_a_thread_indexes_what_is_much(nursery: trio.Nursery) -> None:
+    store: Any = FakeStore()
+    store.much, store.more = [True, True, False, True], 4
+    in_thread: list[Any] = []
+
+    async def run_noted(sync_fn: Callable[..., Any], *args: Any) -> Any:
+        in_thread.append(sync_fn)
+        return await run_inline(sync_fn, *args)
+
+    nursery.start_soon(upkeep.index, store, run_noted)
+    await pass_time(0.06)
+    assert store.indexed == 4
+    assert in_thread[1:] == [store.dispatch_index] * 3  # the first imports what is slow
 
 
 async def test_an_import_that_fails_is_left_to_the_index(

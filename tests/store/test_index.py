@@ -8,6 +8,7 @@ from time import tzset
 
 import pytest
 
+from rocketwire import native
 from rocketwire.store.errors import DiskFull
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
@@ -162,6 +163,23 @@ def test_too_many_pending_messages_are_read_from_the_log(tmp_path: Path, monkeyp
     for n in range(0, 48, 4):
         store.append([draft(n + i) for i in range(4)])
     assert [found(store, f"k{n}") for n in range(48)] == [1] * 48
+    store.close()
+
+
+def test_only_what_the_kernel_does_suits_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rocketwire.store.index._MUCH", 10)
+    store = open_store(small(tmp_path))
+    store.append([draft(n) for n in range(4)])
+    assert not store.index_suits_thread
+    store.append([draft(n) for n in range(4, 8)])
+    assert store.index_suits_thread == (native.kernel is not None)
+    while store.dispatch_index():
+        pass
+    assert not store.index_suits_thread
+    assert [found(store, f"k{n}") for n in range(8)] == [1] * 8
+    store.close()
+    store = open_store(small(tmp_path, message_index_enable=False))
+    assert not store.index_suits_thread
     store.close()
 
 

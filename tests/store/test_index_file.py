@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import struct
+from array import array
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
@@ -72,7 +72,7 @@ def test_batches_write_the_bytes_of_single_entries(
             if not references[-1].put(*rows[-1]):
                 references.append(Reference(references[-1]))
                 assert references[-1].put(*rows[-1])
-        columns = [np.array([row[i] for row in rows], np.int64) for i in range(3)]
+        columns = [memoryview(array("q", [row[i] for row in rows])) for i in range(3)]
         done = 0
         while done < len(rows):
             if made[-1].full:
@@ -96,8 +96,8 @@ def single(root: Path, hashes: list[int], *, slots: int = 1, seconds: int = 1) -
     """A file of entries with these hashes, `seconds` after another."""
     count = len(hashes)
     file = IndexFile.create(str(root / "file"), slots, count + 1, RealFileSystem(), None)
-    numbers = np.arange(count, dtype=np.int64)
-    assert file.put(np.array(hashes, np.int64), numbers * 100, START + numbers * seconds * 1000) == count
+    rows = hashes, [n * 100 for n in range(count)], [START + n * seconds * 1000 for n in range(count)]
+    assert file.put(*[memoryview(array("q", row)) for row in rows]) == count
     return file
 
 
