@@ -7,12 +7,17 @@ from rocketwire.server.services import BrokerServices
 from rocketwire.server.transactions.half import GROUP as TRANSACTIONS
 
 
+def may_commit(group: str) -> bool:
+    """Whether consumers may commit offsets of a group. The broker's own say which half messages are decided."""
+    return group != TRANSACTIONS
+
+
 def commit_offset(services: BrokerServices, group: str, topic: str, queue_id: int, offset: int) -> None:
     """Note the offset of the next message that a group consumes.
 
     Raises:
-        NotPermitted: the offsets are the broker's own. They say which half messages are decided.
+        NotPermitted: the offsets are the broker's own.
     """
-    if group == TRANSACTIONS:
+    if not may_commit(group):
         raise NotPermitted(f"the offsets of group[{group}] are the broker's own")
     services.offsets.commit(group, topic, queue_id, offset)

@@ -81,18 +81,26 @@ class PullAnswers:
 
     def fetch(self, asked: Asked) -> Fetched:
         """What the store has for a pull now."""
-        config = self._config.current
-        most_bytes = config.max_transfer_bytes_on_message_in_memory
+        most, most_bytes = self.most(asked.most, asked.most_bytes)
         wanted = asked.wanted
         return self._store.get(
             asked.topic,
             asked.queue_id,
             asked.offset,
-            min(asked.most, config.max_transfer_count_on_message_in_memory),
-            most_bytes if asked.most_bytes is None else min(asked.most_bytes, most_bytes),
+            most,
+            most_bytes,
             wanted.by_code,
             wanted.by_properties,
             wanted.most_text,
+        )
+
+    def most(self, messages: int, size: int | None) -> tuple[int, int]:
+        """How many messages and bytes a pull may have that asks for so many at most."""
+        config = self._config.current
+        most_bytes = config.max_transfer_bytes_on_message_in_memory
+        return (
+            min(messages, config.max_transfer_count_on_message_in_memory),
+            most_bytes if size is None else min(size, most_bytes),
         )
 
     def reply(self, asked: Asked, fetched: Fetched) -> Reply:

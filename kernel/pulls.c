@@ -1,0 +1,294 @@
+/* Pulls (11, 361) that find messages, and offset updates (15), from the request's frame to the answer's.
+ *
+ * The twins are server.handlers.pull and .offset. What is no plain case is handed over before anything was counted or
+ * changed. Records go to the outbox as ranges of the mapped log; short runs of them are copied, which costs less. */
+
+#include "pulls.h"
+
+#include "record.h"
+
+#define COPIED_MOST 2048 /* bytes of a run of records */
+#define COMMIT_OFFSET 1  /* of a pull's sysFlag: it brings an offset update with it */
+
+/* --- what a pull finds --- */
+
+/* The part of the log that holds a place in another file than the one being written; 0: there is none. */
+static int map_part(Pulls *self, int64_t place, log_part *part, PyObject **owner)
+{
+    int result = -1;
+    PyObject *segment = NULL, *start = NULL, *view = NULL;
+    PyObject *segments = PyObject_GetAttrString((PyObject *)self->log, "segments");
+    if (segments != NULL) {
+        segment = PyObject_CallMethod(segments, "find", "L", (long long)place);
+    }
+    if (segment == Py_None) {
+        result = 0;
+    } else if (segment != NULL) {
+        start = PyObject_GetAttrString(segment, "start");
+        view = PyObject_GetAttrString(segment, "view");
+    }
+    Py_buffer bytes;
+    if (start != NULL && view != NULL && PyObject_GetBuffer(view, &bytes, PyBUF_SIMPLE) == 0) {
+        part->start = PyLong_AsLongLong(start);
+        int64_t length = self->log->position - part->start;
+        part->bytes = span_of(bytes.buf, (size_t)(length < 0 ? 0 : length < bytes.len ? length : bytes.len));
+        PyBuffer_Release(&bytes); /* the view keeps the mapping */
+        Py_XDECREF(*owner);
+        *owner = Py_NewRef(view);
+        result = 1;
+    }
+    Py_XDECREF(segments);
+    Py_XDECREF(segment);
+    Py_XDECREF(start);
+    Py_XDECREF(view);
+    return result;
+}
+
+/* Look for messages among entries; false: Python does. `owner` keeps what `found` points to. */
+static bool find_messages(Pulls *self, const pull_plan *plan, span entries, fetch_found *found, PyObject **owner)
+{
+    LogTail *log = self->log;
+    log_part part = {.start = log->position};
+    if (log->has_view) {
+        int64_t length = log->position - log->base;
+        part.bytes = span_of(log->view.buf, (size_t)(length < log->view.len ? length : log->view.len));
+        part.start = log->base;
+        *owner = Py_NewRef(log->buffer);
+    }
+    fetch_state state = fetch_messages(entries, &plan->wish, &part, log->position, found);
+    if (state == FETCH_ELSEWHERE) {
+        if (map_part(self, found->wanted, &part, owner) <= 0) {
+            PyErr_Clear(); /* Python meets it again */
+            return false;
+        }
+        state = fetch_messages(entries, &plan->wish, &part, log->position, found);
+    }
+    return state == FETCH_DONE && found->scanned > 0;
+}
+
+/* The same from an offset of the queue. */
+static bool fetch(Pulls *self, const pull_plan *plan, int64_t offset, fetch_found *found, PyObject **owner)
+{
+    QueueTail *queue = plan->queue;
+    if (offset < queue->min || offset >= queue->end) {
+        return false;
+    }
+    int64_t most = fetch_entries_most(&plan->wish), left = queue->end - offset;
+    int64_t count = most < left ? most : left;
+    if (queue->has_view && left <= queue->position / QUEUE_ENTRY_SIZE) { /* in the file being written */
+        const uint8_t *at = (const uint8_t *)queue->view.buf + queue->position - left * QUEUE_ENTRY_SIZE;
+        PyObject *mapping = Py_NewRef(queue->buffer);
+        bool done = find_messages(self, plan, span_of(at, (size_t)count * QUEUE_ENTRY_SIZE), found, owner);
+        Py_DECREF(mapping);
+        return done;
+    }
+    bool done = false;
+    PyObject *view = PyObject_CallMethod((PyObject *)queue, "entries", "LL", (long long)offset, (long long)count);
+    Py_buffer bytes;
+    if (view != NULL && view != Py_None && PyObject_GetBuffer(view, &bytes, PyBUF_SIMPLE) == 0) {
+        done = find_messages(self, plan, span_of(bytes.buf, (size_t)bytes.len), found, owner);
+        PyBuffer_Release(&bytes);
+    }
+    Py_XDECREF(view);
+    PyErr_Clear(); /* Python meets it again */
+    return done;
+}
+
+/* --- answers --- */
+
+static int write_answer(const pull_answer *answer, uint8_t serialize_type, const pull_numbers *numbers,
+                        const fetch_found *found, PyObject *owner, outbox *out)
+{
+    size_t room = pull_answer_most(answer);
+    for (int each = 0; each < found->run_count; each++) {
+        room += found->runs[each].len <= COPIED_MOST ? found->runs[each].len : 0;
+    }
+    uint8_t *start = out_room(out, room);
+    if (start == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    uint8_t *to = pull_answer_write(start, answer, serialize_type, numbers, (size_t)found->size);
+    out->used += (size_t)(to - start);
+    for (int each = 0; each < found->run_count; each++) {
+        span run = found->runs[each];
+        if (run.len <= COPIED_MOST) {
+            to = put_span(to, run);
+            out->used += run.len;
+        } else if (!out_range_add(out, run, owner)) {
+            PyErr_NoMemory();
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static void tell(Pulls *self, pull_tally *tally, const fetch_found *found)
+{
+    if (tally->messages == 0) {
+        tally->next = self->touched;
+        self->touched = tally;
+        tally->users++;
+    }
+    tally->messages += found->count;
+    tally->bytes += found->size;
+}
+
+/* False: it was not committed, and Python says why. */
+static bool commit(Pulls *self, PyObject *group, PyObject *topic, int32_t queue_id, int64_t offset)
+{
+    PyObject *done = PyObject_CallFunction(self->commit, "OOiL", group, topic, (int)queue_id, (long long)offset);
+    PyErr_Clear();
+    Py_XDECREF(done);
+    return done != NULL;
+}
+
+static path_result answer_pull(Pulls *self, const pull_plan *plan, const pull_request *request, const header *head,
+                               path_context *context)
+{
+    PyObject *owner = NULL;
+    fetch_found found;
+    found.run_count = 0;
+    found.count = found.size = found.scanned = 0;
+    path_result result = PATH_HANDED_OVER;
+    bool done = fetch(self, plan, request->queue_offset, &found, &owner);
+    const pull_answer *answer = &self->answers[found.count == 0][head->serialize_type];
+    done = done && (int64_t)pull_answer_most(answer) + found.size <= self->max_frame;
+    if (done && request->sys_flag & COMMIT_OFFSET) {
+        done = commit(self, plan->group, plan->topic, request->queue_id, request->commit_offset);
+    }
+    if (done) {
+        pull_numbers numbers = {.next = request->queue_offset + found.scanned,
+                                .min = plan->queue->min,
+                                .max = plan->queue->end,
+                                .opaque = head->opaque};
+        result = PATH_TAKEN;
+        if (write_answer(answer, head->serialize_type, &numbers, &found, owner, context->out) < 0) {
+            result = PATH_ERROR;
+        } else if (found.count > 0) {
+            tell(self, plan->tally, &found);
+        }
+    }
+    Py_XDECREF(owner);
+    return result;
+}
+
+/* --- the two kinds of requests --- */
+
+static path_result offer_pull(Pulls *self, const header *head, path_context *context)
+{
+    pull_request request;
+    uint8_t room[PLAN_KEY_MOST];
+    if (head->flag & FLAG_ONEWAY || !pull_read(head, &request)) {
+        return PATH_HANDED_OVER;
+    }
+    span key = pull_key(&request, head->code, room);
+    if (key.len == 0) {
+        return PATH_HANDED_OVER;
+    }
+    pull_plan *plan = plans_find(&self->plans, key);
+    if (plan == NULL) {
+        plan = pull_plan_ask(self->plan, &request, head->code);
+        if (plan == NULL) {
+            return PyErr_Occurred() ? PATH_ERROR : PATH_HANDED_OVER;
+        }
+        if (!plans_put(&self->plans, key, plan)) {
+            PyErr_NoMemory();
+            return PATH_ERROR;
+        }
+    }
+    return plan->queue == NULL ? PATH_HANDED_OVER : answer_pull(self, plan, &request, head, context);
+}
+
+/* The group and the topic of offset updates that need no more than being noted; None: they are for Python. */
+static PyObject *offset_plan(Pulls *self, const offset_request *request)
+{
+    uint8_t room[PLAN_KEY_MOST];
+    if (2 + request->topic.len + request->consumer_group.len > PLAN_KEY_MOST) {
+        return Py_None;
+    }
+    uint8_t *end = put_span(put16(room, (uint16_t)request->topic.len), request->topic);
+    span key = span_of(room, (size_t)(put_span(end, request->consumer_group) - room));
+    PyObject *plan = plans_find(&self->offset_plans, key);
+    if (plan != NULL) {
+        return plan;
+    }
+    PyObject *group = text_of(request->consumer_group), *topic = text_of(request->topic), *plain = NULL;
+    if (group != NULL && topic != NULL) {
+        plain = PyObject_CallFunctionObjArgs(self->plan_offset, group, topic, NULL);
+    }
+    int taken = plain == NULL ? -1 : PyObject_IsTrue(plain);
+    if (taken >= 0) {
+        plan = taken ? PyTuple_Pack(2, group, topic) : Py_NewRef(Py_None);
+    }
+    Py_XDECREF(plain);
+    Py_XDECREF(group);
+    Py_XDECREF(topic);
+    if (plan != NULL && !plans_put(&self->offset_plans, key, plan)) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    return plan;
+}
+
+static path_result offer_offset(Pulls *self, const header *head, path_context *context)
+{
+    offset_request request;
+    if (!offset_read(head, &request)) {
+        return PATH_HANDED_OVER;
+    }
+    PyObject *plan = offset_plan(self, &request);
+    if (plan == NULL) {
+        return PATH_ERROR;
+    }
+    if (plan == Py_None || !commit(self, PyTuple_GetItem(plan, 0), PyTuple_GetItem(plan, 1), request.queue_id,
+                                   request.commit_offset)) {
+        return PATH_HANDED_OVER;
+    }
+    if (head->flag & FLAG_ONEWAY) {
+        return PATH_TAKEN;
+    }
+    const done_answer *answer = &self->done[head->serialize_type];
+    uint8_t *to = out_room(context->out, done_answer_most(answer));
+    if (to == NULL) {
+        PyErr_NoMemory();
+        return PATH_ERROR;
+    }
+    context->out->used += (size_t)(done_answer_write(to, answer, head->serialize_type, head->opaque) - to);
+    return PATH_TAKEN;
+}
+
+path_result pulls_offer(PyObject *pulls, const frame *taken, const header *head, path_context *context)
+{
+    Pulls *self = (Pulls *)pulls;
+    (void)taken;
+    if (!self->enabled || head->flag & FLAG_RESPONSE || head->serialize_type > 1) {
+        return PATH_HANDED_OVER;
+    }
+    int64_t *requests;
+    path_result (*offer)(Pulls *, const header *, path_context *) = offer_pull;
+    switch (head->code) {
+    case CODE_PULL:
+        requests = &self->pulls;
+        break;
+    case CODE_LITE_PULL:
+        requests = &self->lite_pulls;
+        break;
+    case CODE_UPDATE_OFFSET:
+        requests = &self->updates;
+        offer = offer_offset;
+        break;
+    default:
+        return PATH_HANDED_OVER;
+    }
+    self->busy = true;
+    path_result result = offer(self, head, context);
+    self->busy = false;
+    if (self->forgets) {
+        pulls_forget(self);
+    }
+    if (result == PATH_TAKEN) {
+        ++*requests;
+    }
+    return result;
+}

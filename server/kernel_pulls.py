@@ -1,0 +1,163 @@
+"""Pulls and offset updates in the kernel: what it asks, and what it is told.
+
+The kernel answers pulls that find messages, by the tags codes of the queue's entries or without a filter. Everything
+else, and all there is to decide, is Python's: see `pull_checks` and `handlers.pull`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import Any, Final, Literal, TypeAlias
+
+from rocketwire.server.consumed import may_commit
+from rocketwire.server.errors import ServerError
+from rocketwire.server.filters import EVERYTHING
+from rocketwire.server.pull_answers import Asked, PullAnswers
+from rocketwire.server.pull_checks import wanted_by
+from rocketwire.server.request import Reply
+from rocketwire.server.services import BrokerServices
+from rocketwire.store.consume_queue import ConsumeQueue
+from rocketwire.store.errors import StoreError
+from rocketwire.store.store import Fetched, FetchStatus
+from rocketwire.wire.codes import MAX_FRAME_LENGTH, PullSysFlag, SerializeType
+from rocketwire.wire.header import encode_header_around_opaque
+from rocketwire.wire.headers.pull import PullMessageRequestHeader
+
+_Account: TypeAlias = tuple[str, str]  # group and topic
+#: Queue, tags codes (None: all), and the limits of `fetch_wish` in kernel/fetch.h.
+_Plan: TypeAlias = tuple[ConsumeQueue, list[int] | None, int, int, int, int, int, int, _Account]
+
+#: Stand for the numbers of an answer, which the kernel writes.
+_NEXT, _MIN, _MAX = (digit * 1_111_111_111_111_111_111 for digit in (1, 2, 3))
+_LENGTH: Final = struct.Struct(">i")
+_FLAG_SIZE: Final = 4
+_TYPES: Final = (SerializeType.JSON, SerializeType.ROCKETMQ)
+
+
+class KernelPulls:
+    """The kernel's `Pulls` of one broker.
+
+    Attributes:
+        pulls: For the hub: it offers frames to it.
+    """
+
+    def __init__(self, kernel: Any, services: BrokerServices) -> None:  # noqa: ANN401 - a module
+        self._services = services
+        self.pulls = kernel.Pulls(
+            services.store.log,
+            plan=self._plan,
+            plan_offset=self._plan_offset,
+            commit=services.offsets.commit,
+            texts=_texts(services.pull_answers),
+            max_frame=MAX_FRAME_LENGTH,
+        )
+        services.decisions.watch(self.pulls.forget)
+
+    def after_round(self) -> None:
+        """Count what was served since the last call."""
+        services = self._services
+        delivered, requests = self.pulls.take()
+        for (group, topic), messages, size in delivered:
+            services.metrics.delivered(messages, size)
+            services.consume_rates.delivered(group, topic, messages)
+        for code, count in requests.items():
+            if count:
+                services.metrics.requests[code] += count
+
+    def _plan(
+        self,
+        _code: int,
+        group: str,
+        topic: str,
+        queue_id: int,
+        sys_flag: int,
+        sub_version: int,
+        subscription: str | None,
+        expression_type: str | None,
+        max_msg_nums: int,
+        max_msg_bytes: int | None,
+    ) -> _Plan | Literal[False] | None:
+        """How pulls with these fields are served; None: by Python; False: by Python this time."""
+        services = self._services
+        if sys_flag & PullSysFlag.COMMIT_OFFSET and not may_commit(group):
+            return None
+        fields = PullMessageRequestHeader(
+            consumer_group=group,
+            topic=topic,
+            queue_id=queue_id,
+            queue_offset=0,
+            max_msg_nums=max_msg_nums,
+            sys_flag=sys_flag,
+            commit_offset=0,
+            suspend_timeout_millis=0,
+            sub_version=sub_version,
+            subscription=subscription,
+            expression_type=expression_type,
+            max_msg_bytes=max_msg_bytes,
+        )
+        try:
+            wanted = wanted_by(services, fields, "")
+        except (ServerError, StoreError):  # Python says so again, to who asks
+            return False
+        if wanted.by_properties is not None:
+            return None
+        queue = services.store.queues.by_key.get((topic, queue_id))
+        if queue is None:
+            return False
+        most, most_bytes = services.pull_answers.most(max_msg_nums, max_msg_bytes)
+        limits = services.store.limits(most_bytes)
+        return (
+            queue,
+            None if wanted.codes is None else list(wanted.codes),
+            most,
+            limits.memory,
+            limits.count_in_memory,
+            limits.bytes_in_memory,
+            limits.count_on_disk,
+            limits.bytes_on_disk,
+            (group, topic),
+        )
+
+    def _plan_offset(self, group: str, _topic: str) -> bool:
+        """Whether offsets of a group are simply noted."""
+        return may_commit(group)
+
+
+# --- texts of answers, as Python encodes them ---
+
+_Parts: TypeAlias = tuple[bytes, ...]
+_Texts: TypeAlias = tuple[tuple[_Parts, _Parts], ...]
+
+
+def _texts(answers: PullAnswers) -> _Texts:
+    """The answers to pulls that found messages, to those that found none to match, and to offset updates."""
+    statuses = (FetchStatus.FOUND, FetchStatus.NO_MATCHED_MESSAGE)
+    asked = Asked("", 0, 0, True, 0, None, EVERYTHING)  # noqa: FBT003 - positions are faster, where pulls are served
+    replies = [answers.reply(asked, Fetched(status, _NEXT, _MIN, _MAX)) for status in statuses]
+    return (
+        *((_json_parts(reply), _binary_parts(reply)) for reply in replies),
+        tuple(encode_header_around_opaque(Reply(ext={}).header(0), each) for each in _TYPES),
+    )
+
+
+def _cut(text: bytes, marks: Iterable[bytes]) -> list[bytes]:
+    """What stands before, between and behind some marks."""
+    parts = []
+    for mark in marks:
+        part, _, text = text.partition(mark)
+        parts.append(part)
+    return [*parts, text]
+
+
+def _json_parts(reply: Reply) -> _Parts:
+    before, after = encode_header_around_opaque(reply.header(0), SerializeType.JSON)
+    return (*_cut(before, (b"%d" % number for number in (_NEXT, _MIN, _MAX))), after)
+
+
+def _binary_parts(reply: Reply) -> _Parts:
+    before, after = encode_header_around_opaque(reply.header(0), SerializeType.ROCKETMQ)
+    texts = [b"%d" % number for number in (_NEXT, _MIN, _MAX)]
+    first, second, third, _ = _cut(after, (_LENGTH.pack(len(text)) + text for text in texts))
+    length_at = _FLAG_SIZE + _LENGTH.size + len(reply.remark or "")
+    return before, first[:length_at], first[length_at + _LENGTH.size :], second, third
