@@ -96,8 +96,20 @@ static bool fetch(Pulls *self, const pull_plan *plan, int64_t offset, fetch_foun
 
 /* --- answers --- */
 
+/* A view of the mapping that ranges are of, made when there is one; 0 with an exception set. */
+static int view_of(PyObject **owner)
+{
+    if (PyMemoryView_Check(*owner)) {
+        return 1;
+    }
+    PyObject *view = PyMemoryView_FromObject(*owner);
+    Py_DECREF(*owner);
+    *owner = view;
+    return view != NULL;
+}
+
 static int write_answer(const pull_answer *answer, uint8_t serialize_type, const pull_numbers *numbers,
-                        const fetch_found *found, PyObject *owner, outbox *out)
+                        const fetch_found *found, PyObject **owner, outbox *out)
 {
     size_t room = pull_answer_most(answer);
     for (int each = 0; each < found->run_count; each++) {
@@ -115,7 +127,9 @@ static int write_answer(const pull_answer *answer, uint8_t serialize_type, const
         if (run.len <= COPIED_MOST) {
             to = put_span(to, run);
             out->used += run.len;
-        } else if (!out_range_add(out, run, owner)) {
+        } else if (!view_of(owner)) {
+            return -1;
+        } else if (!out_range_add(out, run, *owner)) {
             PyErr_NoMemory();
             return -1;
         }
@@ -163,7 +177,7 @@ static path_result answer_pull(Pulls *self, const pull_plan *plan, const pull_re
                                 .max = plan->queue->end,
                                 .opaque = head->opaque};
         result = PATH_TAKEN;
-        if (write_answer(answer, head->serialize_type, &numbers, &found, owner, context->out) < 0) {
+        if (write_answer(answer, head->serialize_type, &numbers, &found, &owner, context->out) < 0) {
             result = PATH_ERROR;
         } else if (found.count > 0) {
             tell(self, plan->tally, &found);

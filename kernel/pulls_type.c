@@ -1,5 +1,14 @@
-/* The Python side of `Pulls`: how it is made, told to forget, and asked what it did; rocketwire/_kernel.pyi has the
- * signatures. */
+/* The Python side of `Pulls`: how it is made, told to forget, and asked what it did.
+ *
+ * Pulls(log, *, plan, plan_offset, commit, texts, max_frame):
+ * `plan` is asked once for requests that differ in their offsets alone, with code, group, topic, queue id, sysFlag,
+ * subscription version, subscription, expression type, and how many messages and bytes are wanted at most. It gives the
+ * queue, a list of tags codes (None: all), how many messages at most, the bytes behind the log's end that count as in
+ * memory, the most messages and bytes in memory and on the disk, and whom `take` tells of what was delivered; None: such
+ * requests are for Python; False: this one is, ask again. `plan_offset` is asked with group and topic whether offset
+ * updates are but noted, which `commit` does (group, topic, queue id, offset). `texts` are the parts of answers
+ * (pull_answer.h): messages found, none to match, offset noted; each as JSON and as ROCKETMQ. No answer is longer than
+ * `max_frame` bytes. */
 
 #include "pulls.h"
 

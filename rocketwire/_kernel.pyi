@@ -3,7 +3,7 @@
 from mmap import mmap
 from typing import TypeAlias
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from typing_extensions import Buffer
 
@@ -69,12 +69,6 @@ def put_index_entries(
 _Parts: TypeAlias = tuple[bytes, ...]
 
 class Pulls:
-    """Pulls that find messages (11, 361), and offset updates (15); see server.kernel_pulls.
-
-    Attributes:
-        enabled: Whether it takes anything at all.
-    """
-
     enabled: bool
 
     def __new__(
@@ -84,23 +78,9 @@ class Pulls:
         plan: Callable[..., tuple[object, ...] | bool | None],
         plan_offset: Callable[[str, str], bool],
         commit: Callable[[str, str, int, int], object],
-        texts: tuple[tuple[_Parts, _Parts], ...],
+        texts: tuple[tuple[_Parts, ...], ...],
         max_frame: int,
-    ) -> Pulls:
-        """Make one.
-
-        `plan` is asked once for requests that differ in their offsets alone, with code, group, topic, queue id, sysFlag,
-        subscription version, subscription, expression type, and how many messages and bytes are wanted at most. It gives
-        the queue, a list of tags codes (None: all), how many messages at most, the distance that counts as in memory,
-        the most messages and bytes in memory and on the disk, and whom `take` tells of what was delivered; None: such
-        requests are for Python; False: this one is, ask again.
-        """
-
-    def forget(self) -> None:
-        """Drop all plans."""
-
-    def take(self) -> tuple[list[tuple[Any, int, int]], dict[int, int]]:
-        """What was delivered since the last call (to whom, messages, bytes), and requests by code."""
-
-    def serve(self, session: object, data: bytes, now: int, /) -> tuple[bytes, int]:
-        """Answer the frames that it takes, up to the first that is for Python: answers, and bytes of those frames."""
+    ) -> Self: ...
+    def forget(self) -> None: ...
+    def take(self) -> tuple[list[tuple[Any, int, int]], dict[int, int]]: ...
+    def serve(self, session: object, data: bytes, now: int, /) -> tuple[bytes, int]: ...

@@ -39,25 +39,28 @@ class KernelPulls:
     """The kernel's `Pulls` of one broker.
 
     Attributes:
-        pulls: For the hub: it offers frames to it.
+        native: The kernel's object, which the hub offers frames to.
     """
 
     def __init__(self, kernel: Any, services: BrokerServices) -> None:  # noqa: ANN401 - a module
         self._services = services
-        self.pulls = kernel.Pulls(
+        self.native = kernel.Pulls(
             services.store.log,
             plan=self._plan,
             plan_offset=self._plan_offset,
             commit=services.offsets.commit,
-            texts=_texts(services.pull_answers),
+            texts=answer_texts(services.pull_answers),
             max_frame=MAX_FRAME_LENGTH,
         )
-        services.decisions.watch(self.pulls.forget)
+        services.decisions.watch(self.native.forget)
+
+    def before_round(self, now: int) -> None:
+        """Nothing is to be done."""
 
     def after_round(self) -> None:
         """Count what was served since the last call."""
         services = self._services
-        delivered, requests = self.pulls.take()
+        delivered, requests = self.native.take()
         for (group, topic), messages, size in delivered:
             services.metrics.delivered(messages, size)
             services.consume_rates.delivered(group, topic, messages)
@@ -127,10 +130,10 @@ class KernelPulls:
 # --- texts of answers, as Python encodes them ---
 
 _Parts: TypeAlias = tuple[bytes, ...]
-_Texts: TypeAlias = tuple[tuple[_Parts, _Parts], ...]
+_Texts: TypeAlias = tuple[tuple[_Parts, ...], ...]
 
 
-def _texts(answers: PullAnswers) -> _Texts:
+def answer_texts(answers: PullAnswers) -> _Texts:
     """The answers to pulls that found messages, to those that found none to match, and to offset updates."""
     statuses = (FetchStatus.FOUND, FetchStatus.NO_MATCHED_MESSAGE)
     asked = Asked("", 0, 0, True, 0, None, EVERYTHING)  # noqa: FBT003 - positions are faster, where pulls are served
