@@ -1,8 +1,7 @@
 # The C kernel's functions and types; the files in kernel/ say what they do.
 
-from mmap import mmap
-from typing import TypeAlias
 from collections.abc import Callable
+from mmap import mmap
 from typing import Any, Self, TypeAlias
 
 from typing_extensions import Buffer
@@ -65,6 +64,7 @@ def put_index_entries(
     count: int,
     /,
 ) -> int: ...
+
 # pulls_type.c
 _Parts: TypeAlias = tuple[bytes, ...]
 
