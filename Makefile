@@ -30,6 +30,7 @@ clean:
 	@test -d .venv || rm -f .venv
 	$(PYTHON) -m venv .venv
 	.venv/bin/python -m pip install --quiet --editable .
+	@.venv/bin/python -m rocketwire --version
 	@touch $@
 
 .venv-dev/installed: tox.ini
