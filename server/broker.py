@@ -23,6 +23,7 @@ from rocketwire.server.hot_ends import HotEnds
 from rocketwire.server.hot_paths import HotPaths
 from rocketwire.server.hot_send_backs import HotSendBacks
 from rocketwire.server.hot_sends import HotSends
+from rocketwire.server.hub import Hub, make_hub
 from rocketwire.server.lifetime import Lifetime
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.long_poll import LongPoll
@@ -102,6 +103,7 @@ class Broker:
         filter_table = ConsumerFilterTable.open(config_dir / "consumerFilter.json")
         filters = ConsumerFilters(filter_table, clock)
         retries = RetryTopics(groups, topics)
+        self._page_cache = PageCacheGuard(live)
         sending = Sending(
             config=live,
             topics=topics,
@@ -109,7 +111,7 @@ class Broker:
             flush=self._flush,
             metrics=metrics,
             choose=choose,
-            page_cache=PageCacheGuard(live),
+            page_cache=self._page_cache,
             retries=retries,
         )
         consume_rates = ConsumeRates()
@@ -196,6 +198,14 @@ class Broker:
         services.groups.table.changed = changed
         services.clients.resubscribed = changed
         services.store.queues.removed = changed
+
+    def make_hub(self) -> Hub | None:
+        """What reads all connections of the broker, or None: each needs a task of its own."""
+        return make_hub(
+            clock=self._clock,
+            settle=self.services.long_poll.wake,
+            single_rounds=lambda: self._page_cache.busy,
+        )
 
     def start(self, nursery: trio.Nursery) -> None:
         """Register with the name server and start the recurring work in `nursery`."""
