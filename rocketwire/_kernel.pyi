@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 from mmap import mmap
-from typing import Any, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 from typing_extensions import Buffer
 
 from rocketwire.native import PythonLogTail, PythonQueueTail
 from rocketwire.store.key_column import PythonKeyColumn
-from rocketwire.wire.connection import RawFrame
 
 # text_module.c: for tests and fuzzers
 _Found: TypeAlias = tuple[bytes, bytes | None, bytes | None, bytes | None, bool | None, bool, bool]
@@ -86,20 +85,27 @@ class Pulls:
     def take(self) -> tuple[list[tuple[Any, int, int]], dict[int, int]]: ...
     def serve(self, session: object, data: bytes, now: int, /) -> tuple[bytes, int]: ...
 
-# hub.c, channel.c
-class Channel:
-    last_activity: float
-    frame_started: float
-    writing: bool
-    @property
-    def stalled(self) -> bool: ...
-    def resume(self) -> None: ...
-    def close(self) -> None: ...
-
-class Hub:
-    def __new__(cls, sends: object, pulls: object, frame_type: type[RawFrame]) -> Self: ...
-    def fileno(self) -> int: ...
-    def add(self, fd: int, session: object, born_host: bytes, /) -> Channel: ...
-    def ready(self) -> bool: ...
-    def round(self, ms: int, seconds: float, /) -> bool: ...
-    def close(self) -> None: ...
+# sends_type.c
+class Sends:
+    enabled: bool
+    deferred: bool
+    max_body: int
+    slow_ns: int
+    def __init__(
+        self,
+        log: LogTail,
+        *,
+        plan: Callable[[str, int, int, str | None], tuple[QueueTail, int, bytes | None, bool] | Literal[False] | None],
+        make_room: Callable[[int], None],
+        waiting: Callable[[Any, bytes, int], None],
+        slow: Callable[[int], None],
+        keys: KeyColumn | None,
+        store_host: bytes,
+        cluster_item: bytes,
+        answer: tuple[bytes, bytes, bytes, bytes, bytes, bytes],
+        id_prefix: bytes,
+        max_body: int,
+    ) -> None: ...
+    def forget(self) -> None: ...
+    def take(self) -> tuple[list[QueueTail], int, int, dict[int, int]]: ...
+    def serve(self, session: object, born_host: Buffer, now: int, data: Buffer, /) -> tuple[bytes, int]: ...

@@ -9,6 +9,7 @@ from typing import Final
 
 import trio
 
+from rocketwire import native
 from rocketwire.server import upkeep
 from rocketwire.server.addresses import Address, ip_address
 from rocketwire.server.clock import Clock
@@ -23,7 +24,7 @@ from rocketwire.server.hot_ends import HotEnds
 from rocketwire.server.hot_paths import HotPaths
 from rocketwire.server.hot_send_backs import HotSendBacks
 from rocketwire.server.hot_sends import HotSends
-from rocketwire.server.hub import Hub, make_hub
+from rocketwire.server.kernel_sends import KernelSends
 from rocketwire.server.lifetime import Lifetime
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.long_poll import LongPoll
@@ -171,6 +172,7 @@ class Broker:
             decisions=Decisions(),
         )
         self._tell_of_changes()
+        self.kernel_sends = self._kernel_sends(answers)
         self._tables: tuple[tuple[SavedTable, str, int], ...] = (
             (self.services.offsets, "consumer offsets", config.flush_consumer_offset_interval),
             (delay_offsets, "delay offsets", config.flush_delay_offset_interval),
@@ -199,12 +201,20 @@ class Broker:
         services.clients.resubscribed = changed
         services.store.queues.removed = changed
 
-    def make_hub(self) -> Hub | None:
-        """What reads all connections of the broker, or None: each needs a task of its own."""
-        return make_hub(
-            clock=self._clock,
-            settle=self.services.long_poll.wake,
-            single_rounds=lambda: self._page_cache.busy,
+    def _kernel_sends(self, answers: SendAnswers) -> KernelSends | None:
+        services = self.services
+        if native.kernel is None:
+            return None
+        return KernelSends(
+            sending=services.sending,
+            store=services.store,
+            answers=answers,
+            store_host=services.store_host,
+            config=services.config,
+            metrics=services.metrics,
+            page_cache=self._page_cache,
+            flush=self._flush,
+            decisions=services.decisions,
         )
 
     def start(self, nursery: trio.Nursery) -> None:

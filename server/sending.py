@@ -17,6 +17,7 @@ from rocketwire.server.errors import (
     NameInvalid,
     NotPermitted,
     QueueIllegal,
+    ServerError,
     TopicNotFound,
 )
 from rocketwire.server.live_config import LiveConfig
@@ -35,6 +36,7 @@ from rocketwire.wire import properties as property_names
 from rocketwire.wire.bodies.topic import TopicConfig, TopicFilterType
 from rocketwire.wire.codes import Permission, ResponseCode, SysFlag, TopicSysFlag, permission_text
 from rocketwire.wire.compression import compression_type
+from rocketwire.wire.errors import WireError
 from rocketwire.wire.fast import (
     SendFields,
     StoredProperties,
@@ -71,12 +73,27 @@ class Prepared(NamedTuple):
     wait: bool
 
 
+class PlainSend(NamedTuple):
+    """What is stored with each message of a send: its sysFlag and, of a batch's, the properties behind its own.
+
+    `waits` is whether a batch's sender waits for the disk.
+    """
+
+    sys_flag: int
+    tail: bytes | None
+    waits: bool
+
+
 Outcome = Callable[[Sequence[Appended], ResponseCode, Refusals], None]
 """Called with what became of each draft, SUCCESS or FLUSH_DISK_TIMEOUT for the stored ones, and why others were not."""
 
 
 class Sending:
-    """Turns sends into stored messages."""
+    """Turns sends into stored messages.
+
+    Attributes:
+        cluster_item: The property, name and value, that every message is stored with.
+    """
 
     def __init__(
         self,
@@ -102,7 +119,7 @@ class Sending:
         if flush is not None:
             flush.answered = self._send_answers
         self._levels = len(store.settings.delay_levels)
-        self._cluster_item = f"{property_names.CLUSTER}\x01{config.current.broker_cluster_name}"
+        self.cluster_item = f"{property_names.CLUSTER}\x01{config.current.broker_cluster_name}"
 
     def message(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> Prepared:
         """Check a send of one message.
@@ -112,7 +129,7 @@ class Sending:
             CompressionUnknown: the sysFlag names no known compression.
         """
         config, queue_id = self._queue(fields, remote, batch=False)
-        properties = stored_properties(fields.properties or _NO_PROPERTIES, self._cluster_item)
+        properties = stored_properties(fields.properties or _NO_PROPERTIES, self.cluster_item)
         if len(body) > self._config.current.max_message_size or len(properties.data) > MAX_PROPERTIES_BYTES:
             raise self._too_large()
         if 0 in properties.data:
@@ -150,11 +167,7 @@ class Sending:
         config, queue_id = self._queue(fields, remote, batch=True)
         if len(body) > self._config.current.max_message_size:
             raise self._too_large()
-        common = fields.properties or _NO_PROPERTIES
-        of_all = stored_properties(common, self._cluster_item)
-        if of_all.steering:
-            self._check_batch(of_all.steering)
-        tail = batch_properties(common, self._cluster_item)
+        tail, waits = self._common(fields)
         sys_flag = self._sys_flag(config, fields)
         reconsume_times = fields.reconsume_times or 0
         topic, born_timestamp = fields.topic, fields.born_timestamp
@@ -189,7 +202,35 @@ class Sending:
         if topic in self._topics.typed:
             self._check_type(topic, *[str(draft.properties, "utf-8", "replace") for draft in drafts])
         drafts[0].together = len(drafts)
-        return Prepared(queue_id, drafts, _waits(of_all.wait))
+        return Prepared(queue_id, drafts, waits)
+
+    def _common(self, fields: SendRequestFields) -> tuple[bytes, bool]:
+        """The properties that all messages of a batch are stored with, and whether its sender waits for the disk."""
+        common = fields.properties or _NO_PROPERTIES
+        of_all = stored_properties(common, self.cluster_item)
+        if of_all.steering:
+            self._check_batch(of_all.steering)
+        return batch_properties(common, self.cluster_item), _waits(of_all.wait)
+
+    def plain(self, fields: SendRequestFields) -> PlainSend | None:
+        """What `message` or `batch` decides about all sends with this topic, queue, sysFlag and properties (a batch's).
+
+        None: it depends on more than that, may change something, or refuses them. What is decided holds as long as the
+        topics and the configuration stay as they are; the sizes, a message's own properties, and whether they hold NUL
+        characters are to be looked at still.
+        """
+        topic = fields.topic
+        if topic in self._topics.particular or self._topics.get(topic) is None or fields.queue_id < 0:
+            return None
+        try:
+            config, _ = self._queue(fields, "", batch=fields.batch)
+            sys_flag = self._sys_flag(config, fields)
+            tail, waits = self._common(fields) if fields.batch else (None, False)
+        except (ServerError, WireError):
+            return None
+        if sys_flag & _TRANSACTION_MASK or (tail is not None and 0 in tail):
+            return None
+        return PlainSend(sys_flag, tail, waits)
 
     def _queue(self, fields: SendRequestFields, remote: str, *, batch: bool) -> tuple[TopicConfig, int]:
         """The configuration, made if allowed, of the topic to store in, and the queue."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Final
 
 from rocketwire.store.appender import Appended, Appender, Draft
 from rocketwire.store.checkpoint import Checkpoint
@@ -35,6 +35,9 @@ from rocketwire.store.recovery import Recovered, recover
 from rocketwire.store.retention import Retention
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.topics import topic_names
+
+if TYPE_CHECKING:
+    from rocketwire.store.key_column import PythonKeyColumn
 
 __all__ = ["Appended", "Draft", "FetchStatus", "Fetched", "MessageStore", "QueryResult"]
 
@@ -237,16 +240,37 @@ class MessageStore(StoreReader):
         A result shorter than the drafts means that the rest was refused: `append_error` says why. The same drafts may
         be tried again.
         """
-        if self._closed or self._flusher.error is not None or self.refusal is not None:
+        if self._refuses:
             self._append_error = self._flusher.error or self.refusal or StoreClosed(str(self.settings.root))
             return []
         touched: set[ConsumeQueue] = set()
         results = self._appender.append(drafts, touched)
         self._append_error = self._appender.error
+        self._tell_of(touched)
+        return results
+
+    @property
+    def _refuses(self) -> bool:
+        return self._closed or self._flusher.error is not None or self.refusal is not None
+
+    def _tell_of(self, touched: Collection[ConsumeQueue]) -> None:
         self._queues.dirty.update(touched)
         if touched and self.arrivals is not None:
             self.arrivals([queue.key for queue in touched])
-        return results
+
+    @property
+    def index_keys(self) -> PythonKeyColumn | None:
+        """Where who appends leaves the keys of messages; None where nothing is indexed."""
+        return self._index.keys if self._index is not None else None
+
+    def may_append_at(self, now: int) -> bool:
+        """Whether the kernel may append messages of that store timestamp in ms: it does not retract a checkpoint."""
+        return not self._refuses and now >= self.last_append_timestamp and now > self._checkpoint.claimed
+
+    def appended(self, touched: Collection[ConsumeQueue], now: int) -> None:
+        """Note what the kernel appended: the queues that got messages, and their store timestamp in ms."""
+        self._appender.last_timestamp = max(now, self._appender.last_timestamp)
+        self._tell_of(touched)
 
     # --- flushing and the index ---
 

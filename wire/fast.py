@@ -224,17 +224,30 @@ def tags_code(tags: str | None) -> int:
 
 
 class SendAnswers:
-    """Writes the frames that answer successful JSON sends of one broker."""
+    """Writes the frames that answer successful JSON sends of one broker.
 
-    __slots__ = ("_refusal", "_template")
+    Attributes:
+        parts: The header of such an answer, cut where code, queue id, message ids, queue offset and opaque stand.
+    """
+
+    __slots__ = ("_refusal", "_template", "parts")
 
     def __init__(self, *, region: str, trace_on: bool, version: int) -> None:
         ext = {"TRACE_ON": "true" if trace_on else "false", "MSG_REGION": region}
-        common = msgspec.json.encode(ext)[1:-1].replace(b"%", b"%%")
+        common = msgspec.json.encode(ext)[1:-1]
         end = b'"serializeTypeCurrentRPC":"JSON","version":%d}' % version
-        self._template = (
-            b'{"code":%d,"extFields":{"queueId":"%d",' + common + b',"msgId":"%s","queueOffset":"%d"},'
-            b'"flag":1,"language":"JAVA","opaque":%d,' + end
+        self.parts = (
+            b'{"code":',
+            b',"extFields":{"queueId":"',
+            b'",' + common + b',"msgId":"',
+            b'","queueOffset":"',
+            b'"},"flag":1,"language":"JAVA","opaque":',
+            b"," + end,
+        )
+        kinds = (b"%d", b"%d", b"%s", b"%d", b"%d", b"")
+        common = common.replace(b"%", b"%%")
+        self._template = b"".join(
+            part.replace(b"%", b"%%") + kind for part, kind in zip(self.parts, kinds, strict=True)
         )
         self._refusal = (
             b'{"code":%d,"extFields":{' + common + b'},"flag":1,"language":"JAVA","opaque":%d,"remark":%s,' + end
@@ -247,6 +260,19 @@ class SendAnswers:
     def refuse(self, code: int, opaque: int, remark: str) -> bytes:
         """The frame for a message that was not stored."""
         return _framed(self._refusal % (code, opaque, msgspec.json.encode(remark)))
+
+    def with_code(self, code: int, frames: bytes) -> bytes:
+        """Answers that `encode` wrote for code 0, with another code."""
+        start = self.parts[0]
+        was, becomes = start + b"0,", start + b"%d," % code
+        out = []
+        at = 0
+        while at < len(frames):
+            length = PREFIX.unpack_from(frames, at)[0]
+            end = at + length + _TYPE_WORD
+            out.append(_framed(becomes + frames[at + PREFIX.size + len(was) : end]))
+            at = end
+        return b"".join(out)
 
 
 def _framed(header: bytes) -> bytes:

@@ -213,6 +213,24 @@ def test_refusals_decode_to_what_they_say(opaque: int, remark: str, trace: bool)
     assert header.ext == {"TRACE_ON": json.dumps(trace), "MSG_REGION": "r"}
 
 
+@given(int32, st.lists(st.tuples(int32, text)))
+def test_answers_get_another_code(code: int, each: list[tuple[int, str]]) -> None:
+    answers = fast.SendAnswers(region="r", trace_on=True, version=407)
+
+    def written(code: int) -> bytes:
+        return b"".join(answers.encode(code, opaque, message_id.encode(), 3, opaque) for opaque, message_id in each)
+
+    assert answers.with_code(code, written(0)) == written(code)
+
+
+@given(text)
+def test_the_parts_of_an_answer_stand_between_its_numbers(region: str) -> None:
+    answers = fast.SendAnswers(region=region, trace_on=False, version=407)
+    values = (b"0", b"3", b"ID", b"4", b"5", b"")
+    header = b"".join(part + value for part, value in zip(answers.parts, values, strict=True))
+    assert answers.encode(0, 5, b"ID", 3, 4)[8:] == header
+
+
 def test_an_answer_has_the_bytes_of_apaches() -> None:
     answers = fast.SendAnswers(region="DefaultRegion", trace_on=True, version=407)
     for _, frame, row in golden.frames(golden.ROOT / "wire" / "4.9.7" / "send_sync.frames"):

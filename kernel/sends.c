@@ -1,0 +1,326 @@
+/* Sends: the plain case of server.sending, and the records and answers of store.appender and server.hot_sends. Whatever
+ * is not plain is handed over, and then nothing of it was done. */
+
+#include "sends.h"
+
+#include <stdlib.h>
+
+enum { PROPERTIES_MOST = 32767, BATCH_MOST = 4096, ITEM_SEPARATOR = 2 };
+
+static bool scratch_room(Sends *self, size_t size)
+{
+    if (size <= self->scratch_room) return true;
+    uint8_t *scratch = realloc(self->scratch, 2 * size);
+    if (scratch == NULL) return false;
+    self->scratch = scratch;
+    self->scratch_room = 2 * size;
+    return true;
+}
+
+static path_result no_memory(void)
+{
+    PyErr_NoMemory();
+    return PATH_ERROR;
+}
+
+/* --- plans --- */
+
+/* What a decision depends on, as bytes; empty: it would be too long. */
+static span key_of(const send_request *send, uint8_t room[PLAN_KEY_MOST])
+{
+    const size_t fixed = 12;
+    size_t text = send->batch ? send->properties.len : 0;
+    if (send->topic.len > PLAN_KEY_MOST || fixed + send->topic.len + text > PLAN_KEY_MOST) return span_of(NULL, 0);
+    room[0] = send->batch;
+    room[1] = send->batch && send->properties_escaped;
+    uint8_t *p = put32(put32(put16(room + 2, (uint16_t)send->topic.len), (uint32_t)send->queue_id), (uint32_t)send->sys_flag);
+    p = put_span(p, send->topic);
+    if (text) p = put_span(p, send->properties);
+    return span_of(room, (size_t)(p - room));
+}
+
+void send_plan_release(void *plan)
+{
+    Py_XDECREF((PyObject *)((send_plan *)plan)->queue);
+    Py_XDECREF(((send_plan *)plan)->tail);
+    free(plan);
+}
+
+/* Python's answer as a plan. NULL: an exception is set. */
+static send_plan *plan_of(PyObject *answer, bool batch)
+{
+    send_plan made = {0};
+    if (answer != Py_None) {
+        PyObject *queue, *tail;
+        int sys_flag, waits;
+        if (!PyArg_ParseTuple(answer, "O!iOp", QueueTail_Type, &queue, &sys_flag, &tail, &waits)) return NULL;
+        if (batch != (bool)PyBytes_Check(tail)) {
+            PyErr_SetString(PyExc_TypeError, "the plan of a batch, and no other, has bytes behind the properties");
+            return NULL;
+        }
+        made = (send_plan){(QueueTail *)Py_NewRef(queue), sys_flag, batch ? Py_NewRef(tail) : NULL, waits != 0};
+    }
+    send_plan *plan = malloc(sizeof *plan);
+    if (plan == NULL) {
+        Py_XDECREF((PyObject *)made.queue);
+        Py_XDECREF(made.tail);
+        PyErr_NoMemory();
+        return NULL;
+    }
+    *plan = made;
+    return plan;
+}
+
+/* The property text without JSON's escapes, in `scratch` if it has any; false: it cannot be read here. */
+static bool text_of(Sends *self, const send_request *send, span *text)
+{
+    *text = send->properties;
+    if (!send->properties_escaped) return true;
+    size_t length;
+    if (!scratch_room(self, send->properties.len) ||
+        !json_unescape(send->properties, self->scratch, self->scratch_room, &length)) {
+        return false;
+    }
+    *text = span_of(self->scratch, length);
+    return true;
+}
+
+static PyObject *ask(Sends *self, const send_request *send)
+{
+    span text = {0};
+    if (send->batch && !text_of(self, send, &text)) Py_RETURN_FALSE;
+    const char *properties = (const char *)text.at;
+    return PyObject_CallFunction(self->plan, "s#iiz#", send->topic.at, (Py_ssize_t)send->topic.len, send->queue_id,
+                                 send->sys_flag, properties, (Py_ssize_t)text.len);
+}
+
+/* The plan for a send. PATH_TAKEN: there is one; it is valid until the frame is served. */
+static path_result plan_for(Sends *self, const send_request *send, const send_plan **plan)
+{
+    uint8_t room[PLAN_KEY_MOST];
+    span key = key_of(send, room);
+    if (key.len == 0) return PATH_HANDED_OVER;
+    send_plan *found = plans_find(&self->plans, key);
+    if (found == NULL) {
+        if (group_publish(&self->group) < 0) return PATH_ERROR; /* Python may look at the store */
+        PyObject *answer = ask(self, send);
+        if (answer != NULL && answer != Py_False) found = plan_of(answer, send->batch);
+        bool again = answer == Py_False;
+        Py_XDECREF(answer);
+        if (again) return PATH_HANDED_OVER;
+        if (found == NULL) return PATH_ERROR;
+        if (!plans_put(&self->plans, key, found)) return no_memory();
+    }
+    *plan = found;
+    return found->queue == NULL ? PATH_HANDED_OVER : PATH_TAKEN;
+}
+
+void sends_forget(Sends *self)
+{
+    self->forget_later = self->busy;
+    if (!self->busy) plans_clear(&self->plans);
+}
+
+/* --- storing --- */
+
+static int64_t tags_code_of(const properties_found *found)
+{
+    return found->tags.at ? java_hash(0, found->tags) : 0;
+}
+
+static record record_of(const Sends *self, const send_request *send, const send_plan *plan, const path_context *context)
+{
+    const QueueTail *queue = plan->queue;
+    return (record){
+        .topic_field = span_of(PyBytes_AsString(queue->topic_field), (size_t)PyBytes_Size(queue->topic_field)),
+        .magic = queue->magic,
+        .queue_id = queue->queue_id,
+        .flag = send->flag,
+        .sys_flag = plan->sys_flag,
+        .reconsume_times = send->reconsume_times,
+        .born_timestamp = send->born_timestamp,
+        .store_timestamp = context->now,
+        .born_host = context->born_host,
+        .store_host = self->store_host_field,
+    };
+}
+
+/* Write the answer to what was stored at `places`; nothing for a one-way send. */
+static path_result answer(Sends *self, const header *head, path_context *context, const QueueTail *queue,
+                          int64_t queue_offset, size_t count)
+{
+    if (head->flag & FLAG_ONEWAY) return PATH_TAKEN;
+    outbox *out = self->deferred ? &self->later : context->out;
+    uint8_t *at = out_room(out, send_answer_most(&self->answers, count));
+    if (at == NULL) return no_memory();
+    send_answer one = {0, queue->queue_id, head->opaque, queue_offset, self->places, count};
+    out->used += (size_t)(send_answer_write(at, &self->answers, &one) - at);
+    return PATH_TAKEN;
+}
+
+static bool items_room(Sends *self, size_t count)
+{
+    if (count <= self->items_room) return true;
+    size_t room = 2 * count;
+    batch_item *items = realloc(self->items, room * sizeof *items);
+    if (items != NULL) self->items = items;
+    int64_t *places = realloc(self->places, room * sizeof *places);
+    if (places != NULL) self->places = places;
+    if (items == NULL || places == NULL) return false;
+    self->items_room = room;
+    return true;
+}
+
+static path_result offer_message(Sends *self, const frame *taken, const header *head, const send_request *send,
+                                 const send_plan *plan, path_context *context)
+{
+    span text, raw = send->properties;
+    properties_found found;
+    /* Behind the text without its escapes, which is no longer than with them, the text as it is stored. */
+    if (!items_room(self, 1) || !scratch_room(self, 2 * raw.len + self->cluster_text.len + 1)) return no_memory();
+    if (!text_of(self, send, &text)) return PATH_HANDED_OVER;
+    uint8_t *rewritten = self->scratch + raw.len;
+    properties_rewrite(text, self->cluster_text, rewritten, &found);
+    if (found.steering || found.nul || found.length > PROPERTIES_MOST) return PATH_HANDED_OVER;
+
+    record one = record_of(self, send, plan, context);
+    one.body = taken->body;
+    one.properties[0] = span_of(rewritten, found.length);
+    size_t size = record_size(&one);
+    int room = group_room(&self->group, plan->queue, 1, size);
+    if (room <= 0) return room < 0 ? PATH_ERROR : PATH_HANDED_OVER;
+    one.queue_offset = group_queue_offset(plan->queue);
+    one.physical_offset = self->places[0] = group_place(&self->group);
+    if (group_add(&self->group, plan->queue, &one, size, tags_code_of(&found), found.unique_key, found.keys) < 0) {
+        return PATH_ERROR;
+    }
+    self->waits |= found.wait != WAIT_OTHER;
+    return answer(self, head, context, plan->queue, one.queue_offset, 1);
+}
+
+static span separator_behind(span properties)
+{
+    static const uint8_t separator = ITEM_SEPARATOR;
+    bool needed = properties.len > 0 && properties.at[properties.len - 1] != ITEM_SEPARATOR;
+    return span_of(&separator, needed);
+}
+
+static void fill_in(record *one, const batch_item *item, span tail)
+{
+    one->flag = item->message.flag;
+    one->body = item->message.body;
+    one->properties[0] = item->message.properties;
+    one->properties[1] = separator_behind(item->message.properties);
+    one->properties[2] = tail;
+}
+
+/* Look at all messages of a batch: PATH_TAKEN if every one of them can be stored. */
+static path_result look_at_batch(Sends *self, span body, record *one, span tail, size_t *count, size_t *size)
+{
+    *count = *size = 0;
+    for (;;) {
+        if (!items_room(self, *count + 1)) return no_memory();
+        batch_item *item = &self->items[*count];
+        batch_state state = batch_next(&body, &item->message);
+        if (state == BATCH_END) return *count > 0 ? PATH_TAKEN : PATH_HANDED_OVER;
+        if (state == BATCH_BAD || *count == BATCH_MOST) return PATH_HANDED_OVER;
+        properties_look(item->message.properties, &item->found);
+        fill_in(one, item, tail);
+        size_t length = one->properties[0].len + one->properties[1].len + tail.len;
+        if (item->found.steering || item->found.nul || length > PROPERTIES_MOST) return PATH_HANDED_OVER;
+        item->size = record_size(one);
+        *size += item->size;
+        ++*count;
+    }
+}
+
+static path_result offer_batch(Sends *self, const frame *taken, const header *head, const send_request *send,
+                               const send_plan *plan, path_context *context)
+{
+    span tail = span_of(PyBytes_AsString(plan->tail), (size_t)PyBytes_Size(plan->tail));
+    record one = record_of(self, send, plan, context);
+    size_t count, size;
+    path_result looked = look_at_batch(self, taken->body, &one, tail, &count, &size);
+    if (looked != PATH_TAKEN) return looked;
+    int room = group_room(&self->group, plan->queue, count, size);
+    if (room <= 0) return room < 0 ? PATH_ERROR : PATH_HANDED_OVER;
+    int64_t first = group_queue_offset(plan->queue);
+    for (size_t each = 0; each < count; each++) {
+        const batch_item *item = &self->items[each];
+        fill_in(&one, item, tail);
+        one.queue_offset = first + (int64_t)each;
+        one.physical_offset = self->places[each] = group_place(&self->group);
+        if (group_add(&self->group, plan->queue, &one, item->size, tags_code_of(&item->found), item->found.unique_key,
+                      item->found.keys) < 0) {
+            return PATH_ERROR;
+        }
+    }
+    self->waits |= plan->waits;
+    return answer(self, head, context, plan->queue, first, count);
+}
+
+/* --- what the hub calls --- */
+
+static path_result serve(Sends *self, const frame *taken, const header *head, path_context *context)
+{
+    send_request send;
+    const send_plan *plan;
+    if (!send_read(head, &send) || taken->body.len > (size_t)self->max_body) return PATH_HANDED_OVER;
+    path_result result = plan_for(self, &send, &plan);
+    if (result != PATH_TAKEN) return result;
+    result = (send.batch ? offer_batch : offer_message)(self, taken, head, &send, plan, context);
+    if (result == PATH_TAKEN) self->requests[head->code == CODE_SEND ? 0 : head->code == CODE_SEND_V2 ? 1 : 2]++;
+    return result;
+}
+
+path_result sends_offer(PyObject *sends, const frame *taken, const header *head, path_context *context)
+{
+    Sends *self = (Sends *)sends;
+    if (!self->enabled || head->serialize_type != 0) return PATH_HANDED_OVER;
+    self->busy = true;
+    path_result result = serve(self, taken, head, context);
+    self->busy = false;
+    if (self->forget_later) sends_forget(self);
+    return result;
+}
+
+bool sends_ready(PyObject *sends) { return ((Sends *)sends)->enabled; }
+
+/* After an append that hung, others are to be refused: Python sees to it, and is asked about each send. */
+static int tell_of_slowness(Sends *self, int64_t took_ns)
+{
+    self->enabled = 0;
+    PyObject *result = PyObject_CallFunction(self->slow, "L", (long long)took_ns);
+    Py_XDECREF(result);
+    return result == NULL ? -1 : 0;
+}
+
+int sends_finish(PyObject *sends, path_context *context)
+{
+    Sends *self = (Sends *)sends;
+    int64_t took_ns;
+    int result = group_end(&self->group, &took_ns);
+    if (self->later.used > 0 && !self->waits) {
+        uint8_t *at = out_room(context->out, self->later.used);
+        if (at == NULL) return no_memory();
+        memcpy(at, self->later.text, self->later.used);
+        context->out->used += self->later.used;
+        out_clear(&self->later);
+    }
+    if (took_ns > self->slow_ns && tell_of_slowness(self, took_ns) < 0) result = -1;
+    return result;
+}
+
+int sends_end_read(PyObject *sends, path_context *context)
+{
+    Sends *self = (Sends *)sends;
+    bool waits = self->waits && self->deferred;
+    self->waits = false;
+    if (!waits) return 0;
+    PyObject *result =
+        PyObject_CallFunction(self->waiting, "Oy#L", context->session, self->later.used ? (char *)self->later.text : "",
+                              (Py_ssize_t)self->later.used, (long long)self->group.log->position);
+    out_clear(&self->later);
+    Py_XDECREF(result);
+    return result == NULL ? -1 : 0;
+}

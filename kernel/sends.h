@@ -1,0 +1,57 @@
+/* `Sends`, between its Python side (sends_type.c) and the path that serves frames (sends.c). */
+#ifndef ROCKETWIRE_SENDS_H
+#define ROCKETWIRE_SENDS_H
+
+#include "kernel.h"
+
+#include "outbox.h"
+#include "paths.h"
+#include "plans.h"
+#include "requests.h"
+#include "send_answer.h"
+#include "send_group.h"
+#include "text.h"
+
+/* What Python decided about sends with the same header fields. */
+typedef struct {
+    QueueTail *queue; /* NULL: they are for Python */
+    int32_t sys_flag; /* as it is stored */
+    PyObject *tail;   /* bytes: what follows the properties of each message of a batch; NULL for single messages */
+    bool waits;       /* a batch: its sender waits for the disk */
+} send_plan;
+
+typedef struct {
+    batch_message message;
+    properties_found found;
+    size_t size; /* of its record */
+} batch_item;
+
+enum { SEND_CODES = 3 };
+
+typedef struct {
+    PyObject_HEAD
+    send_group group;
+    plan_table plans;
+    send_answers answers;
+    PyObject *plan, *waiting, *slow;                          /* callbacks */
+    PyObject *parts, *store_host, *cluster_item, *id_prefix; /* keep what the spans point to */
+    span store_host_field, cluster_text;
+    int64_t max_body, slow_ns;
+    char enabled, deferred;
+    bool busy, forget_later; /* a frame is being served, and `forget` was called meanwhile */
+    bool waits;              /* one of the messages whose answers are in `later` waits for the disk */
+    outbox later;            /* answers to messages under SYNC_FLUSH */
+    uint8_t *scratch;
+    size_t scratch_room;
+    batch_item *items;
+    int64_t *places;
+    size_t items_room;
+    int64_t requests[SEND_CODES]; /* taken, by code: 10, 310, 320 */
+} Sends;
+
+void send_plan_release(void *plan);
+
+/* Drop all plans, now or when the frame that is being served is done. */
+void sends_forget(Sends *self);
+
+#endif

@@ -1,0 +1,139 @@
+"""Sends by the kernel: what Python decides for it beforehand, and looks after when it has stored a round's messages.
+
+The kernel stores and answers the plain ones. It asks `_plan` once for each topic, queue and sysFlag (and a batch's
+properties), and keeps the answer until something changes that it was made from. What is not plain goes the general way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rocketwire import native
+from rocketwire.server.decisions import Decisions
+from rocketwire.server.guard import Guard
+from rocketwire.server.live_config import LiveConfig
+from rocketwire.server.metrics import Metrics
+from rocketwire.server.page_cache import PageCacheGuard
+from rocketwire.server.sending import Sending
+from rocketwire.server.session import Session
+from rocketwire.store.consume_queue import ConsumeQueue
+from rocketwire.store.flush import GroupCommit
+from rocketwire.store.store import MessageStore
+from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.fast import SendAnswers, SendFields
+
+Plan = tuple[ConsumeQueue, int, bytes | None, bool]
+"""The queue, the sysFlag as it is stored, the properties behind those of a batch's messages, whether they wait."""
+
+_NEVER: Final = (1 << 63) - 1
+_NS_PER_MS: Final = 1_000_000
+_NS_PER_SECOND: Final = 1_000_000_000
+
+
+class KernelSends:
+    """The plain sends of one broker.
+
+    Attributes:
+        native: The kernel's part, for its hub.
+    """
+
+    def __init__(
+        self,
+        *,
+        sending: Sending,
+        store: MessageStore,
+        answers: SendAnswers,
+        store_host: bytes,
+        config: LiveConfig,
+        metrics: Metrics,
+        page_cache: PageCacheGuard,
+        flush: GroupCommit | None,
+        decisions: Decisions,
+        guards: Sequence[Guard] = (),
+    ) -> None:
+        assert native.kernel is not None  # noqa: S101 - whoever makes one has looked
+        self._sending = sending
+        self._store = store
+        self._answers = answers
+        self._config = config
+        self._metrics = metrics
+        self._page_cache = page_cache
+        self._flush = flush
+        self._guarded = bool(guards)
+        self._now = 0
+        self.native = native.kernel.Sends(
+            store.log,
+            plan=self._plan,
+            make_room=store.log.make_room,
+            waiting=self._wait,
+            slow=self._slow,
+            keys=store.index_keys,
+            store_host=store_host,
+            cluster_item=sending.cluster_item.encode(),
+            answer=answers.parts,
+            id_prefix=store_host.hex().upper().encode(),
+            max_body=0,
+        )
+        self.native.deferred = flush is not None
+        decisions.watch(self._changed)
+        self._changed()
+
+    def _changed(self) -> None:
+        config = self._config.current
+        self.native.forget()
+        self.native.max_body = config.max_message_size
+        busy = config.os_page_cache_busy_time_out_mills * _NS_PER_MS
+        self.native.slow_ns = busy if config.broker_fast_failure_enable else _NEVER
+
+    def _plan(self, topic: str, queue_id: int, sys_flag: int, batch: str | None) -> Plan | bool | None:
+        """What is to be done with such sends. None: they are for Python. False: this one is, for it makes the queue."""
+        fields = SendFields(
+            producer_group="",
+            topic=topic,
+            default_topic="",
+            default_topic_queue_nums=0,
+            queue_id=queue_id,
+            sys_flag=sys_flag,
+            born_timestamp=0,
+            flag=0,
+            properties=batch,
+            batch=batch is not None,
+        )
+        plain = self._sending.plain(fields)
+        if plain is None:
+            return None
+        queue = self._store.queues.by_key.get((topic, queue_id))
+        if queue is None:
+            return False
+        if queue.delay is not None:
+            return None
+        return queue, plain.sys_flag, plain.tail, plain.waits
+
+    def before_round(self, now: int) -> None:
+        """Say whether the kernel may store what comes with a store timestamp in ms."""
+        self._now = now
+        self.native.enabled = not self._guarded and not self._page_cache.busy and self._store.may_append_at(now)
+
+    def after_round(self) -> None:
+        """Tell everybody of what was stored since the last call."""
+        touched, messages, size, requests = self.native.take()
+        if messages:
+            self._store.appended(touched, self._now)
+            self._metrics.stored(messages, size)
+            self._metrics.requests.update(requests)
+
+    def _wait(self, session: Session, answers: bytes, end: int) -> None:
+        """Send a read's answers when the disk has the log up to an offset, or say that it took too long."""
+        assert self._flush is not None  # noqa: S101 - `deferred` says so
+
+        def write(durable: bool) -> None:  # noqa: FBT001 - as GroupCommit calls it
+            late = answers and not durable
+            session.write(self._answers.with_code(ResponseCode.FLUSH_DISK_TIMEOUT, answers) if late else answers)
+            session.flush()
+
+        self._flush.wait_durable(end, write)
+
+    def _slow(self, took_ns: int) -> None:
+        """Have those refused who waited behind an append that took so long."""
+        self._page_cache.appended(self._page_cache.now() - took_ns / _NS_PER_SECOND)

@@ -1,0 +1,450 @@
+"""The kernel's sends by themselves: what they ask Python for, and what they do when Python gives no room or raises."""
+
+from __future__ import annotations
+
+import gc
+import mmap
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rocketwire import native
+from rocketwire.native import LogTail, QueueTail
+from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.fast import SendAnswers
+from rocketwire.wire.frame import encode_frame
+from rocketwire.wire.header import Header
+from rocketwire.wire.message import MAGIC_V1, decode_record
+from tests.server.harness import batch_body, send_ext
+
+NOW = 1_700_000_000_000
+HOST = bytes([127, 0, 0, 1, 0, 0, 0x2A, 0x9F])
+BORN = bytes([10, 1, 2, 3, 0, 0, 0x11, 0xD7])
+SESSION = object()
+V2 = RequestCode.SEND_MESSAGE_V2
+BATCH = RequestCode.SEND_BATCH_MESSAGE
+
+
+class Stopped(BaseException):
+    """Ends the process, as KeyboardInterrupt does."""
+
+
+class Queue(QueueTail):
+    """Queue 3 of topic T, with room for some entries."""
+
+    def __init__(self, room: int = 100) -> None:
+        super().__init__()
+        self.buffer = mmap.mmap(-1, 4096)
+        self.limit = room * 20
+        self.queue_id, self.magic, self.topic_field = 3, MAGIC_V1, b"\1T"
+        self.end = 7
+        self.asked: list[int] = []
+        self.extending: Callable[[], None] = lambda: None
+
+    def extend(self, entries: int = 1) -> None:
+        self.asked.append(entries)
+        self.extending()
+
+    def entries(self) -> list[tuple[int, ...]]:
+        assert self.buffer is not None
+        return list(ENTRY_STRUCT.iter_unpack(bytes(self.buffer[: self.position])))
+
+
+class Rig:
+    """The kernel's sends on a log of one file, and what they called."""
+
+    def __init__(self, room: int = 60_000, **changes: Any) -> None:
+        self.log = LogTail()
+        self.log.buffer = self.mapping = mmap.mmap(-1, 65_536)
+        self.log.base = self.log.position = 1 << 33
+        self.log.limit = self.log.base + room
+        self.queue = Queue()
+        self.plans: list[tuple[object, ...]] = []
+        self.answer: Any = lambda: (self.queue, 0, None, False)
+        self.asked: list[int] = []
+        self.making: Callable[[], None] = lambda: None
+        self.waiting: list[tuple[object, bytes, int]] = []
+        self.slow: list[int] = []
+        kernel = native.kernel
+        assert kernel is not None
+        self.sends = kernel.Sends(self.log, **{**self._options(), **changes})
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "plan": self._plan,
+            "make_room": self._make_room,
+            "waiting": lambda *told: self.waiting.append(told),
+            "slow": self.slow.append,
+            "keys": None,
+            "store_host": HOST,
+            "cluster_item": b"CLUSTER\x01C",
+            "answer": SendAnswers(region="R", trace_on=True, version=407).parts,
+            "id_prefix": HOST.hex().upper().encode(),
+            "max_body": 10_000,
+        }
+
+    def _plan(self, *asked: object) -> Any:
+        self.plans.append(asked)
+        return self.answer()
+
+    def _make_room(self, size: int) -> None:
+        self.asked.append(size)
+        self.making()
+
+    def serve(self, *frames: bytes) -> tuple[bytes, int]:
+        """Serve frames; give the answers, and how many frames were taken."""
+        answers, taken = self.sends.serve(SESSION, BORN, NOW, b"".join(frames))
+        lengths = list(map(len, frames))
+        return answers, [sum(lengths[:count]) for count in range(len(frames) + 1)].index(taken)
+
+    def records(self) -> list[Any]:
+        found = []
+        at = self.log.base
+        while at < self.log.position:
+            data = self.mapping[at - self.log.base : self.log.position - self.log.base]
+            found.append(decode_record(data))
+            at += int.from_bytes(data[:4])
+        return found
+
+
+@pytest.fixture
+def rig() -> Rig:
+    return Rig()
+
+
+def send(body: bytes = b"body", opaque: int = 1, *, code: int = V2, flag: int = 0, **changes: Any) -> bytes:
+    header = Header(code=code, opaque=opaque, flag=flag, version=407, ext=send_ext("T", **{"queue_id": 3, **changes}))
+    return encode_frame(header, body, 0)
+
+
+def batch(count: int, size: int = 10, **changes: Any) -> bytes:
+    return send(batch_body([bytes([each]) * size for each in range(count)]), code=BATCH, batch=True, **changes)
+
+
+def test_records_entries_and_answers(rig: Rig) -> None:
+    answers, taken = rig.serve(send(b"one", 1, tags="A"), send(b"two", 2), send(b"three", 3, flag=2))
+    assert taken == 3
+    first, second, third = rig.records()
+    assert [each.body for each in (first, second, third)] == [b"one", b"two", b"three"]
+    assert [each.queue_offset for each in (first, second, third)] == [7, 8, 9]
+    assert rig.queue.end == 10
+    assert rig.queue.entries()[0] == (first.physical_offset, second.physical_offset - first.physical_offset, ord("A"))
+    expected = SendAnswers(region="R", trace_on=True, version=407)
+    ids = [HOST.hex().upper().encode() + b"%016X" % each.physical_offset for each in (first, second)]
+    assert answers == expected.encode(0, 1, ids[0], 3, 7) + expected.encode(0, 2, ids[1], 3, 8)
+    touched, messages, size, requests = rig.sends.take()
+    assert (touched, messages, size, requests) == ([rig.queue], 3, rig.log.position - rig.log.base, {V2: 3})
+    assert rig.sends.take() == ([], 0, 0, {})
+
+
+def test_a_queue_is_told_again_after_it_was_taken(rig: Rig) -> None:
+    for _ in range(2):
+        rig.serve(send(), send())
+        assert rig.sends.take()[:2] == ([rig.queue], 2)
+
+
+def test_a_plan_is_asked_for_once(rig: Rig) -> None:
+    rig.serve(send(), send(sys_flag=1), send(producer_group="other"), send(reconsume_times=1, properties="a\x01b"))
+    rig.serve(send())
+    assert rig.plans == [("T", 3, 0, None), ("T", 3, 1, None)]
+    rig.sends.forget()
+    rig.serve(send())
+    assert rig.plans == [("T", 3, 0, None), ("T", 3, 1, None), ("T", 3, 0, None)]
+
+
+def test_the_plan_of_a_batch_depends_on_its_properties(rig: Rig) -> None:
+    rig.answer = lambda: (rig.queue, 0, b"tail", True)
+    texts = ["WAIT\x01true", 'a\x01"\u6807', "WAIT\x01true", ""]
+    rig.serve(*[batch(2, properties=text) for text in texts])
+    assert rig.plans == [("T", 3, 0, text) for text in (*texts[:2], "")]
+    assert [each.properties for each in rig.records()] == [b"tail"] * 8
+
+
+def test_what_python_keeps_is_not_asked_about_again(rig: Rig) -> None:
+    rig.answer = lambda: None
+    assert rig.serve(send())[1] == rig.serve(send())[1] == 0
+    assert len(rig.plans) == 1
+
+
+def test_what_python_takes_once_is_asked_about_again(rig: Rig) -> None:
+    rig.answer = lambda: False
+    assert rig.serve(send())[1] == rig.serve(send())[1] == 0
+    assert len(rig.plans) == 2
+
+
+def test_a_forgotten_plan_serves_the_frame_it_was_made_for(rig: Rig) -> None:
+    def answer() -> object:
+        rig.sends.forget()
+        return rig.queue, 0, None, False
+
+    rig.answer = answer
+    assert rig.serve(send(), send())[1] == 2
+    assert len(rig.plans) == 2
+
+
+def test_more_plans_than_are_kept(rig: Rig) -> None:
+    for number in range(20_000):
+        rig.serve(send(b"", sys_flag=number, properties=""))
+        rig.log.position, rig.queue.position = rig.log.base, 0
+    asked = len(rig.plans)
+    assert asked == 20_000
+    rig.serve(send(sys_flag=19_999))
+    assert len(rig.plans) == asked
+    rig.serve(send(sys_flag=0))
+    assert len(rig.plans) == asked + 1
+
+
+def test_a_key_that_is_too_long_is_for_python(rig: Rig) -> None:
+    rig.answer = lambda: (rig.queue, 0, b"tail", True)
+    assert rig.serve(batch(1, properties="a\x01" + "x" * 600))[1] == 1
+    assert rig.serve(batch(1, properties="a\x01" + "x" * 640))[1] == 0
+
+
+@pytest.mark.parametrize("answer", [17, (), ("queue", 0, None, False), (None, 0, None, False), (1, 2)])
+def test_an_answer_that_is_no_plan_is_an_error(rig: Rig, answer: object) -> None:
+    rig.answer = lambda: answer
+    with pytest.raises((TypeError, SystemError)):
+        rig.serve(send())
+
+
+def test_a_batch_needs_the_plan_of_a_batch(rig: Rig) -> None:
+    with pytest.raises(TypeError):
+        rig.serve(batch(1))
+    rig.answer = lambda: (rig.queue, 0, b"", False)
+    with pytest.raises(TypeError):
+        rig.serve(send())
+
+
+def test_what_a_plan_raises_is_raised_and_what_was_stored_is_there(rig: Rig) -> None:
+    def stop() -> object:
+        raise Stopped
+
+    assert rig.serve(send())[1] == 1
+    rig.answer = stop
+    with pytest.raises(Stopped):
+        rig.serve(send(), send(sys_flag=1))
+    assert rig.serve()[1] == 0
+    assert len(rig.records()) == 2
+
+
+@pytest.mark.parametrize("taken", [0, 1, 5])
+def test_room_is_asked_for_and_what_was_written_is_seen_before(taken: int) -> None:
+    rig = Rig()
+    frames = [send(bytes(500), at) for at in range(taken + 1)]
+    rig.serve(*frames[:1])
+    size = rig.log.position - rig.log.base
+    rig = Rig(room=size * taken + size - 1)
+    seen: list[int] = []
+    rig.making = lambda: seen.append(len(rig.records()))
+    assert rig.serve(*frames)[1] == taken
+    assert (seen, rig.asked, rig.queue.end) == ([taken], [size], 7 + taken)
+
+    def give() -> None:
+        rig.log.limit = rig.log.base + 60_000
+
+    rig.making = give
+    assert rig.serve(*frames)[1] == taken + 1
+
+
+def test_records_behind_the_room_of_the_mapping_are_for_python(rig: Rig) -> None:
+    rig.log.limit = rig.log.base + 1_000_000
+    assert rig.serve(*[send(bytes(9000), at) for at in range(10)])[1] == 65_536 // 9200
+    assert rig.asked
+
+
+def test_a_log_or_queue_without_memory_is_for_python() -> None:
+    rig = Rig()
+    rig.log.buffer = None
+    assert rig.serve(send())[1] == 0
+    rig = Rig()
+    rig.queue.buffer = bytearray()
+    assert rig.serve(send())[1] == 0
+    assert (rig.queue.asked, rig.asked) == ([1], [])
+    rig = Rig()
+    rig.log.base += 1
+    assert rig.serve(send())[1] == 0
+
+
+@pytest.mark.parametrize("refuses", [OSError, ValueError])
+def test_what_gives_no_room_is_for_python(rig: Rig, refuses: type[Exception]) -> None:
+    def refuse() -> None:
+        raise refuses
+
+    rig.log.limit = rig.log.position
+    rig.making = refuse
+    assert rig.serve(send())[1] == 0
+    rig = Rig()
+    rig.queue.limit = 20
+    rig.queue.extending = refuse
+    assert rig.serve(send(), send())[1] == 1
+    assert len(rig.records()) == len(rig.queue.entries()) == 1
+
+
+def test_what_ends_the_process_is_passed_on(rig: Rig) -> None:
+    def stop() -> None:
+        raise Stopped
+
+    rig.queue.limit, rig.queue.extending = 20, stop
+    with pytest.raises(Stopped):
+        rig.serve(send(), send())
+    rig.queue.limit, rig.log.limit, rig.making = 4000, rig.log.position, stop
+    with pytest.raises(Stopped):
+        rig.serve(send())
+
+
+def test_a_queue_gets_room(rig: Rig) -> None:
+    rig.queue.limit = 40
+
+    def extend() -> None:
+        rig.queue.limit += 40
+
+    rig.queue.extending = extend
+    assert rig.serve(*[send()] * 5)[1] == 5
+    assert rig.queue.asked == [1, 1]
+    rig.answer = lambda: (rig.queue, 0, b"tail", True)
+    assert rig.serve(batch(3))[1] == 1
+    assert rig.serve(batch(3))[1] == 0
+    assert rig.queue.asked[2:] == [3, 3]
+    assert len(rig.records()) == rig.queue.end - 7 == 8
+
+
+def test_of_a_batch_all_or_nothing_is_stored(rig: Rig) -> None:
+    rig.answer = lambda: (rig.queue, 0, b"tail", True)
+    good = [b"a", b"b"]
+    for properties in ("DELAY\x011", "a\x01\0", "a\x01" + "x" * 32_764):
+        body = batch_body(good) + batch_body([b"bad"], properties)
+        frame = send(body, code=BATCH, batch=True)
+        assert rig.serve(frame)[1] == 0
+    assert rig.serve(send(b"", code=BATCH, batch=True))[1] == 0
+    assert rig.serve(send(batch_body(good)[:-1], code=BATCH, batch=True))[1] == 0
+    assert (rig.log.position, rig.queue.end) == (rig.log.base, 7)
+    rig.log.limit = rig.log.position + 200
+    assert rig.serve(batch(3))[1] == 0
+    assert rig.log.position == rig.log.base
+    assert len(rig.asked) == 1
+
+
+def test_a_batch_of_too_many_is_for_python() -> None:
+    rig = Rig()
+    rig.answer = lambda: (rig.queue, 0, b"", True)
+    rig.sends.max_body = 1 << 20
+    assert rig.serve(send(batch_body([b""] * 4097), code=BATCH, batch=True))[1] == 0
+    assert rig.asked == []
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        send(bytes(10_001)),
+        send(properties="DELAY\x011"),
+        send(properties="a\x01\0"),
+        send(properties="a\x01" + "x" * 32_764),
+        send(properties="TRAN_MSG\x01true"),
+        encode_frame(Header(code=V2, opaque=1, flag=0, version=407, ext=send_ext("T")), b"", 1),
+        encode_frame(Header(code=11, opaque=1, flag=0, version=407, ext=send_ext("T")), b"", 0),
+        b"\0\0\0\x10\0\0\0\x08{}      ....",
+        send()[:-1],
+        b"",
+    ],
+)
+def test_what_is_not_plain_is_for_python(rig: Rig, frame: bytes) -> None:
+    answers, taken = rig.sends.serve(SESSION, BORN, NOW, send() + frame)
+    assert taken == len(send())
+    assert len(rig.records()) == 1
+    assert answers
+
+
+def test_nothing_is_taken_while_it_is_switched_off(rig: Rig) -> None:
+    rig.sends.enabled = False
+    assert rig.serve(send())[1] == 0
+    assert rig.plans == []
+    rig.sends.enabled = True
+    assert rig.serve(send())[1] == 1
+
+
+def test_a_slow_group_is_told_at_once_and_the_next_frames_are_for_python(rig: Rig) -> None:
+    rig.sends.slow_ns = -1
+    assert rig.serve(send(), send())[1] == 2
+    assert len(rig.slow) == 1
+    assert rig.slow[0] > 0
+    assert not rig.sends.enabled
+
+
+def test_a_slow_group_that_nobody_wants_to_hear_of() -> None:
+    def stop(_took: int) -> None:
+        raise Stopped
+
+    rig = Rig(slow=stop)
+    rig.sends.slow_ns = -1
+    with pytest.raises(Stopped):
+        rig.serve(send())
+
+
+def test_answers_wait_for_the_disk_if_one_of_the_read_does(rig: Rig) -> None:
+    rig.sends.deferred = True
+    hurried, patient = send(properties="WAIT\x01false"), send(properties="WAIT\x01TRUE")
+    answers, taken = rig.serve(hurried, hurried)
+    assert (taken, rig.waiting, answers.count(b'"msgId"')) == (2, [], 2)
+    answers, taken = rig.serve(hurried, patient, hurried)
+    assert (answers, taken) == (b"", 3)
+    [(session, later, end)] = rig.waiting
+    assert (session, end, later.count(b'"msgId"')) == (SESSION, rig.log.position, 3)
+    rig.waiting.clear()
+    answers, _ = rig.serve(send(properties="", flag=2))
+    assert (answers, rig.waiting) == (b"", [(SESSION, b"", rig.log.position)])
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_the_plan_says_whether_a_batch_waits(rig: Rig, waits: bool) -> None:
+    rig.sends.deferred = True
+    rig.answer = lambda: (rig.queue, 0, b"", waits)
+    assert bool(rig.serve(batch(2))[0]) is not waits
+    assert len(rig.waiting) == waits
+
+
+def test_who_waits_may_raise() -> None:
+    def stop(*_told: object) -> None:
+        raise Stopped
+
+    rig = Rig(waiting=stop)
+    rig.sends.deferred = True
+    with pytest.raises(Stopped):
+        rig.serve(send())
+    rig.sends.deferred = False
+    assert rig.serve(send())[0].count(b'"msgId"') == 1
+
+
+def test_addresses_of_both_kinds(rig: Rig) -> None:
+    long = bytes(range(16)) + b"\0\0\x11\xd7"
+    rig.sends.serve(SESSION, long, NOW, send())
+    assert rig.records()[0].born_host == ("1:203:405:607:809:a0b:c0d:e0f", 4567)
+    with pytest.raises(ValueError, match="8 or 20 bytes"):
+        rig.sends.serve(SESSION, b"short", NOW, send())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"answer": (b"",) * 5},
+        {"answer": (b"",) * 5 + ("text",)},
+        {"answer": b"no tuple"},
+        {"store_host": "text"},
+        {"keys": object()},
+        {"other": 1},
+    ],
+)
+def test_what_it_is_not_made_of(changes: dict[str, Any]) -> None:
+    with pytest.raises(TypeError):
+        Rig(**changes)
+
+
+def test_it_goes_with_what_it_refers_to() -> None:
+    rig = Rig()
+    rig.serve(send())  # the plan and the callbacks lead back to it
+    gone = weakref.ref(rig)
+    del rig
+    gc.collect()
+    assert gone() is None
