@@ -20,6 +20,7 @@ from rocketwire.server.delay.delivery import DelayDelivery
 from rocketwire.server.delay.levels import warn_of_lost_levels
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.groups import ClientGroups
+from rocketwire.server.heartbeats import Heartbeats
 from rocketwire.server.hot_ends import HotEnds
 from rocketwire.server.hot_paths import HotPaths
 from rocketwire.server.hot_send_backs import HotSendBacks
@@ -155,6 +156,7 @@ class Broker:
             topics=topics,
             groups=groups,
             clients=clients,
+            heartbeats=Heartbeats(config=live, topics=topics, groups=groups, clients=clients, filters=filters),
             filters=filters,
             offsets=offsets,
             long_poll=long_poll,

@@ -6,14 +6,17 @@ NOTIFY_CONSUMER_IDS_CHANGED, so that they rebalance at once.
 
 Each member keeps what its own last heartbeat said; when members of a group come to say different things, or the same
 again, that is logged once.
+
+A heartbeat that says what the connection's last one said changes nothing while its members are the same and nobody
+changed their groups: `standing` tells how things are after a heartbeat, `refresh` takes the next one if they still are.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import trio
 
@@ -53,6 +56,8 @@ class ConsumerGroup:
     subscriptions: dict[str, SubscriptionData] = field(default_factory=dict)
     differences: tuple[Difference, ...] = ()
     """Where the members' own subscriptions differ."""
+    changes: int = 0
+    """How often a heartbeat changed what stands here, apart from the members."""
 
     @property
     def broadcasting(self) -> bool:
@@ -62,6 +67,22 @@ class ConsumerGroup:
     def client_ids(self) -> list[str]:
         """The members' client ids."""
         return [member.client_id for member in self.members.values()]
+
+
+class Standing(NamedTuple):
+    """A connection's members after a heartbeat: with their groups and those's changes, or with what holds them."""
+
+    consumers: tuple[tuple[ConsumerGroup, Member, int], ...]
+    producers: tuple[tuple[dict[Peer, Member], Member, dict[Peer, int]], ...]
+
+
+@dataclass(slots=True)
+class _Joined:
+    """The groups of one connection that is in any, and what is remembered of its last heartbeat."""
+
+    consumers: dict[str, None] = field(default_factory=dict)
+    producers: dict[str, None] = field(default_factory=dict)
+    heard: object = None
 
 
 class ClientGroups:
@@ -80,6 +101,7 @@ class ClientGroups:
         self._producers: dict[str, dict[Peer, Member]] = {}
         # By client id, the newest heartbeat last: the connections, and in how many groups each has that id.
         self._producer_peers: dict[str, dict[Peer, int]] = {}
+        self._joined: dict[Peer, _Joined] = {}
         self.emptied: Callable[[str], None] | None = None
         self.resubscribed: Callable[[], None] = lambda: None
 
@@ -109,13 +131,15 @@ class ClientGroups:
     def register_consumer(self, peer: Peer, client_id: str, data: ConsumerData, *, language: str, version: int) -> None:
         """Take a consumer's heartbeat."""
         group = self._consumers.setdefault(data.group_name, ConsumerGroup(data.group_name))
-        consumed = group.message_model, group.subscriptions.copy()
+        before = _consumes(group)
         group.consume_type = data.consume_type
         group.message_model = data.message_model
         group.consume_from_where = data.consume_from_where
         known = group.members.get(peer)
         subscribed = {subscription.topic: subscription for subscription in data.subscription_data_set}
         group.members[peer] = Member(client_id, language, version, trio.current_time(), subscribed)
+        if known is None:
+            self._joined.setdefault(peer, _Joined()).consumers[group.name] = None
         changed = known is None
         for subscription in data.subscription_data_set:
             old = group.subscriptions.get(subscription.topic)
@@ -125,7 +149,8 @@ class ClientGroups:
         for topic in [topic for topic in group.subscriptions if topic not in subscribed]:
             del group.subscriptions[topic]
             changed = True
-        if consumed != (group.message_model, group.subscriptions):
+        if before != _consumes(group):
+            group.changes += 1
             self.resubscribed()
         if changed:
             self._tell_members(group)
@@ -139,14 +164,59 @@ class ClientGroups:
         members[peer] = Member(client_id, language, version, trio.current_time())
         peers = self._producer_peers.setdefault(client_id, {})
         peers[peer] = peers.pop(peer, 0) + 1
-        if former is not None:
+        if former is None:
+            self._joined.setdefault(peer, _Joined()).producers[group] = None
+        else:
             self._leave_client_id(peer, former.client_id)
+
+    def standing(self, peer: Peer, consumers: Sequence[str], producers: Sequence[str]) -> Standing | None:
+        """How a connection stands in the groups that its heartbeat just named; None when it named one twice."""
+        if len(set(consumers)) != len(consumers):
+            return None  # what it says of the group first is changed by what it says then, each time
+        of_consumers = [self._consumers[name] for name in consumers]
+        of_producers = [self._producers[name] for name in producers]
+        return Standing(
+            tuple((group, group.members[peer], group.changes) for group in of_consumers),
+            tuple((each, each[peer], self._producer_peers[each[peer].client_id]) for each in of_producers),
+        )
+
+    def refresh(self, peer: Peer, standing: Standing) -> bool:
+        """Take a heartbeat that says what the one said after which the connection stood so.
+
+        False when it stands otherwise now: then nothing was done, and the heartbeat is to be taken in full.
+        """
+        for group, member, changes in standing.consumers:
+            if group.changes != changes or group.members.get(peer) is not member:
+                return False
+        for members, member, _ in standing.producers:
+            if members.get(peer) is not member:
+                return False
+        now = trio.current_time()
+        for _, member, _ in standing.consumers:
+            member.last_seen = now
+        for _, member, peers in standing.producers:
+            member.last_seen = now
+            peers[peer] = peers.pop(peer)  # the newest heartbeat last
+        return True
+
+    def remember(self, peer: Peer, heard: object) -> None:
+        """Keep something of a connection's heartbeat for as long as it is in any group."""
+        joined = self._joined.get(peer)
+        if joined is not None:
+            joined.heard = heard
+
+    def remembered(self, peer: Peer) -> object:
+        """What `remember` was given last; None without it."""
+        joined = self._joined.get(peer)
+        return None if joined is None else joined.heard
 
     def unregister_consumer(self, peer: Peer, group_name: str) -> None:
         """Remove a consumer that leaves."""
         group = self._consumers.get(group_name)
         if group is None or group.members.pop(peer, None) is None:
             return
+        del self._joined[peer].consumers[group_name]
+        self._left(peer)
         if group.members:
             _compare(group)
         else:
@@ -165,7 +235,15 @@ class ClientGroups:
         if not members:
             del self._producers[group]
         if member is not None:
+            del self._joined[peer].producers[group]
+            self._left(peer)
             self._leave_client_id(peer, member.client_id)
+
+    def _left(self, peer: Peer) -> None:
+        """Forget a connection that is in no group any more."""
+        joined = self._joined[peer]
+        if not joined.consumers and not joined.producers:
+            del self._joined[peer]
 
     def _leave_client_id(self, peer: Peer, client_id: str) -> None:
         """Note that a connection has a producer's client id in one group less."""
@@ -178,10 +256,12 @@ class ClientGroups:
 
     def peer_closed(self, peer: Peer) -> None:
         """Remove a closed connection from all groups."""
-        for name in [name for name, group in self._consumers.items() if peer in group.members]:
-            self.unregister_consumer(peer, name)
-        for name in [name for name, members in self._producers.items() if peer in members]:
-            self.unregister_producer(peer, name)
+        joined = self._joined.get(peer)
+        if joined is not None:
+            for name in list(joined.consumers):
+                self.unregister_consumer(peer, name)
+            for name in list(joined.producers):
+                self.unregister_producer(peer, name)
 
     def expire(self) -> None:
         """Remove members without a heartbeat for 120 s."""
@@ -204,6 +284,11 @@ class ClientGroups:
         while True:
             await trio.sleep(_SCAN_SECONDS)
             self.expire()
+
+
+def _consumes(group: ConsumerGroup) -> tuple[object, ...]:
+    """What a heartbeat may change of a group, apart from its members."""
+    return group.consume_type, group.message_model, group.consume_from_where, group.subscriptions.copy()
 
 
 def _compare(group: ConsumerGroup, changed: Member | None = None) -> None:

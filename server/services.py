@@ -9,6 +9,7 @@ from rocketwire.server.consume_rates import ConsumeRates
 from rocketwire.server.decisions import Decisions
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.groups import ClientGroups
+from rocketwire.server.heartbeats import Heartbeats
 from rocketwire.server.lifetime import Lifetime
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.long_poll import LongPoll
@@ -39,6 +40,7 @@ class BrokerServices:
     topics: BrokerTopics
     groups: SubscriptionGroups
     clients: ClientGroups
+    heartbeats: Heartbeats
     offsets: OffsetTable
     long_poll: LongPoll
     pull_answers: PullAnswers

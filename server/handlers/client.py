@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Final
 
 from rocketwire.server.errors import ServerError
 from rocketwire.server.filters import selection
-from rocketwire.server.filters.consumer_filters import Allowance
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.services import BrokerServices
-from rocketwire.server.topics import retry_config
-from rocketwire.wire import names
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.client import (
     CheckClientRequestBody,
-    ConsumerData,
     GetConsumerListByGroupResponseBody,
-    HeartbeatData,
     LockBatchRequestBody,
     LockBatchResponseBody,
     UnlockBatchRequestBody,
 )
-from rocketwire.wire.bodies.group import SubscriptionGroupConfig
-from rocketwire.wire.bodies.topic import TopicConfig
-from rocketwire.wire.codes import RequestCode, TopicSysFlag
+from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers.client import (
     GetConsumerListByGroupRequestHeader,
     GetConsumerListByGroupResponseHeader,
@@ -39,32 +31,8 @@ class ConsumerListEmpty(ServerError):
 
 
 def _heartbeat(services: BrokerServices, request: Request[None]) -> Reply:
-    data = decode_body(HeartbeatData, request.body)
-    header = request.header
-    consumers = data.consumer_data_set
-    groups = services.groups.find_all(consumer.group_name for consumer in consumers)
-    services.topics.create_retries(_retry_topics(consumers, groups))
-    allowance = Allowance()
-    for consumer in consumers:
-        services.clients.register_consumer(
-            request.peer, data.client_id, consumer, language=header.language, version=header.version
-        )
-        services.filters.register(consumer.group_name, consumer.subscription_data_set, allowance)
-    for producer in data.producer_data_set:
-        services.clients.register_producer(
-            request.peer, data.client_id, producer.group_name, language=header.language, version=header.version
-        )
+    services.heartbeats.take(request.peer, request.header, request.body)
     return Reply()
-
-
-def _retry_topics(
-    consumers: Iterable[ConsumerData], groups: Iterable[SubscriptionGroupConfig | None]
-) -> Iterator[TopicConfig]:
-    """The retry topics that the groups should have."""
-    for consumer, group in zip(consumers, groups, strict=True):
-        topic = names.retry_topic(consumer.group_name)
-        if group is not None and group.retry_queue_nums > 0 and names.topic_problem(topic) is None:
-            yield retry_config(topic, group.retry_queue_nums, TopicSysFlag.UNIT_SUB if consumer.unit_mode else 0)
 
 
 def _unregister(services: BrokerServices, request: Request[UnregisterClientRequestHeader]) -> Reply:

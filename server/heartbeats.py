@@ -1,0 +1,133 @@
+"""Heartbeats: every client's, every 30 s, and nearly always what its last one said.
+
+The first one of a connection, and one that says something new, is taken apart and makes what its groups need: their
+configurations, retry topics, members, filters. The next one with the same bytes can change nothing as long as nobody
+else changed what it would look at; then it only says that the client lives. Heartbeats with filters that are compiled
+are always taken in full: one of them may have only so much compiled, and leaves the rest to the next.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from rocketwire.server.config import ServerConfig
+from rocketwire.server.filters.consumer_filters import Allowance, ConsumerFilters
+from rocketwire.server.filters.tag import is_tag_type
+from rocketwire.server.groups import ClientGroups, Standing
+from rocketwire.server.live_config import LiveConfig
+from rocketwire.server.request import Peer
+from rocketwire.server.subscription_groups import SubscriptionGroups
+from rocketwire.server.topics import BrokerTopics, retry_config
+from rocketwire.wire import names
+from rocketwire.wire.bodies import decode_body
+from rocketwire.wire.bodies.client import ConsumerData, HeartbeatData
+from rocketwire.wire.bodies.group import SubscriptionGroupConfig
+from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
+from rocketwire.wire.codes import TopicSysFlag
+from rocketwire.wire.header import Header
+
+
+class _Same(NamedTuple):
+    """What must be the same for a heartbeat to say what the last one said, and to find what that one left."""
+
+    digest: bytes
+    language: str
+    version: int
+    config: ServerConfig
+    topics: DataVersion
+    groups: DataVersion
+
+
+class _Heard(NamedTuple):
+    same: _Same
+    standing: Standing
+
+
+class Heartbeats:
+    """Takes the heartbeats of all clients of a broker."""
+
+    def __init__(
+        self,
+        *,
+        config: LiveConfig,
+        topics: BrokerTopics,
+        groups: SubscriptionGroups,
+        clients: ClientGroups,
+        filters: ConsumerFilters,
+    ) -> None:
+        self._config = config
+        self._topics = topics
+        self._groups = groups
+        self._clients = clients
+        self._filters = filters
+
+    def take(self, peer: Peer, header: Header, body: memoryview) -> None:
+        """Take a heartbeat that came on a connection.
+
+        Raises:
+            BodyInvalid: the body is none of a heartbeat.
+            NameInvalid: a group or retry topic would be made whose name breaks the rules.
+            StoreError: the retry topics could not be written down.
+        """
+        digest = hashlib.sha256(body, usedforsecurity=False).digest()
+        heard = self._clients.remembered(peer)
+        if (
+            isinstance(heard, _Heard)
+            and heard.same == self._same(digest, header)
+            and self._clients.refresh(peer, heard.standing)
+        ):
+            return
+        data = decode_body(HeartbeatData, body)
+        self._register(peer, header, data)
+        heard = None
+        if not any(map(_compiles, data.consumer_data_set)):
+            standing = self._clients.standing(
+                peer,
+                [consumer.group_name for consumer in data.consumer_data_set],
+                [producer.group_name for producer in data.producer_data_set],
+            )
+            heard = None if standing is None else _Heard(self._same(digest, header), standing)
+        self._clients.remember(peer, heard)
+
+    def _same(self, digest: bytes, header: Header) -> _Same:
+        return _Same(
+            digest,
+            header.language,
+            header.version,
+            self._config.current,
+            self._topics.table.data_version,
+            self._groups.table.data_version,
+        )
+
+    def _register(self, peer: Peer, header: Header, data: HeartbeatData) -> None:
+        consumers = data.consumer_data_set
+        groups = self._groups.find_all(consumer.group_name for consumer in consumers)
+        self._topics.create_retries(_retry_topics(consumers, groups))
+        allowance = Allowance()
+        language, version = header.language, header.version
+        for consumer in consumers:
+            self._clients.register_consumer(peer, data.client_id, consumer, language=language, version=version)
+            self._filters.register(consumer.group_name, consumer.subscription_data_set, allowance)
+        for producer in data.producer_data_set:
+            self._clients.register_producer(
+                peer, data.client_id, producer.group_name, language=language, version=version
+            )
+
+
+def _compiles(consumer: ConsumerData) -> bool:
+    """Whether a consumer subscribes with an expression that is compiled."""
+    return any(
+        bool(each.sub_string) and not is_tag_type(each.expression_type) for each in consumer.subscription_data_set
+    )
+
+
+def _retry_topics(
+    consumers: Iterable[ConsumerData], groups: Iterable[SubscriptionGroupConfig | None]
+) -> Iterator[TopicConfig]:
+    """The retry topics that the groups should have."""
+    for consumer, group in zip(consumers, groups, strict=True):
+        topic = names.retry_topic(consumer.group_name)
+        if group is not None and group.retry_queue_nums > 0 and names.topic_problem(topic) is None:
+            yield retry_config(topic, group.retry_queue_nums, TopicSysFlag.UNIT_SUB if consumer.unit_mode else 0)
