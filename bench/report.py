@@ -9,6 +9,7 @@ import datetime as dt
 import os
 import platform
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -52,6 +53,7 @@ def machine_facts(root: Path) -> list[tuple[str, str]]:
         ("file system of the stores", _file_system(root)),
         ("Java", java),
         ("Python", f"{platform.python_implementation()} {platform.python_version()}"),
+        ("rocketwire", _output([sys.executable, "-m", "rocketwire", "--version"]) or "unknown"),
     ]
 
 

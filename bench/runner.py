@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bench.drivers import JavaClient, RawLoad, Timing
@@ -169,7 +169,11 @@ class Runner:
     def _once(self, side: Side, workload: Workload) -> Sample | Failure:
         os.sync()
         driver = self._raw if workload.program == "raw" else self._java
-        return driver.run(side, workload, self._plan.timing)
+        outcome = driver.run(side, workload, self._plan.timing)
+        if isinstance(outcome, Failure):
+            return outcome
+        memory = side.memory()
+        return replace(outcome, rss=memory.rss, private=memory.private)
 
     def _long_run(self) -> None:
         for name, side in self._running.items():

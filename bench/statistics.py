@@ -17,7 +17,7 @@ class Sample:
     """One run: messages counted in `seconds` of measured time, and the CPU time the server used meanwhile.
 
     Latencies are microseconds of one request, 0 where the workload has none; `server_cpu_seconds` is None
-    where it was not measured.
+    where it was not measured, so are `rss` and `private`, the server's memory in bytes after the run.
     """
 
     messages: int
@@ -26,6 +26,8 @@ class Sample:
     p99_us: float = 0.0
     max_us: float = 0.0
     server_cpu_seconds: float | None = None
+    rss: int | None = None
+    private: int | None = None
 
     @property
     def rate(self) -> float:
@@ -90,6 +92,8 @@ class Summary:
     cpu_us: float | None
     p50_us: float | None
     p99_us: float | None
+    rss: float | None
+    private: float | None
     failures: tuple[str, ...]
 
 
@@ -102,6 +106,8 @@ def summarise(outcomes: Iterable[Sample | Failure]) -> Summary:
         cpu_us=_middle(cpu for sample in samples if (cpu := sample.cpu_us) is not None),
         p50_us=_middle(sample.p50_us for sample in samples if sample.p50_us > 0),
         p99_us=_middle(sample.p99_us for sample in samples if sample.p99_us > 0),
+        rss=_middle(sample.rss for sample in samples if sample.rss is not None),
+        private=_middle(sample.private for sample in samples if sample.private is not None),
         failures=tuple(run.reason for run in runs if isinstance(run, Failure)),
     )
 

@@ -44,6 +44,12 @@ def _latency(summary: Summary) -> str:
     return f"{_figure(summary.p50_us, 0)} / {_figure(summary.p99_us, 0)}"
 
 
+def _memory(summary: Summary) -> str:
+    if summary.rss is None or summary.private is None:
+        return NOTHING
+    return f"{summary.rss / 2**20:,.0f} / {summary.private / 2**20:,.0f}"
+
+
 def _ratio(ours: float | None, theirs: float | None) -> str:
     return NOTHING if ours is None or not theirs else f"{ours / theirs:.2f}"
 
@@ -53,11 +59,12 @@ def _middle(value: Spread | None) -> float | None:
 
 
 def workload_table(results: Results) -> str:
-    """One row a workload: rates, ratio of the medians, CPU, latency; failures below it."""
+    """One row a workload: rates, ratio of the medians, CPU, latency, memory after it; failures below it."""
     sides = list(results.plan.sides)
     titles = [TITLES[side] for side in sides]
     header = ["workload", *(f"{title} msgs/s min / median / max" for title in titles), "ratio"]
     header += [f"{title} CPU µs/msg" for title in titles] + [f"{title} p50 / p99 µs" for title in titles]
+    header += [f"{title} RSS / private MiB" for title in titles]
     rows, failures = [], []
     for workload in results.plan.workloads:
         outcomes = results.outcomes.get(workload.name, {})
@@ -66,7 +73,7 @@ def workload_table(results: Results) -> str:
         by_side = dict(zip(sides, rates, strict=True))
         ratio = _ratio(_middle(by_side.get("rocketwire")), _middle(by_side.get("apache")))
         cpu = [NOTHING if workload.paced else _figure(one.cpu_us, 1) for one in sums]
-        rows.append([workload.text, *map(_rates, rates), ratio, *cpu, *map(_latency, sums)])
+        rows.append([workload.text, *map(_rates, rates), ratio, *cpu, *map(_latency, sums), *map(_memory, sums)])
         for title, one in zip(titles, sums, strict=True):
             failures += [f"* {workload.text}, {title}, a run failed: {reason}" for reason in one.failures]
     return "\n".join([render(header, rows), *([""] if failures else []), *failures])

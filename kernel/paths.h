@@ -24,8 +24,8 @@ typedef enum {
 
 /* sends.c: codes 10, 310, 320. A group is built by offers and becomes visible with sends_finish, which comes before any
  * other kind of frame of the same read is handled, and before answers are sent. */
+bool sends_ready(PyObject *sends); /* whether any send is taken now; if not, a read's go to Python as one group */
 path_result sends_offer(PyObject *sends, const frame *taken, const header *head, path_context *context);
-bool sends_ready(PyObject *sends); /* false: every frame would be handed over now */
 int sends_finish(PyObject *sends, path_context *context);
 /* At the end of a read: under SYNC_FLUSH, give Python the answers that wait for the disk. */
 int sends_end_read(PyObject *sends, path_context *context);

@@ -25,6 +25,7 @@ from rocketwire.server.hot_ends import HotEnds
 from rocketwire.server.hot_paths import HotPaths
 from rocketwire.server.hot_send_backs import HotSendBacks
 from rocketwire.server.hot_sends import HotSends
+from rocketwire.server.hub import Hub, make_hub
 from rocketwire.server.kernel_sends import KernelSends
 from rocketwire.server.lifetime import Lifetime
 from rocketwire.server.live_config import LiveConfig
@@ -217,6 +218,14 @@ class Broker:
             page_cache=self._page_cache,
             flush=self._flush,
             decisions=services.decisions,
+        )
+
+    def make_hub(self) -> Hub | None:
+        """What reads all connections of the broker, or None: each needs a task of its own."""
+        return make_hub(
+            clock=self._clock,
+            settle=self.services.long_poll.wake,
+            single_rounds=lambda: self._page_cache.busy,
         )
 
     def start(self, nursery: trio.Nursery) -> None:

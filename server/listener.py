@@ -11,6 +11,8 @@ from typing import Final
 import trio
 
 from rocketwire.server.addresses import Address
+from rocketwire.server.hub import Hub
+from rocketwire.server.reader import Reader
 from rocketwire.server.session import Dispatcher, Session
 
 log = logging.getLogger(__name__)
@@ -56,10 +58,18 @@ def bind(host: str, port: int, *, option: str) -> socket.socket:
 
 
 class Listener:
-    """One listening socket and the sessions that came in through it."""
+    """One listening socket and the sessions that came in through it; a hub reads them, or a task each."""
 
-    def __init__(self, sock: socket.socket, dispatcher: Dispatcher, on_close: Callable[[Session], None]) -> None:
+    def __init__(
+        self,
+        sock: socket.socket,
+        dispatcher: Dispatcher,
+        on_close: Callable[[Session], None],
+        *,
+        hub: Hub | None = None,
+    ) -> None:
         self._sock = sock
+        self._hub = hub
         self._dispatcher = dispatcher
         self._notify_closed = on_close
         self._short_of_descriptors = False
@@ -108,8 +118,15 @@ class Listener:
                 on_close=self._closed,
             )
             self.sessions.add(session)
-            nursery.start_soon(session.run)
+            self._drive(sock, session, nursery)
         return True
+
+    def _drive(self, sock: socket.socket, session: Session, nursery: trio.Nursery) -> None:
+        if self._hub is not None:
+            session.driver = self._hub.drive(sock, session)
+        else:
+            session.driver = reader = Reader(sock, session, settle=self._dispatcher.settle)
+            nursery.start_soon(reader.run)
 
     def _note_shortage(self, error: OSError) -> None:
         """Log that connections wait, once until none does: it is tried anew many times a second."""
@@ -127,8 +144,7 @@ class Listener:
             await trio.sleep(_SWEEP_SECONDS)
             limit = trio.current_time() - IDLE_SECONDS
             for session in list(self.sessions):
-                started = session.frame_started
-                if session.last_activity < limit or (started is not None and started < limit):
+                if min(session.driver.last_activity, session.driver.frame_started) < limit:
                     log.info("closing idle connection %s", session.remote_text)
                     session.close()
 

@@ -26,6 +26,7 @@ from rocketwire.server.clock import Clock, system_clock
 from rocketwire.server.config import ServerConfig
 from rocketwire.server.dispatch import FrameDispatcher
 from rocketwire.server.flush_thread import FlushThread
+from rocketwire.server.hub import make_hub
 from rocketwire.server.listener import AddressInUse, Listener, bind
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.registry import BROKER_FAMILIES, NAME_SERVER_FAMILIES
@@ -163,6 +164,7 @@ async def _serve_on(
             name_server_socket,
             FrameDispatcher(name_server, NAME_SERVER_FAMILIES, metrics=metrics),
             routes.peer_closed,
+            hub=(name_server_hub := make_hub(clock=clock)),
         )
         dispatcher = FrameDispatcher(
             broker.services,
@@ -171,13 +173,17 @@ async def _serve_on(
             hot_path=broker.hot_sends,
             after_answers=broker.services.long_poll.wake,
         )
-        listeners = [Listener(sock, dispatcher, broker.peer_closed) for sock in broker_sockets]
+        hub = broker.make_hub()
+        listeners = [Listener(sock, dispatcher, broker.peer_closed, hub=hub) for sock in broker_sockets]
         gc.collect()
         gc.freeze()  # what is there now stays: the collector need not look at it again
         gc.set_threshold(*_GC_THRESHOLDS)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(routes.run)
             broker.start(nursery)
+            for each in (hub, name_server_hub):
+                if each is not None:
+                    nursery.start_soon(each.run)
             for listener in (name_server_listener, *listeners):
                 nursery.start_soon(listener.run)
             for what, sock in (("name server", name_server_socket), *(("broker", sock) for sock in broker_sockets)):

@@ -1,9 +1,10 @@
-"""One connection: reads, hands whole frames to the dispatcher, writes answers.
+"""One connection: hands frames to the dispatcher, gathers the answers, writes them.
 
-One task reads. Answers gather in an outbox during a read and leave in one system call at its end; what the socket does
-not take at once is written by a second task that lives only while something is left. While more than `_HIGH_WATER`
-bytes of answers wait, no further request of this connection is read or handled, so a client that never reads its
-answers costs a bounded amount of memory and nobody else's time.
+What reads the socket is the session's driver: the kernel's hub, or a task (`server.reader`). Answers gather in an
+outbox during a read and leave in one system call at its end; what the socket does not take at once is written by a
+task that lives only while something is left. While more than `_HIGH_WATER` bytes of answers wait, no further request
+of this connection is read or handled, so a client that never reads its answers costs a bounded amount of memory and
+nobody else's time.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ from rocketwire.wire.message import encode_host
 
 log = logging.getLogger(__name__)
 
-READ_BUFFER_BYTES: Final = 256 * 1024
 _HIGH_WATER: Final = 4 * 1024 * 1024
 _NOTHING: Final = -1
 _MAX_IOVECS: Final = 512
@@ -38,7 +38,6 @@ _WORTH_JOINING: Final = 16 * 1024  # below this, copying costs less than handing
 _JSON: Final = 0
 _INT_MAX: Final = 2**31 - 1
 
-_read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))  # one for all: a read is handled before the next begins
 _opaques = count(1)
 
 
@@ -56,25 +55,48 @@ class Dispatcher(Protocol):
         """Do what may wait until the answers are on their way."""
 
 
+class Driver(Protocol):
+    """Reads a session's socket and has the session serve what comes.
+
+    Attributes:
+        last_activity: When bytes last came or went, in seconds of the event loop.
+        frame_started: When the first byte came of a frame that is not whole yet; infinite if there is none.
+        writing: Whether a task writes what the socket did not take; the session says so.
+    """
+
+    last_activity: float
+    frame_started: float
+    writing: bool
+
+    def resume(self) -> None:
+        """Go on reading: the session is congested no more."""
+
+    def close(self) -> None:
+        """Read nothing more. Comes before the socket is closed; further calls do nothing."""
+
+
 class Session:
-    """A client's connection to one listener."""
+    """A client's connection to one listener.
+
+    Attributes:
+        driver: What reads it; set right after the session is made.
+        remote_text: The client's ``host:port``.
+        born_host: The client's address as records hold it.
+    """
 
     __slots__ = (
         "_calls",
         "_closed",
         "_dispatcher",
+        "_ends",
         "_most_waiting",
         "_nursery",
         "_on_close",
         "_outbox",
         "_outbox_bytes",
-        "_reader",
-        "_relieved",
         "_sock",
-        "_writing",
         "born_host",
-        "frame_started",
-        "last_activity",
+        "driver",
         "remote_text",
     )
 
@@ -92,18 +114,15 @@ class Session:
         self._nursery = nursery
         self._on_close = on_close
         self._calls = ClientCalls(nursery)
-        self._reader = FrameReader()
         self._outbox: deque[Buffer] = deque()
         self._outbox_bytes = 0
         self._most_waiting = _HIGH_WATER
-        self._writing = False
         self._closed = False
-        self._relieved: trio.Event | None = None
+        self._ends = False
+        self.driver: Driver
         host, port = remote
         self.remote_text = str(Address(host=host, port=port))
         self.born_host = encode_host(host, port)
-        self.last_activity = trio.current_time()
-        self.frame_started: float | None = None
 
     @property
     def congested(self) -> bool:
@@ -119,65 +138,43 @@ class Session:
         """Handle no further request of this read before others had their turn: what this one asked for was long."""
         self._most_waiting = _NOTHING
 
-    async def run(self) -> None:
-        """Serve the connection until either end closes it."""
+    @property
+    def lets_others(self) -> bool:
+        """Whether others are to have their turn before more of this read is served."""
+        return self._most_waiting == _NOTHING
+
+    @property
+    def unsent(self) -> int:
+        """Bytes of answers that wait."""
+        return self._outbox_bytes
+
+    def serve(self, frames: list[RawFrame]) -> int:
+        """Handle frames of one read in order; give how many were handled before the session had to pause."""
+        self._most_waiting = _HIGH_WATER
         try:
-            while await self._read_once():
-                pass
-        except (OSError, trio.ClosedResourceError):
-            pass  # reset by the peer, or closed from this side
-        except Exception:  # a bug in serving one connection must not end the others
-            log.exception("closing %s", self.remote_text)
-        finally:
+            return self._dispatcher.serve(self, frames)
+        except FrameError as bad_header:
+            self.end(bad_header)
+            return len(frames)
+
+    def misread(self, start: Buffer) -> None:
+        """End the connection, whose stream goes on with these eight bytes: no frame begins so."""
+        _, error = FrameReader().receive(memoryview(start))
+        self.end(error)
+
+    def end(self, error: FrameError | None) -> None:
+        """Read no further because of this error, and close once what was asked before is answered."""
+        log.warning("closing %s: %s", self.remote_text, error)
+        self._ends = True
+        self.driver.close()
+        self.flush()
+        if not self._outbox:
             self.close()
 
-    async def _read_once(self) -> bool:
-        """Wait for bytes and handle the frames they complete. False: the connection is over."""
-        sock = self._sock
-        await trio.lowlevel.wait_readable(sock)
-        try:
-            size = sock.recv_into(_read_buffer)
-        except (BlockingIOError, InterruptedError):
-            return True
-        if not size:
-            return False
-        self.last_activity = trio.current_time()
-        frames, error = self._reader.receive(_read_buffer[:size])
-        if self._reader.pending:
-            if frames or self.frame_started is None:
-                self.frame_started = self.last_activity
-        else:
-            self.frame_started = None
-        while frames and not self._closed:
-            try:
-                handled = self._dispatcher.serve(self, frames)
-            except FrameError as bad_header:
-                handled, error = len(frames), bad_header
-            self.flush()
-            self._dispatcher.settle()
-            frames = [RawFrame(kind, memoryview(bytes(h)), memoryview(bytes(b))) for kind, h, b in frames[handled:]]
-            await self._others_turn()
-        if error is not None:
-            log.warning("closing %s: %s", self.remote_text, error)
-            while self._outbox:  # what was asked before the nonsense is answered; closing empties it too
-                await self._drained()
-            return False
-        return not self._closed
-
-    async def _others_turn(self) -> None:
-        """Wait if it is others' turn, or if the client does not read."""
-        if self._most_waiting == _NOTHING:
-            self._most_waiting = _HIGH_WATER
-            await trio.lowlevel.checkpoint()
-        if self.congested:
-            await self._drained()
-
-    async def _drained(self) -> None:
-        """Wait until the writing task has got rid of the pile."""
-        self._relieved = trio.Event()
-        await self._relieved.wait()
-        if self._closed:
-            raise trio.ClosedResourceError
+    def failed(self, error: Exception) -> None:
+        """Close the connection, for there is a bug in serving it; it must not end the others."""
+        log.error("closing %s", self.remote_text, exc_info=error)
+        self.close()
 
     def write(self, *chunks: Buffer) -> None:
         """Put bytes in the outbox; `flush` sends them. Nothing happens once the connection is closed."""
@@ -189,7 +186,7 @@ class Session:
 
     def flush(self) -> None:
         """Send what waits; the rest follows as the socket takes it."""
-        if self._writing or not self._outbox:
+        if self.driver.writing or not self._outbox:
             return
         try:
             self._send_some()
@@ -197,7 +194,7 @@ class Session:
             self.close()
             return
         if self._outbox and not self._closed:
-            self._writing = True
+            self.driver.writing = True
             self._nursery.start_soon(self._write_rest)
 
     def _send_some(self) -> None:
@@ -222,33 +219,31 @@ class Session:
                 outbox[0] = memoryview(outbox[0])[sent:]
 
     async def _write_rest(self) -> None:
+        driver = self.driver
         try:
             while self._outbox and not self._closed:
                 await trio.lowlevel.wait_writable(self._sock)
                 self._send_some()
-                self.last_activity = trio.current_time()
+                driver.last_activity = trio.current_time()
                 if not self.congested:
-                    self._relieve()
+                    driver.resume()
+            if self._ends:
+                self.close()
         except (OSError, trio.ClosedResourceError):
             self.close()
         finally:
-            self._writing = False
-
-    def _relieve(self) -> None:
-        if self._relieved is not None:
-            self._relieved.set()
-            self._relieved = None
+            driver.writing = False
 
     def close(self) -> None:
         """Close the connection and tell the owner; further calls do nothing."""
         if self._closed:
             return
         self._closed = True
+        self.driver.close()
         trio.lowlevel.notify_closing(self._sock)
         self._sock.close()
         self._outbox.clear()
         self._outbox_bytes = 0
-        self._relieve()
         self._calls.close()
         self._on_close(self)
 

@@ -1,6 +1,8 @@
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -142,15 +144,24 @@ final class SendBench {
         DefaultMQProducer producer = producer();
         Semaphore room = new Semaphore(settings.inFlight);
         AtomicLong acknowledged = new AtomicLong();
+        // Answers come in several threads of the client.
+        Queue<Latencies> all = new ConcurrentLinkedQueue<>();
+        ThreadLocal<Latencies> latencies = ThreadLocal.withInitial(() -> {
+            Latencies mine = new Latencies();
+            all.add(mine);
+            return mine;
+        });
         Thread sender = new Thread(() -> {
             try {
                 while (!stopping) {
                     room.acquire();
+                    long from = System.nanoTime();
                     producer.send(message(), new SendCallback() {
                         @Override
                         public void onSuccess(SendResult result) {
                             if (measuring) {
                                 acknowledged.incrementAndGet();
+                                latencies.get().add(System.nanoTime() - from);
                             }
                             if (result.getSendStatus() != SendStatus.SEND_OK) {
                                 failed(new IllegalStateException("send status " + result.getSendStatus()));
@@ -175,7 +186,8 @@ final class SendBench {
             double[] took = measure();
             sender.join();
             rethrow();
-            return new Result(acknowledged.get(), took[0], took[1], 0, new long[0]);
+            // All were answered, or ten seconds are over: no thread adds to its latencies any more.
+            return new Result(acknowledged.get(), took[0], took[1], 0, Latencies.join(all.toArray(new Latencies[0])));
         } finally {
             producer.shutdown();
         }

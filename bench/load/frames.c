@@ -12,9 +12,11 @@ enum { PULL_COMMIT_OFFSET = 1, PULL_SUSPEND = 2 };
 /* sysFlags of a message, and what a transaction's end asks for: the same bits. */
 enum { TRANSACTION_PREPARED = 4, TRANSACTION_COMMIT = 8 };
 
-enum { MAX_RECONSUME_TIMES = 16, PROPERTIES_ROOM = 600 };
+enum { MAX_RECONSUME_TIMES = 16, PROPERTIES_ROOM = 600, PULL_TEXT = 480 /* more than all of a pull but its names */ };
 
-#define TAIL ",\"flag\":0,\"language\":\"JAVA\",\"opaque\":%010u,\"serializeTypeCurrentRPC\":\"JSON\",\"version\":407}"
+#define TAIL_BEFORE_OPAQUE ",\"flag\":0,\"language\":\"JAVA\",\"opaque\":"
+#define TAIL_AFTER_OPAQUE ",\"serializeTypeCurrentRPC\":\"JSON\",\"version\":407}"
+#define TAIL TAIL_BEFORE_OPAQUE "%010u" TAIL_AFTER_OPAQUE
 
 static void put32(unsigned char *p, uint32_t value)
 {
@@ -177,15 +179,45 @@ size_t write_send(unsigned char *out, const struct request_template *request, ui
     return request->length;
 }
 
+/* Pieces of a text, put one after the other: a pull is written some hundred thousand times a second. */
+static inline char *put_text(char *p, const char *text)
+{
+    size_t length = strlen(text);
+    memcpy(p, text, length);
+    return p + length;
+}
+
+static char *put_number(char *p, uint64_t value)
+{
+    int digits = 1;
+    for (uint64_t rest = value; rest >= 10; rest /= 10)
+        digits++;
+    put_digits((unsigned char *)p, value, digits, 10);
+    return p + digits;
+}
+
 size_t write_pull(unsigned char *out, uint32_t opaque, const char *topic, const char *group, const char *broker_name,
                   int queue, int64_t offset, int max_messages, const char *sql)
 {
-    return frame(out, FRAME_ROOM, "", 0,
-                 "{\"code\":11,\"extFields\":{\"queueId\":\"%d\",\"maxMsgNums\":\"%d\",\"sysFlag\":\"%d\","
-                 "\"suspendTimeoutMillis\":\"15000\",\"commitOffset\":\"%lld\",\"bname\":\"%s\",\"topic\":\"%s\","
-                 "\"queueOffset\":\"%lld\",\"expressionType\":\"%s\",\"subVersion\":\"0\",\"consumerGroup\":\"%s\"}" TAIL,
-                 queue, max_messages, PULL_COMMIT_OFFSET | PULL_SUSPEND, (long long)offset, broker_name, topic,
-                 (long long)offset, sql == NULL ? "TAG" : "SQL92", group, opaque);
+    char *const header = (char *)out + 8, *p = header;
+    if (strlen(topic) + strlen(group) + strlen(broker_name) > FRAME_ROOM - PULL_TEXT) {
+        fprintf(stderr, "load: a pull does not fit its buffer (topic or group name too long)\n");
+        exit(2);
+    }
+    p = put_number(put_text(p, "{\"code\":11,\"extFields\":{\"queueId\":\""), (uint64_t)queue);
+    p = put_number(put_text(p, "\",\"maxMsgNums\":\""), (uint64_t)max_messages);
+    p = put_number(put_text(p, "\",\"sysFlag\":\""), PULL_COMMIT_OFFSET | PULL_SUSPEND);
+    p = put_number(put_text(p, "\",\"suspendTimeoutMillis\":\"15000\",\"commitOffset\":\""), (uint64_t)offset);
+    p = put_text(put_text(p, "\",\"bname\":\""), broker_name);
+    p = put_text(put_text(p, "\",\"topic\":\""), topic);
+    p = put_number(put_text(p, "\",\"queueOffset\":\""), (uint64_t)offset);
+    p = put_text(put_text(p, "\",\"expressionType\":\""), sql == NULL ? "TAG" : "SQL92");
+    p = put_text(put_text(p, "\",\"subVersion\":\"0\",\"consumerGroup\":\""), group);
+    p = put_number(put_text(p, "\"}" TAIL_BEFORE_OPAQUE), opaque);
+    p = put_text(p, TAIL_AFTER_OPAQUE);
+    put32(out, (uint32_t)(4 + (p - header)));
+    put32(out + 4, (uint32_t)(p - header));
+    return 8 + (size_t)(p - header);
 }
 
 size_t write_heartbeat(unsigned char *out, uint32_t opaque, const char *topic, const char *group, const char *client_id,

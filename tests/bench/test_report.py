@@ -36,6 +36,7 @@ def test_the_projects_page_has_its_markers() -> None:
 def test_machine_facts_are_known(tmp_path: Path) -> None:
     facts = dict(machine_facts(tmp_path))
     assert "unknown" not in (facts["memory"], facts["Python"], facts["file system of the stores"])
+    assert "(kernel: " in facts["rocketwire"]
     assert facts["system"].startswith("Linux ")
 
 

@@ -43,28 +43,30 @@ def test_a_workload_is_one_row_with_the_ratio_of_the_medians() -> None:
     found = results(SEND)
     found.outcomes["send"] = {
         "apache": [sample(1000, p50=100), sample(3000, p50=300), sample(2000, p50=200)],
-        "rocketwire": [sample(5000, p50=50)] * 3,
+        "rocketwire": [replace(sample(5000, p50=50), rss=3 << 30, private=30 << 20)] * 3,
     }
     header, _, row = cells(workload_table(found))
     assert header == [
         "workload", "Apache msgs/s min / median / max", "rocketwire msgs/s min / median / max", "ratio",
         "Apache CPU µs/msg", "rocketwire CPU µs/msg", "Apache p50 / p99 µs", "rocketwire p50 / p99 µs",
+        "Apache RSS / private MiB", "rocketwire RSS / private MiB",
     ]  # fmt: skip
     assert row == [
         "send", "1,000 / 2,000 / 3,000", "5,000 / 5,000 / 5,000", "2.50", "250.0", "100.0", "200 / 2,000", "50 / 500",
+        "-", "3,072 / 30",
     ]  # fmt: skip
 
 
 def test_one_side_alone_has_no_ratio() -> None:
     found = results(SEND, sides=("apache",))
     found.outcomes["send"] = {"apache": [sample(1000)]}
-    assert cells(workload_table(found))[2] == ["send", "1,000 / 1,000 / 1,000", "-", "500.0", "-"]
+    assert cells(workload_table(found))[2] == ["send", "1,000 / 1,000 / 1,000", "-", "500.0", "-", "-"]
 
 
 def test_a_paced_workload_shows_latency_only() -> None:
     found = results(WAKE)
     found.outcomes["wake"] = {"apache": [sample(200, p50=900)], "rocketwire": [sample(200, p50=90)]}
-    assert cells(workload_table(found))[2] == ["wake", "-", "-", "-", "-", "-", "900 / 9,000", "90 / 900"]
+    assert cells(workload_table(found))[2] == ["wake", "-", "-", "-", "-", "-", "900 / 9,000", "90 / 900", "-", "-"]
 
 
 def test_failures_stand_below_the_table() -> None:
@@ -76,7 +78,7 @@ def test_failures_stand_below_the_table() -> None:
 
 
 def test_a_workload_that_never_ran_is_an_empty_row() -> None:
-    assert cells(workload_table(results(SEND)))[2] == ["send", *["-"] * 7]
+    assert cells(workload_table(results(SEND)))[2] == ["send", *["-"] * 9]
 
 
 def test_a_cost_is_the_ratio_to_the_base_of_the_same_round() -> None:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from rocketwire import native
 from tests.server.harness import Client, Server, run, serving
 
 HERE = Path(__file__).parent
@@ -27,6 +28,15 @@ def collector_left_alone() -> Iterator[None]:
     patch.setattr("rocketwire.server.run.gc", nothing)
     yield
     patch.undo()
+
+
+@pytest.fixture(params=["hub", "task"] if hasattr(native.kernel, "Hub") else ["task"])
+def driver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What reads connections, each in turn: the kernel's hub, where there is one, and a task for each connection."""
+    driver: str = request.param
+    if driver == "task":
+        monkeypatch.setattr("rocketwire.server.hub.native", SimpleNamespace(kernel=None))
+    return driver
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ from tests.server.harness import BINARY, JSON, Client, Server, pull_ext, records
 
 MIB = 1 << 20
 
+pytestmark = pytest.mark.usefixtures("driver")
+
 
 def frame(length: int, word: int, rest: bytes = b"") -> bytes:
     return struct.pack(">iI", length, word) + rest

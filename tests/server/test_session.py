@@ -19,6 +19,8 @@ from tests.server.harness import BINARY, Client, Server, pull_ext, records, send
 
 MIB = 1 << 20
 
+pytestmark = pytest.mark.usefixtures("driver")
+
 
 @pytest.fixture
 def sessions(monkeypatch: pytest.MonkeyPatch) -> list[Session]:
@@ -314,38 +316,3 @@ async def test_a_write_to_a_connection_that_was_reset_closes_it(sessions: list[S
 async def test_a_stop_closes_every_connection(server: Server, broker: Client) -> None:
     server._scope.cancel()
     assert await broker.ended()
-
-
-async def test_being_woken_for_nothing_is_no_matter(nursery: trio.Nursery) -> None:
-    class Spurious(socket.socket):
-        woken = 0
-
-        def recv_into(self, *args: Any) -> int:
-            self.woken += 1
-            if self.woken == 1:
-                raise BlockingIOError
-            return super().recv_into(*args)
-
-    class Nobody:
-        served = 0
-
-        def serve(self, session: Session, frames: list[Any]) -> int:
-            self.served += len(frames)
-            return len(frames)
-
-        def settle(self) -> None:
-            pass
-
-    here, there = socket.socketpair()
-    sock = Spurious(fileno=here.detach())
-    sock.settimeout(0)
-    nobody = Nobody()
-    session = Session(sock, ("::1", 5), dispatcher=nobody, nursery=nursery, on_close=lambda _: None)
-    assert session.remote_text == "[::1]:5"
-    nursery.start_soon(session.run)
-    with there:
-        there.send(struct.pack(">iI", 4, 0))
-        await settle()
-        assert (sock.woken, nobody.served) == (2, 1)
-    await settle()
-    assert session._closed

@@ -1,0 +1,294 @@
+/* `Hub`: one epoll for many connections, served in turns.
+ *
+ * A turn is everything that is readable at one moment, each channel once, and those that had frames left from the turn
+ * before. `ready` begins one, `round` serves it; when that takes long, `round` stops and goes on at its next call. */
+
+#define _GNU_SOURCE
+#ifdef __linux__
+
+#include "hub.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { EVENTS_MOST = 1024, ROUND_NS = 1000 * 1000 };
+
+static PyTypeObject *Hub_Type;
+
+/* Append to an array of references. */
+static int list_add(Channel ***list, size_t *count, size_t *room, Channel *channel)
+{
+    if (*count == *room) {
+        size_t more = *room > 0 ? 2 * *room : 64;
+        Channel **grown = realloc(*list, more * sizeof *grown);
+        if (grown == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        *list = grown;
+        *room = more;
+    }
+    (*list)[(*count)++] = (Channel *)Py_NewRef((PyObject *)channel);
+    return 0;
+}
+
+int hub_later(Hub *hub, Channel *channel)
+{
+    if (channel->listed) {
+        return 0;
+    }
+    if (list_add(&hub->later, &hub->later_count, &hub->later_room, channel) < 0) {
+        return -1;
+    }
+    channel->listed = true;
+    uint64_t one = 1;
+    if (hub->later_count == 1 && write(hub->wake, &one, sizeof one) < 0) {
+        hub->later_count = 1; /* the counter is as high as it can be: it is readable */
+    }
+    return 0;
+}
+
+static void calm(Hub *hub)
+{
+    uint64_t counted;
+    if (read(hub->wake, &counted, sizeof counted) < 0) {
+        return; /* nobody woke the hub since */
+    }
+}
+
+static PyObject *ready(PyObject *self, PyObject *unused)
+{
+    Hub *hub = (Hub *)self;
+    struct epoll_event events[EVENTS_MOST];
+    (void)unused;
+    if (hub->turn_at < hub->turn_end) {
+        return PyBool_FromLong(1);
+    }
+    hub->turn_at = hub->turn_end = 0;
+    int count = epoll_wait(hub->epoll, events, EVENTS_MOST, 0);
+    for (int each = 0; each < count; each++) {
+        Channel *channel = events[each].data.ptr;
+        if (channel == NULL) {
+            calm(hub);
+        } else if (!channel->listed && list_add(&hub->turn, &hub->turn_end, &hub->turn_room, channel) < 0) {
+            return NULL;
+        }
+    }
+    while (hub->later_count > 0) {
+        Channel *channel = hub->later[hub->later_count - 1];
+        if (list_add(&hub->turn, &hub->turn_end, &hub->turn_room, channel) < 0) {
+            return NULL;
+        }
+        hub->later_count--;
+        Py_DECREF((PyObject *)channel);
+    }
+    return PyBool_FromLong(hub->turn_end > 0);
+}
+
+static int64_t nanoseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static PyObject *round_method(PyObject *self, PyObject *args)
+{
+    Hub *hub = (Hub *)self;
+    long long ms;
+    double seconds;
+    if (!PyArg_ParseTuple(args, "Ld:round", &ms, &seconds)) {
+        return NULL;
+    }
+    if (hub->serving) {
+        PyErr_SetString(PyExc_RuntimeError, "a round is being served");
+        return NULL;
+    }
+    hub->serving = true;
+    int64_t until = nanoseconds() + ROUND_NS;
+    int failed = 0;
+    while (hub->turn_at < hub->turn_end && failed == 0) {
+        Channel *channel = hub->turn[hub->turn_at++];
+        channel->listed = false;
+        failed = channel_serve(channel, (hub_time){.ms = ms, .seconds = seconds});
+        Py_DECREF((PyObject *)channel);
+        if (nanoseconds() > until) {
+            break;
+        }
+    }
+    hub->serving = false;
+    if (failed) {
+        return NULL;
+    }
+    return PyBool_FromLong(hub->turn_at == hub->turn_end && hub->later_count == 0);
+}
+
+static PyObject *add(PyObject *self, PyObject *args)
+{
+    int fd;
+    PyObject *session, *born_host;
+    if (!PyArg_ParseTuple(args, "iOS:add", &fd, &session, &born_host)) {
+        return NULL;
+    }
+    return (PyObject *)channel_new((Hub *)self, fd, session, born_host);
+}
+
+static PyObject *fileno_method(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(((Hub *)self)->epoll);
+}
+
+static void drop_turns(Hub *hub)
+{
+    while (hub->turn_at < hub->turn_end) {
+        Py_DECREF((PyObject *)hub->turn[hub->turn_at++]);
+    }
+    while (hub->later_count > 0) {
+        Py_DECREF((PyObject *)hub->later[--hub->later_count]);
+    }
+}
+
+static void shut(Hub *hub)
+{
+    if (hub->epoll >= 0) close(hub->epoll);
+    if (hub->wake >= 0) close(hub->wake);
+    hub->epoll = hub->wake = -1;
+}
+
+static PyObject *close_method(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    drop_turns((Hub *)self);
+    shut((Hub *)self);
+    return Py_NewRef(Py_None);
+}
+
+/* --- making and unmaking --- */
+
+static int open_descriptors(Hub *hub)
+{
+    hub->epoll = epoll_create1(EPOLL_CLOEXEC);
+    hub->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
+    if (hub->epoll < 0 || hub->wake < 0 || epoll_ctl(hub->epoll, EPOLL_CTL_ADD, hub->wake, &event) < 0) {
+        PyErr_SetFromErrno(PyExc_OSError);
+        return -1;
+    }
+    return 0;
+}
+
+static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    PyObject *sends, *pulls, *frame_type;
+    static char *names[] = {"sends", "pulls", "frame_type", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OOO!:Hub", names, &sends, &pulls, &PyType_Type, &frame_type)) {
+        return NULL;
+    }
+    Hub *hub = (Hub *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    if (hub == NULL) {
+        return NULL;
+    }
+    hub->epoll = hub->wake = -1;
+    hub->sends = sends == Py_None ? NULL : Py_NewRef(sends);
+    hub->pulls = pulls == Py_None ? NULL : Py_NewRef(pulls);
+    hub->frame_type = Py_NewRef(frame_type);
+    hub->buffer = PyByteArray_FromStringAndSize(NULL, READ_BYTES);
+    hub->view = hub->buffer == NULL ? NULL : PyMemoryView_FromObject(hub->buffer);
+    if (hub->view == NULL || open_descriptors(hub) < 0) {
+        Py_DECREF((PyObject *)hub);
+        return NULL;
+    }
+    hub->bytes = (uint8_t *)PyByteArray_AsString(hub->buffer);
+    return (PyObject *)hub;
+}
+
+static int traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Hub *hub = (Hub *)self;
+    Py_VISIT(hub->sends);
+    Py_VISIT(hub->pulls);
+    Py_VISIT(hub->frame_type);
+    for (size_t each = hub->turn_at; each < hub->turn_end; each++) {
+        Py_VISIT((PyObject *)hub->turn[each]);
+    }
+    for (size_t each = 0; each < hub->later_count; each++) {
+        Py_VISIT((PyObject *)hub->later[each]);
+    }
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+
+static int clear(PyObject *self)
+{
+    Hub *hub = (Hub *)self;
+    drop_turns(hub);
+    Py_CLEAR(hub->sends);
+    Py_CLEAR(hub->pulls);
+    Py_CLEAR(hub->frame_type);
+    return 0;
+}
+
+static void dealloc(PyObject *self)
+{
+    Hub *hub = (Hub *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    clear(self);
+    shut(hub);
+    out_free(&hub->out);
+    free(hub->turn);
+    free(hub->later);
+    Py_CLEAR(hub->view);
+    Py_CLEAR(hub->buffer);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef methods[] = {
+    {"fileno", fileno_method, METH_NOARGS, "The descriptor that is readable while a channel has something to serve."},
+    {"add", add, METH_VARARGS, "Read a socket (its descriptor) for a session, whose address in records is given."},
+    {"ready", ready, METH_NOARGS, "Whether there is something to serve now."},
+    {"round", round_method, METH_VARARGS,
+     "Serve it; ms since 1970 and the loop's seconds are given. False: others should have their turn first."},
+    {"close", close_method, METH_NOARGS, "Release the descriptors; no channel is read any more."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "Reads many connections and serves what they bring."},
+    {Py_tp_new, new},
+    {Py_tp_traverse, traverse},
+    {Py_tp_clear, clear},
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_methods, methods},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {"rocketwire._kernel.Hub", sizeof(Hub), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
+
+int hub_init(PyObject *module)
+{
+    Hub_Type = (PyTypeObject *)PyType_FromSpec(&spec);
+    if (Hub_Type == NULL || PyModule_AddObjectRef(module, "Hub", (PyObject *)Hub_Type) < 0) {
+        return -1;
+    }
+    return channel_types(module) < 0 ? -1 : reading_init(module);
+}
+
+#else
+
+#include "kernel.h"
+
+int hub_init(PyObject *module)
+{
+    (void)module;
+    return 0;
+}
+
+#endif

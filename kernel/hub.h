@@ -1,0 +1,74 @@
+/* What the files that drive connections share: `Hub` (hub.c), its `Channel`s (channel.c), how one read of a channel is
+ * served (reading.c) and its answers are sent (sending.c). Linux only. */
+#ifndef ROCKETWIRE_HUB_H
+#define ROCKETWIRE_HUB_H
+
+#include "kernel.h"
+
+#include "paths.h"
+
+enum {
+    READ_BYTES = 256 * 1024,           /* of one channel at a time */
+    HIGH_WATER = 4 * 1024 * 1024,      /* bytes of unsent answers beyond which a channel is not read; as server.session */
+    COPIED_AGAIN_MOST = 16 * 1024,     /* a longer beginning of a frame is not copied again: its rest is received behind it */
+};
+
+typedef struct Channel Channel;
+
+typedef struct {
+    PyObject_HEAD
+    int epoll, wake; /* descriptors; `wake` is an eventfd that makes `epoll` readable when `later` is no longer empty */
+    bool serving;
+    PyObject *buffer, *view; /* a bytearray that all channels read into, and a memoryview of it */
+    uint8_t *bytes;
+    PyObject *sends, *pulls; /* NULL: frames for them are Python's */
+    PyObject *frame_type;    /* wire.connection.RawFrame */
+    outbox out;
+    Channel **turn; /* who is served in this turn (references) */
+    size_t turn_at, turn_end, turn_room;
+    Channel **later; /* who has frames left for the next turn (references) */
+    size_t later_count, later_room;
+} Hub;
+
+struct Channel {
+    PyObject_HEAD
+    Hub *hub;
+    PyObject *session;   /* NULL once closed */
+    PyObject *born_host; /* bytes */
+    int fd;
+    bool closed;
+    bool stalled; /* not read, for its client does not read either */
+    bool whole;   /* `held` begins with whole frames: they come before anything is read */
+    bool listed;  /* stands in hub->later, or came from there into this turn */
+    char writing; /* a task of the session's is writing: more answers go behind what it has */
+    double last_activity, frame_started; /* seconds; when the last bytes came, and the first of an unfinished frame */
+    PyObject *held; /* a bytearray: received, not served yet; or NULL */
+    size_t held_at, held_end;
+};
+
+/* channel.c */
+extern PyTypeObject *Channel_Type;
+Channel *channel_new(Hub *hub, int fd, PyObject *session, PyObject *born_host);
+void channel_close(Channel *channel);
+int channel_stall(Channel *channel);
+int channel_hold(Channel *channel, const uint8_t *bytes, size_t size); /* in place of what it held */
+int channel_types(PyObject *module);
+
+/* hub.c */
+int hub_later(Hub *hub, Channel *channel); /* it is served in the next turn */
+
+/* reading.c: read once, or take what is held, and serve it. -1: an exception that is no connection's. */
+typedef struct {
+    int64_t ms;
+    double seconds;
+} hub_time;
+int channel_serve(Channel *channel, hub_time now);
+int reading_init(PyObject *module);
+
+/* sending.c */
+/* Send what is in `out`; how much of it the socket took, or -1 and errno. */
+ptrdiff_t out_send(const outbox *out, int fd);
+/* What is behind the first `sent` bytes, as a tuple of objects that own their bytes. */
+PyObject *out_rest(const outbox *out, size_t sent);
+
+#endif

@@ -1,0 +1,116 @@
+"""The kernel's hub: one task reads all connections of a listener or several, and serves what they bring in rounds."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any, Final, Protocol
+
+import trio
+
+from rocketwire import native
+from rocketwire.server.clock import Clock
+from rocketwire.server.session import Driver, Session
+from rocketwire.wire.connection import RawFrame
+
+log = logging.getLogger(__name__)
+
+_LONGEST_SECONDS: Final = 0.002
+"""How long rounds follow each other before other tasks have their turn."""
+
+
+class KernelPath(Protocol):
+    """Frames that the kernel serves by itself, as Python sees them.
+
+    Attributes:
+        native: The kernel's object that the hub gives the frames to.
+    """
+
+    native: Any
+
+    def before_round(self, now: int) -> None:
+        """Say what the kernel may do in the next round, which takes place at this time in ms."""
+
+    def after_round(self) -> None:
+        """Take note of what the kernel did."""
+
+
+class Hub:
+    """Reads sessions' sockets, in place of a task each."""
+
+    def __init__(
+        self,
+        kernel: ModuleType,
+        *,
+        clock: Clock,
+        settle: Callable[[], None],
+        sends: KernelPath | None,
+        pulls: KernelPath | None,
+        single_rounds: Callable[[], bool],
+    ) -> None:
+        """Make one of the kernel's hubs.
+
+        Args:
+            kernel: The module; see `rocketwire.native`.
+            clock: Gives the time of what is stored.
+            settle: Does what may wait until a round's answers are on their way.
+            sends: The path of sends, or None: Python serves them.
+            pulls: The path of pulls, or None: Python serves them.
+            single_rounds: Whether every round is to be a pass of the event loop now.
+        """
+        self._native = kernel.Hub(sends and sends.native, pulls and pulls.native, RawFrame)
+        self._paths: Sequence[KernelPath] = [path for path in (sends, pulls) if path is not None]
+        self._clock = clock
+        self._settle = settle
+        self._single_rounds = single_rounds
+
+    def drive(self, sock: socket.socket, session: Session) -> Driver:
+        """Read this socket for a session from now on."""
+        driver: Driver = self._native.add(sock.fileno(), session, session.born_host)
+        driver.last_activity = trio.current_time()
+        return driver
+
+    async def run(self) -> None:
+        """Serve until cancelled."""
+        hub = self._native
+        try:
+            while True:
+                await trio.lowlevel.wait_readable(hub.fileno())
+                began = now = trio.current_time()
+                while hub.ready() and self._round(now) and not self._single_rounds():
+                    now = trio.current_time()
+                    if now - began > _LONGEST_SECONDS:
+                        break
+        finally:
+            hub.close()
+
+    def _round(self, now: float) -> bool:
+        """Serve what is there. False: others are to have their turn."""
+        wall = self._clock()
+        for path in self._paths:
+            path.before_round(wall)
+        goes_on: bool = self._native.round(wall, now)
+        try:
+            for path in self._paths:
+                path.after_round()
+            self._settle()
+        except Exception:  # a bug in one's wake-up must not end all connections
+            log.exception("after a round")
+        return goes_on
+
+
+def make_hub(
+    *,
+    clock: Clock,
+    settle: Callable[[], None] = lambda: None,
+    sends: KernelPath | None = None,
+    pulls: KernelPath | None = None,
+    single_rounds: Callable[[], bool] = lambda: False,
+) -> Hub | None:
+    """A hub, see there, or None where there is no kernel, or one without hubs: they need Linux."""
+    kernel = native.kernel
+    if kernel is None or not hasattr(kernel, "Hub"):
+        return None
+    return Hub(kernel, clock=clock, settle=settle, sends=sends, pulls=pulls, single_rounds=single_rounds)
