@@ -25,10 +25,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from rocketwire import native
 from rocketwire.store.errors import StoreLocked, SyncFailed
 
 #: madvise: fault the pages in for writing (Linux 5.14). Not among Python 3.11's constants.
 _MADV_POPULATE_WRITE = 23
+#: The kernel's lets other threads run meanwhile.
+_advise = mmap.mmap.madvise if native.kernel is None else native.kernel.advise
 _COPY_BLOCK = 1 << 20
 _LOCK_CONTENT = b"lock"
 #: struct flock of 64-bit Linux: type, whence, start, length, pid (0 for a lock that belongs to the open file).
@@ -253,7 +256,7 @@ class RealFileSystem:
         """See FileSystem."""
         start = offset - offset % mmap.PAGESIZE
         try:
-            mapping.madvise(_MADV_POPULATE_WRITE, start, length + offset - start)
+            _advise(mapping, _MADV_POPULATE_WRITE, start, length + offset - start)
         except OSError as error:
             if error.errno in _ADVISE_UNSUPPORTED:
                 return False

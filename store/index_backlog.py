@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 #: Messages read from the log by one step, each with so many values in a row: see store.key_column.
 _STEP: Final = 1024
 _VALUES: Final = 5
-#: Keys taken from the column by one step, and how many may be pending: those of 0.3 s at the most that the kernel takes
-#: in. A thread that works beside a busy event loop may have to wait some ms for each step's begin and end.
-_TAKEN, _MOST_PENDING = (_STEP, 1 << 16) if native.kernel is None else (1 << 15, 1 << 19)
+#: Keys taken from the column by one step, and how many may be pending. The kernel takes all, what comes in 0.3 s
+#: or more: a thread beside a busy event loop may have to wait some ms for each step's begin and end.
+_TAKEN, _MOST_PENDING = (_STEP, 1 << 16) if native.kernel is None else (1 << 19, 1 << 19)
 _UNIQUE_KEY: Final = key_of(names.UNIQ_KEY)
 _KEYS: Final = key_of(names.KEYS)
 
