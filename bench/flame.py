@@ -28,11 +28,11 @@ from bench.statistics import Failure, Sample
 from bench.workloads import FILLINGS, WORKLOADS, Workload
 from compat_tests import artifacts
 
-FLAMES: Final[Mapping[str, str]] = {"send": "send-8x32", "batch": "batch", "pull": "pull"}
+FLAMES: Final[Mapping[str, str]] = {"send": "send-8x32", "batch": "batch", "pull": "pull", "many": "many-1000"}
 """What a graph is called, and the workload it shows."""
 _RATE: Final = 200  # looks a second
 _FILLED: Final = 300_000
-_LEAD_SECONDS: Final = 1.0  # of load before and after the recording
+_LEAD_SECONDS: Final = 1.0  # of load before the recording, and after it
 
 
 class RecorderError(Exception):
@@ -69,12 +69,16 @@ def _under_load(load: RawLoad, side: Rocketwire, workload: Workload, seconds: fl
     load.create_topic(side, workload.topic)
     if workload.topic in FILLINGS:
         load.fill(side, workload.topic, _FILLED, *FILLINGS[workload.topic])
+    # Once without a look: what it takes to get ready, topics and connections, is not to be seen.
+    started = time.monotonic()
+    _must(load.run(side, workload, Timing(warmup=0, seconds=_LEAD_SECONDS, filled=0)), workload.name)
+    lead = 2 * (time.monotonic() - started)
     outcomes: list[Sample | Failure] = []
-    timing = Timing(warmup=_LEAD_SECONDS, seconds=seconds + _LEAD_SECONDS, filled=0)
+    timing = Timing(warmup=0, seconds=lead + seconds + _LEAD_SECONDS, filled=0)
     running = threading.Thread(target=lambda: outcomes.append(load.run(side, workload, timing)))
     running.start()
     try:
-        time.sleep(_LEAD_SECONDS)
+        time.sleep(lead)
         _record(recorder, side.pid, seconds, stacks)
     finally:
         running.join()

@@ -22,7 +22,7 @@ def test_kept_stacks_are_drawn_again(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_what_there_is_no_graph_of_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["new", "sync"]) == 2
-    assert capsys.readouterr().err == "bench.flame: there are send, batch, pull\n"
+    assert capsys.readouterr().err == "bench.flame: there are send, batch, pull, many\n"
 
 
 def test_missing_stacks_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
