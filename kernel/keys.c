@@ -59,7 +59,10 @@ static bool make_groups_room(KeyColumn *self)
     }
     size_t room = self->groups_room ? self->groups_room * 2 : ROOM_FIRST / 4;
     key_group *moved = PyMem_Realloc(self->groups, room * sizeof(key_group));
-    if (moved == NULL) return false;
+    if (moved == NULL) {
+        PyErr_NoMemory();
+        return false;
+    }
     self->groups = moved;
     self->groups_room = room;
     return true;

@@ -35,10 +35,7 @@ static bool add_message(PyObject *column, PyObject *values, Py_ssize_t at)
     int64_t timestamp = PyLong_AsLongLong(PyList_GetItem(values, at + 4));
     bool done = !PyErr_Occurred() && key_text(PyList_GetItem(values, at + 1), &unique_key, &keepers[0]) &&
                 key_text(PyList_GetItem(values, at + 2), &words, &keepers[1]);
-    if (done && key_column_add(column, (int32_t)prefix_hash, unique_key, words, offset, timestamp) < 0) {
-        PyErr_NoMemory();
-        done = false;
-    }
+    done = done && key_column_add(column, (int32_t)prefix_hash, unique_key, words, offset, timestamp) == 0;
     Py_XDECREF(keepers[0]);
     Py_XDECREF(keepers[1]);
     return done;
@@ -57,7 +54,7 @@ static PyObject *add(PyObject *column, PyObject *args)
             return NULL;
         }
     }
-    if (key_column_group(column, start, end) < 0) return PyErr_NoMemory();
+    if (key_column_group(column, start, end) < 0) return NULL;
     Py_RETURN_NONE;
 }
 
