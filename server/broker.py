@@ -225,8 +225,12 @@ class Broker:
         return make_hub(
             clock=self._clock,
             settle=self.services.long_poll.wake,
-            single_rounds=lambda: self._page_cache.busy,
+            single_rounds=self._others_are_due,
         )
+
+    def _others_are_due(self) -> bool:
+        """Whether other tasks have to do what clients wait for: a flush is to begin, or its end to be told."""
+        return self._page_cache.busy or (self._flush is not None and self._flush.waited_for)
 
     def start(self, nursery: trio.Nursery) -> None:
         """Register with the name server and start the recurring work in `nursery`."""

@@ -130,7 +130,7 @@ class KernelSends:
         def write(durable: bool) -> None:  # noqa: FBT001 - as GroupCommit calls it
             late = answers and not durable
             session.write(self._answers.with_code(ResponseCode.FLUSH_DISK_TIMEOUT, answers) if late else answers)
-            session.flush()
+            self._sending.send_later(session)
 
         self._flush.wait_durable(end, write)
 

@@ -361,9 +361,13 @@ class Sending:
         def durable(done: bool) -> None:  # noqa: FBT001 - GroupCommit's shape
             outcome(appended, ResponseCode.SUCCESS if done else ResponseCode.FLUSH_DISK_TIMEOUT, refusals)
             if peer is not None:
-                self._unsent[peer] = None
+                self.send_later(peer)
 
         self._flush.wait_durable(stored[-1].physical_offset + stored[-1].size, durable)
+
+    def send_later(self, peer: Peer) -> None:
+        """Send what was written to `peer`, of what became durable, when all of that is answered."""
+        self._unsent[peer] = None
 
     def _send_answers(self) -> None:
         unsent, self._unsent = self._unsent, {}

@@ -61,6 +61,11 @@ class GroupCommit:
         self._count += 1
         self._work.set()
 
+    @property
+    def waited_for(self) -> bool:
+        """Whether anybody waits for the disk."""
+        return bool(self._waiting)
+
     async def run(self, store: Flushable, run_sync: RunBlocking) -> None:
         """Serve until cancelled; callers who still wait then are told False."""
         try:

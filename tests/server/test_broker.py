@@ -198,3 +198,13 @@ async def test_the_store_is_closed_even_when_the_offsets_cannot_be_written(
         broker.close()
     assert not (tmp_path / "abort").exists()
     assert (tmp_path / "config" / "consumerFilter.json").exists()
+
+
+async def test_clients_that_wait_for_the_disk_are_a_reason_to_let_other_tasks_run(tmp_path: Path) -> None:
+    for kind in ("SYNC_FLUSH", "ASYNC_FLUSH"):
+        broker = made(tmp_path / kind, flush_disk_type=kind)
+        assert not broker._others_are_due()
+        if broker._flush is not None:
+            broker._flush.wait_durable(1, lambda _: None)
+            assert broker._others_are_due()
+        broker.close()

@@ -125,6 +125,23 @@ async def test_who_waits_for_a_flush_that_is_delayed_is_not_refused(
     nursery.cancel_scope.cancel()
 
 
+async def test_it_knows_whether_anybody_waits(nursery: trio.Nursery, autojump_clock: trio.testing.MockClock) -> None:
+    commit, disk = GroupCommit(), Disk()
+    answered: list[float] = []
+    commit.answered = lambda: answered.append(trio.current_time() - start)
+    start = trio.current_time()
+    nursery.start_soon(commit.run, disk, slowly)
+    seen = [commit.waited_for]
+    commit.wait_durable(5, lambda _: None)
+    commit.wait_durable(6, lambda _: None)
+    seen.append(commit.waited_for)
+    await trio.sleep(1.5)
+    seen.append(commit.waited_for)
+    assert seen == [False, True, False]
+    assert answered == [1.0]  # once for both
+    nursery.cancel_scope.cancel()
+
+
 async def test_who_waits_when_it_ends_is_told(autojump_clock: trio.testing.MockClock) -> None:
     commit, disk = GroupCommit(), Disk()
     answers: list[bool] = []
