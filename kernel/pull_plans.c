@@ -54,6 +54,7 @@ void pull_plan_release(void *released)
     Py_XDECREF((PyObject *)plan->queue);
     Py_XDECREF(plan->group);
     Py_XDECREF(plan->topic);
+    pull_filter_free(plan->filter);
     free(plan->codes);
     free(plan);
 }
@@ -93,12 +94,23 @@ static bool take_codes(pull_plan *plan, PyObject *codes)
     return true;
 }
 
-static bool take_answer(pull_plan *plan, PyObject *answer, const pull_request *request)
+/* None: whatever the properties. */
+static bool take_filter(pull_plan *plan, PyObject *filter, plan_table *decided)
 {
-    PyObject *queue, *codes, *account;
+    static uint64_t number; /* of the filter made last */
+    if (filter != Py_None) {
+        plan->filter = pull_filter_new(filter, ++number, decided);
+        plan->wish.everything = false; /* as many entries are looked at */
+    }
+    return filter == Py_None || plan->filter != NULL;
+}
+
+static bool take_answer(pull_plan *plan, PyObject *answer, const pull_request *request, plan_table *decided)
+{
+    PyObject *queue, *codes, *filter, *account;
     long long numbers[6];
-    if (!PyArg_ParseTuple(answer, "O!OLLLLLLO", QueueTail_Type, &queue, &codes, numbers, numbers + 1, numbers + 2,
-                          numbers + 3, numbers + 4, numbers + 5, &account)) {
+    if (!PyArg_ParseTuple(answer, "O!OOLLLLLLO", QueueTail_Type, &queue, &codes, &filter, numbers, numbers + 1,
+                          numbers + 2, numbers + 3, numbers + 4, numbers + 5, &account)) {
         return false;
     }
     plan->wish.most = numbers[0];
@@ -117,10 +129,11 @@ static bool take_answer(pull_plan *plan, PyObject *answer, const pull_request *r
     plan->tally->account = Py_NewRef(account);
     plan->tally->users = 1;
     plan->queue = (QueueTail *)Py_NewRef(queue);
-    return plan->group != NULL && plan->topic != NULL && take_codes(plan, codes);
+    return plan->group != NULL && plan->topic != NULL && take_codes(plan, codes) &&
+           take_filter(plan, filter, decided);
 }
 
-pull_plan *pull_plan_ask(PyObject *ask, const pull_request *request, int32_t code)
+pull_plan *pull_plan_ask(PyObject *ask, const pull_request *request, int32_t code, plan_table *decided)
 {
     PyObject *most_bytes = request->has_max_msg_bytes ? PyLong_FromLong(request->max_msg_bytes) : Py_NewRef(Py_None);
     PyObject *answer = PyObject_CallFunction(
@@ -135,7 +148,7 @@ pull_plan *pull_plan_ask(PyObject *ask, const pull_request *request, int32_t cod
         plan = calloc(1, sizeof *plan);
         if (plan == NULL) {
             PyErr_NoMemory();
-        } else if (answer != Py_None && !take_answer(plan, answer, request)) {
+        } else if (answer != Py_None && !take_answer(plan, answer, request, decided)) {
             pull_plan_release(plan);
             plan = NULL;
         }

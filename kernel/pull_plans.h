@@ -5,6 +5,7 @@
 #include "kernel.h"
 
 #include "fetch.h"
+#include "pull_filter.h"
 #include "plans.h"
 #include "requests.h"
 #include "tails.h"
@@ -21,6 +22,7 @@ typedef struct {
     QueueTail *queue; /* NULL: such pulls are for Python */
     fetch_wish wish;
     int64_t *codes; /* the wish's own, or NULL */
+    pull_filter *filter; /* by properties, or NULL */
     pull_tally *tally;
     PyObject *group, *topic;
 } pull_plan;
@@ -29,7 +31,7 @@ typedef struct {
 span pull_key(const pull_request *request, int32_t code, uint8_t *room);
 
 /* Ask Python for the plan of a request. NULL with an exception set, or without one: there is none to be kept. */
-pull_plan *pull_plan_ask(PyObject *ask, const pull_request *request, int32_t code);
+pull_plan *pull_plan_ask(PyObject *ask, const pull_request *request, int32_t code, plan_table *decided);
 void pull_plan_release(void *plan);
 
 void pull_tally_drop(pull_tally *tally);

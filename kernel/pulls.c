@@ -44,6 +44,16 @@ static int map_part(Pulls *self, int64_t place, log_part *part, PyObject **owner
     return result;
 }
 
+static fetch_state look(const pull_plan *plan, span entries, const log_part *part, int64_t log_end, fetch_found *found)
+{
+    pull_filter *filter = plan->filter;
+    if (filter == NULL) {
+        return fetch_messages(entries, &plan->wish, part, log_end, found);
+    }
+    const fetch_filter wanted = {pull_filter_matches, filter, filter->most_text};
+    return fetch_matching(entries, &plan->wish, &wanted, part, log_end, found);
+}
+
 /* Look for messages among entries; false: Python does. `owner` keeps what `found` points to. */
 static bool find_messages(Pulls *self, const pull_plan *plan, span entries, fetch_found *found, PyObject **owner)
 {
@@ -55,13 +65,13 @@ static bool find_messages(Pulls *self, const pull_plan *plan, span entries, fetc
         part.start = log->base;
         *owner = Py_NewRef(log->buffer);
     }
-    fetch_state state = fetch_messages(entries, &plan->wish, &part, log->position, found);
+    fetch_state state = look(plan, entries, &part, log->position, found);
     if (state == FETCH_ELSEWHERE) {
         if (map_part(self, found->wanted, &part, owner) <= 0) {
             PyErr_Clear(); /* Python meets it again */
             return false;
         }
-        state = fetch_messages(entries, &plan->wish, &part, log->position, found);
+        state = look(plan, entries, &part, log->position, found);
     }
     return state == FETCH_DONE && found->scanned > 0;
 }
@@ -163,7 +173,7 @@ static path_result answer_pull(Pulls *self, const pull_plan *plan, const pull_re
     PyObject *owner = NULL;
     fetch_found found;
     found.run_count = 0;
-    found.count = found.size = found.scanned = 0;
+    found.count = found.size = found.scanned = found.read = 0;
     path_result result = PATH_HANDED_OVER;
     bool done = fetch(self, plan, request->queue_offset, &found, &owner);
     const pull_answer *answer = &self->answers[found.count == 0][head->serialize_type];
@@ -202,7 +212,7 @@ static path_result offer_pull(Pulls *self, const header *head, path_context *con
     }
     pull_plan *plan = plans_find(&self->plans, key);
     if (plan == NULL) {
-        plan = pull_plan_ask(self->plan, &request, head->code);
+        plan = pull_plan_ask(self->plan, &request, head->code, &self->decided);
         if (plan == NULL) {
             return PyErr_Occurred() ? PATH_ERROR : PATH_HANDED_OVER;
         }

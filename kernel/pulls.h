@@ -17,6 +17,7 @@ typedef struct {
     done_answer done[2];                   /* to offset updates */
     long long max_frame;
     plan_table plans;        /* pull_plan */
+    plan_table decided;      /* by filters: see pull_filter.h */
     plan_table offset_plans; /* a tuple of group and topic, or None: for Python */
     pull_tally *touched;     /* those with something for `take` */
     int64_t pulls, lite_pulls, updates;

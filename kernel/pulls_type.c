@@ -3,7 +3,8 @@
  * Pulls(log, *, plan, plan_offset, commit, texts, max_frame):
  * `plan` is asked once for requests that differ in their offsets alone, with code, group, topic, queue id, sysFlag,
  * subscription version, subscription, expression type, and how many messages and bytes are wanted at most. It gives the
- * queue, a list of tags codes (None: all), how many messages at most, the bytes behind the log's end that count as in
+ * queue, a list of tags codes (None: all), a filter by properties (None; or names, what is asked with a property text,
+ * and how many bytes of text at most), how many messages at most, the bytes behind the log's end that count as in
  * memory, the most messages and bytes in memory and on the disk, and whom `take` tells of what was delivered; None: such
  * requests are for Python; False: this one is, ask again. `plan_offset` is asked with group and topic whether offset
  * updates are but noted, which `commit` does (group, topic, queue id, offset). `texts` are the parts of answers
@@ -81,7 +82,8 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self->texts = Py_NewRef(texts);
     self->max_frame = max_frame;
     self->enabled = 1;
-    if (!plans_init(&self->plans, pull_plan_release) || !plans_init(&self->offset_plans, release_object)) {
+    if (!plans_init(&self->plans, pull_plan_release) || !plans_init(&self->offset_plans, release_object) ||
+        !pull_filter_init(&self->decided)) {
         PyErr_NoMemory();
     } else if (take_texts(self)) {
         return (PyObject *)self;
@@ -130,6 +132,7 @@ static void dealloc(PyObject *object)
     clear(object);
     forget_touched(self);
     plans_free(&self->plans);
+    plans_free(&self->decided);
     plans_free(&self->offset_plans);
     Py_XDECREF((PyObject *)self->log);
     Py_XDECREF(self->texts);
@@ -144,6 +147,7 @@ void pulls_forget(Pulls *self)
     self->forgets = self->busy;
     if (!self->busy) {
         plans_clear(&self->plans);
+        plans_clear(&self->decided);
         plans_clear(&self->offset_plans);
     }
 }

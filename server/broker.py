@@ -202,6 +202,7 @@ class Broker:
         services.topics.table.changed = changed
         services.groups.table.changed = changed
         services.clients.resubscribed = changed
+        services.filters.changed = changed
         services.store.queues.removed = changed
 
     def _kernel_sends(self, answers: SendAnswers) -> KernelSends | None:

@@ -1,18 +1,21 @@
 """Pulls and offset updates in the kernel: what it asks, and what it is told.
 
-The kernel answers pulls that find messages, by the tags codes of the queue's entries or without a filter. Everything
-else, and all there is to decide, is Python's: see `pull_checks` and `handlers.pull`.
+The kernel answers pulls that find messages: without a filter, by the tags codes of the queue's entries, or by what an
+SQL filter says of properties, which is asked once for each combination of their values. Everything else, and all there
+is to decide, is Python's: see `pull_checks` and `handlers.pull`.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
-from typing import Any, Final, Literal, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from types import ModuleType
+from typing import Final, Literal, TypeAlias
 
 from rocketwire.server.consumed import may_commit
 from rocketwire.server.errors import ServerError
 from rocketwire.server.filters import EVERYTHING
+from rocketwire.server.guard import Guard
 from rocketwire.server.pull_answers import Asked, PullAnswers
 from rocketwire.server.pull_checks import wanted_by
 from rocketwire.server.request import Reply
@@ -25,13 +28,15 @@ from rocketwire.wire.header import encode_header_around_opaque
 from rocketwire.wire.headers.pull import PullMessageRequestHeader
 
 _Account: TypeAlias = tuple[str, str]  # group and topic
-#: Queue, tags codes (None: all), and the limits of `fetch_wish` in kernel/fetch.h.
-_Plan: TypeAlias = tuple[ConsumeQueue, list[int] | None, int, int, int, int, int, int, _Account]
+_Filter: TypeAlias = tuple[tuple[bytes, ...], Callable[[bytes], bool], int]
+#: Queue, tags codes (None: all), filter by properties (None: none), and the limits of `fetch_wish` in kernel/fetch.h.
+_Plan: TypeAlias = tuple[ConsumeQueue, list[int] | None, _Filter | None, int, int, int, int, int, int, _Account]
 
 #: Stand for the numbers of an answer, which the kernel writes.
 _NEXT, _MIN, _MAX = (digit * 1_111_111_111_111_111_111 for digit in (1, 2, 3))
 _LENGTH: Final = struct.Struct(">i")
 _FLAG_SIZE: Final = 4
+_MOST_PROPERTIES: Final = 8  # FILTER_NAMES_MOST in kernel/pull_filter.h
 _TYPES: Final = (SerializeType.JSON, SerializeType.ROCKETMQ)
 
 
@@ -42,7 +47,7 @@ class KernelPulls:
         native: The kernel's object, which the hub offers frames to.
     """
 
-    def __init__(self, kernel: Any, services: BrokerServices) -> None:  # noqa: ANN401 - a module
+    def __init__(self, kernel: ModuleType, services: BrokerServices, *, guards: Sequence[Guard] = ()) -> None:
         self._services = services
         self.native = kernel.Pulls(
             services.store.log,
@@ -52,6 +57,7 @@ class KernelPulls:
             texts=answer_texts(services.pull_answers),
             max_frame=MAX_FRAME_LENGTH,
         )
+        self.native.enabled = not guards  # whatever they look at, it is in Python
         services.decisions.watch(self.native.forget)
 
     def before_round(self, now: int) -> None:
@@ -103,8 +109,12 @@ class KernelPulls:
             wanted = wanted_by(services, fields, "")
         except (ServerError, StoreError):  # Python says so again, to who asks
             return False
+        by_properties = None
         if wanted.by_properties is not None:
-            return None
+            properties = wanted.properties
+            if properties is None or len(properties) > _MOST_PROPERTIES or wanted.by_code is not None:
+                return None
+            by_properties = (tuple(map(str.encode, properties)), wanted.by_properties, wanted.most_text)
         queue = services.store.queues.by_key.get((topic, queue_id))
         if queue is None:
             return False
@@ -113,6 +123,7 @@ class KernelPulls:
         return (
             queue,
             None if wanted.codes is None else list(wanted.codes),
+            by_properties,
             most,
             limits.memory,
             limits.count_in_memory,

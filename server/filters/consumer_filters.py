@@ -10,7 +10,7 @@ only so much compiled; what is left waits for the next one.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -54,11 +54,16 @@ class Allowance:
 
 
 class ConsumerFilters:
-    """The filters of one broker; the table is their file."""
+    """The filters of one broker; the table is their file.
+
+    Attributes:
+        changed: Called after each change.
+    """
 
     def __init__(self, table: ConsumerFilterTable, clock: Clock) -> None:
         self._table = table
         self._clock = clock
+        self.changed: Callable[[], None] = lambda: None
         self._compiled: dict[tuple[str, str], tuple[str, SqlFilter]] = {}
         self._groups = {each.consumer_group for each in table}
         for each in table:
@@ -118,6 +123,7 @@ class ConsumerFilters:
         elif self._compile(new) is not None:
             self._groups.add(group)
             self._table.put(new)
+            self.changed()
         elif old is not None:
             self._remove(old)
 
@@ -148,10 +154,12 @@ class ConsumerFilters:
 
     def _put(self, kept: ConsumerFilter, *, dead_time: int) -> None:
         self._table.put(replace(kept, dead_time=dead_time, dead=dead_time >= kept.born_time))
+        self.changed()
 
     def _remove(self, kept: ConsumerFilter) -> None:
         self._table.remove(kept.topic, kept.consumer_group)
         self._compiled.pop((kept.topic, kept.consumer_group), None)
+        self.changed()
 
     def _compile(self, kept: ConsumerFilter) -> SqlFilter | None:
         if kept.expression_type != SQL92:

@@ -54,7 +54,11 @@ def of_request(config: ServerConfig, expression: str | None, expression_type: st
         chosen = _compiled(config, expression, expression_type)
     except SubscriptionInvalid as error:
         raise SubscriptionInvalid(f"parse the consumer's subscription failed: {error}") from None
-    return MessageFilter(by_properties=chosen.wanted, most_text=chosen.most_text)
+    return _by_sql(chosen)
+
+
+def _by_sql(chosen: SqlFilter) -> MessageFilter:
+    return MessageFilter(by_properties=chosen.wanted, most_text=chosen.most_text, properties=chosen.properties)
 
 
 def of_group(
@@ -84,7 +88,7 @@ def of_group(
     _check_enabled(config, subscription.expression_type)
     if subscription.class_filter_mode:
         return EVERYTHING
-    return MessageFilter(by_properties=registered.compiled.wanted, most_text=registered.compiled.most_text)
+    return _by_sql(registered.compiled)
 
 
 def _of_retries(filters: ConsumerFilters, group: str) -> Wanted:

@@ -73,6 +73,7 @@ class Side:
         )
         self.services = self.broker.services
         self.services.topics.put(TopicConfig(topic_name="T", read_queue_nums=4, write_queue_nums=4, perm=6))
+        assert native.kernel is not None
         self.kernel = KernelPulls(native.kernel, self.services)
         self.dispatcher = FrameDispatcher(self.services, BROKER_FAMILIES, metrics=self.metrics)
         self.consumer = FakePeer()
@@ -215,6 +216,7 @@ async def test_what_is_found_is_the_kernels() -> None:
             pull(subscription="none"),
             pull(sys_flag=FROM_HEARTBEAT),
             pull(sys_flag=COMMIT),
+            pull(expression_type="SQL92", subscription="KEYS IN ('k3', 'k5')"),
             pull(max_msg_bytes=1000),
             frame(pull_ext("T"), RequestCode.LITE_PULL_MESSAGE, kind=BINARY),
             update(3),
@@ -232,7 +234,8 @@ async def test_what_is_found_is_the_kernels() -> None:
         pull(queue_id=4),
         pull(sys_flag=FROM_HEARTBEAT),
         pull(consumer_group=TRANSACTIONS, sys_flag=COMMIT),
-        pull(expression_type="SQL92", subscription="a > 1"),
+        pull(expression_type="SQL92", subscription=" AND ".join(f"{each} > 1" for each in "abcdefghi")),
+        pull(expression_type="SQL92", subscription="nonsense >"),
         update(3, group=TRANSACTIONS),
     ],
 )
@@ -243,6 +246,19 @@ async def test_the_rest_is_pythons(request_: bytes) -> None:
         for _ in range(2):
             assert one.native(request_) == (b"", 0)
         assert one.counts() == before
+
+
+async def test_all_is_pythons_where_there_are_guards() -> None:
+    class Gate:
+        def admit(self, *_: object) -> None:
+            """Let everything pass."""
+
+    with side() as one:
+        one.append(draft())
+        assert native.kernel is not None
+        one.kernel = KernelPulls(native.kernel, one.services, guards=[Gate()])
+        for request in (pull(), update(3)):
+            assert one.native(request) == (b"", 0)
 
 
 async def test_a_group_that_the_first_pull_makes_is_made() -> None:
@@ -322,6 +338,26 @@ async def test_groups_consume_what_their_last_heartbeat_says() -> None:
         look()
         one.services.clients.unregister_consumer(one.consumer, "G")
         look(served=False)
+
+
+async def test_a_filter_of_a_group_is_the_one_it_has_now() -> None:
+    request = pull(sys_flag=FROM_HEARTBEAT)
+    with side() as one:
+        one.append(*map(draft, range(9)))
+        filters = one.services.filters
+        answers = []
+        for version, expression in enumerate(["KEYS = 'k1'", "KEYS = 'k2'", "KEYS ="], start=1):
+            named = subscription("T", expression, version=version, expression_type="SQL92")
+            if version == 1:
+                data = consumer("G", named)
+                one.services.clients.register_consumer(one.consumer, "one", data, language="JAVA", version=407)
+                assert one.native(request) == (b"", 0)
+            filters.register("G", [named])
+            expected = one.python(request)
+            taken = len(request) if version < 3 else 0
+            assert one.native(request) == (expected if taken else b"", taken)
+            answers.append(expected)
+        assert len(set(answers)) == 3
 
 
 async def test_a_group_that_nobody_heard_of_for_long_is_forgotten() -> None:

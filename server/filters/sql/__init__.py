@@ -30,10 +30,11 @@ LEAST_TEXT: Final = _MOST_WORK // (4 * MOST_COMPARISONS)
 
 
 class SqlFilter(NamedTuple):
-    """An expression's filter, and how many bytes of property text one look may ask it about."""
+    """An expression's filter, how many bytes of property text one look may ask it about, and all it looks for there."""
 
     wanted: Wanted
     most_text: int
+    properties: tuple[str, ...]
 
 
 def compile_evaluation(expression: str) -> Compiled:
@@ -78,7 +79,7 @@ def is_kept(expression: str) -> bool:
 
 
 def _compile(expression: str) -> SqlFilter:
-    evaluate, work = compile_evaluation(expression)
+    evaluate, work, properties = compile_evaluation(expression)
 
     def wanted(properties: bytes) -> bool:
         try:
@@ -86,7 +87,7 @@ def _compile(expression: str) -> SqlFilter:
         except EvaluationFailed:
             return False
 
-    return SqlFilter(wanted, _MOST_WORK // work)
+    return SqlFilter(wanted, _MOST_WORK // work, properties)
 
 
 _kept: Final = Kept[SqlFilter | str]()

@@ -51,11 +51,13 @@ _NOTHING: Final = Operand(Kind.NULL, "None", nullable=True)
 class Compiled(NamedTuple):
     """The function of a condition, which raises EvaluationFailed where Java throws, and how much work it is.
 
-    A call takes time in proportion to `work` and to the text's length: 1 is to look once through the text.
+    A call takes time in proportion to `work` and to the text's length: 1 is to look once through the text. What it
+    gives depends on the values of `properties` alone.
     """
 
     evaluate: Evaluate
     work: int
+    properties: tuple[str, ...]
 
 
 def compile_condition(condition: Condition) -> Compiled:
@@ -67,7 +69,7 @@ def compile_condition(condition: Condition) -> Compiled:
     writer = _Writer(condition)
     names = writer.names
     exec(compile(writer.source(), "<filter>", "exec"), names)  # noqa: S102 - text made here, of literals only
-    return Compiled(names["evaluate"], writer.work)
+    return Compiled(names["evaluate"], writer.work, writer.properties)
 
 
 class _Writer:
@@ -87,6 +89,11 @@ class _Writer:
     def names(self) -> dict[str, Any]:
         """What the code refers to."""
         return self._values.names
+
+    @property
+    def properties(self) -> tuple[str, ...]:
+        """What it looks for in a property text."""
+        return self._values.properties
 
     @property
     def work(self) -> int:

@@ -55,6 +55,7 @@ class Values:
         names: What the code refers to.
         before: What is to be set before all, by variable.
         readers: Reads of properties in the code.
+        properties: The names of those.
     """
 
     def __init__(self, condition: Condition) -> None:
@@ -70,6 +71,7 @@ class Values:
         self.readers = 0
         self._numbers = 0
         wanted = Counter(_properties(condition))
+        self.properties = tuple(wanted)
         self._shared = {name: self.new() for name, count in wanted.items() if count > 1}
         self.before = {variable: self._read(name) for name, variable in self._shared.items()}
         self._converted: dict[tuple[str, Kind], str] = {}
