@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from bench.runner import Results
+from bench.runner import Results, SideFacts
 from bench.statistics import Spread, Summary, compared, summarise
 from bench.table import NOTHING, render
-from bench.workloads import IDLE_BYTES, Workload
+from bench.workloads import CONNECTION_PRIVATE, IDLE_RSS, LONG_PRIVATE, START_SECONDS, Workload
 
 _COLUMNS: Final = ("rate", "CPU", "p50", "p99", "CPU to few")
 
@@ -80,12 +80,34 @@ def bar_table(results: Results) -> str:
             cells = [found[column].text if column in found else NOTHING for column in _COLUMNS]
             rows.append([workload.text, *cells, f"no: {', '.join(missed)}" if missed else "yes"])
     table = render(["ours / Apache's", *_COLUMNS, "reached"], rows) if rows else ""
-    return "\n\n".join(filter(None, (table, _idle_line(results))))
+    return "\n\n".join(filter(None, (table, _limit_table(results.facts["rocketwire"]))))
 
 
-def _idle_line(results: Results) -> str:
-    memory = results.facts["rocketwire"].connection if "rocketwire" in results.facts else None
-    if memory is None:
-        return ""
-    word = "reached" if memory.private < IDLE_BYTES else "missed"
-    return f"Private memory of an idle connection: {memory.private:,} bytes, asked: less than {IDLE_BYTES:,}, {word}."
+def _limit_table(ours: SideFacts) -> str:
+    """One row a limit of our process that the run tells of."""
+    start = _middle(ours.start)
+    known = [
+        ("start to first accepted send, s", start, START_SECONDS),
+        ("RSS idle, bytes", ours.idle.rss if ours.idle else None, IDLE_RSS),
+        (
+            "private memory of an idle connection, bytes",
+            ours.connection.private if ours.connection else None,
+            CONNECTION_PRIVATE,
+        ),
+        (
+            "private memory after the long run, bytes",
+            ours.after_long.private if ours.after_long else None,
+            LONG_PRIVATE,
+        ),
+    ]
+    rows = [
+        [
+            text,
+            f"{figure:,.2f}" if isinstance(figure, float) else f"{figure:,}",
+            f"{most:,}",
+            "yes" if figure <= most else "no",
+        ]
+        for text, figure, most in known
+        if figure is not None
+    ]
+    return render(["ours", "figure", "at most", "reached"], rows) if rows else ""

@@ -22,7 +22,11 @@ _TWO_HOURS: Final = 18  # the longest delay level: nothing is delivered while it
 FEW: Final = 8
 MANY: Final = 1000
 IDLE_CONNECTIONS: Final = 10_000
-IDLE_BYTES: Final = 30_000  # private memory that is asked of ours for each of them, at most
+# What is asked of our process, whatever Apache's does: the most it may take.
+START_SECONDS: Final = 0.6
+IDLE_RSS: Final = 60_000_000
+LONG_PRIVATE: Final = 300_000_000  # after the messages of --long
+CONNECTION_PRIVATE: Final = 30_000  # of one of IDLE_CONNECTIONS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,13 +55,21 @@ def test_many_connections_are_asked_of_with_our_own_few() -> None:
     assert rows(bar_table(found)) == [["many", "-", "-", "-", "-", "1.60 <= 1.50", "no: CPU to few"]]
 
 
-def test_an_idle_connection_has_its_limit() -> None:
+def test_the_process_has_limits_of_its_own() -> None:
     found = results()
     assert bar_table(found) == ""
-    found.facts["rocketwire"].connection = Memory(rss=40_000, private=29_999)
-    assert bar_table(found).endswith("29,999 bytes, asked: less than 30,000, reached.")
-    found.facts["rocketwire"].connection = Memory(rss=40_000, private=30_000)
-    assert bar_table(found).endswith("missed.")
+    found.facts["rocketwire"] = SideFacts(
+        start_seconds=[0.5, 0.7, 0.4],
+        idle=Memory(rss=60_000_001, private=0),
+        connection=Memory(rss=40_000, private=30_000),
+        after_long=Memory(rss=1, private=1 << 20),
+    )
+    assert rows(bar_table(found)) == [
+        ["start to first accepted send, s", "0.50", "0.6", "yes"],
+        ["RSS idle, bytes", "60,000,001", "60,000,000", "no"],
+        ["private memory of an idle connection, bytes", "30,000", "30,000", "yes"],
+        ["private memory after the long run, bytes", "1,048,576", "300,000,000", "yes"],
+    ]
 
 
 def test_one_side_alone_is_asked_nothing() -> None:
