@@ -85,20 +85,12 @@ def bar_table(results: Results) -> str:
 
 def _limit_table(ours: SideFacts) -> str:
     """One row a limit of our process that the run tells of."""
-    start = _middle(ours.start)
-    known = [
-        ("start to first accepted send, s", start, START_SECONDS),
+    connection, after_long = ours.connection, ours.after_long
+    known: list[tuple[str, float | None, float]] = [
+        ("start to first accepted send, s", _middle(ours.start), START_SECONDS),
         ("RSS idle, bytes", ours.idle.rss if ours.idle else None, IDLE_RSS),
-        (
-            "private memory of an idle connection, bytes",
-            ours.connection.private if ours.connection else None,
-            CONNECTION_PRIVATE,
-        ),
-        (
-            "private memory after the long run, bytes",
-            ours.after_long.private if ours.after_long else None,
-            LONG_PRIVATE,
-        ),
+        ("private memory of an idle connection, bytes", connection.private if connection else None, CONNECTION_PRIVATE),
+        ("private memory after the long run, bytes", after_long.private if after_long else None, LONG_PRIVATE),
     ]
     rows = [
         [
