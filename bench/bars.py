@@ -92,12 +92,9 @@ def _limit_table(ours: SideFacts) -> str:
         ("private memory of an idle connection, bytes", connection.private if connection else None, CONNECTION_PRIVATE),
         ("private memory after the long run, bytes", after_long.private if after_long else None, LONG_PRIVATE),
     ]
-    rows = [row for text, figure, most in known for row in _limit(text, figure, most)]
+    rows = [
+        [text, f"{figure:,.{0 if most > 1 else 2}f}", f"{most:,}", "yes" if figure <= most else "no"]
+        for text, figure, most in known
+        if figure is not None
+    ]
     return render(["ours", "figure", "at most", "reached"], rows) if rows else ""
-
-
-def _limit(text: str, figure: float | None, most: float) -> Iterator[list[str]]:
-    """The row of a limit; none when the run did not tell."""
-    if figure is not None:
-        told = f"{figure:,.2f}" if isinstance(most, float) else f"{figure:,.0f}"
-        yield [text, told, f"{most:,}", "yes" if figure <= most else "no"]
