@@ -39,8 +39,8 @@ void key_rows_free(KeyColumn *self);
 /* Groups are taken; no row of theirs is needed any more. */
 void key_rows_pass(KeyColumn *self, size_t groups);
 
-/* The rows of a column that are not taken yet, up to `end`: a memoryview of numbers. What is all there is, and much, goes
- * with its memory, once those rows are passed. */
-PyObject *key_rows_view(const KeyColumn *self, int column, uint64_t end);
+/* The rows of a column that are not taken yet, up to `end`: a memoryview of numbers. Much goes with its memory if it goes
+ * `whole`: when no group is left once these are passed. */
+PyObject *key_rows_view(const KeyColumn *self, int column, uint64_t end, bool whole);
 
 #endif

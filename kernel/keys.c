@@ -120,11 +120,11 @@ int key_column_group(PyObject *column, int64_t start, int64_t end)
 
 void key_rows_rollback(KeyColumn *self) { self->used = key_rows_committed(self); }
 
-PyObject *key_rows_view(const KeyColumn *self, int column, uint64_t end)
+PyObject *key_rows_view(const KeyColumn *self, int column, uint64_t end, bool whole)
 {
     Py_ssize_t from = (Py_ssize_t)(self->taken - self->first_row), to = (Py_ssize_t)(end - self->first_row);
     PyObject *memory;
-    if (end == self->used && self->room > ROOM_KEPT) {
+    if (whole && end == self->used && self->room > ROOM_KEPT) {
         memory = Py_NewRef(self->memory[column]);
     } else {
         const char *at = from == to ? "" : (const char *)(self->columns[column] + from);

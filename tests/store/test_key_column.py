@@ -105,3 +105,18 @@ def test_many_keys_find_room(column: PythonKeyColumn) -> None:
     while (found := rows(big.take(taken, 400))) is not None:
         taken = found[1]
     assert taken == added
+
+
+@pytest.mark.parametrize("count", [10, 40_000])
+def test_what_was_taken_stays_as_it_is(column: PythonKeyColumn, count: int) -> None:
+    big = type(column)(1 << 20)
+    values = [value for n in range(count) for value in message(n)]
+    big.add(0, count, values)
+    big.add(count + 5, count + 10, message(count + 5, None))  # not next, and without a key
+    taken = big.take(0, 1 << 20)
+    for turn in range(1, 4):
+        big.add(turn * count + 10, turn * count + count + 10, values)
+    found = rows(taken)
+    assert found is not None
+    assert [row[1] for row in found[0]] == list(range(count))
+    assert (found[0][-1], found[1]) == ((positive_hash("T#k"), count - 1, count + 6), count)
