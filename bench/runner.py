@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bench.drivers import JavaClient, RawLoad, Timing
+from bench.drivers import JavaClient, LoadFailedError, RawLoad, Timing
 from bench.processes import Memory
 from bench.sides import SIDES, Setup, Side, start_up_seconds
 from bench.statistics import Failure, Sample, Spread, spread
@@ -131,9 +131,14 @@ class Runner:
         count = self._plan.idle_connections
         self._say(f"opening {count:,} connections to {name}")
         before = side.memory()
-        with self._raw.held(side, count):
-            time.sleep(_SETTLE_SECONDS)
-            after = side.memory()
+        try:
+            with self._raw.held(side, count):
+                time.sleep(_SETTLE_SECONDS)
+                after = side.memory()
+        except LoadFailedError as error:
+            # The system may allow a process fewer open files than that.
+            self._say(f"  {error}")
+            return
         self.results.facts[name].connection = Memory(
             rss=(after.rss - before.rss) // count, private=(after.private - before.private) // count
         )
