@@ -4,6 +4,8 @@ Whatever they find ends the process and so the tests. The sanitizers' library mu
 hence LD_PRELOAD, and C++'s with it, for modules whose exceptions it looks at. Python's own allocator is switched off,
 so that each bytes object has guards around it. Leaks are not looked for: the interpreter itself leaves memory behind
 when it ends. gcc and Linux only.
+
+`--portable` before the other arguments compiles what other processors than x86-64 run.
 """
 
 from __future__ import annotations
@@ -16,8 +18,19 @@ from typing import Final
 
 from tools import build_kernel
 
-SANITIZERS: Final = "address,undefined"
-PRODUCT: Final = build_kernel.ROOT / "build" / "kernel" / "sanitized" / build_kernel.PRODUCT.name
+_WORK: Final = build_kernel.ROOT / "build" / "kernel"
+
+
+def build(*, portable: bool, trace: Path | None = None) -> Path:
+    """Build a kernel for the sanitizers and return where it is; `portable`: nothing in it is for x86-64 alone.
+
+    Raises:
+        BuildFailed: there is no gcc, or it refused.
+    """
+    kind = f"{'portable' if portable else 'sanitized'}{'-traced' if trace else ''}"
+    compiler = "gcc -DROCKETWIRE_PORTABLE" if portable else "gcc"
+    product = _WORK / kind / build_kernel.PRODUCT.name
+    return build_kernel.build(cc=compiler, out=product, sanitize="address,undefined", strict=True, trace=trace)
 
 
 def environment(kernel: Path) -> dict[str, str]:
@@ -38,13 +51,14 @@ def _library(name: str) -> str:
 
 def main(arguments: list[str]) -> int:
     """Build, then run pytest with the arguments; its exit code."""
+    portable = arguments[:1] == ["--portable"]
     try:
-        kernel = build_kernel.build(cc="gcc", out=PRODUCT, sanitize=SANITIZERS, strict=True)
+        kernel = build(portable=portable)
     except build_kernel.BuildFailed as failed:
         print(f"no kernel: {failed}", file=sys.stderr)
         return 1
     # Captured by descriptor, a report would be lost with the process that wrote it.
-    run = [sys.executable, "-m", "pytest", "--capture=sys", *arguments]
+    run = [sys.executable, "-m", "pytest", "--capture=sys", *arguments[portable:]]
     return subprocess.run(run, env=environment(kernel), check=False).returncode
 
 

@@ -19,12 +19,6 @@ from tools import build_kernel, sanitize
 WORK = build_kernel.ROOT / "build" / "fuzz"
 
 
-def build() -> Path:
-    """The kernel, sanitized and with its coverage told."""
-    kernel = WORK / build_kernel.PRODUCT.name
-    return build_kernel.build(cc="gcc", out=kernel, sanitize=sanitize.SANITIZERS, trace=coverage.SOURCE)
-
-
 def run(oracle: str, kernel: Path, seconds: int) -> bool:
     """Fuzz one oracle, print a line about it, and tell whether all was well."""
     corpus, found = WORK / "corpus" / oracle, WORK / "found"
@@ -58,9 +52,10 @@ def _quoted(word: bytes) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.kernel.fuzz", description="Fuzz the C kernel.")
     parser.add_argument("--seconds", type=int, default=5, help="how long each oracle is fuzzed (default 5)")
+    parser.add_argument("--portable", action="store_true", help="the code for other processors than x86-64")
     parser.add_argument("oracles", nargs="*", metavar="ORACLE", help=f"which ones: {', '.join(seeds.WORDS)}")
     options = parser.parse_args()
-    kernel = build()
+    kernel = sanitize.build(portable=options.portable, trace=coverage.SOURCE)
     failed = [oracle for oracle in options.oracles or seeds.WORDS if not run(oracle, kernel, options.seconds)]
     return 1 if failed else 0
 

@@ -34,6 +34,10 @@ COMPARISON(const_cmp2, uint16_t)
 COMPARISON(const_cmp4, uint32_t)
 COMPARISON(const_cmp8, uint64_t)
 
+/* libFuzzer takes none of these. */
+UNTRACED void __sanitizer_cov_trace_cmpf(float a, float b) { (void)a, (void)b; }
+UNTRACED void __sanitizer_cov_trace_cmpd(double a, double b) { (void)a, (void)b; }
+
 SHARED void (*coverage_switch)(uint64_t, void *);
 
 UNTRACED void __sanitizer_cov_trace_switch(uint64_t value, void *cases)

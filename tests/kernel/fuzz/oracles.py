@@ -138,7 +138,7 @@ def properties(data: bytes) -> None:
     found = kernel.rewrite_properties(data, CLUSTER_ITEM.encode())
     assert found[0] == expected.data
     assert [_text(value) for value in found[1:4]] == [expected.unique_key, expected.keys, expected.tags]
-    assert (found[4] is None) == (expected.wait is None)
+    assert found[4] == (None if expected.wait is None else expected.wait.lower() == "true")
     assert found[5] == bool(expected.steering)
     assert found[6] == (0 in expected.data)
     found = kernel.look_at_properties(data)

@@ -38,17 +38,29 @@ _PROPERTIES: Final = [
     *(f"{name}\x01" for name in ("KEYS", "TAGS", "WAIT", "CLUSTER", "UNIQ_KEY", *sorted(STEERING_NAMES))),
     *(properties.NAME_SEP, properties.ITEM_SEP, "WAIT\x01true", "WAIT\x01false", "\0", "é", "😀"),
 ]
+_BAD_UTF_8: Final = [b"\xed\xa0\x80", b"\xc0\x80", b"\xe0\x80\x80", b"\xf0\x80\x80\x80", b"\xf4\x90\x80\x80", b"\xff"]
 _NUMBERS: Final = [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\x16", b"\x7f\xff", b"\x80\0"]
 
 WORDS: Final[dict[str, list[bytes]]] = {
     "frames": _NUMBERS,
-    "headers": [*(word.encode() for word in _JSON), *_NUMBERS],
-    "requests": [*(word.encode() for word in _JSON), *_NUMBERS],
-    "properties": [word.encode() for word in _PROPERTIES],
-    "batch": _NUMBERS,
-    "records": _NUMBERS,
+    "headers": [*(word.encode() for word in _JSON), *_NUMBERS, *_BAD_UTF_8],
+    "requests": [*(word.encode() for word in _JSON), *_NUMBERS, *_BAD_UTF_8],
+    "properties": [*(word.encode() for word in _PROPERTIES), *_BAD_UTF_8],
+    "batch": [*_NUMBERS, *_BAD_UTF_8],
+    "records": [*_NUMBERS, *_BAD_UTF_8],
 }
 """Words of each oracle's input; libFuzzer puts them in."""
+
+
+_EDGES: Final = (0, 2**31, -(2**31), 2**63, -(2**63), 2**64, 10**18, 10**19)
+
+VALUES: Final[list[bytes]] = [
+    *(b"%d" % (edge + more) for edge in _EDGES for more in (-1, 0, 1)),
+    *(b"", b"-", b"+1", b"-0", b"00", b"1.0", b"1e3", b" 1", b"true", b"false", b"TRUE", b"null", b"{}", b"[]", b'"'),
+    *(b"\\u0041", b"\\ud83d\\ude00", b"\\ud800", b"\\udc00", b"\\u00", b"\\x", b"\\", b"\0", b"\n", b"\x7f"),
+    *_BAD_UTF_8,
+]
+"""What stands in the place of a whole value or name now and then: edges that changes of single bytes hardly hit."""
 
 
 def of(oracle: str) -> set[bytes]:
