@@ -4,11 +4,14 @@ Each oracle takes an input and raises AssertionError where they differ. The fuzz
 calls them with the seeds and with whatever the fuzzer has found before.
 """
 
+from __future__ import annotations
+
+import ctypes
 import json
 import struct
 import zlib
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import construct as cs
 
@@ -27,10 +30,18 @@ from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, Message, encode_host, encode_record
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
 WHOLE, PART, BAD = range(3)
 CLUSTER_ITEM: Final = "CLUSTER\x01DefaultCluster"
 _ITEMS: Final = cs.GreedyRange(BATCH_ITEM) >> cs.Terminated
 _FORM: Final = struct.Struct(">i" + "i" * 4 + "q" * 5 + "BBH")
+
+
+def _tight(data: bytes) -> ctypes.Array[ctypes.c_ubyte]:
+    """The data without the zero byte that CPython puts behind those of a bytes object: what reads on is found out."""
+    return (ctypes.c_ubyte * len(data)).from_buffer_copy(data)
 
 
 def frames(data: bytes) -> None:
@@ -38,7 +49,7 @@ def frames(data: bytes) -> None:
     expected, error = FrameReader().receive(memoryview(data))
     at = 0
     for frame in expected:
-        state, size, kind, header, body = kernel.scan_frame(data[at:])
+        state, size, kind, header, body = kernel.scan_frame(_tight(data[at:]))
         assert state == WHOLE
         whole = data[at : at + size]
         found = (kind, _part(whole, header), _part(whole, body))
@@ -46,7 +57,7 @@ def frames(data: bytes) -> None:
         declared = FRAME.parse(whole)
         assert found == (declared.serialize_type, declared.header, declared.body)
         at += size
-    state, size, *_ = kernel.scan_frame(data[at:])
+    state, size, *_ = kernel.scan_frame(_tight(data[at:]))
     assert state == (PART if error is None else BAD)
     assert state == BAD or size == 0 or size > len(data) - at
 
@@ -59,13 +70,13 @@ def _part(data: bytes, place: tuple[int, int]) -> bytes:
 def headers(data: bytes) -> None:
     """A header of either type, which the first byte chooses."""
     serialize_type, text = int(data[:1] == b"\1"), data[1:]
-    found = kernel.read_header(text, serialize_type)
+    found = kernel.read_header(_tight(text), serialize_type)
     if found is None:
         return
     code, flag, opaque, fields = found
     raw: dict[bytes, bytes] = {}
     for name, value, escaped in fields:
-        plain = kernel.unescape(value) if escaped else value
+        plain = kernel.unescape(_tight(value)) if escaped else value
         if plain is None:  # who needs that field hands the request over
             return
         raw[name] = plain
@@ -85,7 +96,7 @@ def headers(data: bytes) -> None:
 class _Read(NamedTuple):
     """How a kind of request is read by the kernel and by Python."""
 
-    by_kernel: Callable[[bytes, int], tuple[Any, ...] | None]
+    by_kernel: Callable[[Buffer, int], tuple[Any, ...] | None]
     header: type[WireHeader]
     fields: tuple[str, ...]
 
@@ -111,7 +122,7 @@ _SHORT: Final = {RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE}
 def requests(data: bytes) -> None:
     """The fields of sends, pulls and offset updates, of either type, which the first byte chooses."""
     serialize_type, text = int(data[:1] == b"\1"), data[1:]
-    found = {read: read.by_kernel(text, serialize_type) for read in (_SEND, _PULL, _OFFSET)}
+    found = {read: read.by_kernel(_tight(text), serialize_type) for read in (_SEND, _PULL, _OFFSET)}
     if all(values is None for values in found.values()):
         return
     header = decode_header(text, serialize_type)
@@ -135,13 +146,13 @@ def properties(data: bytes) -> None:
     except UnicodeDecodeError:
         return
     expected = fast.stored_properties(text, CLUSTER_ITEM)
-    found = kernel.rewrite_properties(data, CLUSTER_ITEM.encode())
+    found = kernel.rewrite_properties(_tight(data), CLUSTER_ITEM.encode())
     assert found[0] == expected.data
     assert [_text(value) for value in found[1:4]] == [expected.unique_key, expected.keys, expected.tags]
     assert found[4] == (None if expected.wait is None else expected.wait.lower() == "true")
     assert found[5] == bool(expected.steering)
     assert found[6] == (0 in expected.data)
-    found = kernel.look_at_properties(data)
+    found = kernel.look_at_properties(_tight(data))
     one = struct.pack(">iiiiih", 22 + len(data), 0, 0, 0, 0, len(data)) + data if len(data) <= 0x7FFF else b""
     for message in fast.batch_messages(one):
         assert [_text(value) for value in found[1:4]] == [message.unique_key, message.keys, message.tags]
@@ -154,7 +165,7 @@ def _text(value: bytes | None) -> str | None:
 
 def batch(data: bytes) -> None:
     """A batch's body, taken apart."""
-    found = kernel.take_batch(data)
+    found = kernel.take_batch(_tight(data))
     try:
         expected = decode_batch(data)
     except BatchInvalid:
@@ -178,8 +189,8 @@ def _is_no_text(data: bytes) -> bool:
 
 def records(data: bytes) -> None:
     """A record made of a message whose numbers and texts the input is; checksum and hash of the same bytes."""
-    assert kernel.crc32(data) == zlib.crc32(data)
-    assert kernel.crc32(data, True) == zlib.crc32(data)
+    assert kernel.crc32(_tight(data)) == zlib.crc32(data)
+    assert kernel.crc32(_tight(data), True) == zlib.crc32(data)
     if len(data) < _FORM.size:
         return
     version, queue_id, flag, sys_flag, reconsume_times, *longs, hosts, cut, body_length = _FORM.unpack_from(data)
@@ -190,7 +201,7 @@ def records(data: bytes) -> None:
         name = topic.decode()
     except UnicodeDecodeError:
         return
-    assert kernel.java_hash(topic) == string_hash(name)
+    assert kernel.java_hash(_tight(topic)) == string_hash(name)
     magic = MAGIC_V2 if version & 1 else MAGIC_V1
     born, store = (("::1" if hosts & bit else "127.0.0.1", 10911) for bit in (1, 2))
     message = Message(

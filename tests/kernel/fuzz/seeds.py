@@ -52,15 +52,20 @@ WORDS: Final[dict[str, list[bytes]]] = {
 """Words of each oracle's input; libFuzzer puts them in."""
 
 
-_EDGES: Final = (0, 2**31, -(2**31), 2**63, -(2**63), 2**64, 10**18, 10**19)
+EDGES: Final = [
+    b"%d" % (edge + more)
+    for edge in (0, 2**31, -(2**31), 2**63, -(2**63), 2**64, 10**18, 10**19)
+    for more in (-1, 0, 1)
+]
+"""What stands in the place of a number now and then, around the ends of Java's integers."""
 
 VALUES: Final[list[bytes]] = [
-    *(b"%d" % (edge + more) for edge in _EDGES for more in (-1, 0, 1)),
+    *EDGES,
     *(b"", b"-", b"+1", b"-0", b"00", b"1.0", b"1e3", b" 1", b"true", b"false", b"TRUE", b"null", b"{}", b"[]", b'"'),
     *(b"\\u0041", b"\\ud83d\\ude00", b"\\ud800", b"\\udc00", b"\\u00", b"\\x", b"\\", b"\0", b"\n", b"\x7f"),
     *_BAD_UTF_8,
 ]
-"""What stands in the place of a whole value or name now and then: edges that changes of single bytes hardly hit."""
+"""What stands in the place of a whole value or name now and then: changes of single bytes hardly make it."""
 
 
 def of(oracle: str) -> set[bytes]:

@@ -15,13 +15,14 @@ _WHOLE = re.compile(rb"(?<=[\":\x01\x02])[^\":,{}\x01\x02]+")  # a name or a val
 
 
 def changed(data: bytes, most: int, seed: int) -> bytes:
-    """What libFuzzer makes of an input; of every second one with a whole name or value replaced, too."""
+    """What libFuzzer makes of an input; of every second one with a name or a value replaced instead, or as well."""
     chance = random.Random(seed)
     places = list(_WHOLE.finditer(data)) if chance.random() < 0.5 else []
     if places:
         place = chance.choice(places)
-        data = data[: place.start()] + chance.choice(seeds.VALUES) + data[place.end() :]
-        if chance.random() < 0.5:
+        values = seeds.EDGES if place[0].isdigit() and chance.random() < 0.8 else seeds.VALUES
+        data = data[: place.start()] + chance.choice(values) + data[place.end() :]
+        if chance.random() < 0.8:
             return data[:most]
     made: bytes = atheris.Mutate(data, most)
     return made
