@@ -25,7 +25,8 @@ from rocketwire.server.hot_ends import HotEnds
 from rocketwire.server.hot_paths import HotPaths
 from rocketwire.server.hot_send_backs import HotSendBacks
 from rocketwire.server.hot_sends import HotSends
-from rocketwire.server.hub import Hub, make_hub
+from rocketwire.server.hub import Hub, hub_kernel
+from rocketwire.server.kernel_pulls import KernelPulls
 from rocketwire.server.kernel_sends import KernelSends
 from rocketwire.server.lifetime import Lifetime
 from rocketwire.server.live_config import LiveConfig
@@ -221,11 +222,20 @@ class Broker:
             decisions=services.decisions,
         )
 
-    def make_hub(self) -> Hub | None:
-        """What reads all connections of the broker, or None: each needs a task of its own."""
-        return make_hub(
+    def make_hub(self, *, guarded: bool) -> Hub | None:
+        """What reads all connections of the broker, or None: each needs a task of its own.
+
+        Where guards are asked about every request, the kernel serves none by itself.
+        """
+        kernel = hub_kernel()
+        if kernel is None:
+            return None
+        return Hub(
+            kernel,
             clock=self._clock,
             settle=self.services.long_poll.wake,
+            sends=None if guarded else self.kernel_sends,
+            pulls=None if guarded else KernelPulls(kernel, self.services),
             single_rounds=self._others_are_due,
         )
 

@@ -45,15 +45,15 @@ class Hub:
         kernel: ModuleType,
         *,
         clock: Clock,
-        settle: Callable[[], None],
-        sends: KernelPath | None,
-        pulls: KernelPath | None,
-        single_rounds: Callable[[], bool],
+        settle: Callable[[], None] = lambda: None,
+        sends: KernelPath | None = None,
+        pulls: KernelPath | None = None,
+        single_rounds: Callable[[], bool] = lambda: False,
     ) -> None:
         """Make one of the kernel's hubs.
 
         Args:
-            kernel: The module; see `rocketwire.native`.
+            kernel: The module; see `hub_kernel`.
             clock: Gives the time of what is stored.
             settle: Does what may wait until a round's answers are on their way.
             sends: The path of sends, or None: Python serves them.
@@ -101,16 +101,7 @@ class Hub:
         return goes_on
 
 
-def make_hub(
-    *,
-    clock: Clock,
-    settle: Callable[[], None] = lambda: None,
-    sends: KernelPath | None = None,
-    pulls: KernelPath | None = None,
-    single_rounds: Callable[[], bool] = lambda: False,
-) -> Hub | None:
-    """A hub, see there, or None where there is no kernel, or one without hubs: they need Linux."""
+def hub_kernel() -> ModuleType | None:
+    """The kernel, or None where there is none, or one without hubs: they need Linux."""
     kernel = native.kernel
-    if kernel is None or not hasattr(kernel, "Hub"):
-        return None
-    return Hub(kernel, clock=clock, settle=settle, sends=sends, pulls=pulls, single_rounds=single_rounds)
+    return kernel if hasattr(kernel, "Hub") else None

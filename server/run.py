@@ -26,7 +26,7 @@ from rocketwire.server.clock import Clock, system_clock
 from rocketwire.server.config import ServerConfig
 from rocketwire.server.dispatch import FrameDispatcher
 from rocketwire.server.flush_thread import FlushThread
-from rocketwire.server.hub import make_hub
+from rocketwire.server.hub import Hub, hub_kernel
 from rocketwire.server.listener import AddressInUse, Listener, bind
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.registry import BROKER_FAMILIES, NAME_SERVER_FAMILIES
@@ -160,11 +160,13 @@ async def _serve_on(
     try:
         values = KeyValueFile(config.store_dir / "config" / "kvConfig.json")
         name_server = NameServerServices(routes=routes, key_values=KeyValueConfig(values.load(), values.save))
+        kernel = hub_kernel()
+        name_server_hub = None if kernel is None else Hub(kernel, clock=clock)
         name_server_listener = Listener(
             name_server_socket,
             FrameDispatcher(name_server, NAME_SERVER_FAMILIES, metrics=metrics),
             routes.peer_closed,
-            hub=(name_server_hub := make_hub(clock=clock)),
+            hub=name_server_hub,
         )
         dispatcher = FrameDispatcher(
             broker.services,
