@@ -101,8 +101,7 @@ static PyObject *round_method(PyObject *self, PyObject *args)
 {
     Hub *hub = (Hub *)self;
     long long ms;
-    double seconds;
-    if (!PyArg_ParseTuple(args, "Ld:round", &ms, &seconds)) {
+    if (!PyArg_ParseTuple(args, "Ld:round", &ms, &hub->seconds)) {
         return NULL;
     }
     if (hub->serving) {
@@ -110,12 +109,13 @@ static PyObject *round_method(PyObject *self, PyObject *args)
         return NULL;
     }
     hub->serving = true;
+    hub->ms = ms;
     int64_t until = nanoseconds() + ROUND_NS;
     int failed = 0;
     while (hub->turn_at < hub->turn_end && failed == 0) {
         Channel *channel = hub->turn[hub->turn_at++];
         channel->listed = false;
-        failed = channel_serve(channel, (hub_time){.ms = ms, .seconds = seconds});
+        failed = channel_serve(channel);
         Py_DECREF((PyObject *)channel);
         if (nanoseconds() > until) {
             break;
@@ -185,9 +185,10 @@ static int open_descriptors(Hub *hub)
 
 static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    PyObject *sends, *pulls, *frame_type;
-    static char *names[] = {"sends", "pulls", "frame_type", NULL};
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OOO!:Hub", names, &sends, &pulls, &PyType_Type, &frame_type)) {
+    PyObject *sends, *pulls, *frame_type, *clock;
+    static char *names[] = {"sends", "pulls", "frame_type", "clock", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OOO!O:Hub", names, &sends, &pulls, &PyType_Type, &frame_type,
+                                     &clock)) {
         return NULL;
     }
     Hub *hub = (Hub *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
@@ -198,6 +199,7 @@ static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords)
     hub->sends = sends == Py_None ? NULL : Py_NewRef(sends);
     hub->pulls = pulls == Py_None ? NULL : Py_NewRef(pulls);
     hub->frame_type = Py_NewRef(frame_type);
+    hub->clock = Py_NewRef(clock);
     hub->buffer = PyByteArray_FromStringAndSize(NULL, READ_BYTES);
     hub->view = hub->buffer == NULL ? NULL : PyMemoryView_FromObject(hub->buffer);
     if (hub->view == NULL || open_descriptors(hub) < 0) {
@@ -214,6 +216,7 @@ static int traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(hub->sends);
     Py_VISIT(hub->pulls);
     Py_VISIT(hub->frame_type);
+    Py_VISIT(hub->clock);
     for (size_t each = hub->turn_at; each < hub->turn_end; each++) {
         Py_VISIT((PyObject *)hub->turn[each]);
     }
@@ -231,6 +234,7 @@ static int clear(PyObject *self)
     Py_CLEAR(hub->sends);
     Py_CLEAR(hub->pulls);
     Py_CLEAR(hub->frame_type);
+    Py_CLEAR(hub->clock);
     return 0;
 }
 

@@ -23,6 +23,9 @@ typedef struct {
     uint8_t *bytes;
     PyObject *sends, *pulls; /* NULL: frames for them are Python's */
     PyObject *frame_type;    /* wire.connection.RawFrame */
+    PyObject *clock;         /* gives ms since 1970 */
+    int64_t ms;              /* the time of this round, or later */
+    double seconds;          /* of the event loop, in this round */
     outbox out;
     Channel **turn; /* who is served in this turn (references) */
     size_t turn_at, turn_end, turn_room;
@@ -58,11 +61,7 @@ int channel_types(PyObject *module);
 int hub_later(Hub *hub, Channel *channel); /* it is served in the next turn */
 
 /* reading.c: read once, or take what is held, and serve it. -1: an exception that is no connection's. */
-typedef struct {
-    int64_t ms;
-    double seconds;
-} hub_time;
-int channel_serve(Channel *channel, hub_time now);
+int channel_serve(Channel *channel);
 int reading_init(PyObject *module);
 
 /* sending.c */

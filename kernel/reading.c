@@ -48,14 +48,6 @@ enum { REFUSED_MOST = 2 };
 static PyObject *name_serve, *name_write, *name_flush, *name_congested, *name_lets_others, *name_unsent, *name_failed,
     *name_misread, *name_close;
 
-/* The paths are linked if they are there. */
-#pragma weak sends_offer
-#pragma weak sends_finish
-#pragma weak sends_end_read
-#pragma weak sends_ready
-#pragma weak pulls_offer
-#pragma weak header_read
-
 /* --- asking the session --- */
 
 static int call(PyObject *session, PyObject *name, PyObject *argument)
@@ -186,6 +178,15 @@ static int finish_sends(reading *r)
     return r->hub->sends == NULL ? 0 : sends_finish(r->hub->sends, &r->context);
 }
 
+/* Python may have appended at a later time than the round's: what the kernel appends comes after it. */
+static int look_at_clock(reading *r)
+{
+    PyObject *value = PyObject_CallNoArgs(r->hub->clock);
+    r->context.now = r->hub->ms = value == NULL ? -1 : PyLong_AsLongLong(value);
+    Py_XDECREF(value);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
 /* Have Python serve the run, if there is one. */
 static verdict serve_run(reading *r)
 {
@@ -203,7 +204,7 @@ static verdict serve_run(reading *r)
     Py_DECREF(frames);
     Py_ssize_t served = result == NULL ? -1 : PyLong_AsSsize_t(result);
     Py_XDECREF(result);
-    if (PyErr_Occurred()) {
+    if (PyErr_Occurred() || (r->hub->sends != NULL && look_at_clock(r) < 0)) {
         return FAILED;
     }
     if (r->channel->closed) {
@@ -246,7 +247,7 @@ static destination destination_of(const reading *r, const frame *cut, header *he
     case CODE_SEND:
     case CODE_SEND_V2:
     case CODE_SEND_BATCH:
-        if (r->hub->sends == NULL || r->refused == REFUSED_MOST || (sends_ready && !sends_ready(r->hub->sends))) {
+        if (r->hub->sends == NULL || r->refused == REFUSED_MOST || !sends_ready(r->hub->sends)) {
             return FOR_PYTHON;
         }
         return FOR_SENDS;
@@ -459,7 +460,7 @@ static void take_held(reading *r)
     r->end = channel->held_end;
 }
 
-static int serve(reading *r, hub_time now)
+static int serve(reading *r)
 {
     Channel *channel = r->channel;
     int waits = congested(r);
@@ -471,7 +472,7 @@ static int serve(reading *r, hub_time now)
         if (more <= 0) {
             return more;
         }
-        channel->last_activity = now.seconds;
+        channel->last_activity = r->hub->seconds;
     }
     if (r->source == NULL) {
         take_held(r);
@@ -479,7 +480,7 @@ static int serve(reading *r, hub_time now)
     r->source = Py_NewRef(r->source);
     int result = channel->writing ? take_unsent(r) : 0;
     if (result == 0) {
-        result = serve_bytes(r, now.seconds);
+        result = serve_bytes(r, r->hub->seconds);
     }
     Py_CLEAR(r->view);
     Py_CLEAR(r->source);
@@ -510,17 +511,17 @@ static int fail(reading *r)
     return told;
 }
 
-static int serve_once(Channel *channel, hub_time now)
+static int serve_once(Channel *channel)
 {
     reading r = {.hub = channel->hub, .channel = channel, .session = Py_NewRef(channel->session)};
     PyObject *born_host = channel->born_host; /* as long as the channel, which the hub holds */
     r.context = (path_context){
-        .now = now.ms,
+        .now = channel->hub->ms,
         .session = r.session,
         .born_host = span_of(PyBytes_AsString(born_host), (size_t)PyBytes_Size(born_host)),
         .out = &channel->hub->out,
     };
-    int result = serve(&r, now);
+    int result = serve(&r);
     if (result < 0) {
         result = fail(&r);
     }
@@ -529,15 +530,15 @@ static int serve_once(Channel *channel, hub_time now)
     return result;
 }
 
-int channel_serve(Channel *channel, hub_time now)
+int channel_serve(Channel *channel)
 {
     if (channel->closed || channel->stalled) {
         return 0;
     }
     bool in_place = !channel->whole && channel->held != NULL && channel->held_end > COPIED_AGAIN_MOST;
-    int result = serve_once(channel, now);
+    int result = serve_once(channel);
     if (result == 0 && in_place && channel->held == NULL && !channel->closed && !channel->stalled) {
-        result = serve_once(channel, now); /* that was but the end of a long frame: what follows it is read, too */
+        result = serve_once(channel); /* that was but the end of a long frame: what follows it is read, too */
     }
     return result;
 }

@@ -60,7 +60,7 @@ class Hub:
             pulls: The path of pulls, or None: Python serves them.
             single_rounds: Whether every round is to be a pass of the event loop now.
         """
-        self._native = kernel.Hub(sends and sends.native, pulls and pulls.native, RawFrame)
+        self._native = kernel.Hub(sends and sends.native, pulls and pulls.native, RawFrame, clock)
         self._paths: Sequence[KernelPath] = [path for path in (sends, pulls) if path is not None]
         self._clock = clock
         self._settle = settle

@@ -83,7 +83,7 @@ class Session:
 @pytest.fixture
 def hub() -> Iterator[Any]:
     assert kernel is not None
-    made = kernel.Hub(None, None, RawFrame)
+    made = kernel.Hub(None, None, RawFrame, int)
     yield made
     made.close()
 
@@ -445,7 +445,7 @@ def test_nothing_stays_of_connections_that_are_gone(hub: Any, sessions: Callable
 def test_a_closed_hub_reads_nothing_more(session: Session) -> None:
     assert kernel is not None
     before = descriptors()
-    hub = kernel.Hub(None, None, RawFrame)
+    hub = kernel.Hub(None, None, RawFrame, int)
     late = Session(hub)
     late.far.send(frame(b"x"))
     hub.close()
@@ -462,7 +462,7 @@ def test_a_closed_hub_reads_nothing_more(session: Session) -> None:
 def test_arguments_are_checked(hub: Any) -> None:
     assert kernel is not None
     with pytest.raises(TypeError):
-        kernel.Hub(None, None, 5)
+        kernel.Hub(None, None, 5, int)
     with pytest.raises(TypeError):
         hub.add(0, None, "text")
     with pytest.raises(OSError, match="Bad file descriptor"):
