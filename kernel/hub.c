@@ -128,6 +128,13 @@ static PyObject *round_method(PyObject *self, PyObject *args)
     return PyBool_FromLong(hub->turn_at == hub->turn_end && hub->later_count == 0);
 }
 
+static PyObject *unfinished(PyObject *self, void *unused)
+{
+    Hub *hub = (Hub *)self;
+    (void)unused;
+    return PyBool_FromLong(hub->turn_at < hub->turn_end);
+}
+
 static PyObject *add(PyObject *self, PyObject *args)
 {
     int fd;
@@ -264,6 +271,11 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static PyGetSetDef properties[] = {
+    {"unfinished", unfinished, NULL, "Whether the last round stopped within a turn.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
 static PyType_Slot slots[] = {
     {Py_tp_doc, "Reads many connections and serves what they bring."},
     {Py_tp_new, new},
@@ -271,6 +283,7 @@ static PyType_Slot slots[] = {
     {Py_tp_clear, clear},
     {Py_tp_dealloc, dealloc},
     {Py_tp_methods, methods},
+    {Py_tp_getset, properties},
     {0, NULL},
 };
 

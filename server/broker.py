@@ -236,7 +236,7 @@ class Broker:
             settle=self.services.long_poll.wake,
             sends=None if guarded else self.kernel_sends,
             pulls=None if guarded else KernelPulls(kernel, self.services),
-            single_rounds=self._others_are_due,
+            single_turns=self._others_are_due,
         )
 
     def _others_are_due(self) -> bool:

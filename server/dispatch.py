@@ -47,6 +47,11 @@ class FrameDispatcher:
         self.settle = after_answers
         self._hot_path = hot_path
 
+    @property
+    def guarded(self) -> bool:
+        """Whether guards are asked about every request."""
+        return bool(self._guards)
+
     def serve(self, session: Session, frames: list[RawFrame]) -> int:
         """Handle the frames of one read in order; return how many were handled.
 

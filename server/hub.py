@@ -48,7 +48,7 @@ class Hub:
         settle: Callable[[], None] = lambda: None,
         sends: KernelPath | None = None,
         pulls: KernelPath | None = None,
-        single_rounds: Callable[[], bool] = lambda: False,
+        single_turns: Callable[[], bool] = lambda: False,
     ) -> None:
         """Make one of the kernel's hubs.
 
@@ -58,13 +58,14 @@ class Hub:
             settle: Does what may wait until a round's answers are on their way.
             sends: The path of sends, or None: Python serves them.
             pulls: The path of pulls, or None: Python serves them.
-            single_rounds: Whether every round is to be a pass of the event loop now.
+            single_turns: Whether everything that is readable at one moment, and no more, is to be served in one pass of
+                the event loop now.
         """
         self._native = kernel.Hub(sends and sends.native, pulls and pulls.native, RawFrame, clock)
         self._paths: Sequence[KernelPath] = [path for path in (sends, pulls) if path is not None]
         self._clock = clock
         self._settle = settle
-        self._single_rounds = single_rounds
+        self._single_turns = single_turns
 
     def drive(self, sock: socket.socket, session: Session) -> Driver:
         """Read this socket for a session from now on."""
@@ -79,7 +80,7 @@ class Hub:
             while True:
                 await trio.lowlevel.wait_readable(hub.fileno())
                 began = now = trio.current_time()
-                while hub.ready() and self._round(now) and not self._single_rounds():
+                while hub.ready() and self._round(now):
                     now = trio.current_time()
                     if now - began > _LONGEST_SECONDS:
                         break
@@ -88,6 +89,15 @@ class Hub:
 
     def _round(self, now: float) -> bool:
         """Serve what is there. False: others are to have their turn."""
+        goes_on = self._part(now)
+        if self._single_turns():
+            while self._native.unfinished:
+                self._part(now)
+            return False
+        return goes_on
+
+    def _part(self, now: float) -> bool:
+        """Serve what is there, or a part if that takes long. False: others are to have their turn."""
         wall = self._clock()
         for path in self._paths:
             path.before_round(wall)

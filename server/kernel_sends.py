@@ -76,6 +76,7 @@ class KernelSends:
             max_body=0,
         )
         self.native.deferred = flush is not None
+        page_cache.noticed = self._stop
         decisions.watch(self._changed)
         self._changed()
 
@@ -114,6 +115,10 @@ class KernelSends:
         """Say whether the kernel may store what comes with a store timestamp in ms."""
         self._now = now
         self.native.enabled = not self._guarded and not self._page_cache.busy and self._store.may_append_at(now)
+
+    def _stop(self) -> None:
+        """Leave the rest of the round to Python, which refuses what waited."""
+        self.native.enabled = False
 
     def after_round(self) -> None:
         """Tell everybody of what was stored since the last call."""

@@ -31,11 +31,13 @@ class PageCacheGuard(trio.abc.Instrument):
     Attributes:
         now: Gives the event loop's time in seconds.
         busy: What is handled now waited behind a slow append.
+        noticed: Called when it becomes so.
     """
 
     def __init__(self, config: LiveConfig, *, now: Callable[[], float] = trio.current_time) -> None:
         self.now = now
         self.busy = False
+        self.noticed: Callable[[], None] = lambda: None
         self._config = config
         self._since = 0.0
         self._passes_left = 0
@@ -50,6 +52,7 @@ class PageCacheGuard(trio.abc.Instrument):
             self._passes_left = _PASSES
             log.warning("an append took %.0f ms: sends that waited behind it are refused", took)
             trio.lowlevel.add_instrument(self)
+            self.noticed()
 
     def refusal(self, waiting: int) -> SystemBusy:
         """Why so many messages of one read are refused: they waited since the slow append began, at most."""

@@ -175,7 +175,7 @@ async def _serve_on(
             hot_path=broker.hot_sends,
             after_answers=broker.services.long_poll.wake,
         )
-        hub = broker.make_hub()
+        hub = broker.make_hub(guarded=dispatcher.guarded)
         listeners = [Listener(sock, dispatcher, broker.peer_closed, hub=hub) for sock in broker_sockets]
         gc.collect()
         gc.freeze()  # what is there now stays: the collector need not look at it again

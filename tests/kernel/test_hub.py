@@ -414,8 +414,10 @@ def test_a_round_that_takes_long_is_served_in_parts(hub: Any, sessions: Callable
         each.far.send(frame(b"x"))
     assert hub.ready()
     assert hub.round(0, 0.0) is False
+    assert hub.unfinished
     assert sum(len(each.runs) for each in made) == 1
     assert serve(hub) == 2
+    assert not hub.unfinished
 
 
 def test_rounds_are_not_nested(hub: Any, session: Session) -> None:

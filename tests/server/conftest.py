@@ -4,10 +4,12 @@ import inspect
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from rocketwire import native
+from rocketwire.server.hub import Hub
 from tests.server.harness import Client, Server, run, serving
 
 HERE = Path(__file__).parent
@@ -37,6 +39,17 @@ def driver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     if driver == "task":
         monkeypatch.setattr("rocketwire.server.hub.native", SimpleNamespace(kernel=None))
     return driver
+
+
+@pytest.fixture
+def sends_by_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep sends from the kernel, in a test of how Python serves them; ask for it before `server`."""
+    real = Hub.__init__
+
+    def without(self: Hub, *args: Any, **options: Any) -> None:
+        real(self, *args, **{**options, "sends": None})
+
+    monkeypatch.setattr(Hub, "__init__", without)
 
 
 @pytest.fixture

@@ -152,7 +152,7 @@ async def test_both_paths_do_the_same(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.fixture
-def groups(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def groups(monkeypatch: pytest.MonkeyPatch, sends_by_python: None) -> list[int]:
     """Sizes of the groups that the store is given; ask for it before `server`."""
     sizes: list[int] = []
     real = MessageStore.append
@@ -277,6 +277,7 @@ async def test_a_message_larger_than_a_file_is_illegal_and_the_others_are_stored
         assert [message.body for message in records((await client.pull("T")).body)] == [b"0", b"3"]
 
 
+@pytest.mark.usefixtures("sends_by_python")
 async def test_why_a_group_was_refused_is_told_though_others_were_stored_since(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -253,6 +253,7 @@ async def test_a_client_that_does_not_read_is_not_told_more(
     assert len(deaf.pushes) < 12
 
 
+@pytest.mark.usefixtures("sends_by_python")
 async def test_a_client_whose_requests_take_long_is_woken_and_told_as_others_are(
     sessions: list[Session], server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
