@@ -165,6 +165,7 @@ async def halves(broker: Client) -> list[Sent]:
     return [await prepared(broker, number) for number in range(4)]
 
 
+@pytest.mark.usefixtures("sends_by_python")
 async def test_those_of_one_read_are_one_group(groups: list[list[str]], broker: Client, halves: list[Sent]) -> None:
     groups.clear()
     plain = broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"x")
@@ -247,6 +248,7 @@ async def test_guards_are_asked(groups: list[list[str]], tmp_path: Path, monkeyp
         assert list(map(len, groups)) == [2]
 
 
+@pytest.mark.usefixtures("sends_by_python")
 async def test_a_group_that_was_dropped_is_no_part_of_the_next(
     groups: list[list[str]],
     server: Server,
