@@ -260,6 +260,42 @@ def test_answers_are_those_of_python(
         store.close()
 
 
+damages = st.lists(
+    st.tuples(
+        st.sampled_from(["queue", "log"]),
+        st.integers(0, 3000),
+        st.one_of(
+            st.binary(min_size=1, max_size=9),
+            st.integers(-(2**63), 2**63 - 1).map(lambda number: number.to_bytes(8, signed=True)),
+            st.integers(-300, 3000).map(lambda number: number.to_bytes(8, signed=True)),
+            st.integers(-300, 3000).map(lambda number: number.to_bytes(4, signed=True)),
+        ),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(deadline=None, max_examples=100)
+@given(damages, st.lists(pulls, min_size=1, max_size=8))
+def test_of_a_damaged_store_nothing_else_is_told_than_python_tells(
+    damages: list[tuple[str, int, bytes]], asked: list[Asking]
+) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        store = numbered(Path(directory), 20)
+        for part, at, data in damages:
+            buffer = store.log.buffer if part == "log" else store.queues.by_key["T", 0].buffer
+            assert buffer is not None
+            place = at if part == "log" else at % 400
+            buffer[place : place + len(data)] = data
+        twins = Twins(store)
+        for pull in asked:
+            answer, taken = twins.serve(pull.frame())
+            if taken:
+                assert answer == twins.python(pull)[1]
+        store.close()
+
+
 def test_many_of_one_read_are_answered_in_order(twins: Twins) -> None:
     asked = [Asking(offset=number, opaque=number, serialize_type=number % 2) for number in range(10)]
     data = b"".join(pull.frame() for pull in asked)
