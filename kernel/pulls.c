@@ -1,4 +1,4 @@
-/* Pulls (11, 361) that find messages, and offset updates (15), from the request's frame to the answer's.
+/* Pulls (11, 361) that find messages or wait for one, and offset updates (15), from the request's frame to the answer's.
  *
  * The twins are server.handlers.pull and .offset. What is no plain case is handed over before anything was counted or
  * changed. Records go to the outbox as ranges of the mapped log; short runs of them are copied, which costs less. */
@@ -8,7 +8,9 @@
 #include "record.h"
 
 #define COPIED_MOST 2048 /* bytes of a run of records */
-#define COMMIT_OFFSET 1  /* of a pull's sysFlag: it brings an offset update with it */
+
+/* Of a pull's sysFlag: it brings an offset update with it, it waits for a message. */
+enum { COMMIT_OFFSET = 1, SUSPEND = 2 };
 
 /* --- what a pull finds --- */
 
@@ -167,6 +169,23 @@ static bool commit(Pulls *self, PyObject *group, PyObject *topic, int32_t queue_
     return done != NULL;
 }
 
+/* A pull at the queue's end waits there. */
+static path_result hold_pull(Pulls *self, const pull_plan *plan, const pull_request *request, const header *head,
+                             PyObject *session)
+{
+    if (request->sys_flag & COMMIT_OFFSET &&
+        !commit(self, plan->group, plan->topic, request->queue_id, request->commit_offset)) {
+        return PATH_HANDED_OVER;
+    }
+    PyObject *held = PyObject_CallFunction(self->hold, "OOLLiii", session, plan->tally->account,
+                                           (long long)request->queue_offset,
+                                           (long long)request->suspend_timeout_millis, (int)head->code,
+                                           (int)head->opaque, (int)head->serialize_type);
+    PyErr_Clear(); /* Python meets it again */
+    Py_XDECREF(held);
+    return held == NULL ? PATH_HANDED_OVER : PATH_TAKEN;
+}
+
 static path_result answer_pull(Pulls *self, const pull_plan *plan, const pull_request *request, const header *head,
                                path_context *context)
 {
@@ -221,7 +240,13 @@ static path_result offer_pull(Pulls *self, const header *head, path_context *con
             return PATH_ERROR;
         }
     }
-    return plan->queue == NULL ? PATH_HANDED_OVER : answer_pull(self, plan, &request, head, context);
+    if (plan->queue == NULL) {
+        return PATH_HANDED_OVER;
+    }
+    if (request.sys_flag & SUSPEND && request.queue_offset == plan->queue->end && request.queue_offset > 0) {
+        return hold_pull(self, plan, &request, head, context->session);
+    }
+    return answer_pull(self, plan, &request, head, context);
 }
 
 /* The group and the topic of offset updates that need no more than being noted; None: they are for Python. */

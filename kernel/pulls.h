@@ -11,7 +11,7 @@
 typedef struct {
     PyObject_HEAD
     LogTail *log;
-    PyObject *plan, *plan_offset, *commit; /* what it asks of Python */
+    PyObject *plan, *plan_offset, *commit, *hold; /* what it asks of Python */
     PyObject *texts;                       /* a tuple that keeps the bytes of the answers' parts */
     pull_answer answers[2][2];             /* messages found, none that passed the filter; each by serialise type */
     done_answer done[2];                   /* to offset updates */

@@ -1,13 +1,14 @@
 /* The Python side of `Pulls`: how it is made, told to forget, and asked what it did.
  *
- * Pulls(log, *, plan, plan_offset, commit, texts, max_frame):
+ * Pulls(log, *, plan, plan_offset, commit, hold, texts, max_frame):
  * `plan` is asked once for requests that differ in their offsets alone, with code, group, topic, queue id, sysFlag,
  * subscription version, subscription, expression type, and how many messages and bytes are wanted at most. It gives the
  * queue, a list of tags codes (None: all), a filter by properties (None; or names, what is asked with a property text,
  * and how many bytes of text at most), how many messages at most, the bytes behind the log's end that count as in
  * memory, the most messages and bytes in memory and on the disk, and whom `take` tells of what was delivered; None: such
  * requests are for Python; False: this one is, ask again. `plan_offset` is asked with group and topic whether offset
- * updates are but noted, which `commit` does (group, topic, queue id, offset). `texts` are the parts of answers
+ * updates are but noted, which `commit` does (group, topic, queue id, offset). `hold` keeps a pull until there is a
+ * message (session, whom it is for, offset, how long in ms, code, opaque, serialise type). `texts` are the parts of answers
  * (pull_answer.h): messages found, none to match, offset noted; each as JSON and as ROCKETMQ. No answer is longer than
  * `max_frame` bytes. */
 
@@ -64,11 +65,11 @@ static void release_object(void *object)
 
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"log", "plan", "plan_offset", "commit", "texts", "max_frame", NULL};
-    PyObject *log, *plan, *plan_offset, *commit, *texts;
+    static char *names[] = {"log", "plan", "plan_offset", "commit", "hold", "texts", "max_frame", NULL};
+    PyObject *log, *plan, *plan_offset, *commit, *hold, *texts;
     long long max_frame;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!$OOOO!L", names, LogTail_Type, &log, &plan, &plan_offset,
-                                     &commit, &PyTuple_Type, &texts, &max_frame)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!$OOOOO!L", names, LogTail_Type, &log, &plan, &plan_offset,
+                                     &commit, &hold, &PyTuple_Type, &texts, &max_frame)) {
         return NULL;
     }
     Pulls *self = (Pulls *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
@@ -79,6 +80,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self->plan = Py_NewRef(plan);
     self->plan_offset = Py_NewRef(plan_offset);
     self->commit = Py_NewRef(commit);
+    self->hold = Py_NewRef(hold);
     self->texts = Py_NewRef(texts);
     self->max_frame = max_frame;
     self->enabled = 1;
@@ -102,6 +104,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     Py_VISIT(self->plan);
     Py_VISIT(self->plan_offset);
     Py_VISIT(self->commit);
+    Py_VISIT(self->hold);
     Py_VISIT(self->texts);
     return 0;
 }
@@ -112,6 +115,7 @@ static int clear(PyObject *object)
     Py_CLEAR(self->plan);
     Py_CLEAR(self->plan_offset);
     Py_CLEAR(self->commit);
+    Py_CLEAR(self->hold);
     return 0;
 }
 

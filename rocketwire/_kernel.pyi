@@ -79,6 +79,7 @@ class Pulls:
         plan: Callable[..., tuple[object, ...] | bool | None],
         plan_offset: Callable[[str, str], bool],
         commit: Callable[[str, str, int, int], object],
+        hold: Callable[[Any, Any, int, int, int, int, int], object],
         texts: tuple[tuple[_Parts, ...], ...],
         max_frame: int,
     ) -> Self: ...

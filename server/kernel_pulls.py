@@ -10,15 +10,16 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from rocketwire.server.consumed import may_commit
 from rocketwire.server.errors import ServerError
-from rocketwire.server.filters import EVERYTHING
+from rocketwire.server.filters import EVERYTHING, MessageFilter
 from rocketwire.server.guard import Guard
+from rocketwire.server.long_poll import HeldPull
 from rocketwire.server.pull_answers import Asked, PullAnswers
 from rocketwire.server.pull_checks import wanted_by
-from rocketwire.server.request import Reply
+from rocketwire.server.request import Peer, Reply, held_request
 from rocketwire.server.services import BrokerServices
 from rocketwire.store.consume_queue import ConsumeQueue
 from rocketwire.store.errors import StoreError
@@ -27,7 +28,18 @@ from rocketwire.wire.codes import MAX_FRAME_LENGTH, PullSysFlag, SerializeType
 from rocketwire.wire.header import encode_header_around_opaque
 from rocketwire.wire.headers.pull import PullMessageRequestHeader
 
-_Account: TypeAlias = tuple[str, str]  # group and topic
+
+class _Account(NamedTuple):
+    """Whose pulls a plan is for, and what those of them ask that wait."""
+
+    group: str
+    topic: str
+    queue_id: int
+    most: int
+    most_bytes: int | None
+    wanted: MessageFilter
+
+
 _Filter: TypeAlias = tuple[tuple[bytes, ...], Callable[[bytes], bool], int]
 #: Queue, tags codes (None: all), filter by properties (None: none), and the limits of `fetch_wish` in kernel/fetch.h.
 _Plan: TypeAlias = tuple[ConsumeQueue, list[int] | None, _Filter | None, int, int, int, int, int, int, _Account]
@@ -54,6 +66,7 @@ class KernelPulls:
             plan=self._plan,
             plan_offset=self._plan_offset,
             commit=services.offsets.commit,
+            hold=self._hold,
             texts=answer_texts(services.pull_answers),
             max_frame=MAX_FRAME_LENGTH,
         )
@@ -67,9 +80,9 @@ class KernelPulls:
         """Count what was served since the last call."""
         services = self._services
         delivered, requests = self.native.take()
-        for (group, topic), messages, size in delivered:
+        for account, messages, size in delivered:
             services.metrics.delivered(messages, size)
-            services.consume_rates.delivered(group, topic, messages)
+            services.consume_rates.delivered(account.group, account.topic, messages)
         for code, count in requests.items():
             if count:
                 services.metrics.requests[code] += count
@@ -130,8 +143,19 @@ class KernelPulls:
             limits.bytes_in_memory,
             limits.count_on_disk,
             limits.bytes_on_disk,
-            (group, topic),
+            _Account(group, topic, queue_id, max_msg_nums, max_msg_bytes, wanted),
         )
+
+    def _hold(
+        self, peer: Peer, account: _Account, offset: int, asked_ms: int, code: int, opaque: int, serialize_type: int
+    ) -> None:
+        """Keep a pull at the end of its queue until a message arrives or its time is up."""
+        group, topic, queue_id, most, most_bytes, wanted = account
+        asked = Asked(topic, queue_id, offset, offset == 0, most, most_bytes, wanted)
+        request = held_request(peer, code, opaque, serialize_type)
+        services = self._services
+        pull = HeldPull(request, group=group, offset=offset)
+        services.long_poll.hold(pull, asked, services.pull_answers.held_seconds(asked_ms))
 
     def _plan_offset(self, group: str, _topic: str) -> bool:
         """Whether offsets of a group are simply noted."""

@@ -103,6 +103,11 @@ class PullAnswers:
             most_bytes if size is None else min(size, most_bytes),
         )
 
+    def held_seconds(self, asked_ms: int) -> float:
+        """How long a pull waits for a message that would wait so many ms."""
+        config = self._config.current
+        return (asked_ms if config.long_polling_enable else config.short_polling_time_mills) / 1000
+
     def reply(self, asked: Asked, fetched: Fetched) -> Reply:
         """The answer that tells it; nothing is counted."""
         code, remark = _ANSWERS[fetched.status]

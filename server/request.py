@@ -85,13 +85,18 @@ class Request(msgspec.Struct, Generic[FieldsT], frozen=True, kw_only=True, gc=Fa
     def held(self) -> Request[None]:
         """What its answer needs, to be kept: the rest may be large, and the body is in a buffer that is used again."""
         header = self.header
-        return Request(
-            peer=self.peer,
-            header=Header(code=header.code, opaque=header.opaque, flag=header.flag),
-            serialize_type=self.serialize_type,
-            body=_NO_BODY,
-            fields=None,
-        )
+        return held_request(self.peer, header.code, header.opaque, self.serialize_type, flag=header.flag)
+
+
+def held_request(peer: Peer, code: int, opaque: int, serialize_type: int, *, flag: int = 0) -> Request[None]:
+    """What the answer of a request needs."""
+    return Request(
+        peer=peer,
+        header=Header(code=code, opaque=opaque, flag=flag),
+        serialize_type=serialize_type,
+        body=_NO_BODY,
+        fields=None,
+    )
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -40,10 +40,7 @@ def _pull(services: BrokerServices, request: PullRequest) -> Reply | None:
 def _hold(services: BrokerServices, request: PullRequest, asked: Asked) -> None:
     """Keep the request until a message for it arrives or its time is up."""
     fields = request.fields
-    config = services.config.current
-    seconds = fields.suspend_timeout_millis / 1000
-    if not config.long_polling_enable:
-        seconds = config.short_polling_time_mills / 1000
+    seconds = services.pull_answers.held_seconds(fields.suspend_timeout_millis)
     pull = HeldPull(request.held(), group=fields.consumer_group, offset=fields.queue_offset)
     services.long_poll.hold(pull, asked, seconds)
 

@@ -98,6 +98,7 @@ class Twins:
         store._limits = limits
         self.asked: list[tuple[Any, ...]] = []
         self.committed: list[tuple[str, str, int, int]] = []
+        self.held: list[tuple[Any, ...]] = []
         self.commit: Callable[..., object] = lambda *offset: self.committed.append(offset)
         self.pulls = self.kernel_pulls()
 
@@ -107,6 +108,7 @@ class Twins:
             "plan": self._plan,
             "plan_offset": self._plan_offset,
             "commit": self._commit,
+            "hold": self._hold,
             "texts": answer_texts(self.answers),
             "max_frame": MAX_FRAME_LENGTH,
         }
@@ -115,6 +117,9 @@ class Twins:
 
     def _commit(self, *offset: Any) -> None:
         self.commit(*offset)
+
+    def _hold(self, *pull: Any) -> None:
+        self.held.append(pull)
 
     def _plan_offset(self, group: str, topic: str) -> bool:
         self.asked.append((group, topic))
@@ -246,6 +251,13 @@ def test_answers_are_those_of_python(
             answer, taken = twins.serve(pull.frame())
             assert taken in {0, len(pull.frame())}
             delivered, requests = twins.pulls.take()
+            held, twins.held = twins.held, []
+            if status is FetchStatus.OFFSET_OVERFLOW_ONE and pull.sys_flag & 2:
+                account = ("G", "T", pull.queue_id)
+                assert held == [(None, account, pull.offset, 15_000, pull.code, pull.opaque, pull.serialize_type)]
+                assert (bool(taken), answer, delivered) == (True, b"", [])
+                continue
+            assert not held
             if taken:
                 assert answer == expected
                 assert status in ANSWERED
@@ -291,8 +303,9 @@ def test_of_a_damaged_store_nothing_else_is_told_than_python_tells(
         twins = Twins(store)
         for pull in asked:
             answer, taken = twins.serve(pull.frame())
-            if taken:
+            if taken and not twins.held:
                 assert answer == twins.python(pull)[1]
+            twins.held.clear()
         store.close()
 
 
@@ -637,6 +650,43 @@ def test_what_could_not_be_committed_is_left(twins: Twins) -> None:
     assert twins.serve(Asking(sys_flag=5).frame()) == (b"", 0)
     assert twins.serve(update()) == (b"", 0)
     assert twins.pulls.take() == ([], {11: 0, 15: 0, 361: 0})
+
+
+# --- pulls that wait ---
+
+
+def test_a_pull_at_the_end_waits_if_it_may(twins: Twins) -> None:
+    waits = Asking(offset=10, sys_flag=6, opaque=70)
+    data = waits.frame(suspend_timeout_millis=9) + Asking(offset=10).frame()
+    assert twins.pulls.serve("me", data, 0) == (b"", len(waits.frame(suspend_timeout_millis=9)))
+    assert twins.held == [("me", ("G", "T", 0), 10, 9, 11, 70, 0)]
+    assert not twins.committed
+    for offset in (9, 11, -1):
+        twins.serve(Asking(offset=offset, sys_flag=6).frame())
+    assert len(twins.held) == 1
+    assert twins.pulls.take() == ([(("G", "T", 0), 1, twins.python(Asking(offset=9))[3])], {11: 2, 15: 0, 361: 0})
+
+
+def test_a_pull_that_waits_has_brought_its_offset_before(twins: Twins) -> None:
+    waits = Asking(offset=10, sys_flag=7)
+    assert twins.serve(waits.frame())[1]
+    assert (twins.committed, len(twins.held)) == ([("G", "T", 0, 5)], 1)
+
+    def refuse(*_: Any) -> None:
+        raise ValueError
+
+    twins.commit = refuse
+    assert twins.serve(waits.frame()) == (b"", 0)
+    assert len(twins.held) == 1
+
+
+def test_what_cannot_wait_is_for_python(twins: Twins) -> None:
+    def refuse(*_: Any) -> None:
+        raise ValueError
+
+    pulls = twins.kernel_pulls(hold=refuse)
+    assert pulls.serve(None, Asking(offset=10, sys_flag=6).frame(), 0) == (b"", 0)
+    assert pulls.take() == ([], {11: 0, 15: 0, 361: 0})
 
 
 # --- the object ---

@@ -99,7 +99,7 @@ class Side:
     def native(self, data: bytes) -> tuple[bytes, int]:
         """What the kernel answers, and how many bytes of frames it took."""
         self.kernel.before_round(NOW)
-        answers, taken = self.kernel.native.serve(None, data, NOW)
+        answers, taken = self.kernel.native.serve(self.consumer, data, NOW)
         self.kernel.after_round()
         assert isinstance(answers, bytes)
         return answers, taken
@@ -113,7 +113,25 @@ class Side:
             metrics.bytes_out,
             self.services.consume_rates._counts.copy(),
             {key: dict(queues) for key, queues in self.services.offsets._table.items()},
+            self.waiting(),
         )
+
+    def waiting(self) -> object:
+        """The pulls that wait: for what, until when, and how they will be answered."""
+        waiting = []
+        for deadline, _, held in self.services.long_poll._deadlines:
+            assert held.waiters is not None
+            asked = held.waiters.asked
+            waiting.append(
+                (
+                    deadline,
+                    (asked.topic, asked.queue_id, asked.offset, asked.from_start, asked.most, asked.most_bytes),
+                    (asked.wanted.codes, asked.wanted.properties, asked.wanted.most_text),
+                    (held.group, held.offset),
+                    (held.request.header, held.request.serialize_type, held.request.fields, bytes(held.request.body)),
+                )
+            )
+        return waiting
 
     def heartbeat(self, *tags: str, **changes: Any) -> None:
         data = consumer("G", *(subscription("T", each, version=number) for number, each in enumerate(tags)), **changes)
@@ -163,7 +181,8 @@ pulls = st.builds(
             "queue_id": st.integers(-1, 4),
             "max_msg_nums": st.sampled_from([-1, 0, 1, 5, 32, 100]),
             "max_msg_bytes": st.sampled_from([-1, 0, 500, 1 << 20]),
-            "sys_flag": st.sampled_from([4, 5, 12, 1, 0]),
+            "sys_flag": st.sampled_from([4, 5, 12, 1, 0, 6, 7, 2]),
+            "suspend_timeout_millis": st.sampled_from([-1, 0, 1, 20_000, 1 << 40]),
             "sub_version": st.sampled_from([0, 1]),
             "subscription": st.sampled_from([None, "", "*", "Tag0", "Tag1||Tag2", " ", "||", "a > 1"]),
             "expression_type": st.sampled_from([None, "", "TAG", "SQL92"]),
