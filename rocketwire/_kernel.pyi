@@ -1,12 +1,15 @@
 # The C kernel's functions and types; the files in kernel/ say what they do.
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from mmap import mmap
 from typing import Any, Literal, Self, TypeAlias
 
 from typing_extensions import Buffer
 
 from rocketwire.native import PythonLogTail, PythonQueueTail
+from rocketwire.store.commit_log import CommitLog
+from rocketwire.store.consume_queue import ConsumeQueue
+from rocketwire.store.drafts import Appended, Draft
 from rocketwire.store.key_column import PythonKeyColumn
 from rocketwire.wire.connection import RawFrame
 
@@ -134,3 +137,21 @@ class Sends:
 
 # advise.c
 def advise(mapping: mmap, option: int, start: int, length: int, /) -> None: ...
+
+# append.c
+class AppendLoop:
+    def __init__(
+        self,
+        log: CommitLog,
+        queues: dict[tuple[str, int], ConsumeQueue],
+        create: Callable[[str, int], ConsumeQueue],
+        keys: PythonKeyColumn | None,
+        store_host: bytes,
+        draft: type[Any],
+        appended: type[Appended],
+        size_behind: Callable[[Sequence[Draft], int, bytes], int],
+        /,
+    ) -> None: ...
+    def append(
+        self, drafts: Sequence[Draft], results: list[Appended], touched: set[ConsumeQueue], now: int, /
+    ) -> None: ...

@@ -1,72 +1,18 @@
-"""Appending: a group of drafts becomes records in the log, entries in consume queues, and columns for the index.
-
-The hot path of the server, so it is one loop without calls into this package: records are packed and joined, and go
-to the log in one copy; consume queue entries are packed straight into their mapping. Everything slow (room on the
-disk, the next file, a new queue) is behind a comparison that rarely holds. The layout is wire.message.RECORD's.
-
-Drafts that belong together stand in one file of the log: room is made for all of them at the first. They are the
-messages of a batch, as Apache writes them, or messages of several queues (one each) that must not be parted: a
-transaction's outcome and the note of it.
-"""
+"""Appending: a group of drafts is stored with one timestamp, by the kernel's loop or by its twin's (`append_loop`)."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
-from zlib import crc32
 
-import msgspec
-
+from rocketwire import native
+from rocketwire.store.append_loop import AppendLoop
 from rocketwire.store.checkpoint import Checkpoint
 from rocketwire.store.commit_log import CommitLog
 from rocketwire.store.consume_queue import ConsumeQueue
+from rocketwire.store.drafts import Appended, Draft
 from rocketwire.store.errors import StoreError, StoreNotWritable
 from rocketwire.store.index import Index
-from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
-from rocketwire.store.layout.record import record_head
 from rocketwire.store.queues import QueueTable
-from rocketwire.wire.codes import SysFlag
-from rocketwire.wire.message import HOST_V4_SIZE, HOST_V6_SIZE
-
-_CRC_MASK: Final = 0x7FFFFFFF
-_PROPERTIES_LENGTH: Final = struct.Struct(">h")
-
-
-class Draft(msgspec.Struct, gc=False):
-    """A message to append. `properties` are stored as they are; the store fills in offsets, times and its own host.
-
-    `tags_code` is the Java hash of the tag (ignored for the schedule topic, where the store computes the time of
-    delivery); `unique_key` and `keys` are what the index gets: the values of UNIQ_KEY and KEYS in the properties.
-    `together` is how many drafts are one batch, or belong together though they are for one queue each; it is given to
-    the first of them, and 0 for all others.
-    """
-
-    topic: str
-    queue_id: int
-    body: bytes | memoryview
-    properties: bytes
-    flag: int
-    sys_flag: int
-    born_timestamp: int
-    born_host: bytes
-    reconsume_times: int = 0
-    prepared_offset: int = 0
-    tags_code: int = 0
-    unique_key: str | None = None
-    keys: str | None = None
-    together: int = 0
-
-
-class Appended(NamedTuple):
-    """Where a draft went: the record's place and size in the log, and its offset in its queue."""
-
-    physical_offset: int
-    size: int
-    queue_offset: int
-
-
-_new_appended = tuple.__new__
 
 
 class Appender:
@@ -90,150 +36,36 @@ class Appender:
         self.error: StoreError | None = None
         self.last_timestamp = 0
         self._log = log
-        self._queues = queues
-        self._index = index
         self._checkpoint = checkpoint
         self._clock = clock
-        self._store_host = store_host
-        self._host_bit = SysFlag.STORE_HOST_V6 if len(store_host) == HOST_V6_SIZE else 0
-        self._head_v4 = record_head(HOST_V4_SIZE, len(store_host))
-        self._head_v6 = record_head(HOST_V6_SIZE, len(store_host))
+        keys = None if index is None else index.keys
+        twin = AppendLoop(log, queues, keys, store_host)
+        self._loops = [twin.append]
+        if native.kernel is not None:
+            make, size_behind = native.kernel.AppendLoop, twin.size_behind
+            loop = make(log, queues.by_key, queues.create, keys, store_host, Draft, Appended, size_behind)
+            self._loops.insert(0, loop.append)
 
-    def append(  # noqa: C901, PLR0912, PLR0915 - one loop, see above
-        self, drafts: Sequence[Draft], touched: set[ConsumeQueue]
-    ) -> list[Appended]:
+    def append(self, drafts: Sequence[Draft], touched: set[ConsumeQueue]) -> list[Appended]:
         """Append drafts in their order; those after the first that did not fit are not appended.
 
         The queues that got messages are added to `touched`.
         """
-        log = self._log
         now = self._clock()
-        get_queue = self._queues.by_key.get
-        store_host = self._store_host
-        host_bit = self._host_bit
-        pack_v4, overhead_v4 = self._head_v4.pack, self._head_v4.size + _PROPERTIES_LENGTH.size
-        overhead_v6 = self._head_v6.size + _PROPERTIES_LENGTH.size
-        pack_entry = ENTRY_STRUCT.pack_into
-        pack_length = _PROPERTIES_LENGTH.pack
-        touch = touched.add
         results: list[Appended] = []
-        parts: list[bytes | memoryview] = []
-        columns: list[object] = []
-        indexed = self._index is not None
-        start = at = log.position
-        limit = log.limit
         self.error = None
         try:
             if now <= self._checkpoint.claimed:
                 self._checkpoint.retract(now)
-            for draft in drafts:
-                topic = draft.topic
-                queue_id = draft.queue_id
-                queue = get_queue((topic, queue_id))
-                if queue is None:
-                    queue = self._queues.create(topic, queue_id)
-                body = draft.body
-                body_length = len(body)
-                properties = draft.properties
-                properties_length = len(properties)
-                sys_flag = draft.sys_flag | host_bit
-                born_host = draft.born_host
-                topic_field = queue.topic_field
-                if len(born_host) == 8:
-                    pack = pack_v4
-                    size = overhead_v4 + body_length + len(topic_field) + properties_length
-                else:
-                    pack = self._head_v6.pack
-                    size = overhead_v6 + body_length + len(topic_field) + properties_length
-                    sys_flag |= SysFlag.BORN_HOST_V6
-                end = at + size
-                if draft.together > 1:
-                    following = drafts[len(results) + 1]
-                    behind = get_queue((following.topic, following.queue_id))
-                    if draft.together > 2 or behind is None or behind is queue or behind.position >= behind.limit:
-                        end += self._size_behind(drafts, len(results), topic_field)
-                    else:  # the note of a transaction's outcome, as its queue mostly is: ready for it
-                        end += overhead_v4 if len(following.born_host) == HOST_V4_SIZE else overhead_v6
-                        end += len(following.body) + len(behind.topic_field) + len(following.properties)
-                if end > limit:
-                    if parts:
-                        log.write(b"".join(parts))
-                        parts.clear()
-                    log.make_room(end - at)
-                    at = log.position
-                    limit = log.limit
-                if sys_flag & 4:  # prepared and rolled back messages are not for consumers
-                    offset = 0
-                    position = -1
-                else:
-                    offset = queue.end
-                    position = queue.position
-                    if position >= queue.limit:
-                        queue.extend()
-                        position = queue.position
-                head = pack(
-                    size,
-                    queue.magic,
-                    crc32(body) & _CRC_MASK,
-                    queue_id,
-                    draft.flag,
-                    offset,
-                    at,
-                    sys_flag,
-                    draft.born_timestamp,
-                    born_host,
-                    now,
-                    store_host,
-                    draft.reconsume_times,
-                    draft.prepared_offset,
-                    body_length,
-                )
-                parts += (head, body, topic_field, pack_length(properties_length), properties)
-                if position >= 0:
-                    delay = queue.delay
-                    pack_entry(queue.buffer, position, at, size, draft.tags_code if delay is None else now + delay)
-                    queue.position = position + ENTRY_SIZE
-                    queue.end = offset + 1
-                    touch(queue)
-                    if indexed:
-                        columns += (queue.index_prefix_hash, draft.unique_key, draft.keys, at, now)
-                elif indexed:
-                    if sys_flag & 8:  # rolled back
-                        columns += (0, None, None, at, now)
-                    else:
-                        columns += (queue.index_prefix_hash, draft.unique_key, draft.keys, at, now)
-                results.append(_new_appended(Appended, (at, size, offset)))
-                at += size
+            for loop in self._loops:
+                loop(drafts, results, touched, now)
+                if len(results) == len(drafts):
+                    break
         except StoreError as error:
             self.error = error
         except OSError as error:
-            self.error = StoreNotWritable(log.segments.directory, error.strerror or str(error))
+            self.error = StoreNotWritable(self._log.segments.directory, error.strerror or str(error))
         finally:
-            if parts:
-                log.write(b"".join(parts))
             if results:
                 self.last_timestamp = now
-                if self._index is not None:
-                    self._index.keys.add(start, log.position, columns)
         return results
-
-    def _size_behind(self, drafts: Sequence[Draft], number: int, topic_field: bytes) -> int:
-        """Bytes of the records of drafts that belong to one: those of a batch are of one queue and one client.
-
-        Others get their queues ready here: once the first of them is written, nothing may keep the rest from following.
-        """
-        first = drafts[number]
-        others = drafts[number + 1 : number + first.together]
-        if others[-1].topic != first.topic:
-            return sum(map(self._size_in_ready_queue, others))
-        head = self._head_v4 if len(first.born_host) == HOST_V4_SIZE else self._head_v6
-        each = head.size + len(topic_field) + _PROPERTIES_LENGTH.size
-        return len(others) * each + sum(len(draft.body) + len(draft.properties) for draft in others)
-
-    def _size_in_ready_queue(self, draft: Draft) -> int:
-        key = (draft.topic, draft.queue_id)
-        queue = self._queues.by_key.get(key) or self._queues.create(*key)
-        if queue.position >= queue.limit:
-            queue.extend()
-        head = self._head_v4 if len(draft.born_host) == HOST_V4_SIZE else self._head_v6
-        return head.size + len(draft.body) + len(queue.topic_field) + _PROPERTIES_LENGTH.size + len(draft.properties)

@@ -12,10 +12,11 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
-from rocketwire.store.appender import Appended, Appender, Draft
+from rocketwire.store.appender import Appender
 from rocketwire.store.checkpoint import Checkpoint
 from rocketwire.store.commit_log import CommitLog
 from rocketwire.store.consume_queue import ConsumeQueue
+from rocketwire.store.drafts import Appended, Draft
 from rocketwire.store.errors import (
     DiskFull,
     StoreClosed,

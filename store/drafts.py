@@ -1,0 +1,40 @@
+"""What is given to the store to append, and what it gives back."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+
+class Draft(msgspec.Struct, gc=False):
+    """A message to append. `properties` are stored as they are; the store fills in offsets, times and its own host.
+
+    `tags_code` is the Java hash of the tag (ignored for the schedule topic, where the store computes the time of
+    delivery); `unique_key` and `keys` are what the index gets: the values of UNIQ_KEY and KEYS in the properties.
+    `together` is how many drafts are one batch, or belong together though they are for one queue each; it is given to
+    the first of them, and 0 for all others.
+    """
+
+    topic: str
+    queue_id: int
+    body: bytes | memoryview
+    properties: bytes
+    flag: int
+    sys_flag: int
+    born_timestamp: int
+    born_host: bytes
+    reconsume_times: int = 0
+    prepared_offset: int = 0
+    tags_code: int = 0
+    unique_key: str | None = None
+    keys: str | None = None
+    together: int = 0
+
+
+class Appended(NamedTuple):
+    """Where a draft went: the record's place and size in the log, and its offset in its queue."""
+
+    physical_offset: int
+    size: int
+    queue_offset: int
