@@ -29,6 +29,7 @@ from rocketwire.wire.codes import ResponseCode
 log = logging.getLogger(__name__)
 
 _SLACK: Final = 1024
+_MOST_DUE: Final = 500  # held pulls that are answered at their deadline before other tasks run: a few ms
 _WAITS: Final = frozenset({ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY})
 LONGEST_HOLD_SECONDS: Final = 60.0
 """No pull is held longer, whatever it asks for: official clients ask for 15 to 30 s, and a connection that was
@@ -225,18 +226,25 @@ class LongPoll:
     async def run(self) -> None:
         """Answer pulls whose time is up, for ever."""
         while True:
-            for waiters, pulls in self._due().items():
-                self._try(waiters, pulls, final=True)
-            self._flush()
+            while due := self._due():
+                for waiters, pulls in due.items():
+                    self._try(waiters, pulls, final=True)
+                self._flush()
+                await trio.lowlevel.checkpoint()
             self._sooner = trio.Event()
             with trio.move_on_at(self._deadlines[0][0] if self._deadlines else math.inf):
                 await self._sooner.wait()
 
     def _due(self) -> dict[_Waiters, list[HeldPull]]:
-        """The pulls whose time is up, taken from the deadlines, with those who ask the same."""
+        """Pulls whose time is up, with those who ask the same: so many that other tasks wait little.
+
+        After a start, the pulls of all consumers may be due at once.
+        """
         now = trio.current_time()
         due: dict[_Waiters, list[HeldPull]] = {}
-        while self._deadlines and self._deadlines[0][0] <= now:
+        for _ in range(_MOST_DUE):
+            if not self._deadlines or self._deadlines[0][0] > now:
+                break
             pull = heappop(self._deadlines)[2]
             if pull.waiters is not None:
                 due.setdefault(pull.waiters, []).append(pull)

@@ -397,3 +397,22 @@ async def test_nothing_is_kept_of_answered_pulls(poll: LongPoll, store: Store) -
     await pass_time(15.1)
     assert poll._by_peer == {}
     assert poll._waiting == {}
+
+
+async def test_pulls_that_are_all_due_at_once_let_others_run(
+    poll: LongPoll, store: Store, nursery: trio.Nursery
+) -> None:
+    pulls = [Pull(poll, FakePeer()) for _ in range(1200)]
+    left: list[int] = []
+
+    async def other() -> None:
+        await trio.sleep(15)
+        while poll.held:
+            left.append(poll.held)
+            await trio.lowlevel.checkpoint()
+
+    nursery.start_soon(other)
+    await pass_time(15.1)
+    assert all(pull.replies == [LATE] for pull in pulls)
+    assert len(set(left)) > 1
+    assert set(left) <= {1200, 700, 200}
