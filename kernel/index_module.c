@@ -1,6 +1,7 @@
-/* index_put for Python: `put_index_entries`. */
+/* index_put and index_scan for Python. */
 
 #include "index_put.h"
+#include "index_scan.h"
 #include "kernel.h"
 
 enum { GIL_WORTH = 512 }; /* fewer entries take no longer than to let go of the interpreter and to get it again */
@@ -58,9 +59,50 @@ static PyObject *put_index_entries(PyObject *self, PyObject *args)
     return result;
 }
 
+static PyObject *scanned(const Py_buffer *view, const index_wanted *wanted, size_t at, size_t count, size_t most)
+{
+    int64_t *offsets = PyMem_Malloc((most + 1) * sizeof *offsets);
+    if (offsets == NULL) return PyErr_NoMemory();
+    bool older;
+    size_t found = index_scan((const uint8_t *)view->buf + at, count, wanted, offsets, most, &older);
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < found; i++) {
+        PyObject *offset = PyLong_FromLongLong(offsets[i]);
+        if (offset == NULL || PyList_Append(list, offset) < 0) Py_CLEAR(list);
+        Py_XDECREF(offset);
+    }
+    PyMem_Free(offsets);
+    return list == NULL ? NULL : Py_BuildValue("(NN)", list, PyBool_FromLong(older));
+}
+
+static PyObject *scan_index_entries(PyObject *self, PyObject *args)
+{
+    (void)self;
+    Py_buffer view;
+    Py_ssize_t at, count, most;
+    index_wanted wanted;
+    unsigned int key_hash;
+    long long file_begin, begin, end;
+    if (!PyArg_ParseTuple(args, "y*nnInLLL:scan_index_entries", &view, &at, &count, &key_hash, &most, &file_begin, &begin,
+                          &end)) {
+        return NULL;
+    }
+    wanted = (index_wanted){key_hash, file_begin, begin, end};
+    PyObject *result = NULL;
+    if (at < 0 || count < 0 || most < 0 || at > view.len ||
+        count > (view.len - at) / INDEX_ENTRY_SIZE) {
+        PyErr_SetString(PyExc_ValueError, "there are not so many entries");
+    } else {
+        result = scanned(&view, &wanted, (size_t)at, (size_t)count, (size_t)(most < count ? most : count));
+    }
+    PyBuffer_Release(&view);
+    return result;
+}
+
 static PyMethodDef functions[] = {
     {"put_index_entries", put_index_entries, METH_VARARGS,
      "Put entries into a mapped index file; give how many took a slot that was free."},
+    {"scan_index_entries", scan_index_entries, METH_VARARGS, "Look for a key among entries of an index file."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -68,6 +68,17 @@ def put_index_entries(
     count: int,
     /,
 ) -> int: ...
+def scan_index_entries(
+    view: memoryview,
+    at: int,
+    count: int,
+    key_hash: int,
+    most: int,
+    file_begin: int,
+    begin: int,
+    end: int,
+    /,
+) -> tuple[list[int], bool]: ...
 
 # pulls_type.c
 _Parts: TypeAlias = tuple[bytes, ...]

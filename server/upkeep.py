@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 _INDEX_SECONDS: Final = 0.05
 _RETRY_SECONDS: Final = 5.0
 _FAULTS: Final = (OSError, StoreError)
-_SLOW_IMPORT: Final = "rocketwire.store.index_file"  # takes numpy with it: after the start, before the first message
+_SLOW_IMPORT: Final = "rocketwire.store.walk"  # takes numpy with it: after the start, before the first message
 
 
 class RunSync(Protocol):
@@ -55,7 +55,7 @@ async def index(store: MessageStore, run_sync: RunSync) -> None:
     while True:
         await trio.sleep(_INDEX_SECONDS)
         try:
-            if not ready:
+            if not ready and store.index_needs_numpy:
                 with contextlib.suppress(ImportError):  # then the index says so, and the store goes on without
                     await run_sync(import_module, _SLOW_IMPORT)
                 ready = True

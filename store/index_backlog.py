@@ -50,6 +50,12 @@ class Backlog:
         """Whether anything is to be indexed."""
         return self.next_offset < self._log.position
 
+    @property
+    def reads_log(self) -> bool:
+        """Whether what is next has to be read from the log, which needs numpy."""
+        start = self.keys.start
+        return self.behind and (start is None or start > self.next_offset)
+
     def take(self) -> tuple[Keys | None, int]:
         """Keys of some messages, and where the next ones are: `next_offset`, once these are in the index."""
         taken = self.keys.take(self.next_offset, _TAKEN)

@@ -1,14 +1,11 @@
-"""One index file: where the records of a key are in the log (layout.index). store.index_put enters them in batches."""
+"""One index file: where the records of a key are in the log (layout.index). store.index_entries enters them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from rocketwire.store.index_put import Room, put_entries
+from rocketwire.store.index_entries import Room, put_entries, scan_entries
 from rocketwire.store.layout.index import (
-    ENTRY_DTYPE,
     ENTRY_SIZE,
     ENTRY_STRUCT,
     HEADER_SIZE,
@@ -19,8 +16,6 @@ from rocketwire.store.layout.index import (
 from rocketwire.store.segment import Segment
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from rocketwire.store.files import FileSystem
 
 _WINDOW: Final = 1 << 20
@@ -28,7 +23,6 @@ _WINDOW: Final = 1 << 20
 #: costs some 80 times less than a step.
 _STEPS: Final = 1000
 _BLOCK: Final = 1 << 16
-_ENTRY: Final = np.dtype(ENTRY_DTYPE)
 
 
 class IndexFile:
@@ -46,7 +40,6 @@ class IndexFile:
         self._slots = slots
         self._entries = entries
         self._segment = Segment(path, 0, file_size(slots, entries), files, scattered=True)
-        self._array: NDArray[Any] | None = None
         self.begin_timestamp = self.end_timestamp = 0
         self.begin_offset = self.end_offset = 0
         self.slot_count = 0
@@ -152,18 +145,14 @@ class IndexFile:
 
     def count_at_end(self, offset: int) -> int:
         """How many of the newest entries are of the record at a physical offset."""
-        entries = self._table()
+        view = self._segment.view
         number = self.entry_count - 1
-        while number > 0 and int(entries[number]["physical_offset"]) == offset:
+        while number > 0 and ENTRY_STRUCT.unpack_from(view, self._entry_at(number))[1] == offset:
             number -= 1
         return self.entry_count - 1 - number
 
-    def _table(self) -> NDArray[Any]:
-        if self._array is None:
-            self._array = np.frombuffer(
-                self._segment.mapping, _ENTRY, self._entries, HEADER_SIZE + self._slots * SLOT_SIZE
-            )
-        return self._array
+    def _entry_at(self, number: int) -> int:
+        return HEADER_SIZE + self._slots * SLOT_SIZE + number * ENTRY_SIZE
 
     def time_matches(self, begin: int, end: int) -> bool:
         """Whether the file may hold messages stored between two times (ms)."""
@@ -183,12 +172,11 @@ class IndexFile:
         number = int.from_bytes(view[slot_at : slot_at + SLOT_SIZE], signed=True)
         found: list[int] = []
         following = self.entry_count
-        entries_at = HEADER_SIZE + self._slots * SLOT_SIZE
         for _ in range(_STEPS):
             # In a chain the numbers fall, else it is damaged.
             if not 0 < number < following or len(found) >= most:
                 return found
-            entry_hash, offset, difference, previous = ENTRY_STRUCT.unpack_from(view, entries_at + number * ENTRY_SIZE)
+            entry_hash, offset, difference, previous = ENTRY_STRUCT.unpack_from(view, self._entry_at(number))
             if difference < 0:
                 return found
             time = self.begin_timestamp + difference * 1000
@@ -201,18 +189,16 @@ class IndexFile:
 
     def _scan(self, key_hash: int, newest: int, most: int, begin: int, end: int) -> list[int]:
         """As `select`, over all entries from number `newest` down."""
-        entries = self._table()
-        entries_at = HEADER_SIZE + self._slots * SLOT_SIZE
         found: list[int] = []
         for stop in range(newest + 1, 1, -_BLOCK):
-            start = max(1, stop - _BLOCK)
-            self._segment.read_ahead(entries_at + start * ENTRY_SIZE, (stop - start) * ENTRY_SIZE)
-            block = entries[start:stop]
-            chosen = block[block["key_hash"] == key_hash][::-1]
-            times = self.begin_timestamp + chosen["time_diff"].astype(np.int64) * 1000
-            offsets = chosen["physical_offset"][(begin <= times) & (times <= end)]
-            found += offsets[: most - len(found)].tolist()
-            if len(found) >= most or (times < begin).any():
+            count = min(_BLOCK, stop - 1)
+            at = self._entry_at(stop - count)
+            self._segment.read_ahead(at, count * ENTRY_SIZE)
+            most_here = most - len(found)
+            times = self.begin_timestamp, begin, end
+            offsets, older = scan_entries(self._segment.view, at, count, key_hash, most_here, *times)
+            found += offsets
+            if len(found) >= most or older:
                 break
         return found
 
@@ -222,10 +208,8 @@ class IndexFile:
 
     def unmap(self) -> None:
         """Forget the mapping until the next use."""
-        self._array = None
         self._segment.unmap()
 
     def remove(self) -> None:
         """Remove the file."""
-        self._array = None
         self._segment.remove()

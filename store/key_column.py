@@ -102,7 +102,7 @@ def hashed(values: list[Any], end: int) -> Keys:
     """
     import numpy as np  # noqa: PLC0415 - takes 0.1 s of the start
 
-    from rocketwire.store.key_hash import positive_hashes  # noqa: PLC0415 - needs numpy
+    from rocketwire.store.key_hashes import positive_hashes  # noqa: PLC0415 - needs numpy
 
     prefixes, keys, offsets, timestamps = _flatten(values)
     hashes = positive_hashes(prefixes, keys)

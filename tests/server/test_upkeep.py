@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ class FakeStore:
         self.indexed = 0
         self.more = 0
         self.much: list[bool] = []
+        self.index_needs_numpy = True
         self.error: Exception | None = None
 
     @property
@@ -134,10 +136,15 @@ async def test_a_thread_indexes_what_is_much(nursery: trio.Nursery) -> None:
         in_thread.append(sync_fn)
         return await run_inline(sync_fn, *args)
 
+    store.index_needs_numpy = False
     nursery.start_soon(upkeep.index, store, run_noted)
     await pass_time(0.06)
     assert store.indexed == 4
-    assert in_thread[1:] == [store.dispatch_index] * 3  # the first imports what is slow
+    assert in_thread == [store.dispatch_index] * 3
+    store.index_needs_numpy = True
+    await pass_time(0.06)
+    await pass_time(0.06)
+    assert in_thread[3:] == [import_module]
 
 
 async def test_an_import_that_fails_is_left_to_the_index(

@@ -183,6 +183,22 @@ def test_only_what_the_kernel_does_suits_a_thread(tmp_path: Path, monkeypatch: p
     store.close()
 
 
+def test_numpy_is_needed_to_read_the_log_and_without_the_kernel(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    assert store.index_needs_numpy == (native.kernel is None)
+    store.append([draft(n) for n in range(4)])
+    assert store.index_needs_numpy == (native.kernel is None)
+    store.close()
+    store = open_store(small(tmp_path))
+    assert store.index_needs_numpy  # the newest message is looked at again
+    store.dispatch_index()
+    assert store.index_needs_numpy == (native.kernel is None)
+    store.close()
+    store = open_store(small(tmp_path, message_index_enable=False))
+    assert not store.index_needs_numpy
+    store.close()
+
+
 def test_without_an_index_nothing_is_found(tmp_path: Path) -> None:
     settings = small(tmp_path, message_index_enable=False)
     store = open_store(settings)

@@ -1,17 +1,16 @@
-"""Entering keys into a mapped index file: by the kernel, or by its twin here.
+"""What the kernel does with the entries of an index file, with numpy: its twin.
 
-The twin puts a batch with numpy: the chains of a whole batch are computed by sorting its slots, so that an entry whose
-slot occurs earlier in the batch points to that one and the first of a slot points to what the file had. The bytes are
-the same as those of one put after the other, as the kernel and Apache's broker do.
+A batch is put at once: the chains of a whole batch are computed by sorting its slots, so that an entry whose slot
+occurs earlier in the batch points to that one and the first of a slot points to what the file had. The bytes are the
+same as those of one put after the other, as the kernel and Apache's broker do.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from rocketwire import native
 from rocketwire.store.layout.index import ENTRY_DTYPE, SLOT_DTYPE
 
 if TYPE_CHECKING:
@@ -19,30 +18,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rocketwire.store.index_entries import Room
+
 _INT32_MAX: Final = 0x7FFFFFFF
 _ENTRY: Final = np.dtype(ENTRY_DTYPE)
 _SLOT: Final = np.dtype(SLOT_DTYPE)
 
 
-class Room(NamedTuple):
-    """Where entries go in the mapping of an index file.
-
-    Attributes:
-        slots_at: Where the slots begin.
-        slots: How many they are.
-        entries_at: Where the entries begin.
-        first: Number of the first entry that is put.
-        begin_timestamp: That of the file's header, in ms.
-    """
-
-    slots_at: int
-    slots: int
-    entries_at: int
-    first: int
-    begin_timestamp: int
-
-
-def python_put(
+def put_entries(
     mapping: mmap, room: Room, hashes: memoryview, offsets: memoryview, timestamps: memoryview, count: int
 ) -> int:
     """Put the first `count` keys of three rows of 64-bit numbers; give how many took a slot that was free.
@@ -95,4 +78,23 @@ def _time_differences(timestamps: NDArray[np.int64], begin_timestamp: int, first
     return differences
 
 
-put_entries = python_put if native.kernel is None else native.kernel.put_index_entries
+def scan_entries(
+    view: memoryview, at: int, count: int, key_hash: int, most: int, file_begin: int, begin: int, end: int
+) -> tuple[list[int], bool]:
+    """Physical offsets of the entries of a key, newest first, and whether one of it was stored before `begin`.
+
+    Args:
+        view: the file.
+        at: where the first of the entries is.
+        count: how many are looked at.
+        key_hash: what they are to have.
+        most: so many are given at most.
+        file_begin: the store time in ms from which entries count.
+        begin: what is given was stored at this time in ms or later,
+        end: and at this time or before.
+    """
+    block = np.frombuffer(view, _ENTRY, count, at)
+    chosen = block[block["key_hash"] == key_hash][::-1]
+    times = file_begin + chosen["time_diff"].astype(np.int64) * 1000
+    offsets = chosen["physical_offset"][(begin <= times) & (times <= end)]
+    return offsets[:most].tolist(), bool((times < begin).any())
