@@ -286,10 +286,9 @@ path_result sends_offer(PyObject *sends, const frame *taken, const header *head,
 
 bool sends_ready(PyObject *sends) { return ((Sends *)sends)->enabled; }
 
-/* After an append that hung, others are to be refused: Python sees to it, and is asked about each send. */
+/* After an append that hung, others are to be refused: Python sees to it, and switches this off. */
 static int tell_of_slowness(Sends *self, int64_t took_ns)
 {
-    self->enabled = 0;
     PyObject *result = PyObject_CallFunction(self->slow, "L", (long long)took_ns);
     Py_XDECREF(result);
     return result == NULL ? -1 : 0;

@@ -6,12 +6,10 @@ properties), and keeps the answer until something changes that it was made from.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from rocketwire import native
 from rocketwire.server.decisions import Decisions
-from rocketwire.server.guard import Guard
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.page_cache import PageCacheGuard
@@ -50,7 +48,6 @@ class KernelSends:
         page_cache: PageCacheGuard,
         flush: GroupCommit | None,
         decisions: Decisions,
-        guards: Sequence[Guard] = (),
     ) -> None:
         assert native.kernel is not None  # noqa: S101 - whoever makes one has looked
         self._sending = sending
@@ -60,7 +57,6 @@ class KernelSends:
         self._metrics = metrics
         self._page_cache = page_cache
         self._flush = flush
-        self._guarded = bool(guards)
         self._now = 0
         self.native = native.kernel.Sends(
             store.log,
@@ -114,7 +110,7 @@ class KernelSends:
     def before_round(self, now: int) -> None:
         """Say whether the kernel may store what comes with a store timestamp in ms."""
         self._now = now
-        self.native.enabled = not self._guarded and not self._page_cache.busy and self._store.may_append_at(now)
+        self.native.enabled = not self._page_cache.busy and self._store.may_append_at(now)
 
     def _stop(self) -> None:
         """Leave the rest of the round to Python, which refuses what waited."""

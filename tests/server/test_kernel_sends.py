@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +12,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, SysFlag
+from rocketwire.store.errors import DiskNearlyFull
+from rocketwire.store.files import RealFileSystem
+from rocketwire.wire.codes import FLAG_ONEWAY, Permission, RequestCode, ResponseCode, SysFlag
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
-from tests.server.harness import batch_body, properties_text, run, send_ext, topic_ext
+from tests.server.harness import FullDisk, batch_body, properties_text, run, send_ext, topic_ext
 from tests.server.kernel_runs import Run, files_of, running
+from tests.server.test_hot_sends import REQUESTS, answers_and_records
 
 SEND = RequestCode.SEND_MESSAGE
 V2 = RequestCode.SEND_MESSAGE_V2
 BATCH = RequestCode.SEND_BATCH_MESSAGE
 MOST = 3000
 """Bytes that a body has at most in most of these tests."""
-SMALL = {"mapped_file_size_commit_log": 1 << 16, "mapped_file_size_consume_queue": 20 * 50, "max_message_size": MOST}
+SMALL: dict[str, Any] = {
+    "mapped_file_size_commit_log": 1 << 16,
+    "mapped_file_size_consume_queue": 20 * 50,
+    "max_message_size": MOST,
+}
 
 opaques = itertools.count(1)
 
@@ -120,3 +129,229 @@ def test_both_ways_do_the_same(tmp_path_factory: pytest.TempPathFactory, reads: 
 
 async def outcome_of(store: Path, reads: list[list[bytes]], kernel: bool) -> tuple[Any, ...]:
     return await outcome(store, reads, kernel=kernel)
+
+
+@pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
+async def test_through_sockets_both_do_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flush: str) -> None:
+    requests = [request for request in REQUESTS for _ in range(2)]
+    by_kernel = await answers_and_records(tmp_path / "kernel", requests, flush_disk_type=flush)
+    monkeypatch.setattr("rocketwire.server.broker.Broker._kernel_sends", lambda *_: None)
+    general = await answers_and_records(tmp_path / "general", requests, flush_disk_type=flush)
+    assert by_kernel == general
+
+
+Change = Callable[[Run], None]
+
+
+def ask(run: Run, code: int, ext: dict[str, str] | None = None, body: bytes = b"") -> None:
+    answers = run.read(frame(code, ext or {}, body))
+    assert [answer.header.code for answer in answers.values()] == [0], answers
+
+
+def topic(name: str, queues: int = 3, **changes: Any) -> Change:
+    return lambda run: ask(run, RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext(name, queues, **changes))
+
+
+def config(**changes: object) -> Change:
+    text = "".join(f"{name}={value}\n" for name, value in changes.items()).encode()
+    return lambda run: ask(run, RequestCode.UPDATE_BROKER_CONFIG, body=text)
+
+
+def typed(run: Run) -> None:
+    ext = {**topic_ext("T", 3), "attributes": "+message.type=DELAY"}
+    ask(run, RequestCode.UPDATE_AND_CREATE_TOPIC, ext)
+
+
+def topic_gone(run: Run) -> None:
+    """As DELETE_TOPIC_IN_BROKER, whose queues are removed by a task of their own: they are still there."""
+    assert run.broker.services.topics.table.remove("T")
+
+
+def queue_gone(run: Run) -> None:
+    store = run.broker.services.store
+    store.retention.remove_queue(store.queues.by_key["T", 0])
+
+
+def disk_full(run: Run) -> None:
+    run.broker.services.store.refusal = DiskNearlyFull("99 %")
+
+
+def clock_back(run: Run) -> None:
+    run.clock.now -= 10_000
+
+
+def clock_on(run: Run) -> None:
+    run.clock.now += 10_000
+
+
+CHANGES: dict[str, Change] = {
+    "the topic is gone": topic_gone,
+    "the queue is gone": queue_gone,
+    "fewer queues": topic("T", 1),
+    "another filter type": topic("T", 3, topic_filter_type="MULTI_TAG"),
+    "a type of messages": typed,
+    "a topic in order": topic("T", 3, order=True),
+    "no permission": lambda run: (topic("T", 3, order=True)(run), config(brokerPermission=Permission.READ)(run))[0],
+    "smaller messages": config(maxMessageSize=1024),
+    "other settings": config(osPageCacheBusyTimeOutMills=5000),
+    "the disk is full": disk_full,
+    "the clock goes back": clock_back,
+    "the clock goes on": clock_on,
+}
+
+
+async def before_and_after(store: Path, change: Change, *, kernel: bool) -> tuple[Any, ...]:
+    """Answers after a change to sends that were decided about before it, and the files."""
+
+    def some() -> bytes:
+        return b"".join(
+            [
+                send("T", b"one", default_topic="none"),
+                send("T", bytes(2000), default_topic="none", queue_id=2),
+                frame(BATCH, send_ext("T", default_topic="none", batch=True), batch_body([b"a", b"b"], "TAGS\x01x")),
+            ]
+        )
+
+    with running(store, kernel=kernel, **SMALL) as served:
+        make_topics(served)
+        answers = [served.read(some()), served.read(some())]
+        assert (served.by_kernel > 0) is kernel
+        change(served)
+        answers += [served.read(some()), served.read(some())]
+    return answers, files_of(store)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_what_was_decided_is_decided_anew_after_a_change(
+    tmp_path: Path, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes = []
+    for kernel in (False, True):
+        monkeypatch.setattr("tests.server.test_kernel_sends.opaques", itertools.count(1))
+        outcomes.append(await before_and_after(tmp_path / str(kernel), CHANGES[change], kernel=kernel))
+    assert outcomes[1] == outcomes[0]
+    codes = {answer.header.code for answers in outcomes[0][0][2:] for answer in answers.values()}
+    assert (0 in codes) is (
+        change not in {"the topic is gone", "a type of messages", "no permission", "the disk is full"}
+    )
+
+
+async def test_a_slow_append_has_those_refused_who_waited_behind_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(tmp_path, kernel=True) as served:
+        make_topics(served)
+        served.read(send())
+        config(osPageCacheBusyTimeOutMills=1)(served)
+        taken = served.by_kernel
+        populate = RealFileSystem.populate
+
+        def slow(*args: Any) -> bool:
+            time.sleep(0.002)
+            return populate(*args)
+
+        monkeypatch.setattr(RealFileSystem, "populate", slow)
+        large, later = send(body=bytes(2 << 20)), send()
+        answers = list(served.read(large + frame(RequestCode.GET_BROKER_CONFIG, {}) + later).values())
+        assert [answer.header.code for answer in answers] == [0, 0, ResponseCode.SYSTEM_BUSY]
+        assert served.by_kernel == taken + len(large)
+
+
+async def test_without_fast_failure_no_append_is_slow(tmp_path: Path) -> None:
+    with running(tmp_path, kernel=True) as served:
+        config(brokerFastFailureEnable="false")(served)
+        assert served.broker.kernel_sends is not None
+        assert served.broker.kernel_sends.native.slow_ns == (1 << 63) - 1
+
+
+async def test_what_was_stored_is_counted_and_told(tmp_path: Path) -> None:
+    with running(tmp_path, kernel=True) as served:
+        make_topics(served)
+        served.read(send() + send(queue_id=1))
+        store = served.broker.services.store
+        told: list[list[tuple[str, int]]] = []
+        store.arrivals = told.append
+        store.queues.dirty.clear()
+        served.clock.now += 7
+        counted = served.metrics.messages_in
+        batch = frame(BATCH, send_ext("T", batch=True), batch_body([b"a", b"b"]))
+        served.read(send() + send(queue_id=1) + send() + batch + frame(SEND, send_ext("T", short=False)))
+        assert told == [[("T", 0), ("T", 1)]]
+        assert {queue.key for queue in store.queues.dirty} == {("T", 0), ("T", 1)}
+        assert store.last_append_timestamp == served.clock.now
+        assert served.metrics.messages_in == counted + 6
+        assert served.metrics.requests == {
+            RequestCode.UPDATE_AND_CREATE_TOPIC: 3,
+            V2: 2 + 3,
+            BATCH: 1,
+            SEND: 1,
+        }
+
+
+@pytest.mark.parametrize("durable", [True, False])
+async def test_answers_wait_for_the_disk(tmp_path: Path, durable: bool) -> None:
+    with running(tmp_path, kernel=True, flush_disk_type="SYNC_FLUSH") as served:
+        make_topics(served)
+        store, flush = served.broker.services.store, served.broker._flush
+        assert flush is not None
+        waiting: list[tuple[int, Callable[[bool], None]]] = []
+        flush.wait_durable = lambda *told: waiting.append(told)  # type: ignore[method-assign]
+        served.read(send() + send(queue_id=1))
+        waiting.clear()
+        hurried = send(properties="WAIT\x01false")
+        assert served.read(hurried)
+        assert not waiting
+        taken = served.by_kernel
+        assert served.read(send() + hurried) == {}
+        assert served.by_kernel > taken
+        [(end, tell)] = waiting
+        assert end == store.log.position
+        tell(durable)
+        answers = served.wire.take()
+        expected = 0 if durable else ResponseCode.FLUSH_DISK_TIMEOUT
+        assert [answer.header.code for answer in answers.values()] == [expected] * 2
+        assert all((answer.header.ext or {}).keys() >= {"msgId", "queueOffset"} for answer in answers.values())
+
+
+async def test_a_disk_that_is_full_in_the_middle_and_has_room_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = FullDisk(monkeypatch)
+    changes: dict[str, Any] = {"mapped_file_size_commit_log": 1 << 20, "max_message_size": 30_000}
+
+    def outcome(kernel: bool) -> tuple[Any, ...]:
+        monkeypatch.setattr("tests.server.test_kernel_sends.opaques", itertools.count(1))
+        store = tmp_path / str(kernel)
+        with running(store, kernel=kernel, **changes) as served:
+            make_topics(served)
+            served.read(send())
+            disk.full = True
+            answers = [served.read(b"".join(send("T", bytes(20_000)) for _ in range(100)))]
+            disk.full = False
+            answers.append(served.read(send() + send()))
+        return [{at: each.header.code for at, each in some.items()} for some in answers], files_of(store)
+
+    general, by_kernel = outcome(kernel=False), outcome(kernel=True)
+    assert by_kernel == general
+    codes = list(general[0][0].values())
+    stored = codes.count(0)
+    assert 0 < stored < 100
+    assert codes == [0] * stored + [ResponseCode.SERVICE_NOT_AVAILABLE] * (100 - stored)
+
+
+async def test_the_kernel_takes_what_is_plain(tmp_path: Path) -> None:
+    with running(tmp_path, kernel=True) as served:
+        make_topics(served)
+        served.read(send() + send(queue_id=1))
+        plain = [
+            send(tags="a", keys="b c"),
+            send(properties='a\x01"\\/\b標'),
+            send(queue_id=1, sys_flag=SysFlag.COMPRESSED | 0x300),
+            send(flag=-1, reconsume_times=2, unit_mode=True),
+            frame(SEND, send_ext("T", short=False), b"long names"),
+            frame(BATCH, send_ext("T", batch=True, properties="WAIT\x01true"), batch_body([b"a", b"b"], "TAGS\x01x")),
+            frame(V2, {**send_ext("T"), "n": "broker-a"}, flag=FLAG_ONEWAY),
+        ]
+        taken = served.by_kernel
+        served.read(b"".join(plain))
+        assert served.by_kernel == taken + sum(map(len, plain))
