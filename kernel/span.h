@@ -7,6 +7,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the kernel is written for little-endian processors; on others its Python twin runs"
+#endif
+
 typedef struct {
     const uint8_t *at;
     size_t len;
