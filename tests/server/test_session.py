@@ -6,6 +6,7 @@ import logging
 import random
 import socket
 import struct
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +16,10 @@ from rocketwire.server import session as session_module
 from rocketwire.server.hot_sends import HotSends
 from rocketwire.server.session import Session
 from rocketwire.wire.codes import RequestCode, ResponseCode
-from tests.server.harness import BINARY, Client, Server, pull_ext, records, send_ext, settle
+from tests.server.harness import BINARY, Client, Server, pull_ext, records, send_ext, serving, settle
 
 MIB = 1 << 20
+V2 = RequestCode.SEND_MESSAGE_V2
 
 pytestmark = pytest.mark.usefixtures("driver")
 
@@ -40,14 +42,14 @@ def sessions(monkeypatch: pytest.MonkeyPatch) -> list[Session]:
 
 
 async def test_a_frame_may_come_byte_by_byte(broker: Client) -> None:
-    for byte in broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"slow"):
+    for byte in broker.frame(V2, send_ext("T"), b"slow"):
         await broker.write(bytes([byte]))
         await settle()
     assert (await broker.receive()).header.code == 0
 
 
 async def test_many_frames_in_one_read_and_half_of_another(broker: Client) -> None:
-    frames = [broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"%d" % each, opaque=each) for each in range(50)]
+    frames = [broker.frame(V2, send_ext("T"), b"%d" % each, opaque=each) for each in range(50)]
     data = b"".join(frames)
     await broker.write(data[:-10])
     assert [answer.header.opaque for answer in await broker.arrived()] == list(range(49))
@@ -58,10 +60,10 @@ async def test_many_frames_in_one_read_and_half_of_another(broker: Client) -> No
 async def test_sends_among_other_requests_are_all_answered_once(broker: Client) -> None:
     chosen = random.Random(4)
     kinds: list[tuple[int, dict[str, str], bytes, int]] = [
-        (RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"hot", 0),
-        (RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"binary", BINARY),
+        (V2, send_ext("T"), b"hot", 0),
+        (V2, send_ext("T"), b"binary", BINARY),
         (RequestCode.SEND_MESSAGE, send_ext("T", short=False), b"old", 0),
-        (RequestCode.SEND_MESSAGE_V2, send_ext("T", queue_id=9), b"refused", 0),
+        (V2, send_ext("T", queue_id=9), b"refused", 0),
         (RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"}, b"", 0),
         (RequestCode.PULL_MESSAGE, pull_ext("T"), b"", 0),
         (RequestCode.HEART_BEAT, {}, b'{"clientID":"x"}', 0),
@@ -89,7 +91,7 @@ async def test_sends_among_other_requests_are_all_answered_once(broker: Client) 
 async def test_sends_and_reads_of_one_connection_keep_their_order(broker: Client) -> None:
     data = b""
     for each in range(20):
-        data += broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"%d" % each)
+        data += broker.frame(V2, send_ext("T"), b"%d" % each)
         data += broker.frame(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})
     await broker.write(data)
     offsets = [answer.header.ext["offset"] for answer in (await broker.arrived())[1::2] if answer.header.ext]
@@ -98,7 +100,7 @@ async def test_sends_and_reads_of_one_connection_keep_their_order(broker: Client
 
 async def test_a_client_that_leaves_in_the_middle_of_a_frame(server: Server, broker: Client) -> None:
     leaving = server.broker()
-    await leaving.write(leaving.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"cut")[:-1])
+    await leaving.write(leaving.frame(V2, send_ext("T"), b"cut")[:-1])
     leaving.close()
     await settle()
     assert (await broker.pull("T")).header.code == ResponseCode.PULL_NOT_FOUND
@@ -111,6 +113,57 @@ async def test_a_client_that_resets_its_connection(server: Server, broker: Clien
     leaving.close()
     await settle()
     assert (await broker.send("T")).header.code == 0
+
+
+async def test_frames_of_all_kinds_in_one_read_are_served_in_their_order(server: Server, broker: Client) -> None:
+    """The kernel's and Python's, in turns: each sees what those before it did."""
+    data = b""
+    for each in range(30):
+        data += broker.frame(V2, send_ext("T"), b"%d" % each)
+        data += broker.frame(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})
+        data += broker.frame(RequestCode.PULL_MESSAGE, pull_ext("T", each))
+    await broker.write(data)
+    answers = await broker.arrived()
+    assert [frame.header.opaque for frame in answers] == sorted(frame.header.opaque for frame in answers)
+    offsets = [frame.header.ext["offset"] for frame in answers[1::3] if frame.header.ext]
+    assert offsets == [str(each) for each in range(1, 31)]
+    assert [records(frame.body)[0].body for frame in answers[2::3]] == [b"%d" % each for each in range(30)]
+
+
+async def test_large_and_small_frames_in_any_pieces(broker: Client) -> None:
+    bodies = [bytes([each]) * size for each, size in enumerate([10, 300_000, 1, 70_000, 2_000_000, 20_000] * 3)]
+    data = b"".join(broker.frame(V2, send_ext("T"), body, opaque=at) for at, body in enumerate(bodies))
+    for start in range(0, len(data), 99_991):
+        await broker.write(data[start : start + 99_991])
+        await settle()
+    assert [frame.header.opaque for frame in await broker.arrived()] == list(range(len(bodies)))
+    found: list[bytes] = []
+    while len(found) < len(bodies):
+        found += [message.body for message in records((await broker.pull("T", len(found))).body)]
+    assert found == bodies
+
+
+async def test_what_came_before_the_client_left_is_stored(server: Server, broker: Client) -> None:
+    leaving = server.broker()
+    await leaving.write(b"".join(leaving.frame(V2, send_ext("T"), b"%d" % each) for each in range(100)))
+    leaving.sock.shutdown(socket.SHUT_WR)
+    assert len(await leaving.arrived()) == 100
+    assert await leaving.ended()
+    assert (await broker.ask(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})).header.ext == {
+        "offset": "100"
+    }
+
+
+async def test_many_clients(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    async with serving(tmp_path) as server:
+        clients = [server.broker() for _ in range(500)]
+        await clients[0].create_topic("T")
+        for each in clients:
+            await each.write(each.frame(V2, send_ext("T"), b"x"))
+        codes = [frame.header.code for each in clients for frame in await each.arrived()]
+        assert codes == [0] * 500
+    assert caplog.text == ""
 
 
 # --- silence ---
@@ -140,7 +193,7 @@ async def test_a_frame_that_takes_120_s_closes_its_connection(
 ) -> None:
     caplog.set_level(logging.INFO)
     slow = server.broker()
-    data = slow.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), bytes(100))
+    data = slow.frame(V2, send_ext("T"), bytes(100))
     for byte in data[:11]:
         await slow.write(bytes([byte]))
         await server.pass_time(10)
@@ -267,7 +320,7 @@ async def test_a_client_whose_requests_take_long_is_woken_and_told_as_others_are
     await broker.send("T")
     await broker.hold("T", 1)
     monkeypatch.setattr(HotSends, "offer", long)
-    sends = [broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), opaque=each) for each in (70, 71)]
+    sends = [broker.frame(V2, send_ext("T"), opaque=each) for each in (70, 71)]
     await broker.write(b"".join(sends))
     answers = await broker.arrived()
     assert sorted(answer.header.opaque for answer in answers if not answer.body) == [70, 71]

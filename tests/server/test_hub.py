@@ -1,0 +1,212 @@
+"""The task that drives a hub. What a hub does with a connection: tests/kernel/test_hub; whole servers: test_session."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from rocketwire import native
+from rocketwire.server.hub import Hub, hub_kernel
+from rocketwire.server.sending import Sending
+from rocketwire.server.session import Session
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.connection import RawFrame
+from tests.server.harness import Client, Clock, Server, mock_clock, records, send_ext, settle
+
+V2 = RequestCode.SEND_MESSAGE_V2
+FRAME = b"\0\0\0\x05\0\0\0\x01h"
+
+pytestmark = pytest.mark.skipif(not hasattr(native.kernel, "Hub"), reason="hubs need the kernel, and Linux")
+
+
+class Echo:
+    """A dispatcher that answers a byte a frame, and notes when."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+
+    def serve(self, session: Session, frames: list[RawFrame]) -> int:
+        self.events.append(f"serve {len(frames)}")
+        session.write(b"a" * len(frames))
+        return len(frames)
+
+    def settle(self) -> None:
+        self.events.append("settle")
+
+
+class Idle:
+    """A path that takes nothing."""
+
+    native = None
+
+    def __init__(self, events: list[str]) -> None:
+        self._events = events
+
+    def before_round(self, now: int) -> None:
+        self._events.append(f"before {now}")
+
+    def after_round(self) -> None:
+        self._events.append("after")
+
+
+@pytest.fixture
+def echo() -> Echo:
+    return Echo()
+
+
+class Connections:
+    """A running hub's sessions, and their other ends."""
+
+    def __init__(self, echo: Echo, nursery: trio.Nursery, **options: Any) -> None:
+        kernel = hub_kernel()
+        assert kernel is not None
+        self._hub = Hub(kernel, clock=Clock(7), settle=echo.settle, **options)
+        self._echo = echo
+        self._nursery = nursery
+        self._made: list[tuple[Session, socket.socket]] = []
+        nursery.start_soon(self._hub.run)
+
+    def new(self) -> socket.socket:
+        """The other end of a new connection."""
+        near, far = socket.socketpair()
+        for sock in (near, far):
+            sock.settimeout(0)
+        session = Session(near, ("127.0.0.1", 5), dispatcher=self._echo, nursery=self._nursery, on_close=lambda _: None)
+        session.driver = self._hub.drive(near, session)
+        self._made.append((session, far))
+        return far
+
+    def close(self) -> None:
+        """Close all of them, at both ends."""
+        for session, far in self._made:
+            session.close()
+            far.close()
+
+
+@pytest.fixture
+async def connect(echo: Echo, nursery: trio.Nursery) -> AsyncIterator[Callable[..., Connections]]:
+    """Makes a hub with some options."""
+    made: list[Connections] = []
+
+    def connect(**options: Any) -> Connections:
+        made.append(Connections(echo, nursery, **options))
+        return made[-1]
+
+    yield connect
+    for each in made:
+        each.close()
+
+
+def descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def test_without_a_kernel_there_are_no_hubs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "kernel", None)
+    assert hub_kernel() is None
+    monkeypatch.setattr(native, "kernel", object())
+    assert hub_kernel() is None
+
+
+async def test_a_round_is_announced_served_and_told_of(echo: Echo, connect: Callable[..., Connections]) -> None:
+    made = connect(sends=Idle(echo.events))
+    far = made.new()
+    far.send(FRAME * 3)
+    await settle()
+    assert far.recv(10) == b"aaa"
+    assert echo.events == ["before 7", "serve 3", "after", "settle"]
+
+
+async def test_what_goes_wrong_after_a_round_is_logged(
+    echo: Echo,
+    connect: Callable[..., Connections],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def bug() -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(echo, "settle", bug)
+    made = connect()
+    far = made.new()
+    for _ in range(2):
+        far.send(FRAME)
+        await settle()
+        assert far.recv(10) == b"a"
+    assert caplog.text.count("ZeroDivisionError") >= 2
+
+
+async def test_other_tasks_have_their_turn_beside_a_flood(
+    echo: Echo, connect: Callable[..., Connections], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = connect()
+    far = made.new()
+
+    def again(session: Session, frames: list[RawFrame]) -> int:
+        mock_clock().jump(0.0001)
+        far.send(FRAME)  # there is always more
+        return len(frames)
+
+    monkeypatch.setattr(echo, "serve", again)
+    far.send(FRAME)
+    with trio.fail_after(10):
+        for _ in range(50):
+            await trio.lowlevel.checkpoint()
+
+
+async def test_a_turn_is_a_pass_when_that_is_asked(
+    echo: Echo, connect: Callable[..., Connections], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = connect(single_turns=lambda: True)
+    served: list[str] = []
+    fars = [made.new() for _ in range(4)]
+
+    def slowly(session: Session, frames: list[RawFrame]) -> int:
+        sum(range(200_000))  # longer than a round is to take
+        served.append("serve")
+        fars[0].send(FRAME)
+        return len(frames)
+
+    monkeypatch.setattr(echo, "serve", slowly)
+    for far in fars[1:]:
+        far.send(FRAME)
+    while not served:
+        await trio.lowlevel.checkpoint()
+    assert served == ["serve"] * 3
+
+
+async def test_the_end_of_the_hub_leaves_no_descriptor(echo: Echo) -> None:
+    before = descriptors()
+    async with trio.open_nursery() as nursery:
+        made = Connections(echo, nursery)
+        made.new().send(FRAME)
+        await settle()
+        nursery.cancel_scope.cancel()
+    made.new()  # accepted in the very pass that ends all
+    made.close()
+    assert descriptors() == before
+
+
+# --- in a whole server ---
+
+
+async def test_a_bug_in_a_decision_closes_the_connection_that_asked(
+    server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def bug(*_: object) -> None:
+        raise ZeroDivisionError
+
+    other = server.broker()
+    await settle()
+    with monkeypatch.context() as patch:
+        patch.setattr(Sending, "plain", bug)
+        await other.write(other.frame(V2, send_ext("T"), b"lost"))
+        assert await other.ended()
+    assert "ZeroDivisionError" in caplog.text
+    assert (await broker.send("T", b"kept")).header.code == 0
+    assert [message.body for message in records((await broker.pull("T")).body)] == [b"kept"]
