@@ -1,7 +1,7 @@
 """The thread in which SYNC_FLUSH waits for the disk.
 
 It lives as long as the server and is handed one call after the other. trio's own threads are found, woken and heard of
-in 60 to 80 µs, which is as long as a quick disk takes; two pipes do it in 20: the loop writes a byte when there is
+in 70 to 100 µs, which is as long as a quick disk takes; two pipes do it in 20: the loop writes a byte when there is
 something to do, the thread one when it is done.
 """
 
