@@ -96,6 +96,18 @@ def test_a_heartbeat_that_says_the_same_changes_nothing(kept: Kept) -> None:
     assert kept.table.encode() is None
 
 
+def test_whoever_keeps_what_a_filter_says_is_told_of_changes(kept: Kept) -> None:
+    told: list[None] = []
+    kept.filters.changed = lambda: told.append(None)
+    for count, subscriptions in enumerate(
+        ([sql("a > 5")], [sql("a > 5", 2)], [sql("a > 6", 3)], [], [sql("a > 6", 3)], [sql("a >", 4)]), start=1
+    ):
+        kept.filters.register("G", subscriptions)
+        assert len(told) == count
+        kept.filters.register("G", subscriptions)
+        assert len(told) == count
+
+
 def test_a_newer_version_of_the_same_is_noted(kept: Kept) -> None:
     kept.filters.register("G", [sql("a = 1")])
     kept.clock.now += 1000
