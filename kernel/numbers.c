@@ -25,13 +25,9 @@ bool read_int64(span text, int64_t *value)
     return true;
 }
 
-bool read_int32(span text, int32_t *value)
+bool read_any_int32(span text, int32_t *value)
 {
     int64_t wide;
-    if (text.len == 1 && (uint8_t)(*text.at - '0') <= 9) { /* most are */
-        *value = *text.at - '0';
-        return true;
-    }
     if (!read_int64(text, &wide) || wide < INT32_MIN || wide > INT32_MAX) {
         return false;
     }

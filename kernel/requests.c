@@ -6,13 +6,16 @@ typedef uint32_t fields_seen;
 static bool is_request(const header *from) { return (from->flag & ~FLAG_ONEWAY) == 0; }
 
 /* A field that is text, and one that is a number. */
-static bool plain(const header_field *field, span *value)
+static inline bool plain(const header_field *field, span *value)
 {
     *value = field->value;
     return !field->escaped;
 }
 
-static bool is_bool(span text) { return span_is(text, "true", 4) || span_is(text, "false", 5); }
+static inline bool is_bool(span text)
+{
+    return text.len == 5 ? memcmp(text.at, "false", 5) == 0 : text.len == 4 && memcmp(text.at, "true", 4) == 0;
+}
 
 /* Whether a field that is not known can be passed over, as Python does: not where its escapes are unchecked, and not
  * where it is for access control. */
@@ -51,7 +54,7 @@ static char letter_of(span name)
     }
 }
 
-static bool take_send_field(const header_field *field, char letter, send_request *found)
+static inline bool take_send_field(const header_field *field, char letter, send_request *found)
 {
     span value = field->value;
     int32_t number;
