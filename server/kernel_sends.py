@@ -122,7 +122,9 @@ class KernelSends:
         if messages:
             self._store.appended(touched, self._now)
             self._metrics.stored(messages, size)
-            self._metrics.requests.update(requests)
+            counts = self._metrics.requests
+            for code, count in requests.items():
+                counts[code] += count
 
     def _wait(self, session: Session, answers: bytes, end: int) -> None:
         """Send a read's answers when the disk has the log up to an offset, or say that it took too long."""
