@@ -129,9 +129,11 @@ class Sends:
     slow_ns: int
     def __init__(
         self,
-        log: LogTail,
+        log: PythonLogTail,
         *,
-        plan: Callable[[str, int, int, str | None], tuple[QueueTail, int, bytes | None, bool] | Literal[False] | None],
+        plan: Callable[
+            [str, int, int, str | None], tuple[PythonQueueTail, int, bytes | None, bool] | Literal[False] | None
+        ],
         make_room: Callable[[int], None],
         waiting: Callable[[Any, bytes, int], None],
         slow: Callable[[int], None],
@@ -143,7 +145,7 @@ class Sends:
         max_body: int,
     ) -> None: ...
     def forget(self) -> None: ...
-    def take(self) -> tuple[list[QueueTail], int, int, dict[int, int]]: ...
+    def take(self) -> tuple[list[PythonQueueTail], int, int, dict[int, int]]: ...
     def serve(self, session: object, born_host: Buffer, now: int, data: Buffer, /) -> tuple[bytes, int]: ...
 
 # advise.c

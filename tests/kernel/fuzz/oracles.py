@@ -29,6 +29,7 @@ from rocketwire.wire.headers.pull import PullMessageRequestHeader
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, Message, encode_host, encode_record
+from tests.kernel.fuzz.sends import sends
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -243,5 +244,5 @@ def records(data: bytes) -> None:
 
 
 ORACLES: Final[dict[str, Callable[[bytes], None]]] = {
-    oracle.__name__: oracle for oracle in (frames, headers, requests, properties, batch, records)
+    oracle.__name__: oracle for oracle in (frames, headers, requests, properties, batch, records, sends)
 }

@@ -9,6 +9,7 @@ from rocketwire.wire.fast import STEERING_NAMES
 from rocketwire.wire.frame import decode_frame
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
+from tests.kernel.fuzz import sends
 from tests.wire import golden
 
 _SENDS: Final = {
@@ -48,6 +49,7 @@ WORDS: Final[dict[str, list[bytes]]] = {
     "properties": [*(word.encode() for word in _PROPERTIES), *_BAD_UTF_8],
     "batch": [*_NUMBERS, *_BAD_UTF_8],
     "records": [*_NUMBERS, *_BAD_UTF_8],
+    "sends": [*(word.encode() for word in (*_JSON, *_PROPERTIES)), *_NUMBERS, *_BAD_UTF_8],
 }
 """Words of each oracle's input; libFuzzer puts them in."""
 
@@ -93,6 +95,7 @@ def _of_request(data: bytes, short: bool | None) -> Iterator[tuple[str, bytes]]:
     yield "requests", header
     if short is None:
         return
+    yield "sends", header[1:] + sends.BODY + frame.body
     fields = decode_ext(SendMessageRequestHeader, frame.header.ext, short=short)
     yield "properties", (fields.properties or "").encode()
     yield "records", bytes(60) + b"\0\x09" + len(frame.body).to_bytes(2) + frame.body + b"TopicTest"

@@ -1,0 +1,171 @@
+"""What the kernel's sends make of any frames: records, queue entries and answers, held against Python's.
+
+Whatever topic and queue a send names, it goes to one queue, and its sysFlag is stored as it is: what Python decides
+beforehand is not the matter here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, Final
+
+from rocketwire import _kernel as kernel
+from rocketwire.native import LogTail, QueueTail
+from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
+from rocketwire.wire import fast
+from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode
+from rocketwire.wire.connection import FrameReader, RawFrame
+from rocketwire.wire.frame import PREFIX
+from rocketwire.wire.header import decode_header
+from rocketwire.wire.headers import decode_ext
+from rocketwire.wire.headers.send import SendMessageRequestHeader
+from rocketwire.wire.message import MAGIC_V1, Message, encode_host, encode_record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rocketwire.wire.fast import BatchMessage, StoredProperties
+
+BODY: Final = b"\xff\xfe"
+"""What stands between the header and the body of an input: neither has it in sound requests of text."""
+
+_NOW: Final = 1_700_000_000_000
+_BASE: Final = 1 << 40
+_LOG: Final = 20_000
+_ENTRIES: Final = 40
+_MOST: Final = 8_000
+_FIRST: Final = 7
+_BORN: Final = ("10.1.2.3", 4567)
+_STORE: Final = ("127.0.0.1", 10911)
+_CLUSTER: Final = "CLUSTER\x01DefaultCluster"
+_TAIL: Final = b"WAIT\x01true"
+_ANSWERS: Final = fast.SendAnswers(region="R", trace_on=True, version=407)
+_HOST_BITS: Final = 0x30
+_ID: Final = encode_host(*_STORE).hex().upper().encode() + b"%016X"
+
+
+class _Queue(QueueTail):
+    """Queue 3 of topic T."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.buffer = bytearray(_ENTRIES * ENTRY_STRUCT.size)
+        self.limit = len(self.buffer)
+        self.queue_id, self.magic, self.topic_field, self.end = 3, MAGIC_V1, b"\1T", _FIRST
+
+    def extend(self, entries: int) -> None:
+        """There is no more room."""
+        raise OSError(entries)
+
+
+def _tight(data: bytes) -> Any:
+    """The data without a byte behind it that may be read."""
+    return (ctypes.c_ubyte * len(data)).from_buffer_copy(data)
+
+
+def _refuse(size: int) -> None:
+    raise OSError(size)
+
+
+def sends(data: bytes) -> None:
+    """A JSON header and, behind `BODY`, a body: as a frame that comes twice in one read."""
+    header, _, body = data.partition(BODY)
+    stream = 2 * (PREFIX.pack(4 + len(header) + len(body), len(header)) + header + body)
+    log, queue = LogTail(), _Queue()
+    log.base = log.position = _BASE
+    memory: Any = bytearray(_LOG)
+    log.buffer, log.limit = memory, _BASE + _LOG
+    path = kernel.Sends(
+        log,
+        plan=lambda _topic, _queue_id, sys_flag, batch: (queue, sys_flag, None if batch is None else _TAIL, True),
+        make_room=_refuse,
+        waiting=lambda *_: None,
+        slow=lambda *_: None,
+        keys=None,
+        store_host=encode_host(*_STORE),
+        cluster_item=_CLUSTER.encode(),
+        answer=_ANSWERS.parts,
+        id_prefix=_ID[:16],
+        max_body=_MOST,
+    )
+    answers, taken = path.serve(None, encode_host(*_BORN), _NOW, _tight(stream))
+    frames, error = FrameReader().receive(memoryview(stream[:taken]))
+    assert error is None
+    expected = _Expected()
+    for frame in frames:
+        expected.add(frame)
+    assert (log.position - _BASE, queue.end, queue.position) == (
+        len(expected.log),
+        expected.offset,
+        len(expected.entries),
+    )
+    assert memory[: len(expected.log)] == expected.log
+    assert queue.buffer[: queue.position] == expected.entries
+    assert answers == expected.answers
+    assert path.take()[1] == expected.offset - _FIRST
+
+
+class _Expected:
+    """What the frames make of an empty log and queue."""
+
+    def __init__(self) -> None:
+        self.log = bytearray()
+        self.entries = bytearray()
+        self.answers = b""
+        self.offset = _FIRST
+
+    def add(self, frame: RawFrame) -> None:
+        """Store and answer a send as Python does."""
+        header = decode_header(frame.header, frame.serialize_type)
+        short = header.code != RequestCode.SEND_MESSAGE
+        fields = decode_ext(SendMessageRequestHeader, header.ext, short=short)
+        first = self.offset
+        ids = [_ID % place for place in self._store(fields, bytes(frame.body))]
+        assert ids
+        if not header.flag & FLAG_ONEWAY:
+            self.answers += _ANSWERS.encode(0, header.opaque, b",".join(ids), 3, first)
+
+    def _store(self, fields: SendMessageRequestHeader, body: bytes) -> Iterator[int]:
+        assert len(body) <= _MOST
+        if not fields.batch:
+            of_one = fast.stored_properties(fields.properties or "", _CLUSTER)
+            yield self._append(fields, fields.flag, body, of_one.data, of_one)
+            return
+        for each in fast.batch_messages(body):
+            separator = b"" if not each.properties or each.properties.endswith(b"\x02") else b"\x02"
+            yield self._append(fields, each.flag, each.body, each.properties + separator + _TAIL, each)
+
+    def _append(
+        self,
+        fields: SendMessageRequestHeader,
+        flag: int,
+        body: bytes,
+        stored: bytes,
+        found: StoredProperties | BatchMessage,
+    ) -> int:
+        assert not found.steering
+        assert 0 not in stored
+        place = _BASE + len(self.log)
+        record = encode_record(
+            Message(
+                topic="T",
+                queue_id=3,
+                body=body,
+                properties=stored,
+                flag=flag,
+                queue_offset=self.offset,
+                physical_offset=place,
+                sys_flag=fields.sys_flag & ~_HOST_BITS,
+                born_timestamp=fields.born_timestamp,
+                born_host=_BORN,
+                store_timestamp=_NOW,
+                store_host=_STORE,
+                reconsume_times=fields.reconsume_times or 0,
+                prepared_transaction_offset=0,
+                magic=MAGIC_V1,
+            )
+        )
+        self.log += record
+        self.entries += ENTRY_STRUCT.pack(place, len(record), fast.tags_code(found.tags))
+        self.offset += 1
+        return place
