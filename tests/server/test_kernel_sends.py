@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rocketwire import native
 from rocketwire.store.errors import DiskNearlyFull
 from rocketwire.store.files import RealFileSystem
 from rocketwire.wire.codes import FLAG_ONEWAY, Permission, RequestCode, ResponseCode, SysFlag
@@ -20,6 +21,8 @@ from rocketwire.wire.header import Header
 from tests.server.harness import FullDisk, batch_body, properties_text, run, send_ext, topic_ext
 from tests.server.kernel_runs import Run, files_of, running
 from tests.server.test_hot_sends import REQUESTS, answers_and_records
+
+pytestmark = pytest.mark.skipif(native.kernel is None, reason="there is no kernel")
 
 SEND = RequestCode.SEND_MESSAGE
 V2 = RequestCode.SEND_MESSAGE_V2
