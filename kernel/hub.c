@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <structmember.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -110,6 +111,7 @@ static PyObject *round_method(PyObject *self, PyObject *args)
     }
     hub->serving = true;
     hub->ms = ms;
+    hub->took_sends = hub->took_pulls = 0;
     int64_t until = nanoseconds() + ROUND_NS;
     int failed = 0;
     while (hub->turn_at < hub->turn_end && failed == 0) {
@@ -271,6 +273,12 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static PyMemberDef members[] = {
+    {"took_sends", T_BOOL, offsetof(Hub, took_sends), READONLY, "Whether the kernel took sends in the last round."},
+    {"took_pulls", T_BOOL, offsetof(Hub, took_pulls), READONLY, "Whether the kernel took pulls in the last round."},
+    {NULL, 0, 0, 0, NULL},
+};
+
 static PyGetSetDef properties[] = {
     {"unfinished", unfinished, NULL, "Whether the last round stopped within a turn.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
@@ -283,6 +291,7 @@ static PyType_Slot slots[] = {
     {Py_tp_clear, clear},
     {Py_tp_dealloc, dealloc},
     {Py_tp_methods, methods},
+    {Py_tp_members, members},
     {Py_tp_getset, properties},
     {0, NULL},
 };

@@ -26,6 +26,7 @@ typedef struct {
     PyObject *clock;         /* gives ms since 1970 */
     int64_t ms;              /* the time of this round, or later */
     double seconds;          /* of the event loop, in this round */
+    char took_sends, took_pulls; /* in this round */
     outbox out;
     Channel **turn; /* who is served in this turn (references) */
     size_t turn_at, turn_end, turn_room;

@@ -296,6 +296,9 @@ static verdict serve_frame(reading *r, const frame *cut)
         if (result == PATH_ERROR) {
             return FAILED;
         }
+        if (result == PATH_TAKEN) {
+            *(to == FOR_SENDS ? &r->hub->took_sends : &r->hub->took_pulls) = 1;
+        }
     }
     if (result == PATH_HANDED_OVER && hand_over(r, cut) < 0) {
         return FAILED;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Final, Protocol
 
@@ -34,7 +34,7 @@ class KernelPath(Protocol):
         """Say what the kernel may do in the next round, which takes place at this time in ms."""
 
     def after_round(self) -> None:
-        """Take note of what the kernel did."""
+        """Take note of what the kernel did; called after rounds in which it took frames of this path."""
 
 
 class Hub:
@@ -62,7 +62,8 @@ class Hub:
                 the event loop now.
         """
         self._native = kernel.Hub(sends and sends.native, pulls and pulls.native, RawFrame, clock)
-        self._paths: Sequence[KernelPath] = [path for path in (sends, pulls) if path is not None]
+        self._sends = sends
+        self._pulls = pulls
         self._clock = clock
         self._settle = settle
         self._single_turns = single_turns
@@ -98,13 +99,18 @@ class Hub:
 
     def _part(self, now: float) -> bool:
         """Serve what is there, or a part if that takes long. False: others are to have their turn."""
+        hub, sends, pulls = self._native, self._sends, self._pulls
         wall = self._clock()
-        for path in self._paths:
-            path.before_round(wall)
-        goes_on: bool = self._native.round(wall, now)
+        if sends is not None:
+            sends.before_round(wall)
+        if pulls is not None:
+            pulls.before_round(wall)
+        goes_on: bool = hub.round(wall, now)
         try:
-            for path in self._paths:
-                path.after_round()
+            if hub.took_sends and sends is not None:
+                sends.after_round()
+            if hub.took_pulls and pulls is not None:
+                pulls.after_round()
             self._settle()
         except Exception:  # a bug in one's wake-up must not end all connections
             log.exception("after a round")
