@@ -27,4 +27,7 @@ typedef struct {
 
 void pulls_forget(Pulls *self);
 
+/* What a pull from an offset of its queue finds; false: Python looks. `owner` keeps what `found` points to. */
+bool pull_fetch(Pulls *self, const pull_plan *plan, int64_t offset, fetch_found *found, PyObject **owner);
+
 #endif

@@ -1,11 +1,15 @@
 """Tests of the C kernel itself: where it was not built they fail; where its twin is wanted there is nothing to test."""
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from rocketwire import native
+from tests.kernel.pulls_support import Twins
+from tests.store.support import draft, open_store, small
 
 if os.environ.get("ROCKETWIRE_KERNEL") == "python":
     collect_ignore_glob = ["test_*.py"]
@@ -17,3 +21,12 @@ elif not hasattr(native.kernel, "Hub"):  # it needs Linux
 # As in tests/wire.
 settings.register_profile("rocketwire", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("rocketwire")
+
+
+@pytest.fixture
+def twins(tmp_path: Path) -> Iterator[Twins]:
+    """Ten messages in the queue 0 of T, with three tags in turn; of `Pulls` and its twin."""
+    store = open_store(small(tmp_path, commit_log_file_size=1 << 20, consume_queue_file_size=20_000))
+    store.append([draft(number) for number in range(10)])
+    yield Twins(store)
+    store.close()

@@ -1,0 +1,110 @@
+"""What Python decides for pulls is kept until it is forgotten; and the object that keeps it."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kernel.pulls_support import Asking, Twins, update
+from tests.store.support import draft, open_store, small
+
+
+def test_a_plan_is_asked_for_once_and_again_when_it_is_forgotten(twins: Twins) -> None:
+    for _ in range(3):
+        twins.serve(Asking(offset=3).frame() + Asking(offset=4).frame(commit_offset=9, suspend_timeout_millis=1))
+    assert twins.asked == [(11, "G", "T", 0, 4, 0, "*", "TAG", 32, None)]
+    twins.pulls.forget()
+    twins.serve(Asking().frame())
+    assert len(twins.asked) == 2
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"consumer_group": "H"},
+        {"topic": "U"},
+        {"queue_id": 1},
+        {"sys_flag": 6},
+        {"sub_version": 1},
+        {"subscription": "A"},
+        {"subscription": None},
+        {"expression_type": ""},
+        {"expression_type": None},
+        {"max_msg_nums": 31},
+        {"max_msg_bytes": 0},
+        {"max_msg_bytes": 7},
+        {"topic": "TG", "consumer_group": ""},
+    ],
+)
+def test_another_combination_has_a_plan_of_its_own(twins: Twins, changes: dict[str, Any]) -> None:
+    twins.serve(Asking().frame())
+    twins.serve(Asking().frame(**changes))
+    assert len(twins.asked) == 2
+
+
+def test_what_is_for_python_is_kept_and_what_is_not_there_yet_is_asked_again(twins: Twins) -> None:
+    for _ in range(3):
+        assert twins.serve(Asking(expression="python").frame()) == (b"", 0)
+    assert len(twins.asked) == 1
+    for _ in range(3):
+        assert twins.serve(Asking(queue_id=1).frame()) == (b"", 0)
+    assert len(twins.asked) == 4
+    twins.store.append([draft(1, queue_id=1)])
+    assert twins.serve(Asking(queue_id=1).frame())[1]
+
+
+def test_plans_may_be_dropped_while_one_is_in_use(twins: Twins) -> None:
+    twins.commit = lambda *_: twins.pulls.forget()
+    for number in range(3):
+        assert twins.serve(Asking(sys_flag=5, opaque=number).frame())[1]
+        assert len(twins.asked) == number + 1
+    assert twins.pulls.take()[0] == [(("G", "T", 0), 10, twins.python(Asking())[3])] * 3
+
+
+def test_a_plan_that_raises_is_told(twins: Twins) -> None:
+    def plan(*_: Any) -> Any:
+        raise KeyError("plan")
+
+    pulls = twins.kernel_pulls(plan=plan, plan_offset=plan)
+    for frame in (Asking().frame(), update()):
+        with pytest.raises(KeyError, match="plan"):
+            pulls.serve(None, frame, 0)
+
+
+@pytest.mark.parametrize("plan", [7, (1,), (1,) * 9])
+def test_a_plan_of_another_shape_is_refused(twins: Twins, plan: object) -> None:
+    pulls = twins.kernel_pulls(plan=lambda *_: plan)
+    with pytest.raises((TypeError, SystemError)):
+        pulls.serve(None, Asking().frame(), 0)
+
+
+def test_more_plans_than_a_table_holds(twins: Twins) -> None:
+    for number in range(20_000):
+        pull = Asking(most=number)
+        assert twins.serve(pull.frame())[1]
+    assert sum(each[1] for each in twins.pulls.take()[0]) == 10 * 20_000 - 9 - 9 - 8 - 7 - 6 - 5 - 4 - 3 - 2 - 1
+
+
+# --- the object ---
+
+
+def test_it_keeps_nothing_alive(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    store.append([draft(1)])
+    twins = Twins(store)
+    twins.serve(Asking().frame() + update())
+    gc.collect()
+    before = len([each for each in gc.get_objects() if isinstance(each, Twins)])
+    del twins
+    gc.collect()
+    assert len([each for each in gc.get_objects() if isinstance(each, Twins)]) == before - 1
+    store.close()
+
+
+@pytest.mark.parametrize("texts", [(), (((), ()),) * 3, (((b"",) * 5,) * 2, ((b"",) * 5,) * 2, ((b"",) * 5,) * 2)])
+def test_texts_of_another_shape_are_refused(twins: Twins, texts: Any) -> None:
+    with pytest.raises(TypeError):
+        twins.kernel_pulls(texts=texts)
