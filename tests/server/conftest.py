@@ -14,6 +14,9 @@ from tests.server.harness import Client, Server, run, serving
 
 HERE = Path(__file__).parent
 
+if native.kernel is None:
+    collect_ignore_glob = ["test_kernel_*.py"]  # there is nothing to hold against Python
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run all async tests of this folder on a mock clock, whether or not they name it."""
