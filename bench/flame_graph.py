@@ -18,8 +18,12 @@ _ROW: Final = 16
 _HEAD: Final = 44  # above the boxes: title and legend
 _LETTER: Final = 6.2  # width of one, about
 _SMALLEST: Final = 0.001  # parts of all samples that are not drawn
-# What starts a thread says nothing: frames before the first of these are replaced.
-_ROOTS: Final[Mapping[str, str]] = {"unrolled_run": "event loop", "Thread._bootstrap": "worker threads"}
+# What starts a thread says nothing: these are replaced, with all before them.
+_ROOTS: Final[Mapping[str, str]] = {
+    "run (trio/_core/_run.py)": "event loop",
+    "unrolled_run (trio/_core/_run.py)": "event loop",
+    "Thread._bootstrap (threading.py)": "worker threads",
+}
 # A stack with one of these is that of a thread that waits for work: no CPU time.
 _WAITING: Final = frozenset({"PyThread_acquire_lock_timed", "epoll_wait"})
 _FRAME: Final = re.compile(r"(?P<name>.*) \((?P<file>[^()]*?)(?::\d+)?\)")
@@ -64,10 +68,11 @@ def frames(stack: str) -> list[str] | None:
         name, file = (matched["name"], _file(matched["file"])) if matched else (text, "")
         if name in _WAITING:
             return None
-        if name in _ROOTS:
-            found = [_ROOTS[name]]
+        frame = f"{name} ({file})" if file else name
+        if frame in _ROOTS:
+            found = [_ROOTS[frame]]
         elif not name.startswith("0x"):
-            found.append(f"{name} ({file})" if file else name)
+            found.append(frame)
     return found
 
 
