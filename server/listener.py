@@ -123,10 +123,14 @@ class Listener:
 
     def _drive(self, sock: socket.socket, session: Session, nursery: trio.Nursery) -> None:
         if self._hub is not None:
-            session.driver = self._hub.drive(sock, session)
-        else:
-            session.driver = reader = Reader(sock, session, settle=self._dispatcher.settle)
-            nursery.start_soon(reader.run)
+            try:
+                session.driver = self._hub.drive(sock, session)
+            except OSError as error:  # the kernel has a bound of what one user may watch
+                log.warning("the hub cannot read %s: %s", session.remote_text, error.strerror)
+            else:
+                return
+        session.driver = reader = Reader(sock, session, settle=self._dispatcher.settle)
+        nursery.start_soon(reader.run)
 
     def _note_shortage(self, error: OSError) -> None:
         """Log that connections wait, once until none does: it is tried anew many times a second."""

@@ -140,3 +140,21 @@ async def test_a_crowd_that_comes_at_once_is_accepted(nursery: trio.Nursery) -> 
     for client in clients:
         client.close()
     nursery.cancel_scope.cancel()
+
+
+async def test_a_connection_that_the_hub_cannot_read_has_a_task(
+    nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Full:
+        def drive(self, *_: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    hub: Any = Full()
+    dispatcher = FrameDispatcher(None, NAME_SERVER_FAMILIES, metrics=Metrics())
+    listener = Listener(listening([]), dispatcher, nothing, hub=hub)
+    nursery.start_soon(listener.run)
+    client = Client(Address(host="127.0.0.1", port=listener.port))
+    assert (await client.ask(9999)).header.code == 3
+    assert warnings(caplog) == [f"the hub cannot read {client.local}: No space left on device"]
+    client.close()
+    nursery.cancel_scope.cancel()

@@ -270,6 +270,24 @@ async def test_a_client_that_reads_late_gets_every_answer(
     assert not sessions[-1].congested
 
 
+@pytest.mark.parametrize("receive_buffer", [None, 4096])
+async def test_a_thousand_answers_to_one_read_arrive_whole(
+    server: Server, broker: Client, receive_buffer: int | None
+) -> None:
+    """More pieces than one system call takes, sent at once or as the client reads."""
+    for each in range(4):
+        await broker.send("T", bytes([each]) * 500)
+    client = server.broker(receive_buffer=receive_buffer)
+    asked = [client.frame(RequestCode.PULL_MESSAGE, pull_ext("T", each % 4), opaque=each) for each in range(1000)]
+    await client.write(b"".join(asked))
+    await settle()
+    for each in range(1000):
+        answer = await client.receive()
+        assert answer.header.opaque == each
+        assert [message.body[0] for message in records(answer.body)] == list(range(each % 4, 4))
+    assert (await client.send("T")).header.code == 0
+
+
 async def test_a_client_that_does_not_read_is_not_woken_until_it_does(
     sessions: list[Session], server: Server, broker: Client
 ) -> None:
