@@ -163,6 +163,23 @@ def test_the_plan_of_a_batch_depends_on_its_properties(rig: Rig) -> None:
     assert [each.properties for each in rig.records()] == [b"tail"] * 8
 
 
+def test_a_batch_with_a_unique_key_of_its_own_needs_no_plan_of_its_own(rig: Rig) -> None:
+    rig.answer = lambda: (rig.queue, 0, b"a\x01b\x02UNIQ_KEY\x01\x03\x02CLUSTER\x01C", True)
+    texts = [f"a\x01b\x02UNIQ_KEY\x01{key}\x02" for key in ("one", "another", "\u6807")]
+    assert rig.serve(*[batch(1, properties=text) for text in texts])[1] == 3
+    assert rig.plans == [("T", 3, 0, "a\x01b\x02UNIQ_KEY\x01\x03\x02")]
+    keys = [key.encode() for key in ("one", "another", "\u6807")]
+    assert [each.properties for each in rig.records()] == [
+        b"a\x01b\x02UNIQ_KEY\x01%b\x02CLUSTER\x01C" % key for key in keys
+    ]
+    for odd in ("UNIQ_KEY\x01a\x03", "UNIQ_KEY\x01a\0", "a\x01\x03\x02UNIQ_KEY\x01a"):
+        assert rig.serve(batch(1, properties=odd))[1] == 0
+    rig.answer = lambda: (rig.queue, 0, b"no place for it", True)
+    assert rig.serve(batch(1, properties="UNIQ_KEY\x01a"))[1] == 0
+    rig.answer = lambda: (rig.queue, 0, b"longer than it can be\x03" + bytes(100), True)
+    assert rig.serve(batch(1, properties="b\x01c\x02UNIQ_KEY\x01a"))[1] == 0
+
+
 def test_what_python_keeps_is_not_asked_about_again(rig: Rig) -> None:
     rig.answer = lambda: None
     assert rig.serve(send())[1] == rig.serve(send())[1] == 0

@@ -99,7 +99,8 @@ def single(draw: st.DrawFn) -> bytes:
 @st.composite
 def batch(draw: st.DrawFn) -> bytes:
     flag, kind = draw(ways)
-    usual = st.sampled_from(["WAIT\x01true", "WAIT\x01true", "", "WAIT\x01false\x02UNIQ_KEY\x01u"])
+    keyed = texts.map(lambda key: f"UNIQ_KEY\x01{key}\x02WAIT\x01true\x02")
+    usual = keyed | st.sampled_from(["WAIT\x01true", "", "WAIT\x01false\x02UNIQ_KEY\x01u"])
     of_all = draw(usual | any_properties)
     ext = send_ext(**draw(fields), properties=of_all, batch=True)
     body = b"".join(
