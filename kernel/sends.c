@@ -7,167 +7,6 @@
 
 enum { PROPERTIES_MOST = 32767, BATCH_MOST = 4096, ITEM_SEPARATOR = 2 };
 
-/* Stands for the batch's unique key, which is another with each, in the texts that a plan is made from. */
-enum { MARK = 3 };
-
-/* The properties of a batch as a whole: without JSON's escapes, and where the unique key's value is (at == NULL: none). */
-typedef struct {
-    span text, unique_key;
-} batch_common;
-
-static bool scratch_room(Sends *self, size_t size)
-{
-    if (size <= self->scratch_room) return true;
-    uint8_t *scratch = realloc(self->scratch, 2 * size);
-    if (scratch == NULL) return false;
-    self->scratch = scratch;
-    self->scratch_room = 2 * size;
-    return true;
-}
-
-static path_result no_memory(void)
-{
-    PyErr_NoMemory();
-    return PATH_ERROR;
-}
-
-/* --- plans --- */
-
-/* Write a text with something else in the place of a part of it; give where it ends. */
-static uint8_t *put_replaced(uint8_t *p, span text, span part, span other)
-{
-    if (part.at == NULL) return put_span(p, text);
-    const uint8_t *behind = part.at + part.len;
-    p = put_span(p, span_of(text.at, (size_t)(part.at - text.at)));
-    return put_span(put_span(p, other), span_of(behind, (size_t)(text.at + text.len - behind)));
-}
-
-/* What a decision depends on, as bytes; empty: it would be too long. */
-static span key_of(const send_request *send, const batch_common *common, uint8_t room[PLAN_KEY_MOST])
-{
-    const size_t fixed = 12;
-    size_t text = common->text.len - common->unique_key.len;
-    if (send->topic.len > PLAN_KEY_MOST || fixed + send->topic.len + text > PLAN_KEY_MOST) return span_of(NULL, 0);
-    room[0] = send->batch;
-    room[1] = common->unique_key.at != NULL;
-    uint8_t *p = put32(put32(put16(room + 2, (uint16_t)send->topic.len), (uint32_t)send->queue_id), (uint32_t)send->sys_flag);
-    p = put_replaced(put_span(p, send->topic), common->text, common->unique_key, span_of(NULL, 0));
-    return span_of(room, (size_t)(p - room));
-}
-
-void send_plan_release(void *plan)
-{
-    Py_XDECREF((PyObject *)((send_plan *)plan)->queue);
-    Py_XDECREF(((send_plan *)plan)->tail);
-    free(plan);
-}
-
-/* Python's answer as a plan. NULL: an exception is set. */
-static send_plan *plan_of(PyObject *answer, bool batch)
-{
-    send_plan made = {0};
-    if (answer != Py_None) {
-        PyObject *queue, *tail;
-        int sys_flag, waits;
-        if (!PyArg_ParseTuple(answer, "O!iOp", QueueTail_Type, &queue, &sys_flag, &tail, &waits)) return NULL;
-        if (batch != (bool)PyBytes_Check(tail)) {
-            PyErr_SetString(PyExc_TypeError, "the plan of a batch, and no other, has bytes behind the properties");
-            return NULL;
-        }
-        made = (send_plan){(QueueTail *)Py_NewRef(queue), sys_flag, batch ? Py_NewRef(tail) : NULL, waits != 0};
-    }
-    send_plan *plan = malloc(sizeof *plan);
-    if (plan == NULL) {
-        Py_XDECREF((PyObject *)made.queue);
-        Py_XDECREF(made.tail);
-        PyErr_NoMemory();
-        return NULL;
-    }
-    *plan = made;
-    return plan;
-}
-
-/* The property text without JSON's escapes, in `scratch` if it has any; false: it cannot be read here. */
-static bool text_of(Sends *self, const send_request *send, span *text)
-{
-    *text = send->properties;
-    if (!send->properties_escaped) return true;
-    size_t length;
-    if (!scratch_room(self, send->properties.len) ||
-        !json_unescape(send->properties, self->scratch, self->scratch_room, &length)) {
-        return false;
-    }
-    *text = span_of(self->scratch, length);
-    return true;
-}
-
-/* Behind the properties without their escapes: room for them once more, or for what follows a batch's properties. */
-static uint8_t *scratch_behind(Sends *self, const send_request *send) { return self->scratch + send->properties.len; }
-
-static path_result look_at_common(Sends *self, const send_request *send, batch_common *common)
-{
-    properties_found found;
-    if (!scratch_room(self, 2 * send->properties.len + self->cluster_text.len + 2)) return no_memory();
-    if (!text_of(self, send, &common->text)) return PATH_HANDED_OVER;
-    properties_look(common->text, &found);
-    common->unique_key = found.unique_key;
-    bool marked = common->text.len > 0 && memchr(common->text.at, MARK, common->text.len) != NULL;
-    return found.unique_key.at != NULL && (found.nul || marked) ? PATH_HANDED_OVER : PATH_TAKEN;
-}
-
-static PyObject *ask(Sends *self, const send_request *send, const batch_common *common)
-{
-    static const uint8_t mark = MARK;
-    const char *topic = (const char *)send->topic.at, *text = NULL;
-    Py_ssize_t length = 0;
-    if (send->batch) {
-        uint8_t *to = scratch_behind(self, send);
-        length = put_replaced(to, common->text, common->unique_key, span_of(&mark, 1)) - to;
-        text = (const char *)to;
-    }
-    return PyObject_CallFunction(self->plan, "s#iiz#", topic, (Py_ssize_t)send->topic.len, send->queue_id,
-                                 send->sys_flag, text, length);
-}
-
-/* What is stored behind the properties of each message; empty where the plan does not say where the unique key goes. */
-static span tail_of(Sends *self, const send_request *send, const send_plan *plan, const batch_common *common)
-{
-    span tail = span_of(PyBytes_AsString(plan->tail), (size_t)PyBytes_Size(plan->tail));
-    if (common->unique_key.at == NULL) return tail;
-    const uint8_t *mark = memchr(tail.at, MARK, tail.len);
-    size_t length = tail.len + common->unique_key.len, room = common->text.len + self->cluster_text.len + 2;
-    if (mark == NULL || length > room) return span_of(NULL, 0);
-    uint8_t *to = scratch_behind(self, send);
-    return span_of(to, (size_t)(put_replaced(to, tail, span_of(mark, 1), common->unique_key) - to));
-}
-
-/* The plan for a send. PATH_TAKEN: there is one; it is valid until the frame is served. */
-static path_result plan_for(Sends *self, const send_request *send, const batch_common *common, const send_plan **plan)
-{
-    uint8_t room[PLAN_KEY_MOST];
-    span key = key_of(send, common, room);
-    if (key.len == 0) return PATH_HANDED_OVER;
-    send_plan *found = plans_find(&self->plans, key);
-    if (found == NULL) {
-        if (group_publish(&self->group) < 0) return PATH_ERROR; /* Python may look at the store */
-        PyObject *answer = ask(self, send, common);
-        if (answer != NULL && answer != Py_False) found = plan_of(answer, send->batch);
-        bool again = answer == Py_False;
-        Py_XDECREF(answer);
-        if (again) return PATH_HANDED_OVER;
-        if (found == NULL) return PATH_ERROR;
-        if (!plans_put(&self->plans, key, found)) return no_memory();
-    }
-    *plan = found;
-    return found->queue == NULL ? PATH_HANDED_OVER : PATH_TAKEN;
-}
-
-void sends_forget(Sends *self)
-{
-    self->forget_later = self->busy;
-    if (!self->busy) plans_clear(&self->plans);
-}
-
 /* --- storing --- */
 
 static int64_t tags_code_of(const properties_found *found)
@@ -199,7 +38,7 @@ static path_result answer(Sends *self, const header *head, path_context *context
     if (head->flag & FLAG_ONEWAY) return PATH_TAKEN;
     outbox *out = self->deferred ? &self->later : context->out;
     uint8_t *at = out_room(out, send_answer_most(&self->answers, count));
-    if (at == NULL) return no_memory();
+    if (at == NULL) return sends_no_memory();
     send_answer one = {0, queue->queue_id, head->opaque, queue_offset, self->places, count};
     out->used += (size_t)(send_answer_write(at, &self->answers, &one) - at);
     return PATH_TAKEN;
@@ -225,9 +64,9 @@ static path_result offer_message(Sends *self, const frame *taken, const header *
     span text, raw = send->properties;
     properties_found found;
     /* Behind the text without its escapes, which is no longer than with them, the text as it is stored. */
-    if (!items_room(self, 1) || !scratch_room(self, 2 * raw.len + self->cluster_text.len + 1)) return no_memory();
-    if (!text_of(self, send, &text)) return PATH_HANDED_OVER;
-    uint8_t *rewritten = scratch_behind(self, send);
+    if (!items_room(self, 1) || !sends_scratch_room(self, 2 * raw.len + self->cluster_text.len + 1)) return sends_no_memory();
+    if (!sends_text_of(self, send, &text)) return PATH_HANDED_OVER;
+    uint8_t *rewritten = sends_scratch_behind(self, send);
     properties_rewrite(text, self->cluster_text, rewritten, &found);
     if (found.steering || found.nul || found.length > PROPERTIES_MOST) return PATH_HANDED_OVER;
 
@@ -267,7 +106,7 @@ static path_result look_at_batch(Sends *self, span body, record *one, span tail,
 {
     *count = *size = 0;
     for (;;) {
-        if (!items_room(self, *count + 1)) return no_memory();
+        if (!items_room(self, *count + 1)) return sends_no_memory();
         batch_item *item = &self->items[*count];
         batch_state state = batch_next(&body, &item->message);
         if (state == BATCH_END) return *count > 0 ? PATH_TAKEN : PATH_HANDED_OVER;
@@ -285,7 +124,7 @@ static path_result look_at_batch(Sends *self, span body, record *one, span tail,
 static path_result offer_batch(Sends *self, const frame *taken, const header *head, const send_request *send,
                                const batch_common *common, const send_plan *plan, path_context *context)
 {
-    span tail = tail_of(self, send, plan, common);
+    span tail = sends_tail_of(self, send, plan, common);
     if (tail.at == NULL) return PATH_HANDED_OVER;
     record one = record_of(self, send, plan, context);
     size_t count, size;
@@ -316,8 +155,8 @@ static path_result serve(Sends *self, const frame *taken, const header *head, pa
     const send_plan *plan;
     if (!send_read(head, &send) || taken->body.len > (size_t)self->max_body) return PATH_HANDED_OVER;
     batch_common common = {0};
-    path_result result = send.batch ? look_at_common(self, &send, &common) : PATH_TAKEN;
-    if (result == PATH_TAKEN) result = plan_for(self, &send, &common, &plan);
+    path_result result = send.batch ? sends_look_at_common(self, &send, &common) : PATH_TAKEN;
+    if (result == PATH_TAKEN) result = sends_plan_for(self, &send, &common, &plan);
     if (result != PATH_TAKEN) return result;
     result = (send.batch ? offer_batch : offer_message)(self, taken, head, &send, &common, plan, context);
     if (result == PATH_TAKEN) self->requests[head->code == CODE_SEND ? 0 : head->code == CODE_SEND_V2 ? 1 : 2]++;
@@ -352,7 +191,7 @@ int sends_finish(PyObject *sends, path_context *context)
     int result = group_end(&self->group, &took_ns);
     if (self->later.used > 0 && !self->waits) {
         uint8_t *at = out_room(context->out, self->later.used);
-        if (at == NULL) return no_memory();
+        if (at == NULL) return sends_no_memory();
         memcpy(at, self->later.text, self->later.used);
         context->out->used += self->later.used;
         out_clear(&self->later);

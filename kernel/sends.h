@@ -49,6 +49,28 @@ typedef struct {
     int64_t requests[SEND_CODES]; /* taken, by code: 10, 310, 320 */
 } Sends;
 
+/* The properties of a batch as a whole: without JSON's escapes, and where the unique key's value is (at == NULL: none). */
+typedef struct {
+    span text, unique_key;
+} batch_common;
+
+bool sends_scratch_room(Sends *self, size_t size);
+path_result sends_no_memory(void); /* sets the exception */
+
+/* The property text without JSON's escapes, in `scratch` if it has any; false: it cannot be read here. */
+bool sends_text_of(Sends *self, const send_request *send, span *text);
+
+/* Behind the properties without their escapes: room for them once more, or for what follows a batch's properties. */
+uint8_t *sends_scratch_behind(Sends *self, const send_request *send);
+
+path_result sends_look_at_common(Sends *self, const send_request *send, batch_common *common);
+
+/* The plan for a send. PATH_TAKEN: there is one; it is valid until the frame is served. */
+path_result sends_plan_for(Sends *self, const send_request *send, const batch_common *common, const send_plan **plan);
+
+/* What is stored behind the properties of each message; at == NULL: the plan does not say where the unique key goes. */
+span sends_tail_of(Sends *self, const send_request *send, const send_plan *plan, const batch_common *common);
+
 void send_plan_release(void *plan);
 
 /* Drop all plans, now or when the frame that is being served is done. */
