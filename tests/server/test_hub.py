@@ -192,6 +192,34 @@ async def test_the_end_of_the_hub_leaves_no_descriptor(echo: Echo) -> None:
     assert descriptors() == before
 
 
+async def test_who_goes_on_at_once_is_looked_for_and_nobody_else() -> None:
+    kernel = hub_kernel()
+    assert kernel is not None
+    hub = Hub(kernel, clock=Clock(7))
+    polls: list[bool] = []
+    after = 10
+
+    class Polled:
+        def ready(self) -> bool:
+            polls.append(len(polls) == after)
+            return polls[-1]
+
+    hub._native.close()
+    hub._native = Polled()
+
+    def looks() -> int:
+        polls.clear()
+        hub._ready()
+        return len(polls)
+
+    assert [looks() for _ in range(3)] == [11] * 3
+    after = 1000
+    counts = [looks() for _ in range(40)]
+    assert counts == [41] + [1] * 32 + [41] + [1] * 6
+    after = 0
+    assert looks() == 1
+
+
 # --- in a whole server ---
 
 
