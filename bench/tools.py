@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from compat_tests import artifacts
+from tools import build_kernel
 
 _HERE: Final = Path(__file__).resolve().parent
 APACHE_VERSION: Final = "4.9.7"
@@ -62,7 +63,16 @@ def build_java(client_jars: Path) -> Path:
     return artifacts.cached(f"bench/java-{_digest(sources)}", compile_into)
 
 
+def build_server() -> None:
+    """Bring this tree's kernel up to date: an older one may not fit the Python beside it. Raises ArtifactError."""
+    try:
+        build_kernel.build()
+    except build_kernel.BuildFailed as failed:
+        raise artifacts.ArtifactError(f"no kernel: {str(failed).splitlines()[0]}") from failed
+
+
 def build() -> Tools:
-    """Fetch and build what drives the servers. Raises ArtifactError."""
+    """Fetch and build what drives the servers, and our server's kernel. Raises ArtifactError."""
+    build_server()
     jars = artifacts.jars(APACHE_VERSION, kind="client")
     return Tools(load=build_load(), java=artifacts.java(), java_classes=build_java(jars), client_jars=jars)
