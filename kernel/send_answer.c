@@ -2,12 +2,12 @@
 
 #include "decimal.h"
 
-enum { PREFIX_SIZE = 8, TYPE_WORD = 4, PLACE_DIGITS = 16, NUMBERS = SEND_ANSWER_PARTS - 1 };
+enum { PREFIX_SIZE = 8, WORD = 4, PLACE_DIGITS = 16, NUMBERS = SEND_ANSWER_PARTS - 1, SUCCESS = 0 };
 
-size_t send_answer_most(const send_answers *all, size_t count)
+size_t send_answer_most(const send_answers *all, const send_answer *one)
 {
-    size_t size = PREFIX_SIZE + NUMBERS * DECIMAL_MOST + count * (all->id_prefix.len + PLACE_DIGITS + 1);
-    for (int part = 0; part < SEND_ANSWER_PARTS; part++) size += all->parts[part].len;
+    size_t size = PREFIX_SIZE + NUMBERS * (DECIMAL_MOST + WORD) + one->count * (all->id_prefix.len + PLACE_DIGITS + 1);
+    for (int part = 0; part < SEND_ANSWER_PARTS; part++) size += all->parts[one->serialize_type][part].len;
     return size;
 }
 
@@ -26,20 +26,49 @@ static uint8_t *put_place(uint8_t *p, int64_t place)
     return p;
 }
 
-uint8_t *send_answer_write(uint8_t *to, const send_answers *all, const send_answer *one)
+static uint8_t *put_ids(uint8_t *p, span prefix, const send_answer *one)
 {
-    uint8_t *p = to + PREFIX_SIZE;
-    p = put_decimal(put_span(p, all->parts[0]), one->code);
-    p = put_decimal(put_span(p, all->parts[1]), one->queue_id);
-    p = put_span(p, all->parts[2]);
     for (size_t each = 0; each < one->count; each++) {
         if (each > 0) *p++ = ',';
-        p = put_place(put_span(p, all->id_prefix), one->places[each]);
+        p = put_place(put_span(p, prefix), one->places[each]);
     }
-    p = put_decimal(put_span(p, all->parts[3]), one->queue_offset);
-    p = put_decimal(put_span(p, all->parts[4]), one->opaque);
-    p = put_span(p, all->parts[5]);
-    uint32_t length = (uint32_t)(p - to - PREFIX_SIZE);
-    put32(put32(to, length + TYPE_WORD), length);
     return p;
+}
+
+static uint8_t *put_json(uint8_t *p, const span *parts, span id_prefix, const send_answer *one)
+{
+    p = put_decimal(put_span(p, parts[0]), SUCCESS);
+    p = put_decimal(put_span(p, parts[1]), one->queue_id);
+    p = put_ids(put_span(p, parts[2]), id_prefix, one);
+    p = put_decimal(put_span(p, parts[3]), one->queue_offset);
+    p = put_decimal(put_span(p, parts[4]), one->opaque);
+    return put_span(p, parts[5]);
+}
+
+/* Write the length that stands at `length` of what is between it and `end`; give `end`. */
+static uint8_t *set_length(uint8_t *length, uint8_t *end)
+{
+    put32(length, (uint32_t)(end - length - WORD));
+    return end;
+}
+
+static uint8_t *put_binary(uint8_t *p, const span *parts, span id_prefix, const send_answer *one)
+{
+    p = put32(put_span(put16(p, SUCCESS), parts[0]), (uint32_t)one->opaque);
+    uint8_t *fields = put_span(p, parts[1]);
+    p = put_span(fields + WORD, parts[2]);
+    p = put_span(set_length(p, put_ids(p + WORD, id_prefix, one)), parts[3]);
+    p = put_span(set_length(p, put_decimal(p + WORD, one->queue_id)), parts[4]);
+    p = put_span(set_length(p, put_decimal(p + WORD, one->queue_offset)), parts[5]);
+    return set_length(fields, p);
+}
+
+uint8_t *send_answer_write(uint8_t *to, const send_answers *all, const send_answer *one)
+{
+    const span *parts = all->parts[one->serialize_type];
+    uint8_t *header = to + PREFIX_SIZE;
+    uint8_t *end = (one->serialize_type == 0 ? put_json : put_binary)(header, parts, all->id_prefix, one);
+    uint32_t length = (uint32_t)(end - header);
+    put32(put32(to, length + WORD), (uint32_t)one->serialize_type << 24 | length);
+    return end;
 }

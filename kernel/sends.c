@@ -37,9 +37,9 @@ static path_result answer(Sends *self, const header *head, path_context *context
 {
     if (head->flag & FLAG_ONEWAY) return PATH_TAKEN;
     outbox *out = self->deferred ? &self->later : context->out;
-    uint8_t *at = out_room(out, send_answer_most(&self->answers, count));
+    send_answer one = {queue->queue_id, head->opaque, head->serialize_type, queue_offset, self->places, count};
+    uint8_t *at = out_room(out, send_answer_most(&self->answers, &one));
     if (at == NULL) return sends_no_memory();
-    send_answer one = {0, queue->queue_id, head->opaque, queue_offset, self->places, count};
     out->used += (size_t)(send_answer_write(at, &self->answers, &one) - at);
     return PATH_TAKEN;
 }
@@ -166,7 +166,7 @@ static path_result serve(Sends *self, const frame *taken, const header *head, pa
 path_result sends_offer(PyObject *sends, const frame *taken, const header *head, path_context *context)
 {
     Sends *self = (Sends *)sends;
-    if (!self->enabled || head->serialize_type != 0) return PATH_HANDED_OVER;
+    if (!self->enabled) return PATH_HANDED_OVER;
     self->busy = true;
     path_result result = serve(self, taken, head, context);
     self->busy = false;

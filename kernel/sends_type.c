@@ -21,17 +21,25 @@ static bool span_of_bytes(PyObject *object, span *to)
     return true;
 }
 
-/* Have the spans point into what the objects hold. */
-static bool take_texts(Sends *self)
+/* Have the parts of an answer point into a tuple of bytes. */
+static bool take_parts(PyObject *from, span *parts)
 {
-    if (PyTuple_Size(self->parts) != SEND_ANSWER_PARTS) {
+    if (!PyTuple_Check(from) || PyTuple_Size(from) != SEND_ANSWER_PARTS) {
         PyErr_Format(PyExc_TypeError, "an answer has %d parts", SEND_ANSWER_PARTS);
         return false;
     }
     for (int part = 0; part < SEND_ANSWER_PARTS; part++) {
-        if (!span_of_bytes(PyTuple_GetItem(self->parts, part), &self->answers.parts[part])) return false;
+        if (!span_of_bytes(PyTuple_GetItem(from, part), &parts[part])) return false;
     }
-    return span_of_bytes(self->store_host, &self->store_host_field) &&
+    return true;
+}
+
+/* Have the spans point into what the objects hold. */
+static bool take_texts(Sends *self)
+{
+    PyObject *json, *binary;
+    return PyArg_ParseTuple(self->parts, "OO", &json, &binary) && take_parts(json, self->answers.parts[0]) &&
+           take_parts(binary, self->answers.parts[1]) && span_of_bytes(self->store_host, &self->store_host_field) &&
            span_of_bytes(self->cluster_item, &self->cluster_text) &&
            span_of_bytes(self->id_prefix, &self->answers.id_prefix);
 }
@@ -39,7 +47,7 @@ static bool take_texts(Sends *self)
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"log",        "plan",         "make_room", "waiting", "slow",     "keys",
-                            "store_host", "cluster_item", "answer",    "id_prefix", "max_body", NULL};
+                            "store_host", "cluster_item", "answers",   "id_prefix", "max_body", NULL};
     PyObject *log, *plan, *make_room, *waiting, *slow, *keys, *store_host, *cluster_item, *parts, *id_prefix;
     long long max_body;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!$OOOOOSSO!SL", names, LogTail_Type, &log, &plan, &make_room,

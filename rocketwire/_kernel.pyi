@@ -144,7 +144,7 @@ class Sends:
         keys: KeyColumn | None,
         store_host: bytes,
         cluster_item: bytes,
-        answer: tuple[bytes, bytes, bytes, bytes, bytes, bytes],
+        answers: tuple[tuple[bytes, ...], tuple[bytes, ...]],
         id_prefix: bytes,
         max_body: int,
     ) -> None: ...

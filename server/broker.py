@@ -58,9 +58,9 @@ from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 from rocketwire.store.topics import TopicTable
 from rocketwire.wire.codes import VERSION_4_9_7, RequestCode
-from rocketwire.wire.fast import SendAnswers
 from rocketwire.wire.fast_done import DoneAnswers
 from rocketwire.wire.message import encode_host
+from rocketwire.wire.send_answers import SendAnswers
 
 log = logging.getLogger(__name__)
 

@@ -21,7 +21,8 @@ from rocketwire.store.store import Appended, Draft
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, ResponseCode
 from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.errors import WireError
-from rocketwire.wire.fast import SendAnswers, decode_send
+from rocketwire.wire.fast import decode_send
+from rocketwire.wire.send_answers import SendAnswers
 
 _JSON: Final = 0
 

@@ -19,7 +19,8 @@ from rocketwire.store.consume_queue import ConsumeQueue
 from rocketwire.store.flush import GroupCommit
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import ResponseCode
-from rocketwire.wire.fast import SendAnswers, SendFields
+from rocketwire.wire.fast import SendFields
+from rocketwire.wire.send_answers import SendAnswers
 
 Plan = tuple[ConsumeQueue, int, bytes | None, bool]
 """The queue, the sysFlag as it is stored, the properties behind those of a batch's messages, whether they wait."""
@@ -67,7 +68,7 @@ class KernelSends:
             keys=store.index_keys,
             store_host=store_host,
             cluster_item=sending.cluster_item.encode(),
-            answer=answers.parts,
+            answers=(answers.parts, answers.binary_parts),
             id_prefix=store_host.hex().upper().encode(),
             max_body=0,
         )

@@ -1,9 +1,10 @@
 """The hot path's codec: what a pipelined send costs, and nothing else.
 
-Three steps that every plain send takes are done here without building the general header: picking the fields out of
-the JSON text of a SEND_MESSAGE_V2 / SEND_BATCH_MESSAGE header, turning the client's property text into the text that
-is stored, and writing the answer. Each is proven equal to its declared counterpart (`wire.header`,
-`wire.headers.send`, `wire.properties`) by property tests; a frame that does not look as expected is left to those.
+Two steps that every plain send takes are done here without building the general header: picking the fields out of
+the JSON text of a SEND_MESSAGE_V2 / SEND_BATCH_MESSAGE header, and turning the client's property text into the text
+that is stored; the third, the answer, is in `send_answers`. Each is proven equal to its declared counterpart
+(`wire.header`, `wire.headers.send`, `wire.properties`) by property tests; a frame that does not look as expected is
+left to those.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from rocketwire.wire import properties as names
 from rocketwire.wire.batch import decode_batch
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.errors import BatchInvalid
-from rocketwire.wire.frame import PREFIX
 from rocketwire.wire.java import Int32, Int64, hash_map_order, string_hash
 from rocketwire.wire.properties import decode_properties, encode_properties
 
@@ -26,7 +26,6 @@ _STARTS: Final = frozenset(
     b'{"code":%d,' % code for code in (RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
 )
 _START_LENGTH: Final = 12
-_TYPE_WORD: Final = 4
 _BATCH_HEAD: Final = Struct(">iiiii")
 _BATCH_LEAST: Final = _BATCH_HEAD.size + 2
 _INT16_HIGH: Final = 0x7F
@@ -221,60 +220,3 @@ def tags_code(tags: str | None) -> int:
             _TAG_CODES.clear()
         code = _TAG_CODES[tags] = string_hash(tags)
     return code
-
-
-class SendAnswers:
-    """Writes the frames that answer successful JSON sends of one broker.
-
-    Attributes:
-        parts: The header of such an answer, cut where code, queue id, message ids, queue offset and opaque stand.
-    """
-
-    __slots__ = ("_refusal", "_template", "parts")
-
-    def __init__(self, *, region: str, trace_on: bool, version: int) -> None:
-        ext = {"TRACE_ON": "true" if trace_on else "false", "MSG_REGION": region}
-        common = msgspec.json.encode(ext)[1:-1]
-        end = b'"serializeTypeCurrentRPC":"JSON","version":%d}' % version
-        self.parts = (
-            b'{"code":',
-            b',"extFields":{"queueId":"',
-            b'",' + common + b',"msgId":"',
-            b'","queueOffset":"',
-            b'"},"flag":1,"language":"JAVA","opaque":',
-            b"," + end,
-        )
-        kinds = (b"%d", b"%d", b"%s", b"%d", b"%d", b"")
-        common = common.replace(b"%", b"%%")
-        self._template = b"".join(
-            part.replace(b"%", b"%%") + kind for part, kind in zip(self.parts, kinds, strict=True)
-        )
-        self._refusal = (
-            b'{"code":%d,"extFields":{' + common + b'},"flag":1,"language":"JAVA","opaque":%d,"remark":%s,' + end
-        )
-
-    def encode(self, code: int, opaque: int, message_id: bytes, queue_id: int, queue_offset: int) -> bytes:
-        """The frame for a stored message; `message_id` is its offset message id, or several joined by commas."""
-        return _framed(self._template % (code, queue_id, message_id, queue_offset, opaque))
-
-    def refuse(self, code: int, opaque: int, remark: str) -> bytes:
-        """The frame for a message that was not stored."""
-        return _framed(self._refusal % (code, opaque, msgspec.json.encode(remark)))
-
-    def with_code(self, code: int, frames: bytes) -> bytes:
-        """Answers that `encode` wrote for code 0, with another code."""
-        start = self.parts[0]
-        was, becomes = start + b"0,", start + b"%d," % code
-        out = []
-        at = 0
-        while at < len(frames):
-            length = PREFIX.unpack_from(frames, at)[0]
-            end = at + length + _TYPE_WORD
-            out.append(_framed(becomes + frames[at + PREFIX.size + len(was) : end]))
-            at = end
-        return b"".join(out)
-
-
-def _framed(header: bytes) -> bytes:
-    length = len(header)
-    return PREFIX.pack(length + _TYPE_WORD, length) + header

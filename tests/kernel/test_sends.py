@@ -14,16 +14,17 @@ from rocketwire import native
 from rocketwire.native import LogTail, QueueTail
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.wire.codes import RequestCode
-from rocketwire.wire.fast import SendAnswers
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
 from rocketwire.wire.message import MAGIC_V1, decode_record
+from rocketwire.wire.send_answers import SendAnswers
 from tests.server.harness import batch_body, send_ext
 
 NOW = 1_700_000_000_000
 HOST = bytes([127, 0, 0, 1, 0, 0, 0x2A, 0x9F])
 BORN = bytes([10, 1, 2, 3, 0, 0, 0x11, 0xD7])
 SESSION = object()
+ANSWERS = SendAnswers(region="R", trace_on=True, version=407)
 V2 = RequestCode.SEND_MESSAGE_V2
 BATCH = RequestCode.SEND_BATCH_MESSAGE
 
@@ -81,7 +82,7 @@ class Rig:
             "keys": None,
             "store_host": HOST,
             "cluster_item": b"CLUSTER\x01C",
-            "answer": SendAnswers(region="R", trace_on=True, version=407).parts,
+            "answers": (ANSWERS.parts, ANSWERS.binary_parts),
             "id_prefix": HOST.hex().upper().encode(),
             "max_body": 10_000,
         }
@@ -115,9 +116,11 @@ def rig() -> Rig:
     return Rig()
 
 
-def send(body: bytes = b"body", opaque: int = 1, *, code: int = V2, flag: int = 0, **changes: Any) -> bytes:
+def send(
+    body: bytes = b"body", opaque: int = 1, *, code: int = V2, flag: int = 0, kind: int = 0, **changes: Any
+) -> bytes:
     header = Header(code=code, opaque=opaque, flag=flag, version=407, ext=send_ext("T", **{"queue_id": 3, **changes}))
-    return encode_frame(header, body, 0)
+    return encode_frame(header, body, kind)
 
 
 def batch(count: int, size: int = 10, **changes: Any) -> bytes:
@@ -132,12 +135,28 @@ def test_records_entries_and_answers(rig: Rig) -> None:
     assert [each.queue_offset for each in (first, second, third)] == [7, 8, 9]
     assert rig.queue.end == 10
     assert rig.queue.entries()[0] == (first.physical_offset, second.physical_offset - first.physical_offset, ord("A"))
-    expected = SendAnswers(region="R", trace_on=True, version=407)
     ids = [HOST.hex().upper().encode() + b"%016X" % each.physical_offset for each in (first, second)]
-    assert answers == expected.encode(0, 1, ids[0], 3, 7) + expected.encode(0, 2, ids[1], 3, 8)
+    assert answers == ANSWERS.encode(0, 1, ids[0], 3, 7) + ANSWERS.encode(0, 2, ids[1], 3, 8)
     touched, messages, size, requests = rig.sends.take()
     assert (touched, messages, size, requests) == ([rig.queue], 3, rig.log.position - rig.log.base, {V2: 3})
     assert rig.sends.take() == ([], 0, 0, {})
+
+
+@pytest.mark.parametrize("opaque", [0, -1, 2**31 - 1])
+def test_each_answer_is_in_the_serialisation_of_its_request(rig: Rig, opaque: int) -> None:
+    answers, taken = rig.serve(send(b"one", opaque, kind=1), send(b"two", kind=0), send(b"three", flag=2, kind=1))
+    rig.answer = lambda: (rig.queue, 0, b"tail", True)
+    of_batch, batches = rig.serve(batch(3, opaque=opaque, kind=1))
+    assert (taken, batches) == (3, 1)
+    ids = [HOST.hex().upper() + f"{each.physical_offset:016X}" for each in rig.records()]
+    expected = [_binary_answer(opaque, text, offset) for text, offset in ((ids[0], 7), (",".join(ids[3:]), 10))]
+    assert answers == expected[0] + ANSWERS.encode(0, 1, ids[1].encode(), 3, 8)
+    assert of_batch == expected[1]
+
+
+def _binary_answer(opaque: int, ids: str, offset: int) -> bytes:
+    ext = {"msgId": ids, "queueId": "3", "queueOffset": str(offset), "TRACE_ON": "true", "MSG_REGION": "R"}
+    return encode_frame(Header(code=0, opaque=opaque, flag=1, version=407, ext=ext), b"", 1)
 
 
 def test_a_queue_is_told_again_after_it_was_taken(rig: Rig) -> None:
@@ -161,6 +180,16 @@ def test_the_plan_of_a_batch_depends_on_its_properties(rig: Rig) -> None:
     rig.serve(*[batch(2, properties=text) for text in texts])
     assert rig.plans == [("T", 3, 0, text) for text in (*texts[:2], "")]
     assert [each.properties for each in rig.records()] == [b"tail"] * 8
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_a_batch_may_have_no_properties_of_its_own(rig: Rig, kind: int) -> None:
+    rig.answer = lambda: (rig.queue, 0, b"tail", True)
+    ext = {name: value for name, value in send_ext("T", queue_id=3, batch=True).items() if name != "i"}
+    header = Header(code=BATCH, opaque=1, flag=0, version=407, ext=ext)
+    assert rig.serve(encode_frame(header, batch_body([b"a"]), kind))[1] == 1
+    assert rig.plans == [("T", 3, 0, "")]
+    assert [each.properties for each in rig.records()] == [b"tail"]
 
 
 def test_a_batch_with_a_unique_key_of_its_own_needs_no_plan_of_its_own(rig: Rig) -> None:
@@ -360,7 +389,6 @@ def test_a_batch_of_too_many_is_for_python() -> None:
         send(properties="a\x01\0"),
         send(properties="a\x01" + "x" * 32_764),
         send(properties="TRAN_MSG\x01true"),
-        encode_frame(Header(code=V2, opaque=1, flag=0, version=407, ext=send_ext("T")), b"", 1),
         encode_frame(Header(code=11, opaque=1, flag=0, version=407, ext=send_ext("T")), b"", 0),
         b"\0\0\0\x10\0\0\0\x08{}      ....",
         send()[:-1],
@@ -444,9 +472,11 @@ def test_addresses_of_both_kinds(rig: Rig) -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"answer": (b"",) * 5},
-        {"answer": (b"",) * 5 + ("text",)},
-        {"answer": b"no tuple"},
+        {"answers": (ANSWERS.parts,)},
+        {"answers": (ANSWERS.parts, ANSWERS.binary_parts[1:])},
+        {"answers": ((*ANSWERS.parts[:5], "text"), ANSWERS.binary_parts)},
+        {"answers": (ANSWERS.parts, b"no tuple")},
+        {"answers": b"no tuple"},
         {"store_host": "text"},
         {"keys": object()},
         {"other": 1},

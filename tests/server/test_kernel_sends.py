@@ -21,6 +21,7 @@ from rocketwire.wire.header import Header
 from tests.server.harness import FullDisk, batch_body, properties_text, run, send_ext, topic_ext
 from tests.server.kernel_runs import Run, files_of, running
 from tests.server.test_hot_sends import REQUESTS, answers_and_records
+from tests.wire import golden
 
 pytestmark = pytest.mark.skipif(native.kernel is None, reason="there is no kernel")
 
@@ -84,7 +85,7 @@ fields: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "unit_mode": st.booleans(),
     }
 )
-ways = st.sampled_from([(0, 0), (0, 0), (0, 0), (FLAG_ONEWAY, 0), (0, 1)])
+ways = st.sampled_from([(0, 0), (0, 0), (0, 0), (FLAG_ONEWAY, 0), (0, 1), (0, 1), (FLAG_ONEWAY, 1)])
 """Flag and serialise type."""
 
 
@@ -103,6 +104,8 @@ def batch(draw: st.DrawFn) -> bytes:
     usual = keyed | st.sampled_from(["WAIT\x01true", "", "WAIT\x01false\x02UNIQ_KEY\x01u"])
     of_all = draw(usual | any_properties)
     ext = send_ext(**draw(fields), properties=of_all, batch=True)
+    if draw(st.sampled_from([False] * 9 + [True])):
+        del ext["i"]
     body = b"".join(
         batch_body([draw(st.binary(max_size=100))], draw(properties(plain_names) | any_properties))
         for _ in range(draw(st.integers(0, 6)))
@@ -292,8 +295,9 @@ async def test_what_was_stored_is_counted_and_told(tmp_path: Path) -> None:
         }
 
 
+@pytest.mark.parametrize("kind", [0, 1])
 @pytest.mark.parametrize("durable", [True, False])
-async def test_answers_wait_for_the_disk(tmp_path: Path, durable: bool) -> None:
+async def test_answers_wait_for_the_disk(tmp_path: Path, durable: bool, kind: int) -> None:
     with running(tmp_path, kernel=True, flush_disk_type="SYNC_FLUSH") as served:
         make_topics(served)
         store, flush = served.broker.services.store, served.broker._flush
@@ -306,7 +310,7 @@ async def test_answers_wait_for_the_disk(tmp_path: Path, durable: bool) -> None:
         assert served.read(hurried)
         assert not waiting
         taken = served.by_kernel
-        assert served.read(send() + hurried) == {}
+        assert served.read(frame(V2, send_ext("T"), kind=kind) + hurried) == {}
         assert served.by_kernel > taken
         [(end, tell)] = waiting
         assert end == store.log.position
@@ -355,7 +359,30 @@ async def test_the_kernel_takes_what_is_plain(tmp_path: Path) -> None:
             frame(SEND, send_ext("T", short=False), b"long names"),
             frame(BATCH, send_ext("T", batch=True, properties="WAIT\x01true"), batch_body([b"a", b"b"], "TAGS\x01x")),
             frame(V2, {**send_ext("T"), "n": "broker-a"}, flag=FLAG_ONEWAY),
+            frame(V2, send_ext("T", tags="a"), b"binary", kind=1),
+            frame(BATCH, send_ext("T", batch=True), batch_body([b"a", b"b"], "TAGS\x01x"), kind=1),
         ]
         taken = served.by_kernel
         served.read(b"".join(plain))
         assert served.by_kernel == taken + sum(map(len, plain))
+
+
+SENDS = {SEND, V2, BATCH}
+
+
+@pytest.mark.parametrize("capture", ["sync", "async", "oneway", "batch", "compressed", "selector"])
+@pytest.mark.parametrize("form", ["", "binary_"])
+async def test_the_kernel_takes_what_official_clients_send(tmp_path: Path, form: str, capture: str) -> None:
+    folder = golden.ROOT / "wire" / "4.9.7"
+    found = list(golden.frames(folder / f"{form}send_{capture}.frames"))
+    sends = [data for _, data, row in found if row["kind"] != "response" and row["code"] in SENDS]
+    assert {data[4] for data in sends} == {form == "binary_"}
+    with running(tmp_path, kernel=True, broker_cluster_name="GoldenCluster") as served:
+        for _, data, row in golden.frames(folder / "setup_topics.frames"):
+            if row["kind"] == "request":
+                served.read(data)
+        for data in sends:
+            served.read(data)  # which makes the queues
+        taken = served.by_kernel
+        served.read(b"".join(sends))
+        assert served.by_kernel == taken + sum(map(len, sends))

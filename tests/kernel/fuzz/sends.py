@@ -20,6 +20,7 @@ from rocketwire.wire.header import decode_header
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.message import MAGIC_V1, Message, encode_host, encode_record
+from rocketwire.wire.send_answers import SendAnswers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +40,7 @@ _BORN: Final = ("10.1.2.3", 4567)
 _STORE: Final = ("127.0.0.1", 10911)
 _CLUSTER: Final = "CLUSTER\x01DefaultCluster"
 _TAIL: Final = b"WAIT\x01true"
-_ANSWERS: Final = fast.SendAnswers(region="R", trace_on=True, version=407)
+_ANSWERS: Final = SendAnswers(region="R", trace_on=True, version=407)
 _HOST_BITS: Final = 0x30
 _ID: Final = encode_host(*_STORE).hex().upper().encode() + b"%016X"
 
@@ -84,7 +85,7 @@ def sends(data: bytes) -> None:
         keys=None,
         store_host=encode_host(*_STORE),
         cluster_item=_CLUSTER.encode(),
-        answer=_ANSWERS.parts,
+        answers=(_ANSWERS.parts, _ANSWERS.binary_parts),
         id_prefix=_ID[:16],
         max_body=_MOST,
     )
