@@ -38,6 +38,15 @@ static int list_add(Channel ***list, size_t *count, size_t *room, Channel *chann
     return 0;
 }
 
+/* Make the hub readable until `calm`. */
+static void wake(const Hub *hub)
+{
+    uint64_t one = 1;
+    if (write(hub->wake, &one, sizeof one) < 0) {
+        return; /* the counter is as high as it can be: it is readable */
+    }
+}
+
 int hub_later(Hub *hub, Channel *channel)
 {
     if (channel->listed) {
@@ -47,9 +56,8 @@ int hub_later(Hub *hub, Channel *channel)
         return -1;
     }
     channel->listed = true;
-    uint64_t one = 1;
-    if (hub->later_count == 1 && write(hub->wake, &one, sizeof one) < 0) {
-        hub->later_count = 1; /* the counter is as high as it can be: it is readable */
+    if (hub->later_count == 1) {
+        wake(hub);
     }
     return 0;
 }
@@ -126,6 +134,9 @@ static PyObject *round_method(PyObject *self, PyObject *args)
     hub->serving = false;
     if (failed) {
         return NULL;
+    }
+    if (hub->turn_at < hub->turn_end) {
+        wake(hub); /* those from `later` have frames, but their sockets may have nothing more */
     }
     return PyBool_FromLong(hub->turn_at == hub->turn_end && hub->later_count == 0);
 }

@@ -3,7 +3,8 @@
  * Frames that no path takes gather in a run, which goes to `Session.serve` as one list: Python has groups of its own.
  * Everything happens in the order of the frames: a group of sends ends before a run is served, a run before the next
  * frame is offered to a path. The rules of waiting are the session's: answers beyond the high-water mark stall the
- * channel, and what is left of the read waits with it. */
+ * channel, and what is left of the read waits with it. What was received is served though the connection closes
+ * meanwhile, but not what would have waited. */
 
 #define _GNU_SOURCE
 #ifdef __linux__
@@ -24,7 +25,7 @@ typedef enum {
     WAIT_FOR_OTHERS,
     WAIT_FOR_CLIENT,
     NO_FRAME,     /* the bytes at `at` are none */
-    OVER          /* the channel was closed */
+    OVER          /* the channel was closed, and what is left goes with it */
 } verdict;
 
 typedef struct {
@@ -94,6 +95,10 @@ static int send_answers(reading *r)
 {
     outbox *out = &r->hub->out;
     size_t size = out_size(out);
+    if (r->channel->closed) {
+        out_clear(out);
+        return 0;
+    }
     if (r->handed || r->channel->writing) {
         if (size > 0 && write_rest(r, 0) < 0) {
             return -1;
@@ -182,9 +187,15 @@ static int finish_sends(reading *r)
 static int look_at_clock(reading *r)
 {
     PyObject *value = PyObject_CallNoArgs(r->hub->clock);
-    r->context.now = r->hub->ms = value == NULL ? -1 : PyLong_AsLongLong(value);
+    int64_t now = value == NULL ? -1 : PyLong_AsLongLong(value);
     Py_XDECREF(value);
-    return PyErr_Occurred() ? -1 : 0;
+    if (PyErr_Occurred()) {
+        return -1;
+    }
+    if (now > r->hub->ms) { /* what may be stored was asked for the round's time: not for one before it */
+        r->context.now = r->hub->ms = now;
+    }
+    return 0;
 }
 
 /* Have Python serve the run, if there is one. */
@@ -207,15 +218,18 @@ static verdict serve_run(reading *r)
     if (PyErr_Occurred() || (r->hub->sends != NULL && look_at_clock(r) < 0)) {
         return FAILED;
     }
-    if (r->channel->closed) {
-        return OVER;
-    }
     if (served < count) {
         r->at = run_position(r, served);
     }
     int waits = is(r->session, name_lets_others);
-    if (waits != 0) {
-        return waits < 0 ? FAILED : WAIT_FOR_OTHERS;
+    if (waits < 0) {
+        return FAILED;
+    }
+    if (r->channel->closed && (waits || served < count)) {
+        return OVER;
+    }
+    if (waits) {
+        return WAIT_FOR_OTHERS;
     }
     if (served < count) { /* too many answers wait: try to get rid of them */
         if (call(r->session, name_flush, NULL) < 0 || (waits = r->channel->closed ? 0 : congested(r)) < 0) {
@@ -260,13 +274,17 @@ static destination destination_of(const reading *r, const frame *cut, header *he
     }
 }
 
-/* Enough answers are gathered: send them before more are made. */
+/* If enough answers are gathered, send them before more are made. */
 static verdict relieve(reading *r)
 {
+    if (r->unsent + out_size(&r->hub->out) <= HIGH_WATER) {
+        return GO_ON;
+    }
+    bool was_closed = r->channel->closed;
     if (finish_sends(r) < 0 || send_answers(r) < 0) {
         return FAILED;
     }
-    if (r->channel->closed) {
+    if (r->channel->closed && !was_closed) {
         return OVER;
     }
     int waits = congested(r);
@@ -284,6 +302,9 @@ static verdict serve_frame(reading *r, const frame *cut)
     destination to = destination_of(r, cut, &head);
     if (to != FOR_PYTHON) {
         verdict before = serve_run(r);
+        if (before == GO_ON) {
+            before = relieve(r);
+        }
         if (before != GO_ON) {
             return before;
         }
@@ -304,10 +325,7 @@ static verdict serve_frame(reading *r, const frame *cut)
         return FAILED;
     }
     r->at += cut->size;
-    if (r->channel->closed) {
-        return OVER;
-    }
-    return r->unsent + out_size(&r->hub->out) > HIGH_WATER ? relieve(r) : GO_ON;
+    return GO_ON;
 }
 
 /* Serve all whole frames. */
@@ -349,7 +367,7 @@ static int end_of_read(reading *r)
         && (finish_sends(r) < 0 || sends_end_read(r->hub->sends, &r->context) < 0)) {
         return -1;
     }
-    return r->channel->closed ? 0 : send_answers(r);
+    return send_answers(r);
 }
 
 /* After its answers are sent: may the channel be read again, and when? */
@@ -487,6 +505,7 @@ static int serve(reading *r)
     }
     Py_CLEAR(r->view);
     Py_CLEAR(r->source);
+    Py_CLEAR(r->run);
     return result;
 }
 

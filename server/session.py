@@ -149,13 +149,16 @@ class Session:
         return self._outbox_bytes
 
     def serve(self, frames: list[RawFrame]) -> int:
-        """Handle frames of one read in order; give how many were handled before the session had to pause."""
+        """Handle frames of one read in order; give how many were handled before the session had to pause.
+
+        None is said to be handled where a header cannot be read: nothing behind it will be.
+        """
         self._most_waiting = _HIGH_WATER
         try:
             return self._dispatcher.serve(self, frames)
         except FrameError as bad_header:
             self.end(bad_header)
-            return len(frames)
+            return 0
 
     def misread(self, start: Buffer) -> None:
         """End the connection, whose stream goes on with these eight bytes: no frame begins so."""

@@ -1,13 +1,16 @@
 """Tests of the C kernel itself: where it was not built they fail; where its twin is wanted there is nothing to test."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from rocketwire import native
+from rocketwire.wire.connection import RawFrame
+from tests.kernel.hub_support import Session
 from tests.kernel.pulls_support import Twins
 from tests.store.support import draft, open_store, small
 
@@ -16,7 +19,7 @@ if os.environ.get("ROCKETWIRE_KERNEL") == "python":
 elif native.kernel is None:
     raise pytest.UsageError("the kernel is not built: python -m tools.build_kernel, or set ROCKETWIRE_KERNEL=python")
 elif not hasattr(native.kernel, "Hub"):  # it needs Linux
-    collect_ignore = ["test_hub.py"]
+    collect_ignore_glob = ["test_hub*.py"]
 
 # As in tests/wire.
 settings.register_profile("rocketwire", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
@@ -30,3 +33,35 @@ def twins(tmp_path: Path) -> Iterator[Twins]:
     store.append([draft(number) for number in range(10)])
     yield Twins(store)
     store.close()
+
+
+@pytest.fixture
+def hub() -> Iterator[Any]:
+    """A hub that gives all frames to Python."""
+    kernel = native.kernel
+    assert kernel is not None
+    made = kernel.Hub(None, None, RawFrame, int)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def sessions(hub: Any) -> Iterator[Callable[[], Session]]:
+    """Makes sessions that the hub reads for."""
+    made: list[Session] = []
+
+    def session() -> Session:
+        made.append(Session(hub))
+        return made[-1]
+
+    yield session
+    for each in made:
+        each.channel.close()
+        each.near.close()
+        each.far.close()
+
+
+@pytest.fixture
+def session(sessions: Callable[[], Session]) -> Session:
+    """One of them."""
+    return sessions()

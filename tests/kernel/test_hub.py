@@ -1,140 +1,23 @@
-"""The kernel's hub and its channels, with sessions that only note what they are asked. Whole servers: tests/server."""
+"""The kernel's hub and its channels: frames, and connections that come and go. Whole servers: tests/server."""
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import math
 import random
-import select
 import socket
-import struct
 import weakref
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from rocketwire import native
 from rocketwire.wire.connection import FrameReader, RawFrame
+from tests.kernel.hub_support import HOST, KIB, MIB, Session, descriptors, feed, frame, readable, serve
 
 kernel = native.kernel
 assert kernel is not None
-
-HOST = b"\x7f\0\0\x01\0\0\x03\xe8"
-KIB = 1 << 10
-MIB = 1 << 20
-
-
-def frame(body: bytes = b"", header: bytes = b"h", kind: int = 0) -> bytes:
-    return struct.pack(">iI", 4 + len(header) + len(body), kind << 24 | len(header)) + header + body
-
-
-class Session:
-    """Notes the frames it is given, and answers as told."""
-
-    def __init__(self, hub: Any) -> None:
-        self.near, self.far = socket.socketpair()
-        self.near.setblocking(False)
-        self.far.setblocking(False)
-        self.events: list[str] = []
-        self.frames: list[tuple[int, bytes, bytes]] = []
-        self.runs: list[int] = []
-        self.errors: list[Exception] = []
-        self.outbox = b""
-        self.congested = False
-        self.lets_others = False
-        self.on_serve: Callable[[list[RawFrame]], int | None] = lambda _: None
-        self.channel = hub.add(self.near.fileno(), self, HOST)
-
-    @property
-    def unsent(self) -> int:
-        return len(self.outbox)
-
-    def serve(self, frames: list[RawFrame]) -> int:
-        assert all(type(each) is RawFrame for each in frames)
-        taken = self.on_serve(frames)
-        handled = len(frames) if taken is None else taken
-        self.frames += [(kind, bytes(header), bytes(body)) for kind, header, body in frames[:handled]]
-        self.runs.append(handled)
-        return handled
-
-    def write(self, *chunks: bytes) -> None:
-        self.outbox += b"".join(chunks)
-
-    def flush(self) -> None:
-        self.events.append("flush")
-
-    def misread(self, start: bytes) -> None:
-        self.events.append(f"misread {start.hex()}")
-        self.close()
-
-    def failed(self, error: Exception) -> None:
-        self.errors.append(error)
-        self.close()
-
-    def close(self) -> None:
-        self.events.append("close")
-        self.channel.close()
-        self.near.close()
-
-
-@pytest.fixture
-def hub() -> Iterator[Any]:
-    assert kernel is not None
-    made = kernel.Hub(None, None, RawFrame, int)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def sessions(hub: Any) -> Iterator[Callable[[], Session]]:
-    made: list[Session] = []
-
-    def session() -> Session:
-        made.append(Session(hub))
-        return made[-1]
-
-    yield session
-    for each in made:
-        each.channel.close()
-        each.near.close()
-        each.far.close()
-
-
-@pytest.fixture
-def session(sessions: Callable[[], Session]) -> Session:
-    return sessions()
-
-
-def serve(hub: Any, now: float = 1.0) -> int:
-    """Serve until nothing is there; how many rounds it took."""
-    rounds = 0
-    while hub.ready():
-        hub.round(1_700_000_000_000, now)
-        rounds += 1
-    return rounds
-
-
-def descriptors() -> int:
-    """How many this process has."""
-    return sum(1 for _ in Path("/proc/self/fd").iterdir())
-
-
-def readable(hub: Any) -> bool:
-    return bool(select.select([hub.fileno()], [], [], 0)[0])
-
-
-def feed(hub: Any, session: Session, data: bytes) -> None:
-    """Send all of it, serving whenever the socket is full."""
-    rest = memoryview(data)
-    while rest:
-        try:
-            rest = rest[session.far.send(rest) :]
-        except BlockingIOError:
-            serve(hub)
-    serve(hub)
 
 
 def test_frames_come_to_the_session_in_runs(hub: Any, session: Session) -> None:
@@ -288,146 +171,6 @@ def test_a_session_may_be_added_while_another_is_served(hub: Any, sessions: Call
     first.far.send(frame())
     serve(hub)
     assert added[0].frames == [(0, b"h", b"new")]
-
-
-def test_the_rest_of_a_read_waits_for_the_others_turn(hub: Any, sessions: Callable[[], Session]) -> None:
-    order: list[tuple[str, bytes]] = []
-    long, other = sessions(), sessions()
-    long.lets_others = True
-
-    def one(name: str) -> Callable[[list[RawFrame]], int]:
-        def note(frames: list[RawFrame]) -> int:
-            order.append((name, bytes(frames[0].body)))
-            return 1
-
-        return note
-
-    long.on_serve = one("long")
-    other.on_serve = one("other")
-    half = frame(b"half")
-    long.far.send(frame(b"a") + frame(b"b") + frame(b"c") + half[:6])
-    assert hub.ready()
-    assert hub.round(0, 0.0) is False
-    assert readable(hub)
-    other.far.send(frame(b"d"))
-    serve(hub)
-    assert order == [("long", b"a"), ("other", b"d"), ("long", b"b"), ("long", b"c")]
-    assert not readable(hub)
-    long.far.send(half[6:])
-    serve(hub)
-    assert order[-1] == ("long", b"half")
-
-
-def test_a_session_that_waits_for_others_may_be_closed(hub: Any, session: Session) -> None:
-    session.lets_others = True
-    session.on_serve = lambda _: 1
-    session.far.send(frame(b"a") + frame(b"b"))
-    hub.ready()
-    hub.round(0, 0.0)
-    session.close()
-    serve(hub)
-    assert session.runs == [1]
-
-
-def test_who_does_not_read_is_not_read(hub: Any, session: Session) -> None:
-    def fill(_: list[RawFrame]) -> int:
-        session.channel.writing = session.congested = True
-        return 1
-
-    session.on_serve = fill
-    session.far.send(frame(b"a") + frame(b"b") + frame(b"c")[:9])
-    serve(hub)
-    assert session.channel.stalled
-    session.far.send(frame(b"c")[9:] + frame(b"d"))
-    session.far.shutdown(socket.SHUT_WR)
-    assert not readable(hub)
-    session.channel.writing = session.congested = False
-    session.on_serve = lambda _: None
-    session.channel.resume()
-    session.channel.resume()
-    assert readable(hub)
-    serve(hub)
-    assert [body for _, _, body in session.frames] == [b"a", b"b", b"c", b"d"]
-    assert session.events[-1] == "close"
-
-
-def test_who_came_to_wait_between_two_reads_is_not_read(hub: Any, session: Session) -> None:
-    session.channel.writing = session.congested = True
-    session.far.send(frame(b"a"))
-    serve(hub)
-    assert session.channel.stalled
-    assert session.frames == []
-    session.channel.writing = session.congested = False
-    session.channel.resume()
-    serve(hub)
-    assert session.frames == [(0, b"h", b"a")]
-
-
-def test_more_answers_than_the_session_wants_are_flushed_first(hub: Any, session: Session) -> None:
-    session.on_serve = lambda _: 1
-    session.far.send(frame(b"a") + frame(b"b") + frame(b"c"))
-    serve(hub)
-    assert [body for _, _, body in session.frames] == [b"a", b"b", b"c"]
-    assert session.runs == [1, 1, 1]
-
-
-def test_a_flood_does_not_keep_others_waiting(hub: Any, sessions: Callable[[], Session]) -> None:
-    flood, quiet = sessions(), sessions()
-    block = frame(bytes(1000)) * 300
-    served: list[str] = []
-
-    def note(name: str) -> Callable[[list[RawFrame]], None]:
-        return lambda _: served.append(name)
-
-    def more(_: list[RawFrame]) -> None:
-        served.append("flood")
-        with contextlib.suppress(BlockingIOError):
-            flood.far.send(block)
-
-    flood.on_serve, quiet.on_serve = more, note("quiet")
-    flood.far.send(block)
-    for _ in range(50):
-        quiet.far.send(frame(b"x"))
-        before = len(served)
-        while "quiet" not in served[before:]:
-            assert hub.ready()
-            hub.round(0, 0.0)
-        assert served[before:].count("flood") <= 2
-
-
-def test_many_connections(hub: Any, sessions: Callable[[], Session]) -> None:
-    made = [sessions() for _ in range(2000)]
-    for number, each in enumerate(made):
-        each.far.send(frame(b"%d" % number))
-    assert serve(hub) >= 2  # not all at once
-    assert [each.frames for each in made] == [[(0, b"h", b"%d" % number)] for number in range(2000)]
-
-
-def test_a_round_that_takes_long_is_served_in_parts(hub: Any, sessions: Callable[[], Session]) -> None:
-    made = [sessions() for _ in range(3)]
-
-    def slow(_: list[RawFrame]) -> None:
-        sum(range(200_000))
-
-    for each in made:
-        each.on_serve = slow
-        each.far.send(frame(b"x"))
-    assert hub.ready()
-    assert hub.round(0, 0.0) is False
-    assert hub.unfinished
-    assert sum(len(each.runs) for each in made) == 1
-    assert serve(hub) == 2
-    assert not hub.unfinished
-
-
-def test_rounds_are_not_nested(hub: Any, session: Session) -> None:
-    def nest(_: list[RawFrame]) -> None:
-        hub.round(0, 0.0)
-
-    session.on_serve = nest
-    session.far.send(frame(b"x"))
-    serve(hub)
-    assert [str(error) for error in session.errors] == ["a round is being served"]
 
 
 def test_nothing_stays_of_connections_that_are_gone(hub: Any, sessions: Callable[[], Session]) -> None:

@@ -21,8 +21,6 @@ from tests.server.harness import Client, Clock, Server, mock_clock, records, sen
 V2 = RequestCode.SEND_MESSAGE_V2
 FRAME = b"\0\0\0\x05\0\0\0\x01h"
 
-pytestmark = pytest.mark.skipif(not hasattr(native.kernel, "Hub"), reason="hubs need the kernel, and Linux")
-
 
 class Echo:
     """A dispatcher that answers a byte a frame, and notes when."""
