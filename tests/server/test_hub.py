@@ -52,6 +52,16 @@ class Idle:
         self._events.append("after")
 
 
+class Passes(trio.abc.Instrument):
+    """Counts the event loop's passes."""
+
+    count = 0
+
+    def after_io_wait(self, _timeout: float) -> None:
+        """Called when one begins."""
+        self.count += 1
+
+
 @pytest.fixture
 def echo() -> Echo:
     return Echo()
@@ -161,12 +171,14 @@ async def test_a_turn_is_a_pass_when_that_is_asked(
     echo: Echo, connect: Callable[..., Connections], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = connect(single_turns=lambda: True)
-    served: list[str] = []
+    passes = Passes()
+    trio.lowlevel.add_instrument(passes)
+    served: list[int] = []
     fars = [made.new() for _ in range(4)]
 
     def slowly(session: Session, frames: list[RawFrame]) -> int:
         sum(range(200_000))  # longer than a round is to take
-        served.append("serve")
+        served.append(passes.count)
         fars[0].send(FRAME)
         return len(frames)
 
@@ -175,7 +187,27 @@ async def test_a_turn_is_a_pass_when_that_is_asked(
         far.send(FRAME)
     while not served:
         await trio.lowlevel.checkpoint()
-    assert served == ["serve"] * 3
+    trio.lowlevel.remove_instrument(passes)
+    assert served[:3] == [served[0]] * 3
+    assert served[3:4] != [served[0]]
+
+
+async def test_turns_go_on_though_nothing_more_arrives(
+    echo: Echo, connect: Callable[..., Connections], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def one_by_one(session: Session, frames: list[RawFrame]) -> int:
+        sum(range(200_000))  # longer than a round is to take
+        session.let_others()
+        session.write(b"a")
+        return 1
+
+    monkeypatch.setattr(echo, "serve", one_by_one)
+    made = connect()
+    fars = [made.new() for _ in range(3)]
+    for far in fars:
+        far.send(FRAME * 5)
+    await settle()
+    assert [far.recv(10) for far in fars] == [b"aaaaa"] * 3
 
 
 async def test_the_end_of_the_hub_leaves_no_descriptor(echo: Echo) -> None:

@@ -13,10 +13,23 @@ import pytest
 import trio
 
 from rocketwire.server import session as session_module
+from rocketwire.server.dispatch import FrameDispatcher
 from rocketwire.server.hot_sends import HotSends
 from rocketwire.server.session import Session
-from rocketwire.wire.codes import RequestCode, ResponseCode
-from tests.server.harness import BINARY, Client, Server, pull_ext, records, send_ext, serving, settle
+from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode
+from rocketwire.wire.connection import RawFrame
+from rocketwire.wire.header import Header
+from tests.server.harness import (
+    BINARY,
+    Client,
+    Server,
+    properties_text,
+    pull_ext,
+    records,
+    send_ext,
+    serving,
+    settle,
+)
 
 MIB = 1 << 20
 V2 = RequestCode.SEND_MESSAGE_V2
@@ -154,6 +167,25 @@ async def test_what_came_before_the_client_left_is_stored(server: Server, broker
     }
 
 
+async def test_what_was_received_is_served_though_the_connection_closes_meanwhile(
+    server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = FrameDispatcher._handle
+
+    def handle(self: FrameDispatcher, session: Session, header: Header, frame: RawFrame) -> Any:
+        if header.code == RequestCode.GET_MAX_OFFSET:
+            session.close()  # as if telling it something had shown that it is gone
+        return real(self, session, header, frame)
+
+    monkeypatch.setattr(FrameDispatcher, "_handle", handle)
+    leaving = server.broker()
+    one, two = (leaving.frame(V2, send_ext("T"), body, flag=FLAG_ONEWAY) for body in (b"one", b"two"))
+    asked = leaving.frame(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})
+    await leaving.write(one + asked + two)
+    assert await leaving.ended()
+    assert [message.body for message in records((await broker.pull("T")).body)] == [b"one", b"two"]
+
+
 async def test_many_clients(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     async with serving(tmp_path) as server:
@@ -268,6 +300,24 @@ async def test_a_client_that_reads_late_gets_every_answer(
     opaques = [(await late.receive()).header.opaque for _ in range(30)]
     assert opaques == list(range(30))
     assert not sessions[-1].congested
+
+
+async def test_sends_behind_large_answers_are_stored_once_these_are_read(server: Server, broker: Client) -> None:
+    sizes = (4 * MIB - 100_000, 4 * MIB)  # after the first, the session is not congested yet
+    stored = [(await broker.send("T", bytes(size))).header.ext or {} for size in sizes]
+    late = server.broker(receive_buffer=4096)
+    delayed = send_ext("T", properties=properties_text(DELAY="1"))  # the kernel leaves it to Python
+    await late.write(
+        b"".join(
+            late.frame(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(int(told["msgId"][16:], 16))}, opaque=each)
+            for each, told in enumerate(stored)
+        )
+        + late.frame(V2, delayed, b"delayed", opaque=2)
+        + late.frame(V2, send_ext("T"), b"plain", opaque=3)
+    )
+    await settle()
+    answers = [(await late.receive()).header for _ in range(4)]
+    assert [(answer.opaque, answer.code) for answer in answers] == [(each, 0) for each in range(4)]
 
 
 @pytest.mark.parametrize("receive_buffer", [None, 4096])
