@@ -109,6 +109,7 @@ int group_add(send_group *group, QueueTail *queue, const record *from, size_t si
     if (group->count == 0) group->first_size = (int32_t)size;
     group->entries[group->count++] = (group_entry){queue, place, tags_code, (int32_t)size};
     group->bytes += (int64_t)size;
+    group->timestamp = from->store_timestamp;
     queue->pending++;
     return 0;
 }
@@ -125,6 +126,7 @@ int group_publish(send_group *group)
     put32(log_at(group, log->position), (uint32_t)group->first_size);
     atomic_thread_fence(memory_order_release);
     log->position += group->bytes;
+    log->timestamp = group->timestamp;
     for (const group_entry *entry = group->entries; entry != group->entries + count; entry++) {
         QueueTail *queue = entry->queue;
         queue_entry_write((uint8_t *)queue->view.buf + queue->position, entry->place, entry->size, entry->tags_code);

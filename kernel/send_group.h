@@ -21,6 +21,7 @@ typedef struct {
     int64_t start;       /* where the log ended before the group, -1 while there is none */
     int64_t bytes;       /* of the records written */
     int32_t first_size;  /* the first record's size, which is written last */
+    int64_t timestamp;   /* of the records written, in ms; when they are published, of the last one published */
     group_entry *entries;
     size_t count, room;
     int64_t began_ns; /* when the first of the groups since group_end began, 0 while there is none */

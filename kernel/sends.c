@@ -163,10 +163,22 @@ static path_result serve(Sends *self, const frame *taken, const header *head, pa
     return result;
 }
 
+/* Store timestamps do not go back from message to message as long as the clock does not: Python may have stored at a later
+ * time than this round's. If it stored at an earlier one the clock went back, and the round's time is wrong. */
+static bool is_in_time(Sends *self, const path_context *context)
+{
+    int64_t last = self->group.log->timestamp;
+    if (self->group.count == 0 && last < self->group.timestamp) {
+        self->enabled = 0; /* until the next round */
+        self->group.timestamp = last;
+    }
+    return self->enabled && context->now >= last;
+}
+
 path_result sends_offer(PyObject *sends, const frame *taken, const header *head, path_context *context)
 {
     Sends *self = (Sends *)sends;
-    if (!self->enabled) return PATH_HANDED_OVER;
+    if (!self->enabled || !is_in_time(self, context)) return PATH_HANDED_OVER;
     self->busy = true;
     path_result result = serve(self, taken, head, context);
     self->busy = false;

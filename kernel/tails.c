@@ -70,6 +70,7 @@ static PyMemberDef log_members[] = {
     {"position", T_LONGLONG, offsetof(LogTail, position), 0, "Physical offset of the next record."},
     {"limit", T_LONGLONG, offsetof(LogTail, limit), 0, "A record that ends after this needs room first."},
     {"base", T_LONGLONG, offsetof(LogTail, base), 0, "Physical offset of the first byte of `buffer`."},
+    {"timestamp", T_LONGLONG, offsetof(LogTail, timestamp), 0, "Store timestamp in ms of what was appended last."},
     {NULL, 0, 0, 0, NULL},
 };
 

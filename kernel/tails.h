@@ -16,6 +16,7 @@ typedef struct {
     int64_t position; /* physical offset of the next record */
     int64_t limit;    /* a record that ends behind this needs make_room() first */
     int64_t base;     /* physical offset of the first byte of `view` */
+    int64_t timestamp; /* store timestamp in ms of what was appended last, 0: nothing since the start */
     PyObject *buffer; /* the mapping of the file being written, or None; setting it takes the view */
     Py_buffer view;
     bool has_view;

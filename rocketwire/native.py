@@ -68,10 +68,11 @@ class PythonLogTail:
         buffer: The mapping of the file being written; None while there is none. A value that gives no writable memory
             is kept, but the kernel writes nothing through it.
         base: Physical offset of the first byte of `buffer`.
+        timestamp: Store timestamp in ms of what was appended last; 0: nothing was since the start.
     """
 
     def __init__(self) -> None:
-        self.position = self.limit = self.base = 0
+        self.position = self.limit = self.base = self.timestamp = 0
         self.buffer: mmap | None = None
 
 

@@ -58,7 +58,6 @@ class KernelSends:
         self._metrics = metrics
         self._page_cache = page_cache
         self._flush = flush
-        self._now = 0
         self.native = native.kernel.Sends(
             store.log,
             plan=self._plan,
@@ -110,7 +109,6 @@ class KernelSends:
 
     def before_round(self, now: int) -> None:
         """Say whether the kernel may store what comes with a store timestamp in ms."""
-        self._now = now
         self.native.enabled = not self._page_cache.busy and self._store.may_append_at(now)
 
     def _stop(self) -> None:
@@ -121,7 +119,7 @@ class KernelSends:
         """Tell everybody of what was stored since the last call."""
         touched, messages, size, requests = self.native.take()
         if messages:
-            self._store.appended(touched, self._now)
+            self._store.appended(touched)
             self._metrics.stored(messages, size)
             counts = self._metrics.requests
             for code, count in requests.items():

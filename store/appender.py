@@ -20,7 +20,6 @@ class Appender:
 
     Attributes:
         error: Why the last `append` did not take all of its drafts.
-        last_timestamp: Store timestamp in ms of the last group.
     """
 
     def __init__(
@@ -34,7 +33,6 @@ class Appender:
         store_host: bytes,
     ) -> None:
         self.error: StoreError | None = None
-        self.last_timestamp = 0
         self._log = log
         self._checkpoint = checkpoint
         self._clock = clock
@@ -67,5 +65,5 @@ class Appender:
             self.error = StoreNotWritable(self._log.segments.directory, error.strerror or str(error))
         finally:
             if results:
-                self.last_timestamp = now
+                self._log.timestamp = now
         return results

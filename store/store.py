@@ -233,7 +233,7 @@ class MessageStore(StoreReader):
     @property
     def last_append_timestamp(self) -> int:
         """Store timestamp in ms of the last group; after a start that of the last message recovery saw."""
-        return self._appender.last_timestamp or self.recovered.last_timestamp
+        return self._log.timestamp or self.recovered.last_timestamp
 
     def append(self, drafts: Sequence[Draft]) -> list[Appended]:
         """Append a group in order; it can be read when this returns, and is durable after `flush_to`.
@@ -268,9 +268,8 @@ class MessageStore(StoreReader):
         """Whether the kernel may append messages of that store timestamp in ms: it does not retract a checkpoint."""
         return not self._refuses and now >= self.last_append_timestamp and now > self._checkpoint.claimed
 
-    def appended(self, touched: Collection[ConsumeQueue], now: int) -> None:
-        """Note what the kernel appended: the queues that got messages, and their store timestamp in ms."""
-        self._appender.last_timestamp = max(now, self._appender.last_timestamp)
+    def appended(self, touched: Collection[ConsumeQueue]) -> None:
+        """Tell of the queues that got messages from the kernel."""
         self._tell_of(touched)
 
     # --- flushing and the index ---

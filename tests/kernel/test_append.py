@@ -91,7 +91,7 @@ def run(
         errors.append(None if error is None else f"{type(error).__name__} {error}".replace(str(root), ""))
     ends = {each.key: (each.end, each.position, each.limit) for each in store._queues}
     keys = list(taken_keys(store))
-    last = store._appender.last_timestamp
+    last = store.last_append_timestamp
     kill(store)
     return Outcome(results, errors, files_of(root), ends, keys, arrivals, last)
 

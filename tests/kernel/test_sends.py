@@ -410,6 +410,28 @@ def test_nothing_is_taken_while_it_is_switched_off(rig: Rig) -> None:
     assert rig.serve(send())[1] == 1
 
 
+def test_the_time_of_what_was_stored_is_the_logs(rig: Rig) -> None:
+    rig.serve(send())
+    assert rig.log.timestamp == NOW
+
+
+def test_nothing_is_stored_with_an_earlier_time_than_pythons_last(rig: Rig) -> None:
+    rig.log.timestamp = NOW + 1
+    assert rig.serve(send())[1] == 0
+    assert rig.sends.enabled
+    rig.log.timestamp = NOW
+    assert rig.serve(send())[1] == 1
+
+
+def test_when_the_clock_went_back_nothing_is_stored_in_the_rest_of_the_round(rig: Rig) -> None:
+    assert rig.serve(send())[1] == 1
+    rig.log.timestamp = NOW - 1
+    assert rig.serve(send())[1] == rig.serve(send())[1] == 0
+    assert not rig.sends.enabled
+    rig.sends.enabled = True
+    assert rig.serve(send())[1] == 1
+
+
 def test_a_slow_group_is_told_at_once(rig: Rig) -> None:
     rig.sends.slow_ns = -1
     assert rig.serve(send(), send())[1] == 2

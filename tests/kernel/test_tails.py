@@ -30,10 +30,10 @@ def test_the_store_builds_on_the_kernels_types() -> None:
 @pytest.mark.parametrize("make", [LogTail, PythonLogTail])
 def test_a_log_begins_empty_and_takes_what_is_set(make: Callable[[], LogTail]) -> None:
     log = make()
-    assert (log.position, log.limit, log.base, log.buffer) == (0, 0, 0, None)
-    log.position, log.limit, log.base = 1 << 62, -1, 3
+    assert (log.position, log.limit, log.base, log.timestamp, log.buffer) == (0, 0, 0, 0, None)
+    log.position, log.limit, log.base, log.timestamp = 1 << 62, -1, 3, 1 << 61
     log.buffer = mapping = mmap.mmap(-1, 4096)
-    assert (log.position, log.limit, log.base, log.buffer) == (1 << 62, -1, 3, mapping)
+    assert (log.position, log.limit, log.base, log.timestamp, log.buffer) == (1 << 62, -1, 3, 1 << 61, mapping)
     log.buffer = None
     assert log.buffer is None
     mapping.close()

@@ -18,7 +18,17 @@ from rocketwire.store.files import RealFileSystem
 from rocketwire.wire.codes import FLAG_ONEWAY, Permission, RequestCode, ResponseCode, SysFlag
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
-from tests.server.harness import FullDisk, batch_body, properties_text, run, send_ext, topic_ext
+from tests.server.harness import (
+    Clock,
+    FullDisk,
+    batch_body,
+    properties_text,
+    records,
+    run,
+    send_ext,
+    serving,
+    topic_ext,
+)
 from tests.server.kernel_runs import Run, files_of, running
 from tests.server.test_hot_sends import REQUESTS, answers_and_records
 from tests.wire import golden
@@ -365,6 +375,41 @@ async def test_the_kernel_takes_what_is_plain(tmp_path: Path) -> None:
         taken = served.by_kernel
         served.read(b"".join(plain))
         assert served.by_kernel == taken + sum(map(len, plain))
+
+
+class Ticking(Clock):
+    """Goes on by a millisecond whenever it is asked, but once goes back."""
+
+    def __init__(self, goes_back_after: int) -> None:
+        super().__init__()
+        self.left = goes_back_after
+
+    def __call__(self) -> int:
+        self.left -= 1
+        self.now += -1000 if self.left == 0 else 1
+        return self.now
+
+
+@pytest.mark.parametrize("goes_back_after", [-1, 2, 3, 4, 5, 6])
+async def test_times_do_not_go_back_where_python_stores_in_the_same_round(tmp_path: Path, goes_back_after: int) -> None:
+    clock = Ticking(-1)
+    async with serving(tmp_path, clock=clock) as server:
+        client = server.broker()
+        await client.create_topic("T", 2)
+        sends = b"".join(
+            client.frame(V2, send_ext("T", queue_id=queue_id), b"body", opaque=opaque)
+            for opaque, queue_id in enumerate([0, -1, 0, 0, -1, -1, 0, 0])
+        )
+        for opaques_of in (0, 1):
+            clock.left = goes_back_after * opaques_of
+            await client.write(sends)
+            answers = await client.arrived()
+            assert [answer.header.code for answer in answers] == [0] * 8
+    log = (tmp_path / "commitlog" / f"{0:020}").read_bytes()
+    times = [each.store_timestamp for each in records(log[: log.index(bytes(100))])]
+    assert len(times) == 16
+    back = [later < earlier for earlier, later in itertools.pairwise(times)]
+    assert back.count(True) == (goes_back_after > 0)
 
 
 SENDS = {SEND, V2, BATCH}
