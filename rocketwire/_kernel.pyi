@@ -155,6 +155,11 @@ class Sends:
 # advise.c
 def advise(mapping: mmap, option: int, start: int, length: int, /) -> None: ...
 
+# ahead.c
+class Ahead:
+    def ask(self, mapping: mmap, start: int, length: int, /) -> None: ...
+    def stop(self) -> None: ...
+
 # append.c
 class AppendLoop:
     def __init__(

@@ -14,6 +14,7 @@ latest without asking `make_room`. Everything before `flushed` is on the disk.
 from __future__ import annotations
 
 import contextlib
+import mmap
 import threading
 from typing import Final
 
@@ -29,8 +30,10 @@ BLANK_SIZE: Final[int] = END_OF_FILE_BLANK.sizeof()
 #: Room on the disk is reserved by this many bytes ahead of the writer ...
 _WINDOW: Final = 4 << 20
 #: ... and its pages are faulted in by this many: less under SYNC_FLUSH, where each flush writes the faulted pages.
-_PREFAULT: Final = 1 << 20
+_PREFAULT: Final = 256 << 10
 _PREFAULT_SYNC: Final = 128 << 10
+#: A thread faults so many bytes behind these in meanwhile, but not under SYNC_FLUSH.
+_AHEAD: Final = 2 << 20
 #: Old files that stay mapped for readers.
 _MOST_MAPPED: Final = 8
 _KNOWN_MAGIC: Final = frozenset({MAGIC_V1, MAGIC_V2, BLANK_MAGIC})
@@ -51,6 +54,7 @@ class CommitLog(LogTail):
         self._current: Segment | None = None
         self._ahead: Segment | None = None
         self._flushing = threading.Lock()
+        self._helper = None if sync_flush else files.ahead()
 
     def load(self) -> None:
         """Find the files. Where the log ends is for recovery to find out (`resume`).
@@ -83,6 +87,7 @@ class CommitLog(LogTail):
         self.position = self.limit = end
         self.flushed = min(flushed, end)
         self._current = self._ahead = self.buffer = None
+        self._stop_helper()
         last = self.segments.last
         if last is not None and end < last.end:
             self._enter(last)
@@ -114,11 +119,27 @@ class CommitLog(LogTail):
         if current is None:
             current = self._next_segment()
         at = self.position - current.start
-        current.reserve(at + size + BLANK_SIZE, _WINDOW)
+        self._reserve(current, at, at + size + BLANK_SIZE)
         # The limit moves with what is faulted in, so that this is called again for the next part of the window.
         ready = min(current.reserved, max(at + size + BLANK_SIZE, at + self._prefault))
         current.touch(at, ready - at)
         self.limit = current.start + ready - BLANK_SIZE
+        if self._helper is not None:
+            start = ready - ready % mmap.PAGESIZE
+            with contextlib.suppress(DiskFull, OSError):  # that is for the time when it is needed
+                self._reserve(current, at, min(start + _AHEAD, current.size))
+            self._helper.ask(current.mapping, start, min(start + _AHEAD, current.reserved) - start)
+
+    @staticmethod
+    def _reserve(current: Segment, at: int, upto: int) -> None:
+        before = current.reserved
+        current.reserve(upto, _WINDOW)
+        if current.reserved > before:
+            current.read_singly(at)
+
+    def _stop_helper(self) -> None:
+        if self._helper is not None:
+            self._helper.stop()
 
     def _close_current(self, current: Segment) -> None:
         """End the file with the blank; its 8 bytes were reserved with the record before it, or are now."""
@@ -129,6 +150,7 @@ class CommitLog(LogTail):
         )
         self.position = self.limit = current.end
         self._current = self.buffer = None
+        self._stop_helper()
         # Readers may still want it, but the writer does not.
         self.segments.unpin(current)
 
@@ -216,5 +238,6 @@ class CommitLog(LogTail):
             self.segments.remove_last()
             self._ahead = None
         self._current = self.buffer = None
+        self._stop_helper()
         self.limit = self.position
         self.segments.unmap_all()

@@ -40,6 +40,18 @@ _ADVISE_UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS})
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
+class Ahead(Protocol):
+    """Faults pages in beside whoever writes there; it changes no byte, and what it cannot do is left out."""
+
+    def ask(self, mapping: mmap.mmap, start: int, length: int, /) -> None:
+        """Begin with a range, from the first byte of a page on, in place of what was asked before."""
+        ...
+
+    def stop(self) -> None:
+        """Forget the mapping."""
+        ...
+
+
 class FileSystem(Protocol):
     """What the store asks of a file system. All errors are OSError."""
 
@@ -90,6 +102,10 @@ class FileSystem(Protocol):
 
         An error says that writing there would have killed the process.
         """
+        ...
+
+    def ahead(self) -> Ahead | None:
+        """What populates in a thread of its own; None where the writer has to do it all."""
         ...
 
     def clear(self, fd: int, offset: int, length: int) -> None:
@@ -262,6 +278,11 @@ class RealFileSystem:
                 return False
             raise
         return True
+
+    def ahead(self) -> Ahead | None:
+        """See FileSystem."""
+        kernel = native.kernel
+        return kernel.Ahead() if hasattr(kernel, "Ahead") else None
 
     def clear(self, fd: int, offset: int, length: int) -> None:
         """See FileSystem."""

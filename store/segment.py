@@ -188,6 +188,18 @@ class Segment:
         with contextlib.suppress(OSError):
             self.mapping.madvise(mmap.MADV_WILLNEED, at, start + length - at)
 
+    def read_singly(self, start: int) -> None:
+        """Have pages that begin at or after `start` read one by one, those before with what is around them.
+
+        A page that is faulted in for writing is read first: then the kernel would read, and zero, megabytes of the
+        unwritten rest at once.
+        """
+        at = self._whole_pages(start)
+        if at:
+            self.mapping.madvise(mmap.MADV_NORMAL, 0, at)
+        if at < self.size:
+            self.mapping.madvise(mmap.MADV_RANDOM, at, self.size - at)
+
     def clear_from(self, position: int) -> None:
         """Zero everything from a position of the file on."""
         with self._opened() as fd:

@@ -65,7 +65,7 @@ REFUSALS: dict[str, tuple[int, ...]] = {
 
 
 #: Calls that change nothing and are not refused.
-NOT_STEPS = frozenset({"names", "size", "modified", "close", "read", "usage", "memory", "descriptors"})
+NOT_STEPS = frozenset({"ahead", "names", "size", "modified", "close", "read", "usage", "memory", "descriptors"})
 
 
 class _Mapping(mmap.mmap):
