@@ -282,7 +282,7 @@ class RealFileSystem:
     def ahead(self) -> Ahead | None:
         """See FileSystem."""
         kernel = native.kernel
-        return kernel.Ahead() if hasattr(kernel, "Ahead") else None
+        return kernel.Ahead() if kernel is not None and hasattr(kernel, "Ahead") else None
 
     def clear(self, fd: int, offset: int, length: int) -> None:
         """See FileSystem."""
