@@ -97,15 +97,15 @@ static outcome append_draft(AppendLoop *self, group *in, const draft *from, Py_s
     }
     int64_t size = append_overhead(self, from->born_host.len, in->queue);
     size += (int64_t)(from->body.len + from->properties.len);
-    int64_t wanted = size;
+    int64_t wanted = size, entries = 1;
     if (from->together > 1) {
-        result = append_size_behind(self, in, from, number, &wanted);
+        result = append_size_behind(self, in, from, number, &wanted, &entries);
     }
     if (result == DONE) {
         result = append_log_room(self, in, wanted);
     }
     if (result == DONE && !(from->sys_flag & NOT_FOR_CONSUMERS)) {
-        result = append_entry_room(self, in);
+        result = append_entry_room(self, in, entries);
     }
     return result == DONE ? put_draft(self, in, from, size) : result;
 }

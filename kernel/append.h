@@ -53,14 +53,17 @@ bool append_publish(AppendLoop *self, group *in);
 /* Make a draft's queue the group's. */
 outcome append_enter_queue(AppendLoop *self, group *in, const draft *from);
 
-/* Have room for an entry more in the group's queue, and for `size` bytes in one file of the log. */
-outcome append_entry_room(AppendLoop *self, group *in);
+/* Have room for an entry more in the group's queue, and for so many if its file takes them; and for `size` bytes in one
+ * file of the log. */
+outcome append_entry_room(AppendLoop *self, group *in, int64_t entries);
 outcome append_log_room(AppendLoop *self, group *in, int64_t size);
 
 /* Bytes of a record besides its body and properties. */
 int64_t append_overhead(const AppendLoop *self, size_t born_host_size, const QueueTail *queue);
 
-/* Add to `size` the bytes of the drafts that belong to one and come behind it. */
-outcome append_size_behind(AppendLoop *self, group *in, const draft *first, Py_ssize_t number, int64_t *size);
+/* Add to `size` the bytes of the drafts that belong to one and come behind it, and to `entries` how many of them are for
+ * its queue. */
+outcome append_size_behind(AppendLoop *self, group *in, const draft *first, Py_ssize_t number, int64_t *size,
+                           int64_t *entries);
 
 #endif

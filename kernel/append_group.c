@@ -98,11 +98,11 @@ outcome append_enter_queue(AppendLoop *self, group *in, const draft *from)
 
 static int64_t next_place(const QueueTail *queue) { return queue->position + (int64_t)queue->pending * QUEUE_ENTRY_SIZE; }
 
-outcome append_entry_room(AppendLoop *self, group *in)
+outcome append_entry_room(AppendLoop *self, group *in, int64_t entries)
 {
     QueueTail *queue = in->queue;
-    if (next_place(queue) >= queue->limit) {
-        PyObject *done = append_publish(self, in) ? PyObject_CallMethod((PyObject *)queue, "extend", NULL) : NULL;
+    if (next_place(queue) + entries * QUEUE_ENTRY_SIZE > queue->limit) {
+        PyObject *done = append_publish(self, in) ? PyObject_CallMethod((PyObject *)queue, "extend", "L", (long long)entries) : NULL;
         if (done == NULL) {
             return FAILED;
         }
@@ -170,7 +170,8 @@ static outcome ask_size_behind(AppendLoop *self, group *in, Py_ssize_t number, i
     return PyErr_Occurred() ? FAILED : DONE;
 }
 
-outcome append_size_behind(AppendLoop *self, group *in, const draft *first, Py_ssize_t number, int64_t *size)
+outcome append_size_behind(AppendLoop *self, group *in, const draft *first, Py_ssize_t number, int64_t *size,
+                           int64_t *entries)
 {
     if (first->together > PyList_Size(in->drafts) - number) {
         return HANDED_OVER;
@@ -185,7 +186,11 @@ outcome append_size_behind(AppendLoop *self, group *in, const draft *first, Py_s
     if (same < 0) {
         return FAILED;
     }
-    return same ? size_of_batch(self, in, first, number, size) : ask_size_behind(self, in, number, size);
+    if (!same) {
+        return ask_size_behind(self, in, number, size);
+    }
+    *entries += first->together - 1;
+    return size_of_batch(self, in, first, number, size);
 }
 
 outcome append_log_room(AppendLoop *self, group *in, int64_t size)

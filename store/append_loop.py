@@ -2,20 +2,21 @@
 
 The kernel has one too; this is its twin, which also takes what the kernel does not: drafts whose values are not of the
 types they are declared with, and files that are no memory. It is one loop without calls into this package:
-records are packed and joined, and go to the log in one copy; consume queue entries are packed straight into their
-mapping. Everything slow (room on the disk, the next file, a new queue) is behind a comparison that rarely holds. The
-layout is wire.message.RECORD's.
+records are packed and joined, and go to the log in one copy; the entries of consume queues follow, so that no kill
+leaves one without its record. Everything slow (room on the disk, the next file, a new queue) is behind a comparison
+that rarely holds; it may forget mappings, so what was packed before is written first. The layout is
+wire.message.RECORD's.
 
 Drafts that belong together stand in one file of the log: room is made for all of them at the first. They are the
 messages of a batch, as Apache writes them, or messages of several queues (one each) that must not be parted: a
-transaction's outcome and the note of it.
+transaction's outcome and the note of it. The queue of a batch gets room for all of it, too, as far as its file goes.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
 from zlib import crc32
 
 from rocketwire.store.commit_log import CommitLog
@@ -31,6 +32,13 @@ from rocketwire.wire.message import HOST_V4_SIZE, HOST_V6_SIZE
 _CRC_MASK: Final = 0x7FFFFFFF
 _PROPERTIES_LENGTH: Final = struct.Struct(">h")
 _new_appended = tuple.__new__
+
+_Entry: TypeAlias = tuple[ConsumeQueue, int, int, int]
+"""The queue, then what its entry says: place and size of the record, tags code."""
+
+
+def _has_room(queue: ConsumeQueue, pending: Mapping[ConsumeQueue, int]) -> bool:
+    return queue.position + pending.get(queue, 0) * ENTRY_SIZE < queue.limit
 
 
 class AppendLoop:
@@ -66,10 +74,11 @@ class AppendLoop:
         host_bit = self._host_bit
         pack_v4, overhead_v4 = self._head_v4.pack, self._head_v4.size + _PROPERTIES_LENGTH.size
         overhead_v6 = self._head_v6.size + _PROPERTIES_LENGTH.size
-        pack_entry = ENTRY_STRUCT.pack_into
         pack_length = _PROPERTIES_LENGTH.pack
         touch = touched.add
         parts: list[bytes | memoryview] = []
+        entries: list[_Entry] = []
+        pending: dict[ConsumeQueue, int] = {}  # how many of them are a queue's
         columns: list[object] = []
         keys = self._keys
         done = len(results)
@@ -97,30 +106,34 @@ class AppendLoop:
                     size = overhead_v6 + body_length + len(topic_field) + properties_length
                     sys_flag |= SysFlag.BORN_HOST_V6
                 end = at + size
+                wanted = 1
                 if draft.together > 1:
                     following = drafts[len(results) + 1]
                     behind = get_queue((following.topic, following.queue_id))
-                    if draft.together > 2 or behind is None or behind is queue or behind.position >= behind.limit:
+                    if behind is queue:
+                        wanted = draft.together
+                    if draft.together > 2 or behind is None or behind is queue or not _has_room(behind, pending):
+                        self._write(parts, entries, pending)
                         end += self.size_behind(drafts, len(results), topic_field)
                     else:  # the note of a transaction's outcome, as its queue mostly is: ready for it
                         end += overhead_v4 if len(following.born_host) == HOST_V4_SIZE else overhead_v6
                         end += len(following.body) + len(behind.topic_field) + len(following.properties)
                 if end > limit:
-                    if parts:
-                        log.write(b"".join(parts))
-                        parts.clear()
+                    self._write(parts, entries, pending)
                     log.make_room(end - at)
                     at = log.position
                     limit = log.limit
                 if sys_flag & 4:  # prepared and rolled back messages are not for consumers
                     offset = 0
-                    position = -1
+                    has_entry = False
                 else:
-                    offset = queue.end
-                    position = queue.position
-                    if position >= queue.limit:
-                        queue.extend()
-                        position = queue.position
+                    before = pending.get(queue, 0)
+                    offset = queue.end + before
+                    if queue.position + (before + wanted) * ENTRY_SIZE > queue.limit:
+                        self._write(parts, entries, pending)
+                        queue.extend(wanted)
+                        before = 0
+                    has_entry = True
                 head = pack(
                     size,
                     queue.magic,
@@ -139,11 +152,10 @@ class AppendLoop:
                     body_length,
                 )
                 parts += (head, body, topic_field, pack_length(properties_length), properties)
-                if position >= 0:
+                if has_entry:
                     delay = queue.delay
-                    pack_entry(queue.buffer, position, at, size, draft.tags_code if delay is None else now + delay)
-                    queue.position = position + ENTRY_SIZE
-                    queue.end = offset + 1
+                    entries.append((queue, at, size, draft.tags_code if delay is None else now + delay))
+                    pending[queue] = before + 1
                     touch(queue)
                     if keys is not None:
                         columns += (queue.index_prefix_hash, draft.unique_key, draft.keys, at, now)
@@ -155,10 +167,21 @@ class AppendLoop:
                 results.append(_new_appended(Appended, (at, size, offset)))
                 at += size
         finally:
-            if parts:
-                log.write(b"".join(parts))
+            self._write(parts, entries, pending)
             if keys is not None and len(results) > done:
                 keys.add(start, log.position, columns)
+
+    def _write(self, parts: list[bytes | memoryview], entries: list[_Entry], pending: dict[ConsumeQueue, int]) -> None:
+        """Write what was packed, and empty the lists of it."""
+        if parts:
+            self._log.write(b"".join(parts))
+            parts.clear()
+        for queue, at, size, tags_code in entries:
+            ENTRY_STRUCT.pack_into(queue.buffer, queue.position, at, size, tags_code)
+            queue.position += ENTRY_SIZE
+            queue.end += 1
+        entries.clear()
+        pending.clear()
 
     def size_behind(self, drafts: Sequence[Draft], number: int, topic_field: bytes) -> int:
         """Bytes of the records of drafts that belong to one: those of a batch are of one queue and one client.

@@ -304,8 +304,9 @@ def test_a_group_becomes_visible_by_its_first_size_and_its_entries_come_last(tmp
     store.close()
 
 
+@pytest.mark.parametrize("loop", [0, 1], ids=["kernel", "twin"])
 def test_whatever_python_is_asked_for_finds_records_and_entries_visible(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loop: int
 ) -> None:
     """Room for an entry may park another queue, so none may have entries that are not written."""
     store = open_store(small(tmp_path))
@@ -322,9 +323,9 @@ def test_whatever_python_is_asked_for_finds_records_and_entries_visible(
 
     extend, make_room = ConsumeQueue.extend, CommitLog.make_room
 
-    def checked_extend(self: ConsumeQueue) -> None:
+    def checked_extend(self: ConsumeQueue, entries: int = 1) -> None:
         check("extend")
-        extend(self)
+        extend(self, entries)
 
     def checked_room(self: CommitLog, size: int) -> None:
         check("room")
@@ -334,7 +335,7 @@ def test_whatever_python_is_asked_for_finds_records_and_entries_visible(
     monkeypatch.setattr(ConsumeQueue, "extend", checked_extend)
     monkeypatch.setattr(CommitLog, "make_room", checked_room)
     group = [draft(n, queue_id=n % 3) for n in range(120)]
-    store._appender._loops[0](group, results, set(), START)
+    store._appender._loops[loop](group, results, set(), START)
     assert len(results) == 120
     assert (asked.count("extend"), asked.count("room") > 3) == (9, True)
     kill(store)

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from rocketwire.store.errors import RecordTooLarge, TopicUnusable
+from rocketwire.store.commit_log import CommitLog
+from rocketwire.store.errors import DiskFull, RecordTooLarge, TopicUnusable
 from rocketwire.store.queues import LONGEST_NAME
 from rocketwire.store.store import Draft, MessageStore
 from rocketwire.wire.codes import SysFlag
@@ -173,6 +174,29 @@ def batch(first: int, count: int, body_size: int = 100) -> list[Draft]:
     return drafts
 
 
+def test_entries_are_written_when_their_records_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process may be killed between the two."""
+    store = open_store(small(tmp_path))
+    store._appender._loops = store._appender._loops[-1:]
+    write = CommitLog.write
+    ends: list[list[int]] = []
+
+    def watched(self: CommitLog, data: bytes) -> None:
+        entries = [path.read_bytes() for path in sorted((tmp_path / "consumequeue").rglob("0" * 20))]
+        places = [int.from_bytes(each[at : at + 8]) for each in entries for at in range(0, len(each), 20)]
+        assert max((place for place in places if place < 1 << 40), default=0) <= self.position  # none is far ahead
+        ends.append([queue.end for queue in store._queues])
+        write(self, data)
+
+    monkeypatch.setattr(CommitLog, "write", watched)
+    store.append([draft(number, queue_id=number % 2) for number in range(4)])
+    store.append([draft(number, queue_id=number % 2) for number in range(4, 8)])
+    assert ends[0] == [0, 0]
+    assert ends[-1] == [2, 2]
+    assert [store.max_offset("T", queue_id) for queue_id in (0, 1)] == [4, 4]
+    store.close()
+
+
 @pytest.mark.parametrize("spare", [-1, 0, 1])
 def test_a_batch_stands_in_one_file(tmp_path: Path, spare: int) -> None:
     store = open_store(small(tmp_path))
@@ -229,6 +253,24 @@ def test_a_batch_that_finds_no_room_can_be_tried_again(tmp_path: Path) -> None:
     assert store.max_offset("T", 0) == before
     disk.room = disk.files_left = None
     assert len(store.append(refused)) == 9
+    store.close()
+
+
+@pytest.mark.parametrize("loop", [0, -1], ids=["first", "twin"])
+def test_a_batch_that_finds_no_room_in_its_queue_is_refused_whole(tmp_path: Path, loop: int) -> None:
+    disk = CrashDisk(tmp_path)
+    store = open_store(small(tmp_path, commit_log_file_size=1 << 20, consume_queue_file_size=20 * 2000), files=disk)
+    store._appender._loops = [store._appender._loops[loop]]
+    window = 4 * 4096 // 20
+    store.append([draft(number) for number in range(window - 2)])
+    end = store.max_physical_offset
+    disk.room = 0
+    assert store.append(batch(window - 2, 4)) == []
+    assert isinstance(store.append_error, DiskFull)
+    assert (store.max_offset("T", 0), store.max_physical_offset) == (window - 2, end)
+    assert len(store.append(batch(window - 2, 2))) == 2
+    disk.room = None
+    assert len(store.append(batch(window, 4))) == 4
     store.close()
 
 
