@@ -110,6 +110,7 @@ void plans_remove(plan_table *table, span key) {
 }
 
 void plans_clear(plan_table *table) {
+    if (table->slots == NULL) return;
     /* A plan's release may run code that asks this table, so each is taken out first. */
     for (size_t at = 0; at <= table->mask && table->count > 0; at++) {
         plan_slot removed = table->slots[at];
@@ -119,6 +120,14 @@ void plans_clear(plan_table *table) {
         free(removed.key);
         table->release(removed.plan);
     }
+}
+
+int plans_each(const plan_table *table, int (*look)(void *plan, void *with), void *with) {
+    int result = 0;
+    for (size_t at = 0; table->slots != NULL && at <= table->mask && result == 0; at++) {
+        if (table->slots[at].key != NULL) result = look(table->slots[at].plan, with);
+    }
+    return result;
 }
 
 void plans_free(plan_table *table) {

@@ -20,6 +20,8 @@ void *plans_find(const plan_table *table, span key);
 bool plans_put(plan_table *table, span key, void *plan); /* takes the plan over; false: no memory, it was released */
 void plans_remove(plan_table *table, span key);
 void plans_clear(plan_table *table);
+/* Call `look` with each plan until it gives something else than 0, which is given back. */
+int plans_each(const plan_table *table, int (*look)(void *plan, void *with), void *with);
 void plans_free(plan_table *table);
 
 #endif

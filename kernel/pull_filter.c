@@ -28,6 +28,15 @@ void pull_filter_free(pull_filter *filter)
     }
 }
 
+int pull_filter_traverse(const pull_filter *filter, visitproc visit, void *arg)
+{
+    if (filter != NULL) {
+        Py_VISIT(filter->kept);
+        Py_VISIT(filter->wanted);
+    }
+    return 0;
+}
+
 pull_filter *pull_filter_new(PyObject *from, uint64_t number, plan_table *decided)
 {
     PyObject *names, *wanted;

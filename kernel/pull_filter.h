@@ -26,6 +26,7 @@ bool pull_filter_init(plan_table *decided);
 /* From Python's (names, wanted, most text); NULL with an exception set. */
 pull_filter *pull_filter_new(PyObject *from, uint64_t number, plan_table *decided);
 void pull_filter_free(pull_filter *filter);
+int pull_filter_traverse(const pull_filter *filter, visitproc visit, void *arg);
 
 /* A fetch_filter's `matches`, with a pull_filter for context. An exception is cleared. */
 int pull_filter_matches(void *context, span text);

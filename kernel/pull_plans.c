@@ -59,6 +59,15 @@ void pull_plan_release(void *released)
     free(plan);
 }
 
+int pull_plan_traverse(const pull_plan *plan, visitproc visit, void *arg)
+{
+    if (plan->tally != NULL) { /* each is of one plan */
+        Py_VISIT(plan->tally->account);
+    }
+    Py_VISIT((PyObject *)plan->queue);
+    return pull_filter_traverse(plan->filter, visit, arg);
+}
+
 static int compare(const void *left, const void *right)
 {
     int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;

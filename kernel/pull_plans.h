@@ -33,6 +33,7 @@ span pull_key(const pull_request *request, int32_t code, uint8_t *room);
 /* Ask Python for the plan of a request. NULL with an exception set, or without one: there is none to be kept. */
 pull_plan *pull_plan_ask(PyObject *ask, const pull_request *request, int32_t code, plan_table *decided);
 void pull_plan_release(void *plan);
+int pull_plan_traverse(const pull_plan *plan, visitproc visit, void *arg);
 
 void pull_tally_drop(pull_tally *tally);
 

@@ -96,6 +96,33 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 
 /* --- the end of one --- */
 
+typedef struct {
+    visitproc visit;
+    void *arg;
+} visitor;
+
+static int visit_plan(void *plan, void *with)
+{
+    return pull_plan_traverse(plan, ((visitor *)with)->visit, ((visitor *)with)->arg);
+}
+
+static int visit_object(void *object, void *with)
+{
+    return ((visitor *)with)->visit(object, ((visitor *)with)->arg);
+}
+
+static int visit_plans(Pulls *self, visitproc visit, void *arg)
+{
+    visitor with = {visit, arg};
+    for (pull_tally *tally = self->touched; tally != NULL; tally = tally->next) {
+        if (tally->users == 1) { /* else its plan is visited */
+            Py_VISIT(tally->account);
+        }
+    }
+    int result = plans_each(&self->plans, visit_plan, &with);
+    return result ? result : plans_each(&self->offset_plans, visit_object, &with);
+}
+
 static int traverse(PyObject *object, visitproc visit, void *arg)
 {
     Pulls *self = (Pulls *)object;
@@ -106,17 +133,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     Py_VISIT(self->commit);
     Py_VISIT(self->hold);
     Py_VISIT(self->texts);
-    return 0;
-}
-
-static int clear(PyObject *object)
-{
-    Pulls *self = (Pulls *)object;
-    Py_CLEAR(self->plan);
-    Py_CLEAR(self->plan_offset);
-    Py_CLEAR(self->commit);
-    Py_CLEAR(self->hold);
-    return 0;
+    return visit_plans(self, visit, arg);
 }
 
 static void forget_touched(Pulls *self)
@@ -128,13 +145,25 @@ static void forget_touched(Pulls *self)
     }
 }
 
+static int clear(PyObject *object)
+{
+    Pulls *self = (Pulls *)object;
+    Py_CLEAR(self->plan);
+    Py_CLEAR(self->plan_offset);
+    Py_CLEAR(self->commit);
+    Py_CLEAR(self->hold);
+    forget_touched(self);
+    plans_clear(&self->plans);
+    plans_clear(&self->offset_plans);
+    return 0;
+}
+
 static void dealloc(PyObject *object)
 {
     Pulls *self = (Pulls *)object;
     PyTypeObject *type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
     clear(object);
-    forget_touched(self);
     plans_free(&self->plans);
     plans_free(&self->decided);
     plans_free(&self->offset_plans);

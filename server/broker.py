@@ -202,8 +202,8 @@ class Broker:
         services.config.changed = changed
         services.topics.table.changed = changed
         services.groups.table.changed = changed
-        services.clients.resubscribed = changed
-        services.filters.changed = changed
+        services.clients.resubscribed = services.decisions.resubscribed
+        services.filters.changed = services.decisions.resubscribed
         services.store.queues.removed = changed
 
     def _kernel_sends(self, answers: SendAnswers) -> KernelSends | None:

@@ -7,6 +7,7 @@ something to do, the thread one when it is done.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable
@@ -18,21 +19,38 @@ _BYTE: Final = b"\0"
 
 
 class FlushThread:
-    """Runs blocking calls, one at a time, in a thread that starts with the first of them; `close` ends it.
+    """Runs blocking calls, one at a time, in a thread; `close` ends it.
 
     It is a `RunBlocking`: a call goes on to its end when who awaits it is cancelled, and only then is he.
+
+    All it needs of the system it takes here and in the first call (`warm_up`): later ones find room, whatever
+    connections have taken meanwhile.
+
+    Raises:
+        OSError: there are no descriptors for its pipes.
+        RuntimeError: there can be no further thread.
     """
 
     def __init__(self) -> None:
         self._action: Callable[[], None] | None = None
         self._error: BaseException | None = None
-        self._thread: threading.Thread | None = None
-        self._asked_read = self._asked_write = self._done_read = self._done_write = -1
+        with contextlib.ExitStack() as undo:
+            self._asked_read, self._asked_write = _pipe(undo)
+            self._done_read, self._done_write = _pipe(undo)
+            self._thread: threading.Thread | None = threading.Thread(target=self._serve, name="flush", daemon=True)
+            self._thread.start()
+            undo.pop_all()
+
+    async def warm_up(self) -> None:
+        """Do nothing, once: the event loop then knows the pipe for good.
+
+        Raises:
+            OSError: the event loop cannot wait for a further descriptor.
+        """
+        await self(lambda: None)
 
     async def __call__(self, action: Callable[[], None]) -> None:
         """Run `action` in the thread; what it raises is raised here."""
-        if self._thread is None:
-            self._start()
         self._action = action
         os.write(self._asked_write, _BYTE)
         try:
@@ -47,12 +65,6 @@ class FlushThread:
         if error is not None:
             raise error
 
-    def _start(self) -> None:
-        self._asked_read, self._asked_write = os.pipe()
-        self._done_read, self._done_write = os.pipe()
-        self._thread = threading.Thread(target=self._serve, name="flush", daemon=True)
-        self._thread.start()
-
     def _serve(self) -> None:
         while os.read(self._asked_read, 1):
             action, self._action = self._action, None
@@ -65,7 +77,7 @@ class FlushThread:
             os.write(self._done_write, _BYTE)
 
     def close(self) -> None:
-        """End the thread, between calls; further calls do nothing."""
+        """End the thread, between calls; closing it again does nothing."""
         thread, self._thread = self._thread, None
         if thread is None:
             return
@@ -73,3 +85,10 @@ class FlushThread:
         thread.join()
         for fd in (self._asked_read, self._done_read, self._done_write):
             os.close(fd)
+
+
+def _pipe(undo: contextlib.ExitStack) -> tuple[int, int]:
+    ends = os.pipe()
+    for fd in ends:
+        undo.callback(os.close, fd)
+    return ends

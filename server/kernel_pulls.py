@@ -71,7 +71,7 @@ class KernelPulls:
             max_frame=MAX_FRAME_LENGTH,
         )
         self.native.enabled = not guards  # whatever they look at, it is in Python
-        services.decisions.watch(self.native.forget)
+        services.decisions.watch(self.native.forget, subscriptions=True)
 
     def before_round(self, now: int) -> None:
         """Nothing is to be done."""

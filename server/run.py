@@ -82,7 +82,11 @@ async def _serve_and_announce(config: ServerConfig) -> None:
             _READY.format(name_server=name_server, broker=broker, store=config.store_dir, reached=reached), flush=True
         )
 
-    with contextlib.closing(FlushThread()) as flush_thread:
+    with contextlib.ExitStack() as stack:
+        flush_thread = None
+        if config.sync_flush:
+            flush_thread = stack.enter_context(contextlib.closing(FlushThread()))
+            await flush_thread.warm_up()
         await serve(
             config,
             clock=system_clock,

@@ -148,7 +148,7 @@ class Index:
     @property
     def suits_thread(self) -> bool:
         """Whether the next step has much to do, and leaves the interpreter to other threads meanwhile."""
-        return self._backlog.keys.pending >= _MUCH
+        return self._backlog.keys.pending >= _MUCH and not self._backlog.reads_log
 
     @property
     def needs_numpy(self) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.kernel.pulls_support import Asking, Twins, update
+from rocketwire.store.store import MessageStore
+from tests.kernel.pulls_support import Asking, Twins, numbered, update
 from tests.store.support import draft, open_store, small
 
 
@@ -101,6 +104,34 @@ def test_it_keeps_nothing_alive(tmp_path: Path) -> None:
     del twins
     gc.collect()
     assert len([each for each in gc.get_objects() if isinstance(each, Twins)]) == before - 1
+    store.close()
+
+
+def leads_back(store: MessageStore, *, forgotten: bool) -> weakref.ref[Any]:
+    """A `Pulls` whose plans lead to it: what it asks, which goes when it does."""
+    twins = Twins(store)
+    plan = twins._plan
+
+    def leading_back(*fields: Any) -> Any:
+        *made, account = plan(*fields)
+        queue, codes, (names, wanted, most), *limits = made
+        lead = functools.partial(lambda _pulls, text: wanted(text), pulls)
+        return queue, codes, (names, lead, most), *limits, (account, pulls)
+
+    pulls = twins.kernel_pulls(plan=leading_back, plan_offset=lambda *_: True)
+    asked = Asking(expression="a > 0").frame() + update()
+    assert pulls.serve(None, asked, 0)[1] == len(asked)
+    if forgotten:
+        pulls.forget()
+    return weakref.ref(leading_back)
+
+
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_plans_that_lead_back_to_it_keep_nothing_alive(tmp_path: Path, forgotten: bool) -> None:
+    store = numbered(tmp_path)
+    watched = leads_back(store, forgotten=forgotten)
+    gc.collect()
+    assert watched() is None
     store.close()
 
 

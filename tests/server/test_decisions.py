@@ -20,6 +20,17 @@ def test_all_who_watch_are_told() -> None:
     assert told == ["one", "two"]
 
 
+def test_changes_of_subscriptions_are_told_to_those_who_depend_on_them() -> None:
+    decisions = Decisions()
+    told: list[str] = []
+    decisions.watch(lambda: told.append("sends"))
+    decisions.watch(lambda: told.append("pulls"), subscriptions=True)
+    decisions.resubscribed()
+    assert told == ["pulls"]
+    decisions.changed()
+    assert told == ["pulls", "sends", "pulls"]
+
+
 async def change_topic(client: Client) -> None:
     await client.create_topic("T", 3)
 
@@ -44,12 +55,23 @@ async def leave(client: Client) -> None:
     client.close()
 
 
-@pytest.mark.parametrize("change", [change_topic, change_group, remove_group, change_config, subscribe, leave])
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (change_topic, "changed"),
+        (change_group, "changed"),
+        (remove_group, "changed"),
+        (change_config, "changed"),
+        (subscribe, "resubscribed"),
+        (leave, "resubscribed"),
+    ],
+)
 async def test_every_place_tells(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Client], Awaitable[None]]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Client], Awaitable[None]], what: str
 ) -> None:
-    told: list[None] = []
-    monkeypatch.setattr(Decisions, "changed", lambda _self: told.append(None))
+    told: list[str] = []
+    for each in ("changed", "resubscribed"):
+        monkeypatch.setattr(Decisions, each, lambda _self, said=each: told.append(said))
     async with serving(tmp_path) as server:
         client = server.broker()
         await client.create_topic("T")
@@ -65,6 +87,7 @@ async def test_every_place_tells(
         await change(client)
         await server.broker().arrived()
         assert told
+        assert set(told) == {what}
 
 
 async def test_the_end_of_a_queue_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import resource
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import trio
@@ -28,7 +31,7 @@ def threads() -> int:
 
 
 async def test_calls_run_in_one_thread_of_their_own(thread: FlushThread) -> None:
-    before = threads()
+    before = threads() - 1
     ran: list[int] = []
     for _ in range(100):
         await thread(lambda: ran.append(threading.get_ident()))
@@ -41,11 +44,59 @@ async def test_calls_run_in_one_thread_of_their_own(thread: FlushThread) -> None
     thread.close()
 
 
-def test_without_a_call_there_is_no_thread() -> None:
-    before = threads()
-    thread = FlushThread()
-    assert threads() == before
-    thread.close()
+def open_files() -> list[int]:
+    return [int(each.name) for each in Path("/dev/fd").iterdir()]
+
+
+def test_it_gives_back_what_it_took_when_there_can_be_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    before = len(open_files())
+    with pytest.raises(RuntimeError, match="start new thread"):
+        FlushThread()
+    assert len(open_files()) == before
+
+
+@pytest.fixture
+def no_descriptors() -> Iterator[Callable[[], None]]:
+    """Called, it leaves no descriptor to be had until the test's end."""
+    taken: list[int] = []
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    def take_all() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(open_files()) + 1, hard))
+        with contextlib.suppress(OSError):
+            while True:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+
+    yield take_all
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    for fd in taken:
+        os.close(fd)
+
+
+async def test_once_it_is_there_it_needs_no_descriptor(
+    thread: FlushThread, no_descriptors: Callable[[], None], nursery: trio.Nursery
+) -> None:
+    commit, answers = GroupCommit(), list[bool]()
+    disk = SlowDisk()
+    disk.gate.release()
+    await thread.warm_up()
+    no_descriptors()
+    nursery.start_soon(commit.run, disk, thread)
+    commit.wait_durable(10, answers.append)
+    while not answers:
+        await settle()
+    assert answers == [True]
+    nursery.cancel_scope.cancel()
+
+
+async def test_without_descriptors_there_is_none(no_descriptors: Callable[[], None]) -> None:
+    no_descriptors()
+    with pytest.raises(OSError, match="Too many open files"):
+        FlushThread()
 
 
 async def test_what_a_call_raises_is_raised_and_the_next_one_runs(thread: FlushThread) -> None:

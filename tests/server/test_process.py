@@ -316,6 +316,31 @@ def test_a_server_without_descriptors_left_flushes_again_when_there_are_some(tmp
         assert client.bodies("T") == kept
 
 
+@pytest.mark.usefixtures("descriptors")
+def test_the_first_send_that_waits_for_the_disk_may_find_no_descriptor_left(tmp_path: Path) -> None:
+    def few() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+
+    options = ("--set", "flushDiskType=SYNC_FLUSH", "--set", "syncFlushTimeout=300")
+    with process(tmp_path / "store", *options) as server, Caller(server.broker) as client:
+        client.create_topic("T")
+        assert client.send("T").header.code == 0
+    waiting: list[socket.socket] = []
+    with process(tmp_path / "store", *options, before=few) as server, Caller(server.broker) as client:
+        assert client.send("T", properties="WAIT\x01false\x02").header.code == 0
+        try:
+            waiting += [socket.create_connection(("127.0.0.1", server.port)) for _ in range(80)]
+            time.sleep(0.3)
+            # The file is opened to flush it: that is tried again, with the thread there is.
+            assert client.send("T").header.code == ResponseCode.FLUSH_DISK_TIMEOUT
+        finally:
+            for sock in waiting:
+                sock.close()
+        assert eventually(lambda: client.send("T").header.code == 0)
+        code, errors = server.end()
+        assert code == 0, errors
+
+
 def test_a_client_that_never_reads_costs_little_memory_and_nobody_time(tmp_path: Path) -> None:
     with process(tmp_path / "store") as server, Caller(server.broker) as client:
         client.create_topic("T")
