@@ -21,7 +21,7 @@ _BYTE: Final = b"\0"
 class FlushThread:
     """Runs blocking calls, one at a time, in a thread; `close` ends it.
 
-    It is a `RunBlocking`: a call goes on to its end when who awaits it is cancelled, and only then is he.
+    It is a `RunBlocking`: who is cancelled while he awaits a call learns its result first.
 
     All it needs of the system it takes here and in the first call (`warm_up`): later ones find room, whatever
     connections have taken meanwhile.
@@ -53,15 +53,10 @@ class FlushThread:
         """Run `action` in the thread; what it raises is raised here."""
         self._action = action
         os.write(self._asked_write, _BYTE)
-        try:
+        with trio.CancelScope(shield=True):
             await trio.lowlevel.wait_readable(self._done_read)
-        except trio.Cancelled:
-            with trio.CancelScope(shield=True):
-                await trio.lowlevel.wait_readable(self._done_read)
-            raise
-        finally:
-            os.read(self._done_read, 1)
-            error, self._error = self._error, None
+        os.read(self._done_read, 1)
+        error, self._error = self._error, None
         if error is not None:
             raise error
 

@@ -173,7 +173,8 @@ def test_only_what_the_kernel_does_suits_a_thread(tmp_path: Path, monkeypatch: p
     assert not store.index_suits_thread
     store.append([draft(n) for n in range(4, 8)])
     assert store.index_suits_thread == (native.kernel is not None)
-    store._index.keys.take(1 << 62, 1)  # type: ignore[union-attr] - emptied, as when too many are pending
+    assert store._index is not None
+    store._index.keys.take(1 << 62, 1)  # empties the column, as too many pending keys do
     for _ in range(5):
         store.append([draft(n) for n in range(8, 16)])
     assert not store.index_suits_thread  # first comes what has to be read from the log
