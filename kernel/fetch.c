@@ -54,11 +54,11 @@ static span record_at(const log_part *part, int64_t place, int32_t size)
 /* Put a record behind those found; false: it is not behind them, or there is no room. */
 static bool add(fetch_found *found, span record)
 {
-    span *run = found->runs + found->run_count - 1;
-    if (found->count > 0 && record.at < run->at + run->len) {
+    span *run = found->run_count == 0 ? NULL : &found->runs[found->run_count - 1];
+    if (run != NULL && record.at < run->at + run->len) {
         return false;
     }
-    if (found->count > 0 && record.at == run->at + run->len) {
+    if (run != NULL && record.at == run->at + run->len) {
         run->len += record.len;
     } else if (found->run_count == FETCH_RUNS_MOST) {
         return false;

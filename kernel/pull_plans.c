@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#define OWN_SUBSCRIPTION 4 /* a bit of the sysFlag */
 #define KEY_NUMBERS (7 * 4 + 8 + 4 * 2) /* a number each, subVersion, and the lengths of four texts */
 
 PyObject *text_of(span text)
@@ -12,6 +13,12 @@ PyObject *text_of(span text)
         return Py_NewRef(Py_None);
     }
     return PyUnicode_DecodeUTF8((const char *)text.at, (Py_ssize_t)text.len, NULL);
+}
+
+/* It matters where the subscription is that of a heartbeat. A request that brings its own may have another each time. */
+static int64_t version_of(const pull_request *request)
+{
+    return request->sys_flag & OWN_SUBSCRIPTION ? 0 : request->sub_version;
 }
 
 span pull_key(const pull_request *request, int32_t code, uint8_t *room)
@@ -32,7 +39,7 @@ span pull_key(const pull_request *request, int32_t code, uint8_t *room)
     to = put32(to, (uint32_t)request->sys_flag);
     to = put32(to, (uint32_t)request->max_msg_nums);
     to = put32(to, request->has_max_msg_bytes ? (uint32_t)request->max_msg_bytes : 0);
-    to = put64(to, (uint64_t)request->sub_version);
+    to = put64(to, (uint64_t)version_of(request));
     for (int each = 0; each < 4; each++) {
         to = put_span(put16(to, (uint16_t)texts[each].len), texts[each]);
     }
@@ -142,14 +149,22 @@ static bool take_answer(pull_plan *plan, PyObject *answer, const pull_request *r
            take_filter(plan, filter, decided);
 }
 
+void pull_plan_refused(void)
+{
+    if (PyErr_ExceptionMatches(PyExc_Exception)) {
+        PyErr_Clear();
+    }
+}
+
 pull_plan *pull_plan_ask(PyObject *ask, const pull_request *request, int32_t code, plan_table *decided)
 {
     PyObject *most_bytes = request->has_max_msg_bytes ? PyLong_FromLong(request->max_msg_bytes) : Py_NewRef(Py_None);
     PyObject *answer = PyObject_CallFunction(
         ask, "iNNiiLNNiN", (int)code, text_of(request->consumer_group), text_of(request->topic),
-        (int)request->queue_id, (int)request->sys_flag, (long long)request->sub_version,
+        (int)request->queue_id, (int)request->sys_flag, (long long)version_of(request),
         text_of(request->subscription), text_of(request->expression_type), (int)request->max_msg_nums, most_bytes);
     if (answer == NULL) {
+        pull_plan_refused();
         return NULL;
     }
     pull_plan *plan = NULL;

@@ -170,6 +170,10 @@ static PyObject *offset_plan(Pulls *self, const offset_request *request)
     if (group != NULL && topic != NULL) {
         plain = PyObject_CallFunctionObjArgs(self->plan_offset, group, topic, NULL);
     }
+    if (plain == NULL) {
+        pull_plan_refused();
+        plan = PyErr_Occurred() ? NULL : Py_None; /* not kept */
+    }
     int taken = plain == NULL ? -1 : PyObject_IsTrue(plain);
     if (taken >= 0) {
         plan = taken ? PyTuple_Pack(2, group, topic) : Py_NewRef(Py_None);
@@ -177,7 +181,7 @@ static PyObject *offset_plan(Pulls *self, const offset_request *request)
     Py_XDECREF(plain);
     Py_XDECREF(group);
     Py_XDECREF(topic);
-    if (plan != NULL && !plans_put(&self->offset_plans, key, plan)) {
+    if (taken >= 0 && plan != NULL && !plans_put(&self->offset_plans, key, plan)) {
         PyErr_NoMemory();
         return NULL;
     }

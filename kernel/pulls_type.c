@@ -303,7 +303,8 @@ static PyType_Spec spec = {"rocketwire._kernel.Pulls", sizeof(Pulls), 0, Py_TPFL
 int pulls_init(PyObject *module)
 {
     PyObject *type = PyType_FromSpec(&spec);
-    if (type == NULL || PyModule_AddObjectRef(module, "Pulls", type) < 0) {
+    if (type == NULL || PyModule_AddObjectRef(module, "Pulls", type) < 0 ||
+        PyModule_AddIntConstant(module, "FILTER_NAMES_MOST", FILTER_NAMES_MOST) < 0) {
         Py_XDECREF(type);
         return -1;
     }

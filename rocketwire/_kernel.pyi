@@ -83,6 +83,8 @@ def scan_index_entries(
 # pulls_type.c
 _Parts: TypeAlias = tuple[bytes, ...]
 
+FILTER_NAMES_MOST: int
+
 class Pulls:
     enabled: bool
 

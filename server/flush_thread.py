@@ -21,7 +21,7 @@ _BYTE: Final = b"\0"
 class FlushThread:
     """Runs blocking calls, one at a time, in a thread; `close` ends it.
 
-    It is a `RunBlocking`: who is cancelled while he awaits a call learns its result first.
+    It is a `RunBlocking`: no call begins for who is cancelled, but one that has begun is awaited, and its result told.
 
     All it needs of the system it takes here and in the first call (`warm_up`): later ones find room, whatever
     connections have taken meanwhile.
@@ -51,6 +51,7 @@ class FlushThread:
 
     async def __call__(self, action: Callable[[], None]) -> None:
         """Run `action` in the thread; what it raises is raised here."""
+        await trio.lowlevel.checkpoint_if_cancelled()
         self._action = action
         os.write(self._asked_write, _BYTE)
         with trio.CancelScope(shield=True):

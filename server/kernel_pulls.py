@@ -48,7 +48,6 @@ _Plan: TypeAlias = tuple[ConsumeQueue, list[int] | None, _Filter | None, int, in
 _NEXT, _MIN, _MAX = (digit * 1_111_111_111_111_111_111 for digit in (1, 2, 3))
 _LENGTH: Final = struct.Struct(">i")
 _FLAG_SIZE: Final = 4
-_MOST_PROPERTIES: Final = 8  # FILTER_NAMES_MOST in kernel/pull_filter.h
 _TYPES: Final = (SerializeType.JSON, SerializeType.ROCKETMQ)
 
 
@@ -61,6 +60,7 @@ class KernelPulls:
 
     def __init__(self, kernel: ModuleType, services: BrokerServices, *, guards: Sequence[Guard] = ()) -> None:
         self._services = services
+        self._most_properties: int = kernel.FILTER_NAMES_MOST
         self.native = kernel.Pulls(
             services.store.log,
             plan=self._plan,
@@ -125,7 +125,7 @@ class KernelPulls:
         by_properties = None
         if wanted.by_properties is not None:
             properties = wanted.properties
-            if properties is None or len(properties) > _MOST_PROPERTIES or wanted.by_code is not None:
+            if properties is None or len(properties) > self._most_properties or wanted.by_code is not None:
                 return None
             by_properties = (tuple(map(str.encode, properties)), wanted.by_properties, wanted.most_text)
         queue = services.store.queues.by_key.get((topic, queue_id))

@@ -10,7 +10,9 @@ from rocketwire.store.index import Index
 from rocketwire.store.layout.record import store_timestamp
 
 _ROUNDS: Final = 3
-#: Steps of the index before an answer: 8192 messages are all that was appended lately, and some 30 ms of work at most.
+#: Steps of the index before an answer. Without the kernel they are 8192 messages, all that was appended lately, and
+#: some 30 ms of work at most. The kernel takes all keys there are in one, 4096 a millisecond or more; a query waits as
+#: long for a step that a thread is in, and longer where that makes a file.
 _STEPS: Final = 8
 
 

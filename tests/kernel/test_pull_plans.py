@@ -31,7 +31,6 @@ def test_a_plan_is_asked_for_once_and_again_when_it_is_forgotten(twins: Twins) -
         {"topic": "U"},
         {"queue_id": 1},
         {"sys_flag": 6},
-        {"sub_version": 1},
         {"subscription": "A"},
         {"subscription": None},
         {"expression_type": ""},
@@ -67,14 +66,26 @@ def test_plans_may_be_dropped_while_one_is_in_use(twins: Twins) -> None:
     assert twins.pulls.take()[0] == [(("G", "T", 0), 10, twins.python(Asking())[3])] * 3
 
 
-def test_a_plan_that_raises_is_told(twins: Twins) -> None:
+@pytest.mark.parametrize("frame", [Asking().frame(), update()])
+def test_what_fails_while_a_plan_is_made_is_for_python_which_answers_it(twins: Twins, frame: bytes) -> None:
+    failures: list[BaseException] = [KeyError("plan"), KeyboardInterrupt()]
+
     def plan(*_: Any) -> Any:
-        raise KeyError("plan")
+        raise failures.pop(0)
 
     pulls = twins.kernel_pulls(plan=plan, plan_offset=plan)
-    for frame in (Asking().frame(), update()):
-        with pytest.raises(KeyError, match="plan"):
-            pulls.serve(None, frame, 0)
+    assert pulls.serve(None, frame, 0) == (b"", 0)
+    with pytest.raises(KeyboardInterrupt):
+        pulls.serve(None, frame, 0)
+
+
+def test_the_version_counts_only_where_the_subscription_is_a_heartbeats(twins: Twins) -> None:
+    for version in (1, 2):
+        twins.serve(Asking(sys_flag=4).frame(sub_version=version))
+    assert [each[5] for each in twins.asked] == [0]
+    for version in (1, 2):
+        twins.serve(Asking(sys_flag=0).frame(sub_version=version))
+    assert [each[5] for each in twins.asked] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("plan", [7, (1,), (1,) * 9])
