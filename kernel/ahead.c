@@ -1,8 +1,11 @@
-/* A thread that faults the pages of a mapping in, ahead of whoever writes there.
+/* A thread that has the pages of a file made and faulted in, ahead of whoever writes there through a mapping.
  *
  * A page's first use costs up to 10 us on a virtual machine whose host must find memory for it; on another processor
  * that costs the event loop nothing. It is help only: the writer still asks for its pages itself, which is quick for
- * those that are there, and meets the error where one is refused. The thread runs no Python and changes no byte. */
+ * those that are there, and meets the error where one is refused. The thread runs no Python.
+ *
+ * It writes zeros, where there are none but zeros: the file system then makes a few large folios, in place of as many
+ * pages, which halves the time of all that follows. So nobody may write in a range while it is the thread's. */
 
 #define _GNU_SOURCE
 
@@ -10,10 +13,12 @@
 
 #ifdef __linux__
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -28,10 +33,20 @@ typedef struct {
     pthread_mutex_t lock;
     pthread_cond_t work, rest;
     bool running, busy, quit;
+    char *piece;       /* what it is busy with */
     char *at, *end;    /* what is left to do */
+    int fd;            /* the file, or -1: then nothing is written */
     PyObject *mapping; /* that this is in, or NULL */
     Py_buffer view;
 } Ahead;
+
+static bool prepare(const Ahead *self, char *piece, size_t length)
+{
+    static const char zeros[PIECE];
+    off_t place = piece - (char *)self->view.buf;
+    if (self->fd >= 0 && pwrite(self->fd, zeros, length, place) != (ssize_t)length) return false;
+    return madvise(piece, length, MADV_POPULATE_WRITE) == 0;
+}
 
 static void *fault_in(void *given)
 {
@@ -42,15 +57,15 @@ static void *fault_in(void *given)
             pthread_cond_wait(&self->work, &self->lock);
             continue;
         }
-        char *piece = self->at;
+        char *piece = self->piece = self->at;
         size_t length = self->end - piece < PIECE ? (size_t)(self->end - piece) : PIECE;
         self->at = piece + length;
         self->busy = true;
         pthread_mutex_unlock(&self->lock);
-        int failed = madvise(piece, length, MADV_POPULATE_WRITE);
+        bool done = prepare(self, piece, length);
         pthread_mutex_lock(&self->lock);
         self->busy = false;
-        if (failed) self->at = self->end;
+        if (!done) self->at = self->end;
         pthread_cond_signal(&self->rest);
     }
     pthread_mutex_unlock(&self->lock);
@@ -77,18 +92,22 @@ static void drop(Ahead *self)
     pthread_mutex_unlock(&self->lock);
     if (self->mapping != NULL) PyBuffer_Release(&self->view);
     Py_CLEAR(self->mapping);
+    if (self->fd >= 0) close(self->fd);
+    self->fd = -1;
 }
 
 static PyObject *ask(PyObject *object, PyObject *args)
 {
     Ahead *self = (Ahead *)object;
     PyObject *mapping;
+    const char *path;
     Py_ssize_t start, length;
-    if (!PyArg_ParseTuple(args, "Onn:ask", &mapping, &start, &length)) return NULL;
+    if (!PyArg_ParseTuple(args, "Osnn:ask", &mapping, &path, &start, &length)) return NULL;
     if (mapping != self->mapping) {
         drop(self);
         if (PyObject_GetBuffer(mapping, &self->view, PyBUF_WRITABLE) < 0) return NULL;
         self->mapping = Py_NewRef(mapping);
+        self->fd = open(path, O_RDWR | O_CLOEXEC);
     }
     if (start < 0 || length < 0 || start > self->view.len || length > self->view.len - start || start % 4096) {
         PyErr_SetString(PyExc_ValueError, "ask: the range is not in the mapping, or begins within a page");
@@ -99,6 +118,7 @@ static PyObject *ask(PyObject *object, PyObject *args)
     /* What it has done already of the new range is not done again. */
     self->at = self->end != NULL && self->at > first && self->at <= end ? self->at : first;
     self->end = end;
+    while (self->busy && self->piece < first) pthread_cond_wait(&self->rest, &self->lock);
     pthread_cond_signal(&self->work);
     pthread_mutex_unlock(&self->lock);
     if (!self->running && start_thread(self) != 0) drop(self); /* then there is no help */
@@ -116,6 +136,7 @@ static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     Ahead *self = (Ahead *)PyType_GenericNew(type, args, kwargs);
     if (self == NULL) return NULL;
+    self->fd = -1;
     pthread_mutex_init(&self->lock, NULL);
     pthread_cond_init(&self->work, NULL);
     pthread_cond_init(&self->rest, NULL);
@@ -143,8 +164,8 @@ static void dealloc(PyObject *object)
 
 static PyMethodDef methods[] = {
     {"ask", ask, METH_VARARGS,
-     "Begin with `length` bytes of a writable mapping from `start` on, in place of what was asked before."},
-    {"stop", stop, METH_NOARGS, "Forget the mapping. When this returns no page of it is being faulted in."},
+     "Begin with `length` bytes of a writable mapping of a file from `start` on, in place of what was asked before."},
+    {"stop", stop, METH_NOARGS, "Forget the mapping. When this returns nothing is done to it any more."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -14,14 +14,13 @@ latest without asking `make_room`. Everything before `flushed` is on the disk.
 from __future__ import annotations
 
 import contextlib
-import mmap
 import threading
 from typing import Final
 
 from rocketwire.native import LogTail
 from rocketwire.store.errors import DiskFull, RecordTooLarge, StoreForeign
-from rocketwire.store.files import FileSystem
-from rocketwire.store.segment import Segment
+from rocketwire.store.files import Ahead, FileSystem
+from rocketwire.store.segment import Segment, whole_pages
 from rocketwire.store.segments import Segments
 from rocketwire.wire.message import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_AT, MAGIC_V1, MAGIC_V2
 
@@ -83,11 +82,11 @@ class CommitLog(LogTail):
 
     def resume(self, end: int, *, flushed: int, clear: bool) -> None:
         """Continue at `end`: files after it are removed, and with `clear` what follows it in its file is zeroed."""
+        self._stop_helper()
         self.segments.truncate(end, clear=clear)
         self.position = self.limit = end
         self.flushed = min(flushed, end)
         self._current = self._ahead = self.buffer = None
-        self._stop_helper()
         last = self.segments.last
         if last is not None and end < last.end:
             self._enter(last)
@@ -121,14 +120,20 @@ class CommitLog(LogTail):
         at = self.position - current.start
         self._reserve(current, at, at + size + BLANK_SIZE)
         # The limit moves with what is faulted in, so that this is called again for the next part of the window.
-        ready = min(current.reserved, max(at + size + BLANK_SIZE, at + self._prefault))
+        ready = min(current.reserved, whole_pages(max(at + size + BLANK_SIZE, at + self._prefault)))
+        if self._helper is not None:
+            self._ask_for_more(self._helper, current, at, ready)
         current.touch(at, ready - at)
         self.limit = current.start + ready - BLANK_SIZE
-        if self._helper is not None:
-            start = ready - ready % mmap.PAGESIZE
-            with contextlib.suppress(DiskFull, OSError):  # that is for the time when it is needed
-                self._reserve(current, at, min(start + _AHEAD, current.size))
-            self._helper.ask(current.mapping, start, min(start + _AHEAD, current.reserved) - start)
+
+    def _ask_for_more(self, helper: Ahead, current: Segment, at: int, ready: int) -> None:
+        """Have what follows `ready` faulted in; what is before belongs to the writer from now on."""
+        with contextlib.suppress(DiskFull, OSError):  # that is for the time when it is needed
+            self._reserve(current, at, min(ready + _AHEAD, current.size))
+        if ready < current.size:
+            helper.ask(current.mapping, current.path, ready, min(ready + _AHEAD, current.reserved) - ready)
+        else:
+            helper.stop()
 
     @staticmethod
     def _reserve(current: Segment, at: int, upto: int) -> None:

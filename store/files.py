@@ -41,14 +41,17 @@ NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class Ahead(Protocol):
-    """Faults pages in beside whoever writes there; it changes no byte, and what it cannot do is left out."""
+    """Makes pages and faults them in, ahead of whoever writes; what it cannot do is left out."""
 
-    def ask(self, mapping: mmap.mmap, start: int, length: int, /) -> None:
-        """Begin with a range, from the first byte of a page on, in place of what was asked before."""
+    def ask(self, mapping: mmap.mmap, path: str, start: int, length: int, /) -> None:
+        """Begin with a range, from the first byte of a page on, in place of what was asked before.
+
+        The range holds zeros, and nobody writes there until the next call leaves it out: zeros are written there.
+        """
         ...
 
     def stop(self) -> None:
-        """Forget the mapping."""
+        """Forget the mapping; when this returns nothing is written any more."""
         ...
 
 

@@ -26,6 +26,11 @@ def file_name(offset: int) -> str:
     return f"{offset:0{NAME_DIGITS}d}"
 
 
+def whole_pages(length: int) -> int:
+    """A length rounded up to pages."""
+    return length + -length % mmap.PAGESIZE
+
+
 class _Descriptor:
     """A descriptor that is closed when the last user forgets it."""
 
@@ -136,7 +141,7 @@ class Segment:
                 self._reserve(fd, upto)
 
     def _whole_pages(self, length: int) -> int:
-        return min(length + -length % mmap.PAGESIZE, self.size)
+        return min(whole_pages(length), self.size)
 
     def _reserve(self, fd: int, length: int) -> None:
         try:
