@@ -43,6 +43,8 @@ from rocketwire.server.request import Peer
 from rocketwire.server.retry_topics import RetryTopics
 from rocketwire.server.routes import BrokerIdentity, RouteTable
 from rocketwire.server.send_back import SendBack
+from rocketwire.server.send_checks import SendChecks
+from rocketwire.server.send_drafts import SendDrafts
 from rocketwire.server.sending import Sending
 from rocketwire.server.services import BrokerServices
 from rocketwire.server.subscription_groups import SubscriptionGroups
@@ -109,14 +111,16 @@ class Broker:
         retries = RetryTopics(groups, topics)
         self._page_cache = PageCacheGuard(live)
         sending = Sending(
-            config=live,
-            topics=topics,
+            SendDrafts(
+                live,
+                topics,
+                SendChecks(live, topics, choose=choose, retries=retries),
+                delay_levels=len(store.settings.delay_levels),
+            ),
             store=store,
             flush=self._flush,
             metrics=metrics,
-            choose=choose,
             page_cache=self._page_cache,
-            retries=retries,
         )
         consume_rates = ConsumeRates()
         offset_moved = OffsetMoved(store, broker_name=config.broker_name, store_host=store_host, clock=clock)

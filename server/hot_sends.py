@@ -43,6 +43,7 @@ class HotSends:
         self, sending: Sending, answers: SendAnswers, store_host: bytes, metrics: Metrics, *, otherwise: HotPath
     ) -> None:
         self._sending = sending
+        self._make = sending.drafts
         self._otherwise = otherwise
         self._answers = answers
         self._metrics = metrics
@@ -61,7 +62,7 @@ class HotSends:
             return self._otherwise.offer(session, frame, guards)
         if header.flag & FLAG_RESPONSE:
             return False
-        prepare = self._sending.batch if header.fields.batch else self._sending.message
+        prepare = self._make.batch if header.fields.batch else self._make.message
         try:
             for guard in guards:
                 guard.admit(session, header.code, header.fields, frame)

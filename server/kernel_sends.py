@@ -66,7 +66,7 @@ class KernelSends:
             slow=self._slow,
             keys=store.index_keys,
             store_host=store_host,
-            cluster_item=sending.cluster_item.encode(),
+            cluster_item=sending.drafts.cluster_item.encode(),
             answers=(answers.parts, answers.binary_parts),
             id_prefix=store_host.hex().upper().encode(),
             max_body=0,
@@ -97,7 +97,7 @@ class KernelSends:
             properties=batch,
             batch=batch is not None,
         )
-        plain = self._sending.plain(fields)
+        plain = self._sending.drafts.plain(fields)
         if plain is None:
             return None
         queue = self._store.queues.by_key.get((topic, queue_id))

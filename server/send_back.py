@@ -17,7 +17,8 @@ from rocketwire.server.errors import NotPermitted, ServerError, ServiceUnavailab
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.real_queue import with_real_queue
 from rocketwire.server.retry_topics import RetryTopics
-from rocketwire.server.sending import MAX_PROPERTIES_BYTES, Sending
+from rocketwire.server.send_drafts import MAX_PROPERTIES_BYTES
+from rocketwire.server.sending import Sending
 from rocketwire.server.stored_message import StoredMessage, stored_message
 from rocketwire.store.errors import RecordTooLarge, TopicUnusable
 from rocketwire.store.lost_pages import fenced

@@ -34,7 +34,7 @@ def _send_reply(services: BrokerServices, request: Request[SendMessageRequestHea
     config = services.config.current
     ext = {"TRACE_ON": "true" if config.trace_on else "false", "MSG_REGION": config.region_id}
     try:
-        prepared = services.sending.message(fields, memoryview(body), peer.born_host, peer.remote_text)
+        prepared = services.sending.drafts.message(fields, memoryview(body), peer.born_host, peer.remote_text)
         if prepared.drafts[0].topic == names.TRANS_HALF_TOPIC:
             raise MessageIllegal(f"property {property_names.TRANSACTION_PREPARED}: a reply has no transaction")
     except (ServerError, WireError) as error:

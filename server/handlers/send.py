@@ -9,7 +9,7 @@ from rocketwire.server.appending import Refusals, refusal_of
 from rocketwire.server.errors import ServerError, response_code
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.request import Reply, Request
-from rocketwire.server.sending import Prepared
+from rocketwire.server.send_drafts import Prepared
 from rocketwire.server.services import BrokerServices
 from rocketwire.store.store import Appended
 from rocketwire.wire.codes import RequestCode, ResponseCode
@@ -20,7 +20,7 @@ from rocketwire.wire.message_id import offset_message_id
 
 def _send(services: BrokerServices, request: Request[SendMessageRequestHeader]) -> Reply | None:
     """The header, not the code, says whether the body is a batch."""
-    prepare = services.sending.batch if request.fields.batch else services.sending.message
+    prepare = services.sending.drafts.batch if request.fields.batch else services.sending.drafts.message
     return _store(services, request, prepare)
 
 

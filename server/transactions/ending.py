@@ -23,7 +23,7 @@ from rocketwire.server.errors import (
     TransactionNotFound,
     TransactionWrong,
 )
-from rocketwire.server.sending import NUL
+from rocketwire.server.send_drafts import NUL
 from rocketwire.server.stored_message import StoredMessage, stored_message
 from rocketwire.server.transactions.copies import Copies, identity, is_copy
 from rocketwire.server.transactions.half import HALF, op_draft, real_draft, said_by

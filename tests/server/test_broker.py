@@ -110,7 +110,7 @@ async def test_what_the_start_recovered_is_logged(
     caplog.set_level(logging.INFO, "rocketwire")
     broker = made(tmp_path)
     fields = decode_ext(SendMessageRequestHeader, send_ext("BenchmarkTest"), short=True)
-    prepared = broker.services.sending.message(fields, memoryview(b"x"), broker.services.store_host, "peer")
+    prepared = broker.services.sending.drafts.message(fields, memoryview(b"x"), broker.services.store_host, "peer")
     broker.services.sending.commit(prepared.drafts, lambda *_: None, wait=False)
     end = broker.services.store.max_physical_offset
     broker.close()

@@ -12,7 +12,7 @@ import trio
 
 from rocketwire import native
 from rocketwire.server.hub import Hub, hub_kernel
-from rocketwire.server.sending import Sending
+from rocketwire.server.send_drafts import SendDrafts
 from rocketwire.server.session import Session
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.connection import RawFrame
@@ -262,7 +262,7 @@ async def test_a_bug_in_a_decision_closes_the_connection_that_asked(
     other = server.broker()
     await settle()
     with monkeypatch.context() as patch:
-        patch.setattr(Sending, "plain", bug)
+        patch.setattr(SendDrafts, "plain", bug)
         await other.write(other.frame(V2, send_ext("T"), b"lost"))
         assert await other.ended()
     assert "ZeroDivisionError" in caplog.text

@@ -15,7 +15,9 @@ from rocketwire.server.metrics import Metrics
 from rocketwire.server.page_cache import PageCacheGuard
 from rocketwire.server.retry_topics import RetryTopics
 from rocketwire.server.send_back import NotSentBack, SendBack
-from rocketwire.server.sending import MAX_PROPERTIES_BYTES, Sending
+from rocketwire.server.send_checks import SendChecks
+from rocketwire.server.send_drafts import MAX_PROPERTIES_BYTES, SendDrafts
+from rocketwire.server.sending import Sending
 from rocketwire.server.stored_message import StoredMessage, stored_message
 from rocketwire.server.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics import BrokerTopics
@@ -49,14 +51,16 @@ class Setup:
         self.page_cache = PageCacheGuard(self.live, now=lambda: 0.0)
         retries = RetryTopics(groups, self.topics)
         sending = Sending(
-            config=self.live,
-            topics=self.topics,
+            SendDrafts(
+                self.live,
+                self.topics,
+                SendChecks(self.live, self.topics, choose=lambda bound: bound - 1, retries=retries),
+                delay_levels=len(self.store.settings.delay_levels),
+            ),
             store=self.store,
             flush=None,
             metrics=Metrics(),
-            choose=lambda bound: bound - 1,
             page_cache=self.page_cache,
-            retries=retries,
         )
         self.service = SendBack(
             config=self.live, store=self.store, sending=sending, retries=retries, choose=lambda bound: bound - 1

@@ -10,6 +10,8 @@ from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.page_cache import PageCacheGuard
 from rocketwire.server.retry_topics import RetryTopics
+from rocketwire.server.send_checks import SendChecks
+from rocketwire.server.send_drafts import SendDrafts
 from rocketwire.server.sending import Sending
 from rocketwire.server.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics import BrokerTopics
@@ -61,14 +63,18 @@ class Delays:
         groups = SubscriptionGroups(GroupTable.open(folder / "groups.json", clock=self.clock), self.live)
         self.page_cache = PageCacheGuard(self.live, now=lambda: 0.0)
         self.sending = Sending(
-            config=self.live,
-            topics=self.topics,
+            SendDrafts(
+                self.live,
+                self.topics,
+                SendChecks(
+                    self.live, self.topics, choose=lambda bound: bound - 1, retries=RetryTopics(groups, self.topics)
+                ),
+                delay_levels=len(self.store.settings.delay_levels),
+            ),
             store=self.store,
             flush=None,
             metrics=Metrics(),
-            choose=lambda bound: bound - 1,
             page_cache=self.page_cache,
-            retries=RetryTopics(groups, self.topics),
         )
         self.woken = 0
         self.delivery = DelayDelivery(
@@ -83,7 +89,7 @@ class Delays:
         text = properties_text(UNIQ_KEY=f"U{body[:10].decode()}", DELAY=str(level))
         ext = send_ext(topic, properties=changes.pop("properties", text), **{"born_timestamp": NOW, **changes})
         fields = decode_ext(SendMessageRequestHeader, ext, short=True)
-        drafts = self.sending.message(fields, memoryview(body), HOST, "peer").drafts
+        drafts = self.sending.drafts.message(fields, memoryview(body), HOST, "peer").drafts
         assert self.store.append(drafts), self.store.append_error
 
     def pass_time(self, ms: int) -> None:

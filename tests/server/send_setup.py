@@ -1,0 +1,91 @@
+"""What the tests of sends ask: the parts of a broker that decide about them, on a store of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rocketwire.server.appending import Refusals
+from rocketwire.server.errors import response_code
+from rocketwire.server.live_config import LiveConfig
+from rocketwire.server.metrics import Metrics
+from rocketwire.server.page_cache import PageCacheGuard
+from rocketwire.server.retry_topics import RetryTopics
+from rocketwire.server.send_checks import SendChecks
+from rocketwire.server.send_drafts import SendDrafts
+from rocketwire.server.sending import Sending
+from rocketwire.server.subscription_groups import SubscriptionGroups
+from rocketwire.server.topics import BrokerTopics
+from rocketwire.store.groups import GroupTable
+from rocketwire.store.settings import StoreSettings
+from rocketwire.store.store import Appended, MessageStore
+from rocketwire.store.topics import TopicTable
+from rocketwire.wire.bodies.topic import TopicConfig
+from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.headers import decode_ext
+from rocketwire.wire.headers.send import SendMessageRequestHeader
+from rocketwire.wire.message import encode_host
+from tests.server.harness import Clock, send_ext, small_config
+
+HOST = encode_host("10.0.0.1", 5)
+
+
+class FakeFlush:
+    """A group commit whose disk answers when told."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[int, Any]] = []
+
+    def wait_durable(self, offset: int, callback: Any) -> None:
+        self.waiting.append((offset, callback))
+
+
+class Setup:
+    def __init__(self, folder: Path) -> None:
+        clock = Clock()
+        self.live = LiveConfig(small_config(folder), clock)
+        self.topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=clock), self.live)
+        self.topics.make_system_topics(18)
+        self.topics.put(TopicConfig(topic_name="T", read_queue_nums=2, write_queue_nums=2))
+        self.groups = SubscriptionGroups(GroupTable.open(folder / "groups.json", clock=clock), self.live)
+        settings = StoreSettings(root=folder / "store", commit_log_file_size=1 << 20, consume_queue_file_size=2000)
+        self.store = MessageStore.open(settings, clock=clock, store_host=encode_host("127.0.0.1", 1))
+        self.metrics = Metrics()
+        self.flush: Any = FakeFlush()
+        self.sending = self.made(flush=None)
+        self.outcomes: list[tuple[int, ResponseCode]] = []
+        self.refused: dict[int, str] = {}
+        self.refusal_codes: set[ResponseCode] = set()
+
+    def made(self, *, flush: Any) -> Sending:
+        return Sending(
+            SendDrafts(
+                self.live,
+                self.topics,
+                SendChecks(
+                    self.live,
+                    self.topics,
+                    choose=lambda bound: bound - 1,
+                    retries=RetryTopics(self.groups, self.topics),
+                ),
+                delay_levels=len(self.store.settings.delay_levels),
+            ),
+            store=self.store,
+            flush=flush,
+            metrics=self.metrics,
+            page_cache=PageCacheGuard(self.live, now=lambda: 0.0),
+        )
+
+    def outcome(self, appended: Sequence[Appended], code: ResponseCode, refused: Refusals) -> None:
+        self.outcomes.append((len(appended) - len(refused), code))
+        self.refused = {at: str(error) for at, error in refused.items()}
+        self.refusal_codes = {response_code(error) for error in refused.values()}
+
+
+def fields(topic: str = "T", **changes: Any) -> SendMessageRequestHeader:
+    return decode_ext(SendMessageRequestHeader, send_ext(topic, **changes), short=True)
+
+
+def body(data: bytes = b"body") -> memoryview:
+    return memoryview(data)
