@@ -160,8 +160,13 @@ def test_other_clients_go_back_too(others: dict[str, Client], scene: Scene, vers
     (told,) = events(scene.answers[f"reset with-{version[0]}"], "offsets")
     assert told["offsets"]["broker-a:0"] == 2
     wanted = numbered(0, 2, EACH + 2) + numbered(1, told["offsets"]["broker-a:1"], EACH + 2)
-    received = others[version].only("received", "Collect", name=version, count=len(wanted), wait=25, settle=500)
-    assert bodies(received) == wanted
+    received = bodies(
+        others[version].only("received", "Collect", name=version, count=len(wanted), wait=25, settle=1_000)
+    )
+    assert sorted(set(received)) == wanted
+    # What was sent meanwhile may have come before the member was told as well.
+    early = {*numbered(0, EACH, EACH + 2), *numbered(1, EACH, EACH + 2)}
+    assert all(received.count(text) == 1 or text in early for text in wanted)
 
 
 def test_a_group_goes_ahead_to_the_end(admin: Client, scene: Scene) -> None:
