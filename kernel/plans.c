@@ -90,23 +90,12 @@ bool plans_put(plan_table *table, span key, void *plan) {
     return true;
 }
 
-void plans_remove(plan_table *table, span key) {
-    plan_slot *slot = slot_of(table, key, hash_of(key));
-    if (slot->key == NULL) return;
-    plan_slot removed = *slot;
-    /* Those behind it that would not be found across the gap move up. */
-    size_t gap = (size_t)(slot - table->slots);
-    for (size_t at = (gap + 1) & table->mask; table->slots[at].key != NULL; at = (at + 1) & table->mask) {
-        size_t wanted = (size_t)table->slots[at].hash & table->mask;
-        if (((at - wanted) & table->mask) >= ((at - gap) & table->mask)) {
-            table->slots[gap] = table->slots[at];
-            gap = at;
-        }
+void *plans_next(const plan_table *table, size_t *at) {
+    while (table->slots != NULL && *at <= table->mask) {
+        const plan_slot *slot = &table->slots[(*at)++];
+        if (slot->key != NULL) return slot->plan;
     }
-    table->slots[gap] = (plan_slot){NULL, 0, 0, NULL};
-    table->count--;
-    free(removed.key);
-    table->release(removed.plan);
+    return NULL;
 }
 
 void plans_clear(plan_table *table) {

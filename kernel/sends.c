@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-enum { PROPERTIES_MOST = 32767, BATCH_MOST = 4096, ITEM_SEPARATOR = 2 };
+enum { PROPERTIES_MOST = 32767, ESCAPE_MOST = 6 /* bytes of \uXXXX */, BATCH_MOST = 4096, ITEM_SEPARATOR = 2 };
 
 /* --- storing --- */
 
@@ -154,6 +154,7 @@ static path_result serve(Sends *self, const frame *taken, const header *head, pa
     send_request send;
     const send_plan *plan;
     if (!send_read(head, &send) || taken->body.len > (size_t)self->max_body) return PATH_HANDED_OVER;
+    if (send.properties.len > ESCAPE_MOST * PROPERTIES_MOST) return PATH_HANDED_OVER; /* no memory for what is refused */
     batch_common common = {0};
     path_result result = send.batch ? sends_look_at_common(self, &send, &common) : PATH_TAKEN;
     if (result == PATH_TAKEN) result = sends_plan_for(self, &send, &common, &plan);
@@ -196,22 +197,6 @@ static int tell_of_slowness(Sends *self, int64_t took_ns)
     return result == NULL ? -1 : 0;
 }
 
-int sends_finish(PyObject *sends, path_context *context)
-{
-    Sends *self = (Sends *)sends;
-    int64_t took_ns;
-    int result = group_end(&self->group, &took_ns);
-    if (self->later.used > 0 && !self->waits) {
-        uint8_t *at = out_room(context->out, self->later.used);
-        if (at == NULL) return sends_no_memory();
-        memcpy(at, self->later.text, self->later.used);
-        context->out->used += self->later.used;
-        out_clear(&self->later);
-    }
-    if (took_ns > self->slow_ns && tell_of_slowness(self, took_ns) < 0) result = -1;
-    return result;
-}
-
 int sends_end_read(PyObject *sends, path_context *context)
 {
     Sends *self = (Sends *)sends;
@@ -224,4 +209,21 @@ int sends_end_read(PyObject *sends, path_context *context)
     out_clear(&self->later);
     Py_XDECREF(result);
     return result == NULL ? -1 : 0;
+}
+
+int sends_finish(PyObject *sends, path_context *context)
+{
+    Sends *self = (Sends *)sends;
+    int64_t took_ns;
+    int result = group_end(&self->group, &took_ns);
+    if (self->later.used > 0 && !self->waits) {
+        uint8_t *at = out_room(context->out, self->later.used);
+        if (at == NULL) return sends_no_memory();
+        memcpy(at, self->later.text, self->later.used);
+        context->out->used += self->later.used;
+        out_clear(&self->later);
+    }
+    if (result == 0) result = sends_end_read(sends, context);
+    if (result == 0 && took_ns > self->slow_ns) result = tell_of_slowness(self, took_ns);
+    return result;
 }

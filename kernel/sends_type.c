@@ -92,6 +92,11 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     Py_VISIT(self->group.make_room);
     Py_VISIT(self->group.keys);
     Py_VISIT(self->group.touched);
+    const send_plan *plan;
+    for (size_t at = 0; (plan = plans_next(&self->plans, &at)) != NULL;) {
+        Py_VISIT((PyObject *)plan->queue);
+        Py_VISIT(plan->tail);
+    }
     Py_VISIT(self->plan);
     Py_VISIT(self->waiting);
     Py_VISIT(self->slow);
@@ -101,6 +106,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
 static int clear(PyObject *object)
 {
     Sends *self = (Sends *)object;
+    if (self->plans.slots != NULL) plans_clear(&self->plans);
     Py_CLEAR(self->plan);
     Py_CLEAR(self->waiting);
     Py_CLEAR(self->slow);
@@ -189,7 +195,7 @@ static PyObject *serve(PyObject *self, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "an address has 8 or 20 bytes");
     } else {
         Py_ssize_t consumed = serve_frames(self, span_of(data.buf, (size_t)data.len), &context);
-        if (consumed >= 0 && sends_finish(self, &context) == 0 && sends_end_read(self, &context) == 0) {
+        if (consumed >= 0 && sends_finish(self, &context) == 0) {
             result = Py_BuildValue("Nn", PyBytes_FromStringAndSize((char *)out.text, (Py_ssize_t)out.used), consumed);
         }
     }

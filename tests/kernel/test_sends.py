@@ -402,6 +402,13 @@ def test_what_is_not_plain_is_for_python(rig: Rig, frame: bytes) -> None:
     assert answers
 
 
+def test_properties_that_are_too_long_whatever_they_are_take_no_memory(rig: Rig) -> None:
+    assert rig.serve(send(properties="a\x01" + "標" * 10_000))[1] == 1
+    asked = len(rig.plans)
+    assert rig.serve(send(properties="a\x01" + "x" * 6 * 32_767, sys_flag=1))[1] == 0
+    assert len(rig.plans) == asked
+
+
 def test_nothing_is_taken_while_it_is_switched_off(rig: Rig) -> None:
     rig.sends.enabled = False
     assert rig.serve(send())[1] == 0
@@ -512,6 +519,7 @@ def test_what_it_is_not_made_of(changes: dict[str, Any]) -> None:
 def test_it_goes_with_what_it_refers_to() -> None:
     rig = Rig()
     rig.serve(send())  # the plan and the callbacks lead back to it
+    rig.queue.extending = rig.records  # type: ignore[assignment]  # it is never called
     gone = weakref.ref(rig)
     del rig
     gc.collect()
