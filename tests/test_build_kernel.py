@@ -26,6 +26,18 @@ def test_without_a_compiler_the_old_one_stays(compiler: str, told: str, tmp_path
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("kernel.so", b"old")]
 
 
+def test_a_source_that_was_changed_since_is_named(tmp_path: Path) -> None:
+    product = tmp_path / "kernel.so"
+    for at, name in enumerate(["a.c", "a.h", "parts.def", "kernel.so", "notes.txt"], 1):
+        path = tmp_path / name
+        path.touch()
+        os.utime(path, (at, at))
+    assert build_kernel.newer_source(product, tmp_path) is None
+    for at, name in enumerate(["a.h", "a.c", "parts.def"], 10):
+        os.utime(tmp_path / name, (at, at))
+        assert build_kernel.newer_source(product, tmp_path) == tmp_path / name
+
+
 def test_the_command_says_why_there_is_no_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert build_kernel.main(["--cc", "/bin/false", "--out", str(tmp_path / "kernel.so")]) == 1
     assert capsys.readouterr().err == "no kernel: /bin/false ended with 1\n"

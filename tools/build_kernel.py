@@ -80,6 +80,16 @@ def build(
     return product
 
 
+def newer_source(product: Path, sources: Path = ROOT / "kernel") -> Path | None:
+    """A source of the kernel that was changed after it was built, the last one; None: there is none."""
+    newest = max((path for kind in ("*.[ch]", "*.def") for path in sources.glob(kind)), key=_changed_at)
+    return newest if _changed_at(newest) > _changed_at(product) else None
+
+
+def _changed_at(path: Path) -> int:
+    return path.stat().st_mtime_ns
+
+
 def _compiled(compiler: Sequence[str], flags: Sequence[str]) -> list[Path]:
     """The objects of all C files, compiled where the cache has none of the same text and flags."""
     sources = sorted((ROOT / "kernel").glob("*.c"))

@@ -13,13 +13,18 @@ from rocketwire.wire.connection import RawFrame
 from tests.kernel.hub_support import Session
 from tests.kernel.pulls_support import Twins
 from tests.store.support import draft, open_store, small
+from tools.build_kernel import PRODUCT, ROOT, newer_source
 
 if os.environ.get("ROCKETWIRE_KERNEL") == "python":
     collect_ignore_glob = ["test_*.py"]
 elif native.kernel is None:
     raise pytest.UsageError("the kernel is not built: python -m tools.build_kernel, or set ROCKETWIRE_KERNEL=python")
-elif not hasattr(native.kernel, "Hub"):  # it needs Linux
-    collect_ignore_glob = ["test_hub*.py"]
+else:
+    newer = newer_source(ROOT / PRODUCT) if Path(str(native.kernel.__file__)).resolve() == ROOT / PRODUCT else None
+    if newer is not None:  # it may answer all the same, but as it did before
+        raise pytest.UsageError(f"the kernel is older than {newer.relative_to(ROOT)}: run python -m tools.build_kernel")
+    if not hasattr(native.kernel, "Hub"):  # it needs Linux
+        collect_ignore_glob = ["test_hub*.py"]
 
 # As in tests/wire.
 settings.register_profile("rocketwire", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
