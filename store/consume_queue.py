@@ -22,8 +22,10 @@ from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, MAX_TOPIC_LENGTH_V1, TOP
 
 SIZE_SETTING: Final = "mappedFileSizeConsumeQueue"
 SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
-#: Room is reserved by this many bytes: few, for there may be thousands of queues, and each page is written once more.
+#: Room is reserved by this many bytes: few, for there may be thousands of queues, and a page is written twice ...
 _WINDOW: Final = 4 * 4096
+#: ... and by twice as many each time that a queue has filled them, up to these.
+_MOST_WINDOW: Final = 32 * 4096
 #: The file being written and the one being read.
 _MOST_MAPPED: Final = 2
 #: Entries that fill a gap are written so many at once.
@@ -41,7 +43,7 @@ class ConsumeQueue(QueueEntries):
         delay: Delay in ms of the level this queue holds, for queues of the schedule topic, else None.
     """
 
-    __slots__ = ("_cut_unsynced", "_flushed", "_log_start", "_uncertain", "delay", "key")
+    __slots__ = ("_cut_unsynced", "_flushed", "_log_start", "_uncertain", "_window", "delay", "key")
 
     def __init__(
         self,
@@ -76,6 +78,7 @@ class ConsumeQueue(QueueEntries):
         #: The start of the log that `min` belongs to.
         self._log_start = -1
         self._cut_unsynced = self._uncertain = False
+        self._window = _WINDOW
 
     def load(self, *, log_start: int, clean: bool) -> None:
         """Find the files, the end, and after a clean stop the first message that is in a log that starts there.
@@ -116,7 +119,9 @@ class ConsumeQueue(QueueEntries):
         start = at - segment.start
         if not segment.reserved:
             segment.reserved = start
-        segment.reserve(min(start + entries * ENTRY_SIZE, segment.size), _WINDOW)
+        if self.limit and self.position >= self.limit:
+            self._window = min(2 * self._window, _MOST_WINDOW)
+        segment.reserve(min(start + entries * ENTRY_SIZE, segment.size), self._window)
         segments.pin(segment)
         segment.touch(start, segment.reserved - start)
         self.buffer = segment.mapping
@@ -251,6 +256,7 @@ class ConsumeQueue(QueueEntries):
         """Forget the mappings; the next append or read takes them up again."""
         self.buffer = bytearray()
         self.position = self.limit = 0
+        self._window = _WINDOW
         self._segments.unmap_all()
 
     def remove(self) -> None:

@@ -101,3 +101,20 @@ def test_where_the_messages_of_a_queue_stand(tmp_path: Path) -> None:
         store.close()
         store = open_store(settings)
     store.close()
+
+
+def test_a_queue_that_is_filled_gets_more_room_each_time(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path, consume_queue_file_size=20 * 100_000))
+    store.append([draft(0)])
+    queue = store._queues.by_key["T", 0]
+    limits = [queue.limit]
+    while queue.end < 30_000:
+        queue.put(0, 100, 0)
+        if queue.limit != limits[-1]:
+            limits.append(queue.limit)
+    assert [-(-limit // 4096) for limit in limits] == [4, 12, 28, 60, 92, 124, 156]
+    queue.park()
+    queue.put(0, 100, 0)
+    assert -(-queue.limit // 4096) == 156  # what it had reserved; the next time it gets little again
+    assert queue._window == 4 * 4096
+    store.close()
