@@ -2,41 +2,22 @@
 
 #include "append.h"
 
-#include <stdatomic.h>
-
 #include "record.h"
 
 /* --- what was written becomes visible --- */
-
-static bool put_entry(const entry *from)
-{
-    QueueTail *queue = from->queue;
-    queue->pending--;
-    if (!queue->has_view || queue->position + QUEUE_ENTRY_SIZE > queue->view.len) {
-        PyErr_SetString(PyExc_SystemError, "a queue lost its mapping while it was written");
-        return false;
-    }
-    queue_entry_write((uint8_t *)queue->view.buf + queue->position, from->physical_offset, from->size, from->tags_code);
-    queue->position += QUEUE_ENTRY_SIZE;
-    queue->end++;
-    return true;
-}
 
 bool append_publish(AppendLoop *self, group *in)
 {
     LogTail *log = self->log;
     if (in->at > log->position) {
-        atomic_thread_fence(memory_order_release);
-        put32((uint8_t *)log->view.buf + (log->position - log->base), (uint32_t)in->first_size);
-        atomic_thread_fence(memory_order_release);
-        log->position = in->at;
+        log_publish(log, in->first_size, in->at);
     }
     bool done = true;
     for (Py_ssize_t i = 0; i < in->used; i++) {
-        PyObject *queue = (PyObject *)in->entries[i].queue;
-        done = put_entry(&in->entries[i]) && done;
-        if (i == 0 || in->entries[i - 1].queue != in->entries[i].queue) {
-            done = PySet_Add(in->touched, queue) == 0 && done;
+        const entry *each = &in->entries[i];
+        done = queue_publish(each->queue, each->physical_offset, each->size, each->tags_code) && done;
+        if (i == 0 || in->entries[i - 1].queue != each->queue) {
+            done = PySet_Add(in->touched, (PyObject *)each->queue) == 0 && done;
         }
     }
     for (Py_ssize_t i = 0; i < in->used; i++) {

@@ -4,7 +4,6 @@
 
 #include "send_group.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -121,24 +120,18 @@ int group_publish(send_group *group)
     int64_t start = group->start;
     group->start = -1;
     if (count == 0) return 0;
-    /* A process that is killed before this leaves a size of zero there, which reads as "never written". */
-    atomic_thread_fence(memory_order_release);
-    put32(log_at(group, log->position), (uint32_t)group->first_size);
-    atomic_thread_fence(memory_order_release);
-    log->position += group->bytes;
+    log_publish(log, group->first_size, log->position + group->bytes);
     log->timestamp = group->timestamp;
+    bool done = true;
     for (const group_entry *entry = group->entries; entry != group->entries + count; entry++) {
-        QueueTail *queue = entry->queue;
-        queue_entry_write((uint8_t *)queue->view.buf + queue->position, entry->place, entry->size, entry->tags_code);
-        queue->position += QUEUE_ENTRY_SIZE;
-        queue->end++;
-        queue->pending--;
+        done = queue_publish(entry->queue, entry->place, entry->size, entry->tags_code) && done;
     }
     group->messages += (int64_t)count;
     group->stored_bytes += group->bytes;
     group->count = 0;
     group->bytes = 0;
-    return group->keys == NULL ? 0 : key_column_group(group->keys, start, log->position);
+    bool noted = group->keys == NULL || key_column_group(group->keys, start, log->position) == 0;
+    return done && noted ? 0 : -1;
 }
 
 int group_end(send_group *group, int64_t *took_ns)

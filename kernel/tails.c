@@ -5,9 +5,11 @@
 
 #include "kernel.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <structmember.h>
 
+#include "record.h"
 #include "tails.h"
 
 PyTypeObject *LogTail_Type, *QueueTail_Type;
@@ -170,6 +172,29 @@ static PyType_Slot queue_slots[] = {
 
 static PyType_Spec queue_spec = {"rocketwire._kernel.QueueTail", sizeof(QueueTail), 0,
                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, queue_slots};
+
+/* --- what was written becomes visible --- */
+
+void log_publish(LogTail *log, int32_t first_size, int64_t end)
+{
+    atomic_thread_fence(memory_order_release);
+    put32((uint8_t *)log->view.buf + (log->position - log->base), (uint32_t)first_size);
+    atomic_thread_fence(memory_order_release);
+    log->position = end;
+}
+
+bool queue_publish(QueueTail *queue, int64_t place, int32_t size, int64_t tags_code)
+{
+    queue->pending--;
+    if (!queue->has_view || queue->position + QUEUE_ENTRY_SIZE > queue->view.len) {
+        PyErr_SetString(PyExc_SystemError, "a queue lost its mapping while it was written");
+        return false;
+    }
+    queue_entry_write((uint8_t *)queue->view.buf + queue->position, place, size, tags_code);
+    queue->position += QUEUE_ENTRY_SIZE;
+    queue->end++;
+    return true;
+}
 
 int tails_init(PyObject *module) {
     LogTail_Type = (PyTypeObject *)PyType_FromSpec(&log_spec);

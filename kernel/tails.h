@@ -41,6 +41,13 @@ typedef struct {
 
 extern PyTypeObject *LogTail_Type, *QueueTail_Type; /* heap types, made by tails_init */
 
+/* Let everybody see the records up to `end` that were written behind the log's position, but for the size word of the
+ * first: a process that is killed before leaves zero there, which reads as "never written". */
+void log_publish(LogTail *log, int32_t first_size, int64_t end);
+
+/* Write the next of a queue's pending entries. False: an exception is set; the mapping it had room in is gone. */
+bool queue_publish(QueueTail *queue, int64_t place, int32_t size, int64_t tags_code);
+
 int tails_init(PyObject *module);
 
 #endif
