@@ -18,7 +18,8 @@ from rocketwire.server.errors import (
     GroupEmpty,
     ServerError,
 )
-from rocketwire.server.groups import ClientGroups, Member
+from rocketwire.server.groups import ClientGroups
+from rocketwire.server.members import Member
 from rocketwire.server.request import Answer, Peer
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.client import MessageQueue

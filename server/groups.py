@@ -4,9 +4,6 @@ A group's members are its connections. A member that has sent no heartbeat for 1
 forgotten; every change of a consumer group's members or subscriptions is told to all its members with
 NOTIFY_CONSUMER_IDS_CHANGED, so that they rebalance at once.
 
-Each member keeps what its own last heartbeat said; when members of a group come to say different things, or the same
-again, that is logged once.
-
 A heartbeat that says what the connection's last one said changes nothing while its members are the same and nobody
 changed their groups: `standing` tells how things are after a heartbeat, `refresh` takes the next one if they still are.
 """
@@ -20,53 +17,15 @@ from typing import Final, NamedTuple
 
 import trio
 
-from rocketwire.server.consistency import Difference, Subscriptions, differences
+from rocketwire.server.members import ConsumerGroup, Member
 from rocketwire.server.request import Peer
-from rocketwire.wire.bodies.client import ConsumeFromWhere, ConsumerData, ConsumeType, MessageModel, SubscriptionData
+from rocketwire.wire.bodies.client import ConsumerData
 from rocketwire.wire.codes import RequestCode
 
 log = logging.getLogger(__name__)
 
 CLIENT_EXPIRY_SECONDS: Final = 120.0
 _SCAN_SECONDS: Final = 10.0
-_LOGGED_CHARACTERS: Final = 2000
-
-
-@dataclass(slots=True)
-class Member:
-    """One connection of a group."""
-
-    client_id: str
-    language: str
-    version: int
-    last_seen: float
-    subscriptions: Subscriptions = field(default_factory=dict)
-    """Of a consumer: what its own last heartbeat said, by topic."""
-
-
-@dataclass(slots=True)
-class ConsumerGroup:
-    """A consumer group's members and what they subscribed to (the newest heartbeat counts)."""
-
-    name: str
-    consume_type: ConsumeType | None = None
-    message_model: MessageModel | None = None
-    consume_from_where: ConsumeFromWhere | None = None
-    members: dict[Peer, Member] = field(default_factory=dict)
-    subscriptions: dict[str, SubscriptionData] = field(default_factory=dict)
-    differences: tuple[Difference, ...] = ()
-    """Where the members' own subscriptions differ."""
-    changes: int = 0
-    """How often a heartbeat changed what stands here, apart from the members."""
-
-    @property
-    def broadcasting(self) -> bool:
-        """Whether every member gets every message."""
-        return self.message_model is MessageModel.BROADCASTING
-
-    def client_ids(self) -> list[str]:
-        """The members' client ids."""
-        return [member.client_id for member in self.members.values()]
 
 
 class Standing(NamedTuple):
@@ -131,7 +90,7 @@ class ClientGroups:
     def register_consumer(self, peer: Peer, client_id: str, data: ConsumerData, *, language: str, version: int) -> None:
         """Take a consumer's heartbeat."""
         group = self._consumers.setdefault(data.group_name, ConsumerGroup(data.group_name))
-        before = _consumes(group)
+        before = group.consumes()
         group.consume_type = data.consume_type
         group.message_model = data.message_model
         group.consume_from_where = data.consume_from_where
@@ -149,13 +108,13 @@ class ClientGroups:
         for topic in [topic for topic in group.subscriptions if topic not in subscribed]:
             del group.subscriptions[topic]
             changed = True
-        if before != _consumes(group):
+        if before != group.consumes():
             group.changes += 1
             self.resubscribed()
         if changed:
             self._tell_members(group)
         if known is None or known.subscriptions != subscribed:
-            _compare(group, group.members[peer])
+            group.compare(group.members[peer])
 
     def register_producer(self, peer: Peer, client_id: str, group: str, *, language: str, version: int) -> None:
         """Take a producer's heartbeat."""
@@ -218,7 +177,7 @@ class ClientGroups:
         del self._joined[peer].consumers[group_name]
         self._left(peer)
         if group.members:
-            _compare(group)
+            group.compare()
         else:
             del self._consumers[group_name]
             self.resubscribed()
@@ -284,37 +243,3 @@ class ClientGroups:
         while True:
             await trio.sleep(_SCAN_SECONDS)
             self.expire()
-
-
-def _consumes(group: ConsumerGroup) -> tuple[object, ...]:
-    """What a heartbeat may change of a group, apart from its members."""
-    return group.consume_type, group.message_model, group.consume_from_where, group.subscriptions.copy()
-
-
-def _compare(group: ConsumerGroup, changed: Member | None = None) -> None:
-    """Log when the members' own subscriptions differ otherwise than before: that of one changed, or a member left."""
-    members = list(group.members.values())
-    if not group.differences:
-        # All agreed, so any one speaks for the others: comparing all for each that joins takes long in large groups.
-        members = [each for each in members[:2] if each is not changed][:1] + ([changed] if changed else [])
-        if not differences(group.name, [(each.client_id, each.subscriptions) for each in members]):
-            return
-        members = list(group.members.values())
-    found = differences(group.name, [(each.client_id, each.subscriptions) for each in members])
-    before, group.differences = group.differences, found
-    if _disputed(found) == _disputed(before):
-        return
-    said = " / ".join(map(str, found))
-    if len(said) > _LOGGED_CHARACTERS:
-        said = said[:_LOGGED_CHARACTERS] + " …"
-    if not found:
-        log.info("consumer group %s: its members subscribe to the same again", group.name)
-    elif any(difference.matters for difference in found):
-        log.warning("consumer group %s: its members disagree, so messages may be lost to it; %s", group.name, said)
-    else:
-        log.info("consumer group %s: its members write their subscriptions differently; %s", group.name, said)
-
-
-def _disputed(found: tuple[Difference, ...]) -> list[tuple[str, list[str]]]:
-    """What is said of which topic, whoever says it."""
-    return [(each.topic, [side.said for side in each.sides]) for each in found]

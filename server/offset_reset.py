@@ -22,7 +22,7 @@ from rocketwire.server.errors import (
     ResetGroupOffline,
     ResetTopicMissing,
 )
-from rocketwire.server.groups import Member
+from rocketwire.server.members import Member
 from rocketwire.server.services import BrokerServices
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.client import MessageQueue

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from rocketwire.server.client_questions import consumer_status, hand_on
 from rocketwire.server.errors import ConsumerGroupOffline, ProducerGroupOffline, ServerError, response_code
-from rocketwire.server.groups import Member
 from rocketwire.server.handlers.route import Route
+from rocketwire.server.members import Member
 from rocketwire.server.offset_reset import CPP, reset
 from rocketwire.server.request import Answer, Peer, Reply, Request
 from rocketwire.server.services import BrokerServices
