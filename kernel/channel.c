@@ -66,13 +66,12 @@ void channel_close(Channel *channel)
     Py_CLEAR(channel->session);
 }
 
-int channel_stall(Channel *channel)
+void channel_stall(Channel *channel)
 {
     if (!channel->stalled) {
         channel->stalled = true;
         ignore(channel);
     }
-    return 0;
 }
 
 int channel_hold(Channel *channel, const uint8_t *bytes, size_t size)

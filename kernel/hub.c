@@ -1,14 +1,11 @@
-/* `Hub`: one epoll for many connections, served in turns.
- *
- * A turn is everything that is readable at one moment, each channel once, and those that had frames left from the turn
- * before. `ready` begins one, `round` serves it; when that takes long, `round` stops and goes on at its next call. */
+/* `Hub`: one epoll for many connections, served in turns (turns.c). `ready` begins one, `round` serves it; when that takes
+ * long, `round` stops and goes on at its next call. */
 
 #define _GNU_SOURCE
 #ifdef __linux__
 
 #include "hub.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <structmember.h>
@@ -17,86 +14,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EVENTS_MOST = 1024, ROUND_NS = 1000 * 1000 };
+enum { ROUND_NS = 1000 * 1000 };
 
 static PyTypeObject *Hub_Type;
 
-/* Append to an array of references. */
-static int list_add(Channel ***list, size_t *count, size_t *room, Channel *channel)
-{
-    if (*count == *room) {
-        size_t more = *room > 0 ? 2 * *room : 64;
-        Channel **grown = realloc(*list, more * sizeof *grown);
-        if (grown == NULL) {
-            PyErr_NoMemory();
-            return -1;
-        }
-        *list = grown;
-        *room = more;
-    }
-    (*list)[(*count)++] = (Channel *)Py_NewRef((PyObject *)channel);
-    return 0;
-}
-
-/* Make the hub readable until `calm`. */
-static void wake(const Hub *hub)
-{
-    uint64_t one = 1;
-    if (write(hub->wake, &one, sizeof one) < 0) {
-        return; /* the counter is as high as it can be: it is readable */
-    }
-}
-
-int hub_later(Hub *hub, Channel *channel)
-{
-    if (channel->listed) {
-        return 0;
-    }
-    if (list_add(&hub->later, &hub->later_count, &hub->later_room, channel) < 0) {
-        return -1;
-    }
-    channel->listed = true;
-    if (hub->later_count == 1) {
-        wake(hub);
-    }
-    return 0;
-}
-
-static void calm(Hub *hub)
-{
-    uint64_t counted;
-    if (read(hub->wake, &counted, sizeof counted) < 0) {
-        return; /* nobody woke the hub since */
-    }
-}
-
 static PyObject *ready(PyObject *self, PyObject *unused)
 {
-    Hub *hub = (Hub *)self;
-    struct epoll_event events[EVENTS_MOST];
+    int found = turn_begin((Hub *)self);
     (void)unused;
-    if (hub->turn_at < hub->turn_end) {
-        return PyBool_FromLong(1);
-    }
-    hub->turn_at = hub->turn_end = 0;
-    int count = epoll_wait(hub->epoll, events, EVENTS_MOST, 0);
-    for (int each = 0; each < count; each++) {
-        Channel *channel = events[each].data.ptr;
-        if (channel == NULL) {
-            calm(hub);
-        } else if (!channel->listed && list_add(&hub->turn, &hub->turn_end, &hub->turn_room, channel) < 0) {
-            return NULL;
-        }
-    }
-    while (hub->later_count > 0) {
-        Channel *channel = hub->later[hub->later_count - 1];
-        if (list_add(&hub->turn, &hub->turn_end, &hub->turn_room, channel) < 0) {
-            return NULL;
-        }
-        hub->later_count--;
-        Py_DECREF((PyObject *)channel);
-    }
-    return PyBool_FromLong(hub->turn_end > 0);
+    return found < 0 ? NULL : PyBool_FromLong(found);
 }
 
 static int64_t nanoseconds(void)
@@ -136,7 +62,7 @@ static PyObject *round_method(PyObject *self, PyObject *args)
         return NULL;
     }
     if (hub->turn_at < hub->turn_end) {
-        wake(hub); /* those from `later` have frames, but their sockets may have nothing more */
+        hub_wake(hub); /* those from `later` have frames, but their sockets may have nothing more */
     }
     return PyBool_FromLong(hub->turn_at == hub->turn_end && hub->later_count == 0);
 }
@@ -164,16 +90,6 @@ static PyObject *fileno_method(PyObject *self, PyObject *unused)
     return PyLong_FromLong(((Hub *)self)->epoll);
 }
 
-static void drop_turns(Hub *hub)
-{
-    while (hub->turn_at < hub->turn_end) {
-        Py_DECREF((PyObject *)hub->turn[hub->turn_at++]);
-    }
-    while (hub->later_count > 0) {
-        Py_DECREF((PyObject *)hub->later[--hub->later_count]);
-    }
-}
-
 static void shut(Hub *hub)
 {
     if (hub->epoll >= 0) close(hub->epoll);
@@ -184,7 +100,7 @@ static void shut(Hub *hub)
 static PyObject *close_method(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    drop_turns((Hub *)self);
+    turns_drop((Hub *)self);
     shut((Hub *)self);
     return Py_NewRef(Py_None);
 }
@@ -250,7 +166,7 @@ static int traverse(PyObject *self, visitproc visit, void *arg)
 static int clear(PyObject *self)
 {
     Hub *hub = (Hub *)self;
-    drop_turns(hub);
+    turns_drop(hub);
     Py_CLEAR(hub->sends);
     Py_CLEAR(hub->pulls);
     Py_CLEAR(hub->frame_type);
@@ -315,7 +231,7 @@ int hub_init(PyObject *module)
     if (Hub_Type == NULL || PyModule_AddObjectRef(module, "Hub", (PyObject *)Hub_Type) < 0) {
         return -1;
     }
-    return channel_types(module) < 0 ? -1 : reading_init(module);
+    return channel_types(module) < 0 ? -1 : session_calls_init();
 }
 
 #else

@@ -1,5 +1,5 @@
 /* What the files that drive connections share: `Hub` (hub.c), its `Channel`s (channel.c), how one read of a channel is
- * served (reading.c) and its answers are sent (sending.c). Linux only. */
+ * served (reading.c) and its answers are sent (sending.c), in turns (turns.c). Linux only. */
 #ifndef ROCKETWIRE_HUB_H
 #define ROCKETWIRE_HUB_H
 
@@ -54,16 +54,21 @@ struct Channel {
 extern PyTypeObject *Channel_Type;
 Channel *channel_new(Hub *hub, int fd, PyObject *session, PyObject *born_host);
 void channel_close(Channel *channel);
-int channel_stall(Channel *channel);
+void channel_stall(Channel *channel);
 int channel_hold(Channel *channel, const uint8_t *bytes, size_t size); /* in place of what it held */
 int channel_types(PyObject *module);
 
-/* hub.c */
+/* turns.c */
 int hub_later(Hub *hub, Channel *channel); /* it is served in the next turn */
+void hub_wake(const Hub *hub);             /* make it readable until a turn begins */
+int turn_begin(Hub *hub);                  /* unless one goes on; whether there is somebody to serve, or -1 */
+void turns_drop(Hub *hub);
 
 /* reading.c: read once, or take what is held, and serve it. -1: an exception that is no connection's. */
 int channel_serve(Channel *channel);
-int reading_init(PyObject *module);
+
+/* session_calls.c */
+int session_calls_init(void);
 
 /* sending.c */
 /* Send what is in `out`; how much of it the socket took, or -1 and errno. */

@@ -1,0 +1,113 @@
+/* The frames of one read, each for one of the paths or for Python, in their order: a group of sends ends before a run is
+ * served, a run before the next frame is offered to a path. */
+
+#define _GNU_SOURCE
+#ifdef __linux__
+
+#include "reading.h"
+#include "requests.h"
+
+enum { REFUSED_MOST = 2 };
+
+typedef enum { FOR_PYTHON, FOR_SENDS, FOR_PULLS } destination;
+
+static destination destination_of(const reading *r, const frame *cut, header *head)
+{
+    if (r->hub->sends == NULL && r->hub->pulls == NULL) {
+        return FOR_PYTHON;
+    }
+    if (!header_read(cut->header, cut->serialize_type, head) || head->flag & FLAG_RESPONSE) {
+        return FOR_PYTHON;
+    }
+    switch (head->code) {
+    case CODE_SEND:
+    case CODE_SEND_V2:
+    case CODE_SEND_BATCH:
+        if (r->hub->sends == NULL || r->refused == REFUSED_MOST || !sends_ready(r->hub->sends)) {
+            return FOR_PYTHON;
+        }
+        return FOR_SENDS;
+    case CODE_PULL:
+    case CODE_LITE_PULL:
+    case CODE_UPDATE_OFFSET:
+        return r->hub->pulls == NULL ? FOR_PYTHON : FOR_PULLS;
+    default:
+        return FOR_PYTHON;
+    }
+}
+
+/* If enough answers are gathered, send them before more are made. */
+static verdict relieve(reading *r)
+{
+    if (r->unsent + out_size(&r->hub->out) <= HIGH_WATER) {
+        return GO_ON;
+    }
+    bool was_closed = r->channel->closed;
+    if (run_finish_sends(r) < 0 || session_send_answers(r) < 0) {
+        return FAILED;
+    }
+    if (r->channel->closed && !was_closed) {
+        return OVER;
+    }
+    int waits = session_congested(r);
+    if (waits != 0) {
+        return waits < 0 ? FAILED : WAIT_FOR_CLIENT;
+    }
+    return session_take_unsent(r) < 0 ? FAILED : GO_ON;
+}
+
+/* Serve the frame at hand, which begins at `at`; behind it if it was taken. */
+static verdict serve_frame(reading *r, const frame *cut)
+{
+    header head;
+    path_result result = PATH_HANDED_OVER;
+    destination to = destination_of(r, cut, &head);
+    if (to != FOR_PYTHON) {
+        verdict before = run_serve(r);
+        if (before == GO_ON) {
+            before = relieve(r);
+        }
+        if (before != GO_ON) {
+            return before;
+        }
+        if (to == FOR_SENDS) {
+            result = sends_offer(r->hub->sends, cut, &head, &r->context);
+            r->refused = result == PATH_HANDED_OVER ? r->refused + 1 : 0;
+        } else {
+            result = run_finish_sends(r) < 0 ? PATH_ERROR : pulls_offer(r->hub->pulls, cut, &head, &r->context);
+        }
+        if (result == PATH_ERROR) {
+            return FAILED;
+        }
+        if (result == PATH_TAKEN) {
+            *(to == FOR_SENDS ? &r->hub->took_sends : &r->hub->took_pulls) = 1;
+        }
+    }
+    if (result == PATH_HANDED_OVER && run_add(r, cut) < 0) {
+        return FAILED;
+    }
+    r->at += cut->size;
+    return GO_ON;
+}
+
+verdict frames_serve(reading *r)
+{
+    for (;;) {
+        frame cut;
+        frame_state state = frame_next(span_of(r->bytes + r->at, r->end - r->at), &cut);
+        verdict found = state == FRAME_WHOLE ? serve_frame(r, &cut) : run_serve(r);
+        if (found == LOOK_AGAIN) {
+            continue;
+        }
+        if (found != GO_ON || state == FRAME_PART) {
+            return found;
+        }
+        if (state == FRAME_BAD) {
+            return NO_FRAME;
+        }
+    }
+}
+
+#else
+typedef int serving_is_empty;
+#endif
