@@ -231,6 +231,10 @@ int hub_init(PyObject *module)
     if (Hub_Type == NULL || PyModule_AddObjectRef(module, "Hub", (PyObject *)Hub_Type) < 0) {
         return -1;
     }
+    if (PyModule_AddIntConstant(module, "HIGH_WATER", HIGH_WATER) < 0
+        || PyModule_AddIntConstant(module, "READ_BYTES", READ_BYTES) < 0) {
+        return -1;
+    }
     return channel_types(module) < 0 ? -1 : session_calls_init();
 }
 

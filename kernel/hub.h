@@ -8,7 +8,7 @@
 #include "paths.h"
 
 enum {
-    READ_BYTES = 256 * 1024,           /* of one channel at a time */
+    READ_BYTES = 256 * 1024,           /* of one channel at a time; as server.reader */
     HIGH_WATER = 4 * 1024 * 1024,      /* bytes of unsent answers beyond which a channel is not read; as server.session */
     COPIED_AGAIN_MOST = 16 * 1024,     /* a longer beginning of a frame is not copied again: its rest is received behind it */
 };

@@ -219,7 +219,7 @@ path_result pulls_offer(PyObject *pulls, const frame *taken, const header *head,
 {
     Pulls *self = (Pulls *)pulls;
     (void)taken;
-    if (!self->enabled || head->flag & FLAG_RESPONSE || head->serialize_type > 1) {
+    if (head->flag & FLAG_RESPONSE || head->serialize_type > 1) {
         return PATH_HANDED_OVER;
     }
     int64_t *requests;

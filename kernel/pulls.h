@@ -21,7 +21,6 @@ typedef struct {
     plan_table offset_plans; /* a tuple of group and topic, or None: for Python */
     pull_tally *touched;     /* those with something for `take` */
     int64_t pulls, lite_pulls, updates;
-    char enabled;
     bool busy, forgets; /* a plan is in use; forget when it is not any more */
 } Pulls;
 

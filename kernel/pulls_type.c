@@ -83,7 +83,6 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self->hold = Py_NewRef(hold);
     self->texts = Py_NewRef(texts);
     self->max_frame = max_frame;
-    self->enabled = 1;
     if (!plans_init(&self->plans, pull_plan_release) || !plans_init(&self->offset_plans, release_object) ||
         !pull_filter_init(&self->decided)) {
         PyErr_NoMemory();
@@ -282,7 +281,6 @@ static PyMethodDef methods[] = {
 };
 
 static PyMemberDef members[] = {
-    {"enabled", T_BOOL, offsetof(Pulls, enabled), 0, "Whether it takes anything at all."},
     {NULL, 0, 0, 0, NULL},
 };
 

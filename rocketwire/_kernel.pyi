@@ -86,8 +86,6 @@ _Parts: TypeAlias = tuple[bytes, ...]
 FILTER_NAMES_MOST: int
 
 class Pulls:
-    enabled: bool
-
     def __new__(
         cls,
         log: PythonLogTail,
@@ -112,6 +110,9 @@ class Channel:
     def stalled(self) -> bool: ...
     def resume(self) -> None: ...
     def close(self) -> None: ...
+
+HIGH_WATER: int
+READ_BYTES: int
 
 class Hub:
     def __new__(cls, sends: object, pulls: object, frame_type: type[RawFrame], clock: Callable[[], int]) -> Self: ...

@@ -8,14 +8,13 @@ is to decide, is Python's: see `pull_checks` and `handlers.pull`.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from rocketwire.server.consumed import may_commit
 from rocketwire.server.errors import ServerError
 from rocketwire.server.filters import EVERYTHING, MessageFilter
-from rocketwire.server.guard import Guard
 from rocketwire.server.long_poll import HeldPull
 from rocketwire.server.pull_answers import Asked, PullAnswers
 from rocketwire.server.pull_checks import wanted_by
@@ -58,7 +57,7 @@ class KernelPulls:
         native: The kernel's object, which the hub offers frames to.
     """
 
-    def __init__(self, kernel: ModuleType, services: BrokerServices, *, guards: Sequence[Guard] = ()) -> None:
+    def __init__(self, kernel: ModuleType, services: BrokerServices) -> None:
         self._services = services
         self._most_properties: int = kernel.FILTER_NAMES_MOST
         self.native = kernel.Pulls(
@@ -70,7 +69,6 @@ class KernelPulls:
             texts=answer_texts(services.pull_answers),
             max_frame=MAX_FRAME_LENGTH,
         )
-        self.native.enabled = not guards  # whatever they look at, it is in Python
         services.decisions.watch(self.native.forget, subscriptions=True)
 
     def before_round(self, now: int) -> None:

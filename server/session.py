@@ -2,7 +2,7 @@
 
 What reads the socket is the session's driver: the kernel's hub, or a task (`server.reader`). Answers gather in an
 outbox during a read and leave in one system call at its end; what the socket does not take at once is written by a
-task that lives only while something is left. While more than `_HIGH_WATER` bytes of answers wait, no further request
+task that lives only while something is left. While more than `HIGH_WATER` bytes of answers wait, no further request
 of this connection is read or handled, so a client that never reads its answers costs a bounded amount of memory and
 nobody else's time.
 """
@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections import deque
 from collections.abc import Callable
-from itertools import count, islice
+from itertools import count
 from typing import Any, Final, Protocol
 
 import trio
@@ -21,6 +20,7 @@ import trio
 from rocketwire.server.addresses import Address
 from rocketwire.server.client_calls import ClientCalls
 from rocketwire.server.errors import response_code
+from rocketwire.server.outbox import Outbox
 from rocketwire.server.request import Answer, Reply, Request, SharedReply
 from rocketwire.wire.codes import FLAG_ONEWAY, VERSION_4_9_7
 from rocketwire.wire.connection import FrameReader, RawFrame
@@ -31,10 +31,8 @@ from rocketwire.wire.message import encode_host
 
 log = logging.getLogger(__name__)
 
-_HIGH_WATER: Final = 4 * 1024 * 1024
+HIGH_WATER: Final = 4 * 1024 * 1024
 _NOTHING: Final = -1
-_MAX_IOVECS: Final = 512
-_WORTH_JOINING: Final = 16 * 1024  # below this, copying costs less than handing the kernel a list
 _JSON: Final = 0
 _INT_MAX: Final = 2**31 - 1
 
@@ -93,7 +91,6 @@ class Session:
         "_nursery",
         "_on_close",
         "_outbox",
-        "_outbox_bytes",
         "_sock",
         "born_host",
         "driver",
@@ -114,9 +111,8 @@ class Session:
         self._nursery = nursery
         self._on_close = on_close
         self._calls = ClientCalls(nursery)
-        self._outbox: deque[Buffer] = deque()
-        self._outbox_bytes = 0
-        self._most_waiting = _HIGH_WATER
+        self._outbox = Outbox(sock)
+        self._most_waiting = HIGH_WATER
         self._closed = False
         self._ends = False
         self.driver: Driver
@@ -127,12 +123,12 @@ class Session:
     @property
     def congested(self) -> bool:
         """Whether more answers wait than a client that reads would let wait."""
-        return self._outbox_bytes > _HIGH_WATER
+        return self._outbox.size > HIGH_WATER
 
     @property
     def pauses(self) -> bool:
         """Whether the rest of this read's requests is to wait: the client does not read, or it is others' turn."""
-        return self._outbox_bytes > self._most_waiting
+        return self._outbox.size > self._most_waiting
 
     def let_others(self) -> None:
         """Handle no further request of this read before others had their turn: what this one asked for was long."""
@@ -146,14 +142,14 @@ class Session:
     @property
     def unsent(self) -> int:
         """Bytes of answers that wait."""
-        return self._outbox_bytes
+        return self._outbox.size
 
     def serve(self, frames: list[RawFrame]) -> int:
         """Handle frames of one read in order; give how many were handled before the session had to pause.
 
         None is said to be handled where a header cannot be read: nothing behind it will be.
         """
-        self._most_waiting = _HIGH_WATER
+        self._most_waiting = HIGH_WATER
         try:
             return self._dispatcher.serve(self, frames)
         except FrameError as bad_header:
@@ -171,7 +167,7 @@ class Session:
         self._ends = True
         self.driver.close()
         self.flush()
-        if not self._outbox:
+        if not self._outbox.size:
             self.close()
 
     def failed(self, error: Exception) -> None:
@@ -183,50 +179,27 @@ class Session:
         """Put bytes in the outbox; `flush` sends them. Nothing happens once the connection is closed."""
         if self._closed:
             return
-        for chunk in chunks:
-            self._outbox.append(chunk)
-            self._outbox_bytes += len(chunk)
+        self._outbox.put(chunks)
 
     def flush(self) -> None:
         """Send what waits; the rest follows as the socket takes it."""
-        if self.driver.writing or not self._outbox:
+        if self.driver.writing or not self._outbox.size:
             return
         try:
-            self._send_some()
+            self._outbox.send()
         except OSError:
             self.close()
             return
-        if self._outbox and not self._closed:
+        if self._outbox.size and not self._closed:
             self.driver.writing = True
             self._nursery.start_soon(self._write_rest)
-
-    def _send_some(self) -> None:
-        outbox = self._outbox
-        while outbox:
-            try:
-                if len(outbox) == 1:
-                    sent = self._sock.send(outbox[0])
-                elif self._outbox_bytes <= _WORTH_JOINING:
-                    sent = self._sock.send(b"".join(outbox))
-                else:
-                    sent = self._sock.sendmsg(islice(outbox, _MAX_IOVECS))
-            except (BlockingIOError, InterruptedError):
-                return
-            self._outbox_bytes -= sent
-            if not self._outbox_bytes:
-                outbox.clear()
-                return
-            while outbox and sent >= len(outbox[0]):
-                sent -= len(outbox.popleft())
-            if sent:
-                outbox[0] = memoryview(outbox[0])[sent:]
 
     async def _write_rest(self) -> None:
         driver = self.driver
         try:
-            while self._outbox and not self._closed:
+            while self._outbox.size and not self._closed:
                 await trio.lowlevel.wait_writable(self._sock)
-                self._send_some()
+                self._outbox.send()
                 driver.last_activity = trio.current_time()
                 if not self.congested:
                     driver.resume()
@@ -246,7 +219,6 @@ class Session:
         trio.lowlevel.notify_closing(self._sock)
         self._sock.close()
         self._outbox.clear()
-        self._outbox_bytes = 0
         self._calls.close()
         self._on_close(self)
 

@@ -204,13 +204,6 @@ def test_part_of_a_frame_is_left(twins: Twins) -> None:
     assert twins.serve(b"") == (b"", 0)
 
 
-def test_nothing_is_taken_while_it_is_off(twins: Twins) -> None:
-    twins.pulls.enabled = False
-    assert twins.serve(Asking().frame()) == (b"", 0)
-    twins.pulls.enabled = True
-    assert twins.serve(Asking().frame())[1]
-
-
 def test_an_answer_that_no_frame_holds_is_left(tmp_path: Path) -> None:
     store = open_store(small(tmp_path, commit_log_file_size=1 << 20, consume_queue_file_size=20_000))
     store.append([draft(number, body=bytes(1000)) for number in range(10)])

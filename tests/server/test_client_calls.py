@@ -253,7 +253,7 @@ async def test_a_client_that_does_not_read_is_not_called(
 ) -> None:
     session = await session_of(broker, sessions)
     got: list[Answer | None] = []
-    monkeypatch.setattr("rocketwire.server.session._HIGH_WATER", -1)
+    monkeypatch.setattr("rocketwire.server.session.HIGH_WATER", -1)
     session.call(307, {}, b"", seconds=3, done=got.append)
     assert got == [None]
     await broker.arrived()

@@ -12,8 +12,9 @@ import trio
 
 from rocketwire import native
 from rocketwire.server.hub import Hub, hub_kernel
+from rocketwire.server.reader import READ_BUFFER_BYTES
 from rocketwire.server.send_drafts import SendDrafts
-from rocketwire.server.session import Session
+from rocketwire.server.session import HIGH_WATER, Session
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.connection import RawFrame
 from tests.server.harness import Client, Clock, Server, mock_clock, records, send_ext, settle
@@ -119,6 +120,12 @@ def test_without_a_kernel_there_are_no_hubs(monkeypatch: pytest.MonkeyPatch) -> 
     assert hub_kernel() is None
     monkeypatch.setattr(native, "kernel", object())
     assert hub_kernel() is None
+
+
+def test_its_limits_are_those_of_the_twin() -> None:
+    kernel = hub_kernel()
+    assert kernel is not None
+    assert (kernel.HIGH_WATER, kernel.READ_BYTES) == (HIGH_WATER, READ_BUFFER_BYTES)
 
 
 async def test_a_round_is_announced_served_and_told_of(echo: Echo, connect: Callable[..., Connections]) -> None:

@@ -277,14 +277,14 @@ async def test_a_client_that_never_reads_costs_a_bounded_amount(
         await settle()
         session = sessions[-1]
         assert session.congested
-        assert session._outbox_bytes < session_module._HIGH_WATER + 2 * MIB
+        assert session.unsent < session_module.HIGH_WATER + 2 * MIB
         # Others are served meanwhile.
         for _ in range(10):
             assert (await broker.send("T")).header.code == 0
         nursery.cancel_scope.cancel()
     deaf.close()
     await settle()
-    assert session._outbox_bytes == 0
+    assert session.unsent == 0
     assert (await broker.send("T")).header.code == 0
 
 
@@ -364,7 +364,7 @@ async def test_a_client_that_does_not_read_is_not_told_more(
     session = sessions[-1]
     for _ in range(60):
         session.push(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, {"topic": "T"}, bytes(MIB))
-    assert session_module._HIGH_WATER < session._outbox_bytes < session_module._HIGH_WATER + 2 * MIB
+    assert session_module.HIGH_WATER < session.unsent < session_module.HIGH_WATER + 2 * MIB
     assert f"request 220 is not sent to {deaf.local}, which does not read" in caplog.text
     while session.congested:
         await deaf.arrived()
@@ -421,7 +421,7 @@ async def test_a_closed_session_takes_nothing_more(sessions: list[Session], serv
     session.write(b"lost")
     session.flush()
     session.push(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {})
-    assert session._outbox_bytes == 0
+    assert session.unsent == 0
     assert await client.ended()
 
 
