@@ -27,8 +27,6 @@ typedef enum {
 bool sends_ready(PyObject *sends); /* whether any send is taken now; if not, a read's go to Python as one group */
 path_result sends_offer(PyObject *sends, const frame *taken, const header *head, path_context *context);
 int sends_finish(PyObject *sends, path_context *context);
-/* Under SYNC_FLUSH, give Python the answers that wait for the disk; sends_finish does, too. */
-int sends_end_read(PyObject *sends, path_context *context);
 
 /* pulls.c: codes 11, 361 and 15. */
 path_result pulls_offer(PyObject *pulls, const frame *taken, const header *head, path_context *context);

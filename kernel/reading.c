@@ -13,8 +13,7 @@
 
 static int end_of_read(reading *r)
 {
-    if (r->hub->sends != NULL
-        && (run_finish_sends(r) < 0 || sends_end_read(r->hub->sends, &r->context) < 0)) {
+    if (run_finish_sends(r) < 0) {
         return -1;
     }
     return session_send_answers(r);
@@ -108,7 +107,7 @@ static int fail(reading *r)
         PyException_SetTraceback(error, traceback);
     }
     Py_CLEAR(r->run);
-    if (r->hub->sends != NULL && (run_finish_sends(r) < 0 || sends_end_read(r->hub->sends, &r->context) < 0)) {
+    if (run_finish_sends(r) < 0) {
         PyErr_WriteUnraisable(r->hub->sends);
     }
     if (!PyErr_GivenExceptionMatches(error, PyExc_Exception)) {

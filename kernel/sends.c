@@ -197,9 +197,9 @@ static int tell_of_slowness(Sends *self, int64_t took_ns)
     return result == NULL ? -1 : 0;
 }
 
-int sends_end_read(PyObject *sends, path_context *context)
+/* Under SYNC_FLUSH, give Python the answers that wait for the disk. */
+static int defer_answers(Sends *self, const path_context *context)
 {
-    Sends *self = (Sends *)sends;
     bool waits = self->waits && self->deferred;
     self->waits = false;
     if (!waits) return 0;
@@ -223,7 +223,7 @@ int sends_finish(PyObject *sends, path_context *context)
         context->out->used += self->later.used;
         out_clear(&self->later);
     }
-    if (result == 0) result = sends_end_read(sends, context);
+    if (result == 0) result = defer_answers(self, context);
     if (result == 0 && took_ns > self->slow_ns) result = tell_of_slowness(self, took_ns);
     return result;
 }
