@@ -280,10 +280,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyMemberDef members[] = {
-    {NULL, 0, 0, 0, NULL},
-};
-
 static PyType_Slot slots[] = {
     {Py_tp_doc, "Pulls that find messages, and offset updates."},
     {Py_tp_new, make},
@@ -291,7 +287,6 @@ static PyType_Slot slots[] = {
     {Py_tp_traverse, traverse},
     {Py_tp_clear, clear},
     {Py_tp_methods, methods},
-    {Py_tp_members, members},
     {0, NULL},
 };
 
