@@ -24,7 +24,7 @@ else:
     if newer is not None:  # it may answer all the same, but as it did before
         raise pytest.UsageError(f"the kernel is older than {newer.relative_to(ROOT)}: run python -m tools.build_kernel")
     if not hasattr(native.kernel, "Hub"):  # it needs Linux
-        collect_ignore_glob = ["test_hub*.py"]
+        collect_ignore_glob = ["test_hub*.py", "test_ahead.py"]
 
 # As in tests/wire.
 settings.register_profile("rocketwire", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])

@@ -8,9 +8,6 @@ import pytest
 
 from rocketwire import _kernel as kernel
 
-if not hasattr(kernel, "Ahead"):
-    pytest.skip("it needs Linux", allow_module_level=True)
-
 SIZE = 4 << 20
 
 

@@ -48,8 +48,6 @@ from tests.server.harness import (
 )
 from tests.store.support import draft
 
-pytestmark = pytest.mark.skipif(native.kernel is None, reason="there is no kernel")
-
 FROM_HEARTBEAT = PullSysFlag.SUSPEND
 COMMIT = PullSysFlag.SUBSCRIPTION | PullSysFlag.COMMIT_OFFSET
 EITHER = (RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE)

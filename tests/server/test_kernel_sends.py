@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rocketwire import native
 from rocketwire.store.errors import DiskNearlyFull
 from rocketwire.store.files import RealFileSystem
 from rocketwire.wire.codes import FLAG_ONEWAY, Permission, RequestCode, ResponseCode, SysFlag
@@ -32,8 +31,6 @@ from tests.server.harness import (
 from tests.server.kernel_runs import Run, files_of, running
 from tests.server.test_hot_sends import REQUESTS, answers_and_records
 from tests.wire import golden
-
-pytestmark = pytest.mark.skipif(native.kernel is None, reason="there is no kernel")
 
 SEND = RequestCode.SEND_MESSAGE
 V2 = RequestCode.SEND_MESSAGE_V2
