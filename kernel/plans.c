@@ -111,14 +111,6 @@ void plans_clear(plan_table *table) {
     }
 }
 
-int plans_each(const plan_table *table, int (*look)(void *plan, void *with), void *with) {
-    int result = 0;
-    for (size_t at = 0; table->slots != NULL && at <= table->mask && result == 0; at++) {
-        if (table->slots[at].key != NULL) result = look(table->slots[at].plan, with);
-    }
-    return result;
-}
-
 void plans_free(plan_table *table) {
     if (table->slots == NULL) return;
     plans_clear(table);

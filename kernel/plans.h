@@ -20,8 +20,6 @@ void *plans_find(const plan_table *table, span key);
 bool plans_put(plan_table *table, span key, void *plan); /* takes the plan over; false: no memory, it was released */
 void *plans_next(const plan_table *table, size_t *at); /* one after the other, from *at == 0 on; NULL: that was all */
 void plans_clear(plan_table *table);
-/* Call `look` with each plan until it gives something else than 0, which is given back. */
-int plans_each(const plan_table *table, int (*look)(void *plan, void *with), void *with);
 void plans_free(plan_table *table);
 
 #endif

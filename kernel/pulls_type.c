@@ -95,31 +95,24 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 
 /* --- the end of one --- */
 
-typedef struct {
-    visitproc visit;
-    void *arg;
-} visitor;
-
-static int visit_plan(void *plan, void *with)
-{
-    return pull_plan_traverse(plan, ((visitor *)with)->visit, ((visitor *)with)->arg);
-}
-
-static int visit_object(void *object, void *with)
-{
-    return ((visitor *)with)->visit(object, ((visitor *)with)->arg);
-}
-
 static int visit_plans(Pulls *self, visitproc visit, void *arg)
 {
-    visitor with = {visit, arg};
     for (pull_tally *tally = self->touched; tally != NULL; tally = tally->next) {
         if (tally->users == 1) { /* else its plan is visited */
             Py_VISIT(tally->account);
         }
     }
-    int result = plans_each(&self->plans, visit_plan, &with);
-    return result ? result : plans_each(&self->offset_plans, visit_object, &with);
+    void *plan;
+    for (size_t at = 0; (plan = plans_next(&self->plans, &at)) != NULL;) {
+        int result = pull_plan_traverse(plan, visit, arg);
+        if (result) {
+            return result;
+        }
+    }
+    for (size_t at = 0; (plan = plans_next(&self->offset_plans, &at)) != NULL;) {
+        Py_VISIT((PyObject *)plan);
+    }
+    return 0;
 }
 
 static int traverse(PyObject *object, visitproc visit, void *arg)

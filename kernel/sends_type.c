@@ -106,7 +106,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
 static int clear(PyObject *object)
 {
     Sends *self = (Sends *)object;
-    if (self->plans.slots != NULL) plans_clear(&self->plans);
+    plans_clear(&self->plans);
     Py_CLEAR(self->plan);
     Py_CLEAR(self->waiting);
     Py_CLEAR(self->slow);

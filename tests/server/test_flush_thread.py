@@ -107,7 +107,7 @@ async def test_what_a_call_raises_is_raised_and_the_next_one_runs(thread: FlushT
         with pytest.raises(FlushFailed, match="broken"):
             await thread(fail)
         ran: list[int] = []
-        await thread(lambda ran=ran: ran.append(1))  # type: ignore[misc]
+        await thread(lambda ran=ran: ran.append(1))  # type: ignore[misc]  # mypy cannot infer defaults of a lambda
         assert ran == [1]
 
 
@@ -212,7 +212,7 @@ async def test_who_waits_for_a_disk_that_hangs_is_told_in_time_and_a_stop_waits_
         while not disk.begun:
             await settle()
         clock = trio.lowlevel.current_clock()
-        clock.jump(5.1)  # type: ignore[attr-defined]
+        clock.jump(5.1)  # type: ignore[attr-defined]  # trio declares the clock by its interface
         await settle()
         assert answers == [False]
         commit.wait_durable(20, answers.append)

@@ -310,7 +310,7 @@ async def test_answers_wait_for_the_disk(tmp_path: Path, durable: bool, kind: in
         store, flush = served.broker.services.store, served.broker._flush
         assert flush is not None
         waiting: list[tuple[int, Callable[[bool], None]]] = []
-        flush.wait_durable = lambda *told: waiting.append(told)  # type: ignore[method-assign]
+        flush.wait_durable = lambda *told: waiting.append(told)  # type: ignore[method-assign]  # looked at, not done
         served.read(send() + send(queue_id=1))
         waiting.clear()
         hurried = send(properties="WAIT\x01false")
