@@ -17,6 +17,7 @@ from rocketwire.server.send_drafts import SendDrafts
 from rocketwire.server.session import HIGH_WATER, Session
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.connection import RawFrame
+from tests.kernel.hub_support import descriptors
 from tests.server.harness import Client, Clock, Server, mock_clock, records, send_ext, settle
 
 V2 = RequestCode.SEND_MESSAGE_V2
@@ -109,10 +110,6 @@ async def connect(echo: Echo, nursery: trio.Nursery) -> AsyncIterator[Callable[.
     yield connect
     for each in made:
         each.close()
-
-
-def descriptors() -> int:
-    return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 def test_without_a_kernel_there_are_no_hubs(monkeypatch: pytest.MonkeyPatch) -> None:
