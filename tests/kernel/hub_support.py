@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import select
 import socket
 import struct
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from rocketwire.wire.connection import RawFrame
@@ -78,12 +76,6 @@ def serve(hub: Any, now: float = 1.0) -> int:
         hub.round(NOW, now)
         rounds += 1
     return rounds
-
-
-def descriptors() -> int:
-    """How many this process has, but for those of what nobody has any more: other tests leave such things."""
-    gc.collect()
-    return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 def readable(hub: Any) -> bool:

@@ -14,7 +14,8 @@ import pytest
 
 from rocketwire import native
 from rocketwire.wire.connection import FrameReader, RawFrame
-from tests.kernel.hub_support import HOST, KIB, MIB, Session, descriptors, feed, frame, readable, serve
+from tests.kernel.hub_support import HOST, KIB, MIB, Session, feed, frame, readable, serve
+from tests.store.support import descriptors
 
 kernel = native.kernel
 assert kernel is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,8 +16,8 @@ from rocketwire.server.send_drafts import SendDrafts
 from rocketwire.server.session import HIGH_WATER, Session
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.connection import RawFrame
-from tests.kernel.hub_support import descriptors
 from tests.server.harness import Client, Clock, Server, mock_clock, records, send_ext, settle
+from tests.store.support import descriptors
 
 V2 = RequestCode.SEND_MESSAGE_V2
 FRAME = b"\0\0\0\x05\0\0\0\x01h"

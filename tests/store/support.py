@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 import tarfile
@@ -137,3 +138,9 @@ class Golden:
     def lines(self, name: str) -> list[dict[str, Any]]:
         text = (self.directory / name).read_text()
         return [json.loads(line) for line in text.splitlines()]
+
+
+def descriptors() -> int:
+    """How many this process has, but for those of what nobody has any more: other tests leave such things."""
+    gc.collect()
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())

@@ -18,13 +18,9 @@ from rocketwire.store.queues import QueueTable
 from rocketwire.store.segment import Segment, file_name
 from rocketwire.store.segments import Segments
 from tests.store.crash_disk import CrashDisk, refusal
-from tests.store.support import bodies, draft, open_store, small
+from tests.store.support import bodies, descriptors, draft, open_store, small
 
 FILES = RealFileSystem()
-
-
-def descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def test_clear_zeroes_data_and_keeps_holes(tmp_path: Path) -> None:

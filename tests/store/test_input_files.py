@@ -10,10 +10,7 @@ import pytest
 
 from rocketwire.store.files import RealFileSystem
 from rocketwire.store.input_files import InputFile, entries, locked_by_another
-
-
-def descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
+from tests.store.support import descriptors
 
 
 def test_a_file_is_read_as_it_is_now(tmp_path: Path) -> None:

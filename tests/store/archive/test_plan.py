@@ -24,7 +24,7 @@ from rocketwire.store.archive.select import FOREVER, Wanted
 from rocketwire.store.archive.selected import Selected
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.wire.compression import decompress
-from tests.store.support import START, Clock, Golden, draft, kill, open_store, small
+from tests.store.support import START, Clock, Golden, descriptors, draft, kill, open_store, small
 
 TOPICS = ["A", "B", "rmq_sys_C", "%RETRY%g"]
 MINUTE = 60_000
@@ -295,10 +295,6 @@ def test_a_key_leads_to_no_message_of_a_removed_file_or_another_place(tmp_path: 
         file.write(bytes(8))
     how, found, troubles = looked_for(discover(str(tmp_path)), key=f"k{later}")
     assert (how, found, [trouble.reason for trouble in troubles]) == (ByKey, [], ["there is no record"])
-
-
-def descriptors() -> int:
-    return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 def test_many_queues_need_few_descriptors(tmp_path: Path) -> None:
