@@ -21,8 +21,8 @@ import trio
 from rocketwire.server.appending import Refusals
 from rocketwire.server.clock import Clock
 from rocketwire.server.delay.progress import DelayProgress
-from rocketwire.server.delay.restoring import Undeliverable, restored
 from rocketwire.server.delay.settling import Settling
+from rocketwire.server.restoring import Undeliverable, restored
 from rocketwire.server.sending import Sending
 from rocketwire.store.delay_offsets import DelayOffsetTable
 from rocketwire.store.errors import RecordTooLarge, StoreError, TopicUnusable
