@@ -144,13 +144,25 @@ class Segment:
         return min(whole_pages(length), self.size)
 
     def _reserve(self, fd: int, length: int) -> None:
+        self._reserve_at(fd, self.reserved, length - self.reserved)
+        self.reserved = length
+
+    def _reserve_at(self, fd: int, start: int, length: int) -> None:
         try:
-            self._files.reserve(fd, self.reserved, length - self.reserved)
+            self._files.reserve(fd, start, length)
         except OSError as error:
             if error.errno not in NO_ROOM:
                 raise
             raise DiskFull(self.path, error.strerror or str(error)) from error
-        self.reserved = length
+
+    def reserve_range(self, start: int, length: int) -> None:
+        """Have room for a range, whatever it holds; `reserved` says nothing of it.
+
+        Raises:
+            DiskFull: there is none; nothing changed.
+        """
+        with self._opened() as fd:
+            self._reserve_at(fd, start, length)
 
     def touch(self, start: int, length: int) -> None:
         """Make sure that a reserved range, in which nothing was written yet, can be written through the mapping.

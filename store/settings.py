@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from rocketwire.store.layout import timer_log
+
 _SECOND = 1000
 _MINUTE = 60 * _SECOND
 _HOUR = 60 * _MINUTE
@@ -31,6 +33,8 @@ class StoreSettings:
     `sync_flush` says that the caller waits for `flush_to` before it acknowledges; the store flushes only when told.
     `max_transfer_*` bound one answer of `get`: the first pair holds for messages near the end of the log, the second
     for those further behind than `access_message_in_memory_max_ratio` percent of the machine's memory.
+    A slot of the timer's wheel is of `timer_precision` milliseconds; a message that is farther away than
+    `timer_roll_window` slots goes round once more.
     """
 
     root: Path
@@ -39,6 +43,9 @@ class StoreSettings:
     consume_queue_file_size: int = 6_000_000
     index_slots: int = 5_000_000
     index_entries: int = 20_000_000
+    timer_log_file_size: int = timer_log.FILE_SIZE
+    timer_precision: int = 1000
+    timer_roll_window: int = 172_800
     sync_flush: bool = False
     message_index_enable: bool = True
     check_crc_on_recover: bool = True
@@ -74,6 +81,21 @@ class StoreSettings:
     def index(self) -> str:
         """Directory of the index files."""
         return str(self.root / "index")
+
+    @property
+    def timer_log(self) -> str:
+        """Directory of the timer log."""
+        return str(self.root / "timerlog")
+
+    @property
+    def timer_wheel(self) -> str:
+        """The file of the timer's wheel."""
+        return str(self.root / "timerwheel")
+
+    @property
+    def timer_check(self) -> str:
+        """The file that says how far the timer got."""
+        return str(self.root / "config" / "timercheck")
 
     @property
     def checkpoint(self) -> str:

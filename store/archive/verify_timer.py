@@ -25,9 +25,9 @@ from rocketwire.store.layout import timer_check, timer_log, timer_wheel
 from rocketwire.store.segment import file_name
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import BLANK_MAGIC
+from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.properties import REAL_TOPIC, decode_properties
 
-TIMER_TOPIC: Final = "rmq_sys_wheel_timer"
 _CHECK_PATH: Final = "config/timercheck"
 _BLOCK: Final = 1 << 20
 _SLOT: Final = np.dtype(timer_wheel.SLOT_DTYPE)
@@ -131,12 +131,12 @@ class TimerCheck:
         wrong |= (units["magic"] & timer_log.UnitMagic.DEFAULT) == 0
         positions = file.start + at + np.arange(len(units), dtype=np.int64) * timer_log.UNIT_SIZE
         wrong |= (units["previous"] < timer_log.NO_UNIT) | (units["previous"] >= positions)
-        wrong |= (units["physical_offset"] < 0) | (units["record_size"] <= 0) | (units["reserved"] != 0)
+        wrong |= (units["physical_offset"] < 0) | (units["record_size"] <= 0) | (units["outcome"] != 0)
         for number in np.flatnonzero(wrong).tolist():
             unit = units[number]
             what = (
                 f"no unit of the timer log: size {unit['size']}, previous {unit['previous']}, magic {unit['magic']}, "
-                f"record at {unit['physical_offset']} of {unit['record_size']} bytes, reserved {unit['reserved']}"
+                f"record at {unit['physical_offset']} of {unit['record_size']} bytes, reserved {unit['outcome']}"
             )
             self._say(f"timerlog/{file.name}", at + number * timer_log.UNIT_SIZE, what)
 

@@ -1,10 +1,10 @@
-"""config/timercheck of 5.x, 4096 bytes: how far the timer has come."""
+"""config/timercheck of 5.x, 4096 bytes: how far the timer has come. Behind Apache's fields stand rocketwire's."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from construct import Int64sb, Struct
+from construct import Int32sb, Int64sb, Struct
 
 from rocketwire.store.layout.derive import fixed_struct
 
@@ -22,3 +22,19 @@ CHECK = Struct(
 )
 CHECK_STRUCT = fixed_struct(CHECK)
 FILE_SIZE: Final = 4096
+
+#: What rocketwire adds, at EXTENSION_AT, where Apache's brokers leave everything as it is. `magic` is EXTENSION_MAGIC;
+#: `crc` is the CRC-32, as a signed number, of Apache's fields and then of those that follow it here: when Apache wrote
+#: its own since, the extension is void. Copies behind `log_place` of the commit log may be missing from the timer log's
+#: outcomes. The wheel's slots are of `precision` ms. `clean` is 1 when nothing was written since: the wheel is whole.
+EXTENSION = Struct(
+    "magic" / Int32sb,
+    "crc" / Int32sb,
+    "log_place" / Int64sb,
+    "precision" / Int32sb,
+    "clean" / Int32sb,
+)
+EXTENSION_STRUCT = fixed_struct(EXTENSION)
+EXTENSION_AT: Final = 64
+#: The letters rwTC.
+EXTENSION_MAGIC: Final = 0x72775443

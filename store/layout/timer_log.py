@@ -23,7 +23,8 @@ _HEAD: Final = (
 
 #: `previous` is the position of the slot's unit before this one, NO_UNIT for none. The message is to come `delay` ms
 #: after `write_time` (ms). `physical_offset` and `record_size` say where it is in the commit log, `topic_hash` is
-#: Java's String.hashCode of its real topic.
+#: Java's String.hashCode of its real topic. `outcome` is rocketwire's: what became of the message. To Apache's brokers
+#: it is reserved: they write 0 and never look at it.
 UNIT = Struct(
     *_HEAD,
     "write_time" / Int64sb,
@@ -31,7 +32,7 @@ UNIT = Struct(
     "physical_offset" / Int64sb,
     "record_size" / Int32sb,
     "topic_hash" / Int32sb,
-    "reserved" / Int64sb,
+    "outcome" / Int64sb,
 )
 #: `size` counts the bytes left of the file, `previous` is 0, `magic` that of the commit log's blank.
 BLANK = Struct(*_HEAD)
@@ -42,6 +43,12 @@ UNIT_SIZE = UNIT_STRUCT.size
 BLANK_STRUCT = fixed_struct(BLANK)
 BLANK_SIZE = BLANK_STRUCT.size
 NO_UNIT: Final = -1
+#: Values of `outcome`; a positive one is the physical offset of the copy, or of the record that takes its place.
+WAITS: Final = 0
+#: It is settled without a copy: cancelled, out of date, or moved to a later unit.
+NO_COPY: Final = -1
+#: It never was a message: it is there for what Apache's brokers read of a timer log.
+FILLER: Final = -2
 FILE_SIZE: Final = 100 << 20
 
 

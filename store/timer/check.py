@@ -1,0 +1,118 @@
+"""config/timercheck: how far the timer got (layout.timer_check), with what rocketwire adds behind Apache's fields.
+
+The file is written where it is, as the checkpoint: it lies in one page, and a full disk is no obstacle. When the write
+is cut short the extension is void, and recovery does without it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Final
+
+from rocketwire.store.files import FileSystem
+from rocketwire.store.layout.timer_check import (
+    CHECK_STRUCT,
+    EXTENSION_AT,
+    EXTENSION_MAGIC,
+    EXTENSION_STRUCT,
+    FILE_SIZE,
+)
+from rocketwire.wire.java import to_int32
+
+_ZERO: Final = bytes(EXTENSION_AT - CHECK_STRUCT.size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extension:
+    """What rocketwire adds: see layout.timer_check."""
+
+    log_place: int
+    precision: int
+    clean: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """What the file says: see layout.timer_check. `extension` is None where it is void."""
+
+    last_read_time: int = 0
+    last_log_flushed: int = 0
+    last_queue_offset: int = 0
+    master_queue_offset: int = 0
+    state_version: int = 0
+    timestamp: int = 0
+    counter: int = 0
+    extension: Extension | None = None
+
+
+def read_check(path: str, files: FileSystem) -> Check | None:
+    """What the file says; None when there is none, or one that is too short.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    data = files.read(path)
+    if data is None or len(data) < FILE_SIZE or not any(data):
+        return None
+    values = CHECK_STRUCT.unpack_from(data)
+    return Check(
+        last_read_time=values[0],
+        last_log_flushed=values[1],
+        last_queue_offset=values[2],
+        master_queue_offset=values[3],
+        state_version=values[4],
+        timestamp=values[5],
+        counter=values[6],
+        extension=_extension(data),
+    )
+
+
+def _extension(data: bytes) -> Extension | None:
+    magic, crc, log_place, precision, clean = EXTENSION_STRUCT.unpack_from(data, EXTENSION_AT)
+    if magic != EXTENSION_MAGIC or crc != _crc(data):
+        return None
+    return Extension(log_place=log_place, precision=precision, clean=clean == 1)
+
+
+def _crc(data: bytes) -> int:
+    head = zlib.crc32(data[: CHECK_STRUCT.size])
+    return to_int32(zlib.crc32(data[EXTENSION_AT + 8 : EXTENSION_AT + EXTENSION_STRUCT.size], head))
+
+
+def encode_check(check: Check) -> bytes:
+    """The beginning of the file; zeros follow."""
+    head = CHECK_STRUCT.pack(
+        check.last_read_time,
+        check.last_log_flushed,
+        check.last_queue_offset,
+        check.master_queue_offset,
+        check.state_version,
+        check.timestamp,
+        check.counter,
+    )
+    own = check.extension
+    if own is None:
+        return head
+    fields = (own.log_place, own.precision, int(own.clean))
+    data = head + _ZERO + EXTENSION_STRUCT.pack(EXTENSION_MAGIC, 0, *fields)
+    return head + _ZERO + EXTENSION_STRUCT.pack(EXTENSION_MAGIC, _crc(data), *fields)
+
+
+def write_check(path: str, files: FileSystem, check: Check) -> None:
+    """Put it on the disk. Blocking; safe in a thread.
+
+    Raises:
+        OSError: it could not be written.
+    """
+    data = encode_check(check)
+    if files.size(path) != FILE_SIZE:
+        files.make_directory(path.rpartition("/")[0])
+        files.write(path, data.ljust(FILE_SIZE, b"\0"))
+        return
+    fd = files.open(path)
+    try:
+        files.write_at(fd, data, 0)
+        files.sync(fd)
+    finally:
+        files.close(fd)

@@ -1,0 +1,286 @@
+"""The index of waiting timer messages: a unit in the timer log for each, a slot of the wheel for each time.
+
+The truth is in the consume queue of the timer's topic: a record there waits until its copy is stored. What is before
+`queue_offset` has a unit; what became of it is the unit's outcome. Log and wheel are mapped, so a killed process loses
+nothing; what a power cut loses is made good by `recovery`.
+
+Nothing is made on the disk before the first `put`. All belongs to one thread but for `save`, which waits for the disk.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rocketwire.store.errors import DiskFull, FlushDelayed, FlushFailed, SyncFailed
+from rocketwire.store.layout.timer_log import WAITS, UnitMagic
+from rocketwire.store.layout.timer_wheel import SLOT_COUNT
+from rocketwire.store.timer.check import Check, Extension, read_check, write_check
+from rocketwire.store.timer.log import TimerLog
+from rocketwire.store.timer.packing import pack
+from rocketwire.store.timer.units import Unit, slot_of
+from rocketwire.store.timer.waiting import Waiting
+from rocketwire.store.timer.wheel import Slot, TimerWheel, empty
+
+if TYPE_CHECKING:
+    from rocketwire.store.files import FileSystem
+    from rocketwire.store.segment import Segment
+    from rocketwire.store.settings import StoreSettings
+    from rocketwire.store.store import MessageStore
+
+#: A window of more slots, or of one, is taken for this one, as Apache's brokers do.
+_MOST_WINDOW: Final = SLOT_COUNT // 2 - 60
+
+
+class Snapshot(NamedTuple):
+    """What is to be put on the disk: how far all is, and the files of the timer log that were written."""
+
+    log_end: int
+    read_time: int
+    timer_log_end: int
+    queue_offset: int
+    segments: list[Segment]
+
+
+class TimerIndex:
+    """The open index of one store; made by `open`, usable when `recovery` is exhausted.
+
+    Attributes:
+        precision: Milliseconds of a slot.
+        window: A message that is so many slots away or more goes round once more.
+        queue_offset: Offset of the next record of the timer's topic that gets a unit; set by who puts.
+        read_time: Start in ms of the slot to be read next; no slot before it holds a unit that waits.
+        pending: Messages that wait, markers not counted.
+        pending_by_hash: The same by the hash of their topic.
+        stale: Units that recovery dropped because the log was cut before their records.
+        already_until: Queue offset from which on `already` says nothing.
+    """
+
+    def __init__(self, settings: StoreSettings, store: MessageStore, files: FileSystem, now: int) -> None:
+        self.precision = settings.timer_precision
+        window = settings.timer_roll_window
+        self.window = window if 2 <= window < _MOST_WINDOW else _MOST_WINDOW
+        self.log = TimerLog(settings.timer_log, settings.timer_log_file_size, files)
+        self.wheel = TimerWheel(settings.timer_wheel, files)
+        self.queue_offset = 0
+        self.read_time = slot_of(now, self.precision)
+        self.pending = 0
+        self.pending_by_hash: Counter[int] = Counter()
+        self.stale = 0
+        self.already_until = 0
+        self._already: set[int] = set()
+        self._settings = settings
+        self._store = store
+        self._files = files
+        self._check = Check()
+        self._failed: FlushFailed | None = None
+
+    @classmethod
+    def open(cls, settings: StoreSettings, store: MessageStore, files: FileSystem, *, now: int) -> TimerIndex:
+        """Find the files of a store; `recovery` has to follow.
+
+        Args:
+            settings: The store's.
+            store: The store, open and recovered.
+            files: The file system.
+            now: The time in ms.
+
+        Raises:
+            StoreForeign: the timer log has files of another size than the settings say.
+            OSError: a file cannot be read.
+        """
+        self = cls(settings, store, files, now)
+        self.log.load()
+        self._check = read_check(settings.timer_check, files) or Check()
+        return self
+
+    def recovery(self) -> Iterator[None]:
+        """Find out what waits, a step of some milliseconds at a time; nothing else is called before it is exhausted.
+
+        Raises:
+            StoreError: a file cannot be written.
+        """
+        yield from ()
+
+    # --- entering ---
+
+    @property
+    def already(self) -> Container[int]:
+        """Physical offsets of records behind `queue_offset` that get no unit: they have one, or were delivered."""
+        return self._already
+
+    def forget_already(self) -> None:
+        """Let `already` go: the queue was read to the end it had at the start."""
+        self._already = set()
+
+    def move_read_time(self, time: int) -> None:
+        """Have the slot of a time in ms read next; forwards only past slots of which no unit waits."""
+        self.read_time = slot_of(time, self.precision)
+
+    def put(self, waiting: Sequence[Waiting], write_time: int) -> list[tuple[int, int]]:
+        """Enter messages in their order; give position and start of the slot in ms of each.
+
+        A message due in a slot before `read_time` goes into the slot of `write_time`. `queue_offset` is for the caller
+        to move.
+
+        Args:
+            waiting: The messages.
+            write_time: The time in ms.
+
+        Returns:
+            Fewer than were given when there is no room for the next one: its slot still has units of another lap that
+            wait (then none at all, as long as that lasts), or the disk is full (then the next call says so).
+
+        Raises:
+            DiskFull: there is no room for the first one; the same call may succeed later.
+        """
+        entered: list[tuple[int, int]] = []
+        write_time = slot_of(write_time, self.precision)
+        try:
+            while len(entered) < len(waiting):
+                room = self.log.make_room(len(waiting) - len(entered))
+                following = waiting[len(entered) : len(entered) + room]
+                done = self._put_together(following, write_time)
+                entered += done
+                if len(done) < len(following):
+                    break
+        except DiskFull:
+            if not entered:
+                raise
+        return entered
+
+    def _put_together(self, waiting: Sequence[Waiting], write_time: int) -> list[tuple[int, int]]:
+        """Enter messages of which all have room in the timer log's file; raises when not even the first has a slot."""
+        packed = pack(self, waiting, write_time)
+        if packed.entered:
+            self.log.append(packed.rows)
+            for slot in packed.slots:
+                self.wheel.put(slot)
+            self.pending += len(packed.hashes)
+            self.pending_by_hash.update(packed.hashes)
+        return packed.entered
+
+    def slot_to_put(self, number: int) -> Slot | None:
+        """What a slot says, by its number, before it is written; None when units of another lap wait in its place.
+
+        Raises:
+            DiskFull: the disk has no room for it.
+        """
+        self.wheel.reserve(number)
+        slot = self.wheel.at(number)
+        if slot is not None and slot.time == number:
+            return slot
+        if slot is not None and slot.time * self.precision >= self.read_time and self._waiting(slot):
+            return None
+        return empty(number)
+
+    # --- reading and settling ---
+
+    def waiting_in(self, slot_ms: int) -> list[Unit]:
+        """The units of a slot, given by its start in ms, that wait: newest first."""
+        slot = self.wheel.get(slot_ms // self.precision)
+        return self._waiting(slot) if slot is not None else []
+
+    def _waiting(self, slot: Slot) -> list[Unit]:
+        number, precision = slot.time, self.precision
+        return [
+            unit
+            for unit in self.log.chain(slot.last_position)
+            if unit[8] == WAITS and (unit[3] + unit[4]) // precision == number
+        ]
+
+    def next_slot(self, from_ms: int, to_ms: int) -> int | None:
+        """Start in ms of the first slot that begins in [from_ms, to_ms) and holds units; maybe none of them waits."""
+        precision = self.precision
+        number = self.wheel.next(-(-from_ms // precision), -(-to_ms // precision))
+        return None if number is None else number * precision
+
+    def settle(self, position: int, outcome: int) -> None:
+        """Note what became of a unit: the physical offset of what was stored for it, or NO_COPY.
+
+        To be called in the same step as the append. A unit that is settled already is not counted again.
+        """
+        magic, topic_hash, former = self.log.mark(position, outcome)
+        if former == WAITS and not magic & UnitMagic.DELETE:
+            self.pending -= 1
+            self.pending_by_hash[topic_hash] -= 1
+
+    def remove_settled_files(self) -> int:
+        """Remove the oldest files of the timer log, as long as no unit of them waits; give how many.
+
+        Raises:
+            OSError: one cannot be removed.
+        """
+        return 0
+
+    # --- the disk ---
+
+    def snapshot(self) -> Snapshot | None:
+        """What `save` is to put on the disk; None when nothing changed since the last one.
+
+        The store's log has to be flushed up to its `log_end` before it is saved.
+        """
+        now = Snapshot(
+            self._store.max_physical_offset, self.read_time, self.log.end, self.queue_offset, self.log.take_unsynced()
+        )
+        check = self._check
+        same = (now.read_time, now.timer_log_end, now.queue_offset) == (
+            check.last_read_time,
+            check.last_log_flushed,
+            check.last_queue_offset,
+        )
+        if (same and not now.segments) or not (len(self.log.segments) or self.queue_offset):
+            return None
+        return now
+
+    def save(self, snapshot: Snapshot) -> None:
+        """Put a snapshot on the disk. Blocking; safe in a thread, one call at a time.
+
+        Raises:
+            FlushFailed: the disk refused; nothing is saved any more until the store is opened anew.
+            FlushDelayed: it could not be tried now; the next snapshot makes it good.
+        """
+        self._save(snapshot, clean=False)
+
+    def _save(self, snapshot: Snapshot, *, clean: bool) -> None:
+        path = self._settings.timer_check
+        if self._failed is not None:
+            raise self._failed
+        try:
+            self.log.sync(snapshot.segments)
+            check = Check(
+                last_read_time=snapshot.read_time,
+                last_log_flushed=snapshot.timer_log_end,
+                last_queue_offset=snapshot.queue_offset,
+                master_queue_offset=snapshot.queue_offset,
+                state_version=self._check.state_version,
+                timestamp=snapshot.read_time,
+                counter=self._check.counter + 1,
+                extension=Extension(log_place=snapshot.log_end, precision=self.precision, clean=clean),
+            )
+            write_check(path, self._files, check)
+        except SyncFailed as error:
+            self._failed = FlushFailed(path, error.strerror or str(error))
+            raise self._failed from error
+        except OSError as error:
+            self.log.put_back(snapshot.segments)
+            raise FlushDelayed(path, error.strerror or str(error)) from error
+        self._check = check
+
+    def close(self, now: int) -> None:
+        """Stop cleanly: leave the files so that Apache's broker delivers nothing twice, and put them on the disk.
+
+        The store has to be flushed before, and closed after.
+
+        Raises:
+            StoreError: something could not be written; the next start recovers.
+        """
+        del now
+        try:
+            snapshot = self.snapshot()
+            if snapshot is not None:
+                self.save(snapshot)
+        finally:
+            self.log.close()
+            self.wheel.unmap()

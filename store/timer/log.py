@@ -1,0 +1,226 @@
+"""The timer log: units of 52 bytes in a row of mapped files (layout.timer_log).
+
+A file takes a fixed number of units, so it is known of every position whether one may begin there. Units never change
+but for `previous`, which recovery may set, and `outcome`, which is set when the message is settled. A position that was
+never written is zero.
+
+What was written since the last `take_unsynced` has to be synced by `sync`, which may run in a thread.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections.abc import Iterable
+from typing import Final
+
+from rocketwire.store.errors import DiskFull
+from rocketwire.store.files import FileSystem
+from rocketwire.store.layout.derive import field_offsets
+from rocketwire.store.layout.timer_log import BLANK_SIZE, UNIT, UNIT_SIZE, UNIT_STRUCT, blank
+from rocketwire.store.segment import Segment
+from rocketwire.store.segments import Segments
+from rocketwire.store.timer.units import Unit
+
+SIZE_SETTING: Final = "mappedFileSizeTimerLog"
+#: Room is reserved by so many bytes ahead of the writer.
+_WINDOW: Final = 256 << 10
+#: A file holds two million units: many more are never of use at once.
+_MOST_MAPPED: Final = 16
+_OFFSETS: Final = field_offsets(UNIT)
+_OUTCOME_AT: Final = _OFFSETS["outcome"]
+_OUTCOME: Final = struct.Struct(">q")
+_COUNTED_AT: Final = _OFFSETS["magic"]
+#: magic, topic_hash, outcome
+_COUNTED: Final = struct.Struct(f">i{_OFFSETS['topic_hash'] - _COUNTED_AT - 4}xiq")
+
+
+class TimerLog:
+    """The log in one directory.
+
+    Attributes:
+        end: Where the next unit goes.
+        segments: Its files.
+        units_a_file: How many units a file takes.
+    """
+
+    def __init__(self, directory: str, file_size: int, files: FileSystem) -> None:
+        self.segments = Segments(directory, file_size, files, most_mapped=_MOST_MAPPED)
+        self.units_a_file = (file_size - BLANK_SIZE) // UNIT_SIZE
+        self.end = 0
+        self._unsynced: set[int] = set()
+        # The file that was used last.
+        self._low = self._high = -1
+        self._mapping: mmap.mmap | None = None
+
+    def load(self) -> None:
+        """Find the files; where the log ends is for recovery to find out (`resume`).
+
+        Raises:
+            StoreForeign: a file has another size, or the row has a gap.
+        """
+        self.segments.load(SIZE_SETTING)
+        self.end = self.start
+
+    @property
+    def start(self) -> int:
+        """Position of the oldest unit; 0 for an empty log."""
+        first = self.segments.first
+        return first.start if first is not None else 0
+
+    def resume(self, end: int, *, clear: bool) -> None:
+        """Go on at `end`: files after it are removed, and with `clear` what follows it in its file is zeroed."""
+        self.end = end
+        self.forget_mapping()
+        self.segments.truncate(end, clear=clear)
+        last = self.segments.last
+        if clear and last is not None:
+            self._unsynced.add(last.start)
+
+    # --- appending ---
+
+    def make_room(self, count: int) -> int:
+        """Have room for up to `count` units at `end`, which may move to the next file; give for how many there is.
+
+        Raises:
+            DiskFull: there is none for one unit; the same call may succeed later.
+        """
+        segments = self.segments
+        last = segments.last
+        if last is None or self.end >= last.start + self.units_a_file * UNIT_SIZE:
+            last = self._next_file(last)
+        at = self.end - last.start
+        if not last.reserved:
+            last.reserved = at
+        count = min(count, self.units_a_file - at // UNIT_SIZE)
+        upto = at + count * UNIT_SIZE + BLANK_SIZE
+        if upto > last.reserved:
+            before = last.reserved
+            try:
+                last.reserve(upto, _WINDOW)
+            except DiskFull:
+                count = (before - BLANK_SIZE - at) // UNIT_SIZE
+                if count <= 0:
+                    raise
+            else:
+                segments.pin(last)
+                last.read_singly(at)
+                last.touch_written(before, last.reserved - before)
+        return count
+
+    def _next_file(self, last: Segment | None) -> Segment:
+        start = 0
+        if last is not None:
+            start = last.end
+            at = self.units_a_file * UNIT_SIZE
+            if not last.mapped:
+                segments_view = self.segments.find(last.start)
+                assert segments_view is last  # noqa: S101 - it is the newest
+            last.mapping[at : at + BLANK_SIZE] = blank(last.size - at)
+            self._unsynced.add(last.start)
+        following = self.segments.append(start)
+        self.segments.pin(following)
+        if last is not None:
+            self.segments.unpin(last)
+        self.end = start
+        return following
+
+    def append(self, rows: bytes | bytearray) -> int:
+        """Put whole units, for which there is room, at the end; give the position of the first."""
+        position = self.end
+        segment = self.segments.last
+        assert segment is not None  # noqa: S101 - make_room made it
+        at = position - segment.start
+        segment.mapping[at : at + len(rows)] = rows
+        self._unsynced.add(segment.start)
+        self.end += len(rows)
+        return position
+
+    # --- single units ---
+
+    def unit(self, position: int) -> Unit | None:
+        """The unit at a position; None when the log has none there."""
+        if not self.start <= position < self.end:
+            return None
+        mapping = self.mapping_of(position)
+        return Unit(position, *UNIT_STRUCT.unpack_from(mapping, position - self._low)[1:])
+
+    def mapping_of(self, position: int) -> mmap.mmap:
+        """The mapped file that holds a position of the log."""
+        if not self._low <= position < self._high or self._mapping is None:
+            segment = self.segments.find(position)
+            assert segment is not None  # noqa: S101 - the caller looked
+            self._mapping = segment.mapping
+            self._low, self._high = segment.start, segment.end
+        return self._mapping
+
+    def mark(self, position: int, outcome: int) -> tuple[int, int, int]:
+        """Set a unit's outcome; give its magic, its topic's hash and the outcome it had."""
+        mapping = self.mapping_of(position)
+        at = position - self._low
+        counted = _COUNTED.unpack_from(mapping, at + _COUNTED_AT)
+        _OUTCOME.pack_into(mapping, at + _OUTCOME_AT, outcome)
+        self._unsynced.add(self._low)
+        return counted
+
+    def chain(self, position: int) -> list[Unit]:
+        """The units from a position backwards, newest first, waiting or not."""
+        units: list[Unit] = []
+        add, unpack, make, row = units.append, UNIT_STRUCT.unpack_from, tuple.__new__, Unit
+        start = self.start
+        if position >= self.end:
+            return units
+        mapping, low = memoryview(b""), 0
+        high = -1
+        while position >= start:
+            if not low <= position < high:
+                mapping = memoryview(self.mapping_of(position))
+                low, high = self._low, self._high
+            _, *fields = unpack(mapping, position - low)
+            add(make(row, (position, *fields)))
+            previous = fields[0]
+            if previous >= position:
+                break  # damage
+            position = previous
+        return units
+
+    # --- the disk ---
+
+    def take_unsynced(self) -> list[Segment]:
+        """The files that were written since the last call; they are to be synced."""
+        taken = self._unsynced
+        self._unsynced = set()
+        return [segment for segment in self.segments if segment.start in taken]
+
+    def put_back(self, segments: Iterable[Segment]) -> None:
+        """Have files synced by the next round: they were not. Safe in a thread."""
+        self._unsynced.update([segment.start for segment in segments])
+
+    def sync(self, segments: Iterable[Segment]) -> None:
+        """Put files on the disk, and which there are. Blocking; safe in a thread.
+
+        Raises:
+            OSError: the disk refused.
+        """
+        self.segments.sync_directory()
+        for segment in segments:
+            segment.sync()
+
+    def remove_first(self) -> None:
+        """Remove the oldest file.
+
+        Raises:
+            OSError: it cannot be removed, and is in its place still.
+        """
+        self.forget_mapping()
+        self.segments.remove_first()
+
+    def forget_mapping(self) -> None:
+        """Look for the file anew."""
+        self._low = self._high = -1
+        self._mapping = None
+
+    def close(self) -> None:
+        """Forget all mappings."""
+        self.forget_mapping()
+        self.segments.unmap_all()

@@ -1,0 +1,114 @@
+"""Messages that are to wait, as units of the timer log: which slot each goes into, how a slot's units are chained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol
+
+from rocketwire.store.errors import DiskFull
+from rocketwire.store.layout.timer_log import NO_UNIT, UNIT_SIZE, UNIT_STRUCT, WAITS, UnitMagic
+from rocketwire.store.layout.timer_wheel import SLOT_COUNT
+from rocketwire.store.timer.log import TimerLog
+from rocketwire.store.timer.waiting import Waiting
+from rocketwire.store.timer.wheel import Slot
+
+_DEFAULT: Final = int(UnitMagic.DEFAULT)
+_ROLL: Final = int(UnitMagic.ROLL)
+_DELETE: Final = int(UnitMagic.DELETE)
+#: What the field `delay` holds at most.
+_INT32_MAX: Final = (1 << 31) - 1
+
+
+class Slots(Protocol):
+    """What is asked of the index."""
+
+    precision: int
+    window: int
+    read_time: int
+    log: TimerLog
+
+    def slot_to_put(self, number: int) -> Slot | None:
+        """See TimerIndex."""
+        ...
+
+
+class Packed(NamedTuple):
+    """Units to be appended at the end of the timer log.
+
+    Attributes:
+        rows: The units.
+        entered: Position and start of the slot in ms of each.
+        slots: What the wheel's slots say then.
+        hashes: Those of the topics of all that are no markers.
+    """
+
+    rows: bytearray
+    entered: list[tuple[int, int]]
+    slots: list[Slot]
+    hashes: list[int]
+
+
+def rolled(ahead: int, window: int, precision: int) -> int:
+    """How long in ms a message waits that is `ahead` ms, and at least `window` slots, away, until it is stored anew.
+
+    That is a window; half of one where the next round would else be a short one.
+    """
+    whole = min(window * precision, _INT32_MAX)
+    return window // 2 * precision if ahead - whole < window // 3 * precision else whole
+
+
+def pack(index: Slots, waiting: Sequence[Waiting], write_time: int) -> Packed:
+    """Pack the first of the messages whose slots can be written, written at a time in ms that begins a slot.
+
+    Raises:
+        DiskFull: the disk has no room for the first one's slot.
+    """
+    precision, read_time, window = index.precision, index.read_time, index.window
+    overdue = max(write_time, read_time)
+    far = min(window * precision, _INT32_MAX)
+    rows = bytearray(len(waiting) * UNIT_SIZE)
+    pack_into = UNIT_STRUCT.pack_into
+    entered: list[tuple[int, int]] = []
+    hashes: list[int] = []
+    slots: dict[int, list[int]] = {}
+    position, at = index.log.end, 0
+    for out, physical_offset, size, topic_hash, deletes in waiting:
+        magic, delay = _DEFAULT, out - write_time
+        if delay >= far:
+            magic, delay = _DEFAULT | _ROLL, rolled(delay, window, precision)
+        number = (write_time + delay) // precision
+        if number * precision < read_time:
+            number, delay = overdue // precision, overdue - write_time
+        slot = slots.get(number)
+        if slot is None:
+            slot = _take(index, number, slots, first=not entered)
+            if slot is None:
+                break
+        if deletes:
+            magic |= _DELETE
+            slot[3] -= 1
+        else:
+            slot[3] += 1
+            hashes.append(topic_hash)
+        row = (UNIT_SIZE, slot[2], magic, write_time, delay, physical_offset, size, topic_hash, WAITS)
+        pack_into(rows, at, *row)
+        if slot[1] == NO_UNIT:
+            slot[1] = position
+        slot[2] = position
+        entered.append((position, number * precision))
+        position += UNIT_SIZE
+        at += UNIT_SIZE
+    return Packed(rows[:at], entered, [Slot._make(fields) for fields in slots.values()], hashes)
+
+
+def _take(index: Slots, number: int, slots: dict[int, list[int]], *, first: bool) -> list[int] | None:
+    try:
+        slot = index.slot_to_put(number)
+    except DiskFull:
+        if first:
+            raise
+        return None
+    if slot is None or number - SLOT_COUNT in slots or number + SLOT_COUNT in slots:
+        return None
+    slots[number] = fields = list(slot)
+    return fields

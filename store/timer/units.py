@@ -1,0 +1,54 @@
+"""One unit of the timer log, and what follows from its times.
+
+A slot of the wheel holds what is due within `precision` milliseconds: slot number k is of the messages that are due
+after k * precision and up to (k + 1) * precision. Slots are spoken of by the time in ms at which they begin.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rocketwire.store.layout.timer_log import UnitMagic
+
+
+class Unit(NamedTuple):
+    """A unit, by its position in the timer log; the other fields are those of layout.timer_log."""
+
+    position: int
+    previous: int
+    magic: int
+    write_time: int
+    delay: int
+    physical_offset: int
+    record_size: int
+    topic_hash: int
+    outcome: int
+
+    @property
+    def slot_time(self) -> int:
+        """A time in ms within the slot: TIMER_OUT_MS of the record, or a time before it at which it goes on."""
+        return self.write_time + self.delay
+
+    @property
+    def rolls(self) -> bool:
+        """Whether the record is only stored anew when its slot's time comes."""
+        return bool(self.magic & UnitMagic.ROLL)
+
+    @property
+    def deletes(self) -> bool:
+        """Whether the record cancels another one."""
+        return bool(self.magic & UnitMagic.DELETE)
+
+
+def slot_of(time: int, precision: int) -> int:
+    """Start in ms of the slot that a time belongs to."""
+    return time - time % precision
+
+
+def due(out: int, precision: int) -> int:
+    """When a message with that TIMER_OUT_MS is due, in ms.
+
+    What Apache wrote is a multiple of the precision and up to that much too early: never is it due before the time that
+    was asked for.
+    """
+    return out if out % precision else out + precision

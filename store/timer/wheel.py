@@ -1,0 +1,109 @@
+"""The timer wheel (layout.timer_wheel): where the units of each slot are in the timer log.
+
+The file has a place for every slot, used again in each lap; it is made when the first slot is written. Slots are
+numbered here: time in ms divided by the precision. Before a slot is written room is reserved for it, so that a full
+disk is an error, not the end of the process.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from rocketwire.store.files import FileSystem
+from rocketwire.store.layout.timer_log import NO_UNIT
+from rocketwire.store.layout.timer_wheel import FILE_SIZE, SLOT_COUNT, SLOT_SIZE, SLOT_STRUCT, slot_number
+from rocketwire.store.segment import Segment
+
+#: Room is reserved by so many bytes.
+_WINDOW: Final = 1 << 16
+#: So many bytes without any slot are passed over at once.
+_BLOCK: Final = 4096
+_NOTHING: Final = bytes(_BLOCK)
+
+
+class Slot(NamedTuple):
+    """A slot as the file holds it; `time` is its number, `messages` its count."""
+
+    time: int
+    first_position: int
+    last_position: int
+    messages: int
+    magic: int
+
+
+def empty(number: int) -> Slot:
+    """A slot without units."""
+    return Slot(number, NO_UNIT, NO_UNIT, 0, 0)
+
+
+class TimerWheel:
+    """The wheel's file; what is not there reads as empty."""
+
+    def __init__(self, path: str, files: FileSystem) -> None:
+        self.path = path
+        self._files = files
+        self._segment = Segment(path, 0, FILE_SIZE, files, scattered=True)
+        self._reserved: set[int] = set()
+        self.exists = files.size(path) == FILE_SIZE
+
+    def get(self, number: int) -> Slot | None:
+        """A slot, None when it was not used in this lap."""
+        slot = self.at(number)
+        return slot if slot is not None and slot.time == number else None
+
+    def at(self, number: int) -> Slot | None:
+        """What stands in a slot's place, of whichever lap; None when nothing does."""
+        if not self.exists:
+            return None
+        slot = Slot._make(SLOT_STRUCT.unpack_from(self._segment.mapping, slot_number(number) * SLOT_SIZE))
+        return slot if slot.time else None
+
+    def reserve(self, number: int) -> None:
+        """Have room for a slot; makes the file.
+
+        Raises:
+            DiskFull: there is none; nothing changed.
+        """
+        at = slot_number(number) * SLOT_SIZE
+        window = at // _WINDOW
+        if window in self._reserved:
+            return
+        if not self.exists:
+            self._files.remove(self.path)  # one of another size
+            self._segment.create()
+            self.exists = True
+        start = window * _WINDOW
+        length = min(_WINDOW, FILE_SIZE - start)
+        self._segment.reserve_range(start, length)
+        self._segment.touch_written(start, length)
+        self._reserved.add(window)
+
+    def put(self, slot: Slot) -> None:
+        """Write a slot, for which room was reserved."""
+        SLOT_STRUCT.pack_into(self._segment.mapping, slot_number(slot.time) * SLOT_SIZE, *slot)
+
+    def next(self, start: int, end: int) -> int | None:
+        """Number of the first slot from `start` on, and before `end`, that was used in this lap; None when none was."""
+        if not self.exists:
+            return None
+        mapping = self._segment.mapping
+        end = min(end, start + SLOT_COUNT)
+        while start < end:
+            at = slot_number(start) * SLOT_SIZE
+            stop = min(at - at % _BLOCK + _BLOCK, at + (end - start) * SLOT_SIZE)
+            block = mapping[at:stop]
+            if block != _NOTHING[: len(block)]:
+                for number, slot in enumerate(SLOT_STRUCT.iter_unpack(block), start):
+                    if slot[0] == number:
+                        return number
+            start += len(block) // SLOT_SIZE
+        return None
+
+    def sync(self) -> None:
+        """Put the file on the disk. Safe in a thread."""
+        if self.exists:
+            self._segment.sync()
+
+    def unmap(self) -> None:
+        """Forget the mapping until the next use."""
+        self._segment.unmap()
