@@ -7,7 +7,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -17,9 +17,11 @@ from bench import tools
 from bench.drivers import LoadFailedError, Timing
 from bench.ports import Ports, PortsTakenError
 from bench.processes import ServerFailedError, allow_open_files
-from bench.report import MarkersMissingError, check_page, section, write_page
+from bench.report import MAIN, TIMER, Markers, MarkersMissingError, check_page, section, timer_section, write_page
 from bench.runner import Plan, Runner
 from bench.sides import SIDES, Setup
+from bench.timer_runner import TimerPlan, TimerRunner
+from bench.timers import TIMERS, shortened
 from bench.workloads import IDLE, IDLE_CONNECTIONS, START, WORKLOADS, chosen, flushed
 from compat_tests import artifacts
 
@@ -31,12 +33,13 @@ _DISK_FULL: Final = 0.75
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m bench",
-        description="Drive rocketwire and the Apache 4.9.7 broker with the same load and print one table.",
-        epilog=f"workloads: {START}, {IDLE}, " + ", ".join(workload.name for workload in WORKLOADS),
+        description="Drive rocketwire and the Apache 4.9.7 broker (5.5.0 for the timer) with the same load.",
+        epilog="workloads: "
+        + ", ".join([START, IDLE, *(one.name for one in WORKLOADS), *(one.name for one in TIMERS)]),
     )
     parser.add_argument("--quick", action="store_true", help="short runs, for a first look")
     parser.add_argument("--only", metavar="NAME,...", help="only the workloads whose names begin so")
-    parser.add_argument("--rounds", type=int, metavar="N", help="turns of each side (default 3)")
+    parser.add_argument("--rounds", type=int, metavar="N", help="turns of each side (default 3, timer 1)")
     parser.add_argument("--seconds", type=float, metavar="S", help="measured seconds a turn (default 4, quick 1.5)")
     parser.add_argument(
         "--flush",
@@ -61,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _plan(options: argparse.Namespace) -> Plan:
     """The plan of these options. Raises ValueError."""
-    workloads, facts = chosen(options.only)
+    workloads, facts, _ = chosen(options.only)
     seconds = options.seconds if options.seconds is not None else (1.5 if options.quick else 4.0)
     rounds = options.rounds if options.rounds is not None else 3
     if rounds < 1 or seconds <= 0 or options.long_messages < 1:
@@ -82,8 +85,20 @@ def _plan(options: argparse.Namespace) -> Plan:
     )
 
 
+def _timer_plan(options: argparse.Namespace) -> TimerPlan:
+    """The timer's part of these options. Raises ValueError."""
+    loads = chosen(options.only).timers
+    return TimerPlan(
+        sides=list(SIDES) if options.side == "both" else [options.side],
+        loads=[shortened(load) for load in loads] if options.quick else loads,
+        rounds=options.rounds or 1,
+    )
+
+
 def _parts(plan: Plan, flush: str) -> dict[str, Plan]:
-    """What to do in each flush mode; of both, the second one is short."""
+    """What to do in each flush mode, the timer left out; of both, the second one is short."""
+    if not (plan.workloads or plan.start_up or plan.idle_connections or plan.long_messages):
+        return {}
     if flush != "both":
         return {flush: plan}
     second = replace(plan, workloads=flushed(plan.workloads), start_up=False, idle_connections=0, long_messages=0)
@@ -116,9 +131,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    plan = _plan(options)
+    plan, timers = _plan(options), _timer_plan(options)
+    parts = _parts(plan, options.flush)
     if options.markdown:
-        check_page(options.markdown)
+        check_page(options.markdown, [*([MAIN] if parts else []), *([TIMER] if timers.loads else [])])
     parent = options.dir or artifacts.CACHE
     parent.mkdir(parents=True, exist_ok=True)
     usage = shutil.disk_usage(parent)
@@ -127,24 +143,39 @@ def _run(options: argparse.Namespace) -> int:
     built = tools.build()
     root = Path(tempfile.mkdtemp(prefix="bench-run-", dir=parent))
     try:
-        ports, runs = Ports(), {}
-        for flush, part in _parts(plan, options.flush).items():
-            setup = Setup(flush=flush, load=built.load, ports=ports)
-            print(f"{flush.upper()}_FLUSH")
-            runner = Runner(plan=part, tools=built, setup=setup, root=root / flush, say=_say)
-            runs[flush] = runner.run()
-            if not options.keep:
-                shutil.rmtree(root / flush)
-        text = section(runs, root=root)
+        texts = _measured(options, root, parts, timers, built)
     finally:
         if options.keep:
             print(f"stores and logs are in {root}")
         else:
             shutil.rmtree(root, ignore_errors=True)
-    print(f"\n{text}")
+    for _, text in texts:
+        print(f"\n{text}")
     if options.markdown:
-        write_page(options.markdown, text)
+        write_page(options.markdown, texts)
     return 0
+
+
+def _measured(
+    options: argparse.Namespace, root: Path, parts: Mapping[str, Plan], timers: TimerPlan, built: tools.Tools
+) -> list[tuple[Markers, str]]:
+    """Do all of it; the texts for their places in the page."""
+    ports, runs, texts = Ports(), {}, []
+    for flush, part in parts.items():
+        setup = Setup(flush=flush, load=built.load, ports=ports)
+        print(f"{flush.upper()}_FLUSH")
+        runner = Runner(plan=part, tools=built, setup=setup, root=root / flush, say=_say)
+        runs[flush] = runner.run()
+        if not options.keep:
+            shutil.rmtree(root / flush)
+    if runs:
+        texts.append((MAIN, section(runs, root=root)))
+    if timers.loads:
+        flush = "sync" if options.flush == "sync" else "async"
+        setup = Setup(flush=flush, load=built.load, ports=ports)
+        results = TimerRunner(plan=timers, tools=built, setup=setup, root=root / "timer", say=_say).run()
+        texts.append((TIMER, timer_section(results, flush, root=root)))
+    return texts
 
 
 if __name__ == "__main__":

@@ -15,12 +15,14 @@ from typing import Final
 
 from bench.sides import BROKER_NAME, Side
 from bench.statistics import Failure, Sample, read_result
+from bench.timers import TimerLoad, TimerSample, read_timer_result
 from bench.tools import Tools
 from bench.workloads import QUEUES, Workload
 from compat_tests import artifacts
 
 # Workload options that are switches of the load generator, not numbers.
 _SWITCHES: Final[Mapping[str, list[object]]] = {"keys": ["--keys", "--tags", "TagA"], "patient": ["--patient"]}
+_NO_RESULT: Final[Mapping[str, object]] = {"errors": 1, "error": "the load program printed no result"}
 _PATIENCE_SECONDS = 120.0  # beyond the asked-for time
 
 
@@ -37,12 +39,11 @@ class LoadFailedError(Exception):
     """A load program could not do what everything else depends on; one line."""
 
 
-def _parse(output: bytes) -> Sample | Failure:
-    """The outcome in a load program's output: its last line that is a JSON object."""
+def _result(output: bytes) -> Mapping[str, object]:
+    """The result in a load program's output: its last line that is a JSON object."""
     lines = [line for line in output.decode("utf-8", "replace").splitlines() if line.startswith("{")]
-    if not lines:
-        return Failure(reason="the load program printed no result")
-    return read_result(json.loads(lines[-1]))
+    found: Mapping[str, object] = json.loads(lines[-1]) if lines else _NO_RESULT
+    return found
 
 
 class RawLoad:
@@ -53,7 +54,8 @@ class RawLoad:
 
     def _run(
         self, side: Side, mode: str, topic: str, *options: object, timeout: float = _PATIENCE_SECONDS
-    ) -> Sample | Failure:
+    ) -> Mapping[str, object]:
+        """What the load program printed; that it failed is said by "errors" and "error"."""
         command = [
             self._program, mode, "--port", side.broker_port, "--topic", topic, "--queues", QUEUES,
             "--broker-name", BROKER_NAME, *options,
@@ -61,8 +63,8 @@ class RawLoad:
         try:
             done = subprocess.run([str(word) for word in command], capture_output=True, check=False, timeout=timeout)
         except subprocess.TimeoutExpired:
-            return Failure(reason=f"load {mode}: not done after {timeout:.0f} s")
-        return _parse(done.stdout)
+            return {"errors": 1, "error": f"load {mode}: not done after {timeout:.0f} s"}
+        return _result(done.stdout)
 
     def create_topic(self, side: Side, topic: str) -> None:
         """Create a topic of QUEUES queues. Raises LoadFailedError."""
@@ -86,13 +88,14 @@ class RawLoad:
             try:
                 # It says when all are open, or that one could not be opened.
                 said = holder.stdout.readline() if holder.stdout else b""
-                self._must(_parse(said), f"{side.name}: {connections:,} idle connections")
+                self._must(_result(said), f"{side.name}: {connections:,} idle connections")
                 yield
             finally:
                 holder.kill()
 
     @staticmethod
-    def _must(outcome: Sample | Failure, what: str) -> None:
+    def _must(result: Mapping[str, object], what: str) -> None:
+        outcome = read_result(result)
         if isinstance(outcome, Failure):
             raise LoadFailedError(f"{what}: {outcome.reason}")
 
@@ -109,7 +112,17 @@ class RawLoad:
         for name, value in workload.options.items():
             options += _SWITCHES.get(name, [f"--{name}", value])
         timeout = _PATIENCE_SECONDS + timing.warmup + timing.seconds
-        return self._run(side, workload.mode, workload.topic, *options, timeout=timeout)
+        return read_result(self._run(side, workload.mode, workload.topic, *options, timeout=timeout))
+
+    def run_timer(self, side: Side, topic: str, load: TimerLoad) -> TimerSample | Failure:
+        """Run a load of the timer once, in a topic that create_topic has made."""
+        options: list[object] = ["--connections", 8, "--window", 32, "--server-pid", side.pid]
+        options += ["--count", load.count, "--span", load.span, "--ahead", load.ahead, "--patience", load.patience]
+        options += ["--paced"] if load.paced else []
+        timeout = _PATIENCE_SECONDS + load.ahead + load.span + load.patience
+        result = self._run(side, "timer", topic, *options, timeout=timeout)
+        outcome = read_result(result)
+        return outcome if isinstance(outcome, Failure) else read_timer_result(result)
 
 
 class JavaClient:
@@ -156,7 +169,7 @@ class JavaClient:
         if line is None:
             self.stop()
             return Failure(reason=f"the Java client gave no result of {workload.mode}")
-        return _parse(line)
+        return read_result(_result(line))
 
     @staticmethod
     def _answer(descriptor: int, timeout: float) -> bytes | None:

@@ -1,6 +1,7 @@
 """The results' section of a Markdown page, and the facts about the machine that belong to them.
 
-Theory: the page is written by hand, except for what stands between two marker comments.
+Theory: the page is written by hand, except for what stands between two marker comments: one pair for the table of
+workloads, one for the timer, so that either can be measured anew alone.
 """
 
 from __future__ import annotations
@@ -10,17 +11,32 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from bench.bars import bar_table
 from bench.runner import Results
 from bench.table import cost_table, side_table, workload_table
+from bench.timer_runner import TimerResults
+from bench.timer_table import timer_bar_table, timer_table
 from compat_tests import artifacts
 
-BEGIN: Final = "<!-- bench:begin (written by python -m bench --markdown) -->"
-END: Final = "<!-- bench:end -->"
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Markers:
+    """The lines before and after the results."""
+
+    begin: str
+    end: str
+
+
+MAIN: Final = Markers(begin="<!-- bench:begin (written by python -m bench --markdown) -->", end="<!-- bench:end -->")
+TIMER: Final = Markers(
+    begin="<!-- bench-timer:begin (written by python -m bench --only timer --markdown) -->",
+    end="<!-- bench-timer:end -->",
+)
 
 
 class MarkersMissingError(Exception):
@@ -64,10 +80,22 @@ def _file_system(path: Path) -> str:
     return max(holding, key=lambda fields: len(fields[1]))[2] if holding else "unknown"
 
 
+def _facts(root: Path) -> str:
+    return "\n".join(f"* {name}: {value}" for name, value in machine_facts(root))
+
+
 def section(runs: Mapping[str, Results], *, root: Path) -> str:
-    """The text between the markers; `runs` by flush mode, "async" or "sync"."""
-    facts = "\n".join(f"* {name}: {value}" for name, value in machine_facts(root))
-    return "\n\n".join([facts, *(_tables(results, flush) for flush, results in runs.items())])
+    """The text between the MAIN markers; `runs` by flush mode, "async" or "sync"."""
+    return "\n\n".join([_facts(root), *(_tables(results, flush) for flush, results in runs.items())])
+
+
+def timer_section(results: TimerResults, flush: str, *, root: Path) -> str:
+    """The text between the TIMER markers."""
+    how = (
+        f"{flush.upper()}_FLUSH on both sides, {results.plan.rounds} turn(s), a fresh server for each. "
+        f"Load average of the minute before: {results.load_before:.1f}."
+    )
+    return "\n\n".join(filter(None, (_facts(root), how, timer_table(results), timer_bar_table(results))))
 
 
 def _tables(results: Results, flush: str) -> str:
@@ -87,25 +115,31 @@ def _tables(results: Results, flush: str) -> str:
     return "\n\n".join(filter(None, (how, *tables)))
 
 
-def check_page(page: Path) -> None:
-    """Raise MarkersMissingError unless `page` is new or has a place for the results."""
+def check_page(page: Path, markers: Iterable[Markers]) -> None:
+    """Raise MarkersMissingError unless `page` is new or has a place for the results of each pair of `markers`."""
     if page.exists():
-        split(page.read_text("utf-8"), page.name)
+        for one in markers:
+            split(page.read_text("utf-8"), page.name, one)
 
 
-def split(text: str, name: str) -> tuple[str, str]:
+def split(text: str, name: str, markers: Markers) -> tuple[str, str]:
     """What stands before and after the results, markers included. Raises MarkersMissingError."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, rest = text.partition(markers.begin)
+    _, end, after = rest.partition(markers.end)
     if not begin or not end:
-        raise MarkersMissingError(f"{name} lacks the lines {BEGIN!r} and {END!r}")
+        raise MarkersMissingError(f"{name} lacks the lines {markers.begin!r} and {markers.end!r}")
     return before + begin, end + after
 
 
-def write_page(page: Path, text: str) -> None:
-    """Put `text` between the markers of `page`, or make the page with nothing else.
+def write_page(page: Path, texts: Iterable[tuple[Markers, str]]) -> None:
+    """Put each text between its markers in `page`, or make the page with nothing else.
 
     Raises MarkersMissingError.
     """
-    head, tail = split(page.read_text("utf-8"), page.name) if page.exists() else (BEGIN, f"{END}\n")
-    page.write_text(f"{head}\n\n{text}\n\n{tail}", "utf-8")
+    texts = list(texts)
+    empty = "\n".join(f"{markers.begin}\n{markers.end}\n" for markers, _ in texts)
+    whole = page.read_text("utf-8") if page.exists() else empty
+    for markers, text in texts:
+        head, tail = split(whole, page.name, markers)
+        whole = f"{head}\n\n{text}\n\n{tail}"
+    page.write_text(whole, "utf-8")

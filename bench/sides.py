@@ -3,7 +3,7 @@
 Theory: both get the same cluster and broker names, the same flush mode, a fresh store on the same disk, and
 otherwise their own default settings, but that Apache's broker filters by SQL, which it has to be told to. Its JVM
 has a fixed heap instead of the 8 GiB of its start script; the rest of its flags are what Java 17 needs for it to
-run at all.
+run at all. 4.9.7 has no timer, so that what waits for its time is compared with 5.5.0 and its timer wheel.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Final, Protocol
 
 from bench.ports import Ports
 from bench.processes import Memory, Server, ServerFailedError
-from bench.tools import APACHE_VERSION
+from bench.tools import APACHE_VERSION, TIMER_APACHE_VERSION
 from compat_tests import artifacts
 
 BROKER_NAME: Final = "broker-a"
@@ -29,8 +29,9 @@ HEAP: Final = "1g"
 _START_SECONDS: Final = 60.0
 _FLUSH: Final[Mapping[str, str]] = {"async": "ASYNC_FLUSH", "sync": "SYNC_FLUSH"}
 
+# 4.x looks for a file of its program's in ROCKETMQ_HOME/conf; 5.x, whose logback is in a package of its own, is told.
 _LOGBACK: Final = (
-    '<configuration><appender name="F" class="ch.qos.logback.core.FileAppender"><file>{name}.log</file>'
+    '<configuration><appender name="F" class="{package}ch.qos.logback.core.FileAppender"><file>{name}.log</file>'
     "<encoder><pattern>%d %p %logger %m%n</pattern></encoder></appender>"
     '<root level="INFO"><appender-ref ref="F"/></root></configuration>'
 )
@@ -107,6 +108,9 @@ class Apache:
     """Apache's name server and broker, two JVMs."""
 
     name = "Apache"
+    version = APACHE_VERSION
+    settings: Mapping[str, str] = {"enablePropertyFilter": "true"}
+    _logback_package = ""
 
     def __init__(self, setup: Setup, root: Path) -> None:
         """Start both in `root` (made here) and wait for the first accepted send.
@@ -118,7 +122,9 @@ class Apache:
         conf = root / "home" / "conf"
         conf.mkdir(parents=True)
         for program in ("broker", "namesrv", "tools"):
-            (conf / f"logback_{program}.xml").write_text(_LOGBACK.format(name=program), "utf-8")
+            (conf / f"logback_{program}.xml").write_text(
+                _LOGBACK.format(name=program, package=self._logback_package), "utf-8"
+            )
         self._write(root / "namesrv.conf", listenPort=name_server_port)
         self._write(
             root / "broker.conf",
@@ -128,7 +134,7 @@ class Apache:
             listenPort=self.broker_port,
             namesrvAddr=self.name_server,
             flushDiskType=_FLUSH[setup.flush],
-            enablePropertyFilter="true",
+            **self.settings,
             storePathRootDir=root / "store",
             storePathCommitLog=root / "store" / "commitlog",
         )
@@ -149,10 +155,10 @@ class Apache:
     def _write(path: Path, **settings: object) -> None:
         path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()), "utf-8")
 
-    @staticmethod
-    def _jvm(root: Path, program: str, heap: str, main: str) -> Server:
-        jars = artifacts.jars(APACHE_VERSION, kind="server")
+    def _jvm(self, root: Path, program: str, heap: str, main: str) -> Server:
+        jars = artifacts.jars(self.version, kind="server")
         flags = [*artifacts.JAVA_FLAGS, f"-Xms{heap}", f"-Xmx{heap}", "-XX:+UseG1GC", "-Duser.home=."]
+        flags.append(f"-Drmq.logback.configurationFile={root / 'home' / 'conf' / f'logback_{program}.xml'}")
         start = ["-cp", artifacts.classpath(jars), f"org.apache.rocketmq.{main}", "-c", f"{program}.conf"]
         env = {"ROCKETMQ_HOME": str(root / "home")}
         return Server([artifacts.java(), *flags, *start], cwd=root, log=root / f"{program}.out", env=env)
@@ -174,6 +180,15 @@ class Apache:
         """End both processes."""
         self._broker.stop()
         self._namesrv.stop()
+
+
+class ApacheWithTimer(Apache):
+    """Apache 5.5.0 with its timer wheel."""
+
+    name = "Apache 5.5.0"
+    version = TIMER_APACHE_VERSION
+    settings: Mapping[str, str] = {"timerWheelEnable": "true"}
+    _logback_package = "org.apache.rocketmq.logging."
 
 
 class Rocketwire:
@@ -229,6 +244,10 @@ class Rocketwire:
 
 
 SIDES: Final[Mapping[str, Callable[[Setup, Path], Side]]] = {"apache": Apache, "rocketwire": Rocketwire}
+TIMER_SIDES: Final[Mapping[str, Callable[[Setup, Path], Side]]] = {
+    "apache": ApacheWithTimer,
+    "rocketwire": Rocketwire,
+}
 
 
 def start_up_seconds(side: str, setup: Setup, root: Path) -> float:

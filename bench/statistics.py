@@ -53,18 +53,19 @@ def read_result(result: Mapping[str, object]) -> Sample | Failure:
     """The outcome that a load program printed as one JSON object."""
     if result.get("errors"):
         return Failure(reason=str(result.get("error", "the load program gave no reason")))
-    cpu = _number(result, "server_cpu_seconds", -1.0)
+    cpu = number(result, "server_cpu_seconds", -1.0)
     return Sample(
-        messages=int(_number(result, "messages", 0.0)),
-        seconds=_number(result, "seconds", 0.0),
-        p50_us=_number(result, "p50_us", 0.0),
-        p99_us=_number(result, "p99_us", 0.0),
-        max_us=_number(result, "max_us", 0.0),
+        messages=int(number(result, "messages", 0.0)),
+        seconds=number(result, "seconds", 0.0),
+        p50_us=number(result, "p50_us", 0.0),
+        p99_us=number(result, "p99_us", 0.0),
+        max_us=number(result, "max_us", 0.0),
         server_cpu_seconds=cpu if cpu >= 0 else None,
     )
 
 
-def _number(result: Mapping[str, object], key: str, default: float) -> float:
+def number(result: Mapping[str, object], key: str, default: float) -> float:
+    """The number that a result has under `key`; `default` when it has none."""
     value = result.get(key, default)
     return float(value) if isinstance(value, int | float) else default
 

@@ -12,6 +12,7 @@ from tools import build_kernel
 
 _HERE: Final = Path(__file__).resolve().parent
 APACHE_VERSION: Final = "4.9.7"
+TIMER_APACHE_VERSION: Final = "5.5.0"  # 4.9.7 has no timer
 # gnu11 and _GNU_SOURCE: epoll, memmem.
 C_FLAGS: Final = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror")
 

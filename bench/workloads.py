@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
+
+from bench.timers import TIMERS, TimerLoad
 
 QUEUES: Final = 8
 FILLED_TOPIC: Final = "BenchFilled"
@@ -165,16 +167,24 @@ START: Final = "start"  # start-up and memory: not a load, so not in the list
 IDLE: Final = "idle"  # memory of idle connections, neither
 
 
-def chosen(only: str | None) -> tuple[list[Workload], frozenset[str]]:
-    """The workloads that `only` names, and which of START and IDLE; None means all.
+class Chosen(NamedTuple):
+    """What is to be measured; `facts` are those of START and IDLE."""
+
+    workloads: list[Workload]
+    facts: frozenset[str]
+    timers: list[TimerLoad]
+
+
+def chosen(only: str | None) -> Chosen:
+    """What `only` names; None means all.
 
     A word (they stand between commas) names the workload so called, else all that begin with it. What one is
     compared with is measured with it.
     Raises ValueError for a word that fits nothing.
     """
     if only is None:
-        return list(WORKLOADS), frozenset({START, IDLE})
-    names = [START, IDLE, *(workload.name for workload in WORKLOADS)]
+        return Chosen(list(WORKLOADS), frozenset({START, IDLE}), list(TIMERS))
+    names = [START, IDLE, *(workload.name for workload in WORKLOADS), *(load.name for load in TIMERS)]
     wanted: set[str] = set()
     for word in filter(None, only.split(",")):
         fitting = [name for name in names if name == word] or [name for name in names if name.startswith(word)]
@@ -182,7 +192,11 @@ def chosen(only: str | None) -> tuple[list[Workload], frozenset[str]]:
             raise ValueError(f"no workload begins with {word!r}; there are {', '.join(names)}")
         wanted.update(fitting)
     wanted |= {workload.against for workload in WORKLOADS if workload.name in wanted and workload.against}
-    return [workload for workload in WORKLOADS if workload.name in wanted], frozenset({START, IDLE} & wanted)
+    return Chosen(
+        [workload for workload in WORKLOADS if workload.name in wanted],
+        frozenset({START, IDLE} & wanted),
+        [load for load in TIMERS if load.name in wanted],
+    )
 
 
 def flushed(workloads: Sequence[Workload]) -> list[Workload]:

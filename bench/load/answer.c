@@ -215,6 +215,32 @@ const char *record_body(const unsigned char *record, size_t *size, size_t *lengt
     return (const char *)record + RECORD_BODY_AT;
 }
 
+int64_t record_stored_ms(const unsigned char *record, size_t *size)
+{
+    *size = read32(record);
+    return read64(record + RECORD_STORED_AT);
+}
+
+const char *record_property(const unsigned char *record, const char *name, size_t *length)
+{
+    size_t size = read32(record), named = strlen(name);
+    size_t at = RECORD_BODY_AT + (size_t)read32(record + RECORD_BODY_LENGTH_AT);
+    if (at >= size || (at += 1u + record[at] + 2u) > size) /* the topic with its length of a byte, the properties' of two */
+        return NULL;
+    const char *p = (const char *)record + at, *end = (const char *)record + size;
+    while (p < end) {
+        const char *stop = memchr(p, '\002', (size_t)(end - p));
+        if (stop == NULL)
+            stop = end;
+        if ((size_t)(stop - p) >= named && memcmp(p, name, named) == 0) {
+            *length = (size_t)(stop - p) - named;
+            return p + named;
+        }
+        p = stop + 1;
+    }
+    return NULL;
+}
+
 int64_t record_age_ms(const unsigned char *record, size_t *size)
 {
     *size = read32(record);

@@ -35,6 +35,13 @@ int count_filtered(const unsigned char *body, size_t length, int64_t first_offse
 /* The body of the record at the start of `record`; its length goes to `length`, the record's size to `size`. */
 const char *record_body(const unsigned char *record, size_t *size, size_t *length);
 
+/* When the record at the start of `record` was stored, ms since 1970; its size goes to `size`. */
+int64_t record_stored_ms(const unsigned char *record, size_t *size);
+
+/* The value of a property of the record at the start of `record`, or NULL when it has none so called. `name` ends with the
+ * separator (\001); the value's length goes to `length`. */
+const char *record_property(const unsigned char *record, const char *name, size_t *length);
+
 /* Milliseconds from born to stored of the record at the start of `record`; its size goes to `size`. */
 int64_t record_age_ms(const unsigned char *record, size_t *size);
 

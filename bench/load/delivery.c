@@ -2,39 +2,21 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "connection.h"
 #include "cpu.h"
 #include "frames.h"
+#include "queues.h"
 
 enum { LOOK_EACH_MS = 10, STALL_SECONDS = 30 };
-
-static void sleep_ms(int64_t milliseconds)
-{
-    nanosleep(&(struct timespec){.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000}, NULL);
-}
-
-/* How much every queue of the topic holds; returns the sum. */
-static int64_t look(struct connection *connection, const struct options *o, int64_t *max_offsets)
-{
-    unsigned char frame[FRAME_ROOM];
-    int64_t sum = 0;
-    for (int queue = 0; queue < o->queues; queue++) {
-        size_t size = write_max_offset(frame, FIRST_OPAQUE, o->topic, o->broker_name, queue);
-        struct answer answer = connection_ask(connection, frame, size, FIRST_OPAQUE, 0, "max offset");
-        sum += max_offsets[queue] = answer.offset;
-    }
-    return sum;
-}
 
 /* Waits until the queues hold `expected` messages; fails when they get more, or none for STALL_SECONDS. */
 static void wait_for_all(struct connection *connection, const struct options *o, int64_t expected, int64_t *max_offsets)
 {
     int64_t last = -1, last_change = now_ns();
     for (;;) {
-        int64_t sum = look(connection, o, max_offsets), now = now_ns();
+        int64_t sum = queue_ends(connection, o, max_offsets), now = now_ns();
         if (sum > expected)
             fail("%lld messages more than were sent are delivered", (long long)(sum - expected));
         if (sum == expected)
@@ -95,7 +77,7 @@ void run_delivery(const struct options *options, struct result *out)
     sends.mode = MODE_SEND;
     sends.warmup = 0;
     connection_open(&connection, options->host, options->port, 0);
-    int64_t before = look(&connection, options, first);
+    int64_t before = queue_ends(&connection, options, first);
     double server_cpu = options->server_pid > 0 ? process_cpu_seconds(options->server_pid) : 0;
     double own_cpu = own_cpu_seconds();
     int64_t started = now_ns();

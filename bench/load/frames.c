@@ -69,7 +69,7 @@ void write_born(char born[BORN_DIGITS + 1])
 static int properties(char *out, size_t room, const struct message_shape *shape, const char *name_sep,
                       const char *item_sep)
 {
-    char numbers[64] = "", keys[64] = "", prepared[64] = "", delay[64] = "", producer[160] = "", tags[160] = "";
+    char numbers[64] = "", keys[64] = "", prepared[64] = "", due[64] = "", delay[64] = "", producer[160] = "", tags[160] = "";
     if (shape->numbered)
         snprintf(numbers, sizeof numbers, "a%s0%sb%sx%s", name_sep, item_sep, name_sep, item_sep);
     if (shape->with_keys)
@@ -78,11 +78,13 @@ static int properties(char *out, size_t room, const struct message_shape *shape,
         snprintf(prepared, sizeof prepared, "TRAN_MSG%strue%s", name_sep, item_sep);
         snprintf(producer, sizeof producer, "%sPGROUP%s%s", item_sep, name_sep, shape->group);
     }
+    if (shape->with_due)
+        snprintf(due, sizeof due, "TIMER_DELIVER_MS%s%013d%s", name_sep, 0, item_sep);
     if (shape->delay_level > 0)
         snprintf(delay, sizeof delay, "%sDELAY%s%d", item_sep, name_sep, shape->delay_level);
     if (shape->tags != NULL)
         snprintf(tags, sizeof tags, "%sTAGS%s%s", item_sep, name_sep, shape->tags);
-    return snprintf(out, room, "%s%s%sUNIQ_KEY%s%s%012d%sWAIT%strue%s%s%s", numbers, keys, prepared, name_sep,
+    return snprintf(out, room, "%s%s%s%sUNIQ_KEY%s%s%012d%sWAIT%strue%s%s%s", numbers, keys, prepared, due, name_sep,
                     shape->unique_prefix, 0, item_sep, name_sep, delay, producer, tags);
 }
 
@@ -147,6 +149,8 @@ void make_send_template(struct request_template *out, const struct message_shape
         out->a_at = after(out->bytes, out->length, shape->batch > 0 ? "a\001" : "\"a\\u0001");
         out->b_at = after(out->bytes, out->length, shape->batch > 0 ? "\002b\001" : "\\u0002b\\u0001");
     }
+    if (shape->with_due)
+        out->due_at = after(out->bytes, out->length, "TIMER_DELIVER_MS\\u0001");
     out->queues = (uint64_t)shape->queues;
     if (body != text)
         free(body);
@@ -177,6 +181,11 @@ size_t write_send(unsigned char *out, const struct request_template *request, ui
         }
     }
     return request->length;
+}
+
+void write_due(unsigned char *out, const struct request_template *request, int64_t due_ms)
+{
+    put_digits(out + request->due_at, (uint64_t)due_ms, DUE_DIGITS, 10);
 }
 
 /* Pieces of a text, put one after the other: a pull is written some hundred thousand times a second. */

@@ -11,6 +11,7 @@
 enum {
     OPAQUE_DIGITS = 10, /* opaques run from FIRST_OPAQUE, so that they always have ten digits */
     BORN_DIGITS = 13,
+    DUE_DIGITS = 13,    /* ms since 1970, of a TIMER_DELIVER_MS */
     COUNTER_DIGITS = 12, /* last digits of a unique key, hexadecimal */
     FRAME_ROOM = 1024    /* enough for any request here, body and properties of a batch not counted */
 };
@@ -23,6 +24,7 @@ struct message_shape {
     int with_keys;    /* KEYS: "k" and the message's counter */
     int numbered;     /* properties a, 0 to 9 in turn within a queue, and b, ten times x, then ten times y */
     int delay_level;  /* DELAY, 0: none */
+    int with_due;     /* TIMER_DELIVER_MS, which write_due fills in */
     int prepared;     /* the first half of a transaction: TRAN_MSG, PGROUP and the sysFlag that says so */
     int queues;       /* written as defaultTopicQueueNums */
     size_t body_size;
@@ -36,6 +38,7 @@ struct request_template {
     size_t opaque_at, born_at;
     size_t unique_at, keys_at; /* of the first message: places of the 12 counter digits; keys_at 0 = none */
     size_t a_at, b_at;         /* of the first message: places of the values of a and b; 0 = none */
+    size_t due_at;             /* place of TIMER_DELIVER_MS; 0 = none */
     uint64_t queues;
     size_t item_stride;        /* distance of the same place in the next message of a batch */
     int items;
@@ -54,6 +57,9 @@ void free_template(struct request_template *request);
  * its first message; `born` has BORN_DIGITS digits. */
 size_t write_send(unsigned char *out, const struct request_template *request, uint32_t opaque, const char *born,
                   uint64_t counter);
+
+/* Puts the time (ms since 1970) at which it is to be delivered into a single send that write_send wrote to `out`. */
+void write_due(unsigned char *out, const struct request_template *request, int64_t due_ms);
 
 /* A message that was sent: what a request about it says of it. */
 struct sent_message {

@@ -5,7 +5,8 @@
  *   pipeline.c    the pipelined run        histogram.c  latency percentiles
  *   prepare.c     what comes before it     cpu.c        CPU time of processes
  *   delivery.c    delayed messages         many.c       many connections
- *   idle.c        connections at rest
+ *   idle.c        connections at rest     queues.c     how much queues hold
+ *   timer.c       messages with a time to deliver; timer_send.c sends them
  *
  * Every answer is checked; the first wrong one ends the run with exit code 1 and {"errors": 1, "error": ...}. */
 #include <poll.h>
@@ -25,6 +26,7 @@
 #include "many.h"
 #include "options.h"
 #include "pipeline.h"
+#include "timer.h"
 
 enum { FIRST_DEADLINE_SECONDS = 60, PARK_MS = 3, SETTLE_MS = 200, WAKE_TIMEOUT_MS = 5000 };
 
@@ -52,6 +54,8 @@ static size_t one_send(unsigned char *out, const struct options *o, uint32_t opa
     write_born(born);
     make_send_template(&request, &shape, queue);
     size_t size = write_send(out, &request, opaque, born, counter);
+    if (shape.with_due)
+        write_due(out, &request, strtoll(born, NULL, 10) + (int64_t)(o->ahead * 1e3));
     free_template(&request);
     return size;
 }
@@ -228,6 +232,9 @@ int main(int argc, char **argv)
         return 0;
     case MODE_IDLE:
         run_idle(&options);
+        return 0;
+    case MODE_TIMER:
+        run_timer(&options);
         return 0;
     case MODE_WAKE:
         run_wake(&options, &result);

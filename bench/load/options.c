@@ -17,6 +17,7 @@ static const char USAGE[] =
     "         retry  send backs (code 36) of messages sent before; pipelined\n"
     "         delivery  sends with delay level 1, then waits until all are delivered; latency: how late\n"
     "         many   CONNECTIONS producers and as many consumers of TOPICS topics, which hold pulls\n"
+    "         timer  COUNT messages with a time to deliver each, all waited for; latency: how late\n"
     "         idle   opens connections, sends once on each, and waits for the end of standard input\n"
     "         first  tries until a send is accepted             topic  creates the topic (code 17)\n"
     "  --host H --port P --topic T --queues N --group G --broker-name B\n"
@@ -27,6 +28,9 @@ static const char USAGE[] =
     "  --delay LEVEL                      property DELAY; retry: the level asked for (default: none)\n"
     "  --level-ms MS                      delivery: the delay of level 1 (1000)\n"
     "  --topics N --rate R                many: a divisor of the connections (1); messages a second (no limit)\n"
+    "  --ahead S --span S                 timer: from the start to the first due time, from it to the last (10, 1)\n"
+    "  --paced                            timer: sent as fast as they fall due (default: as fast as it goes)\n"
+    "  --patience S                       timer: how long after the last due time to give up (60)\n"
     "  --sql EXPRESSION                   pull: with this filter; messages are those gone through\n"
     "  --warmup S --seconds S             not counted, counted (0.5, 3)\n"
     "  --count N         stop after N messages, no warm-up      --server-pid PID  CPU time of that process\n"
@@ -43,7 +47,7 @@ static void usage(const char *problem)
 static enum mode mode_named(const char *name)
 {
     static const char *const names[] = {"send", "batch", "pull", "sync", "wake", "first", "topic",
-                                        "transaction", "retry", "delivery", "many", "idle"};
+                                        "transaction", "retry", "delivery", "many", "idle", "timer"};
     for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
         if (strcmp(names[i], name) == 0)
             return (enum mode)i;
@@ -68,10 +72,12 @@ struct options read_options(int argc, char **argv)
         {"window", 1, 0, 'w'},     {"size", 1, 0, 's'},    {"batch", 1, 0, 'b'},   {"warmup", 1, 0, 'W'},
         {"seconds", 1, 0, 'S'},    {"count", 1, 0, 'n'},   {"dump", 1, 0, 'd'},    {"server-pid", 1, 0, 'P'},
         {"broker-name", 1, 0, 'B'}, {"numbered", 0, 0, 'N'}, {"delay", 1, 0, 'D'}, {"sql", 1, 0, 'Q'}, {"level-ms", 1, 0, 'L'},
-        {"topics", 1, 0, 'k'}, {"rate", 1, 0, 'r'}, {0, 0, 0, 0}};
+        {"topics", 1, 0, 'k'}, {"rate", 1, 0, 'r'}, {"ahead", 1, 0, 'A'}, {"span", 1, 0, 'Z'},
+        {"paced", 0, 0, 'E'}, {"patience", 1, 0, 'G'}, {0, 0, 0, 0}};
     struct options o = {.host = "127.0.0.1", .topic = "BenchRaw", .group = "bench_raw", .broker_name = "broker-a",
                         .port = 10911, .queues = 8, .connections = 1, .window = 64, .size = 100, .batch = 32,
-                        .level_ms = 1000, .topics = 1, .warmup = 0.5, .seconds = 3};
+                        .level_ms = 1000, .topics = 1, .warmup = 0.5, .seconds = 3, .ahead = 10, .span = 1,
+                        .patience = 60};
     if (argc < 2)
         usage("no mode");
     o.mode_name = argv[1];
@@ -95,6 +101,10 @@ struct options read_options(int argc, char **argv)
         case 'c': o.connections = (int)positive(optarg); break;
         case 'k': o.topics = (int)positive(optarg); break;
         case 'r': o.rate = positive(optarg); break;
+        case 'A': o.ahead = positive(optarg); break;
+        case 'Z': o.span = positive(optarg); break;
+        case 'E': o.paced = 1; break;
+        case 'G': o.patience = positive(optarg); break;
         case 'w': o.window = (int)positive(optarg); break;
         case 's': o.size = (int)positive(optarg); break;
         case 'b': o.batch = (int)positive(optarg); break;
@@ -114,6 +124,8 @@ struct options read_options(int argc, char **argv)
         usage("the number of connections is a multiple of that of topics");
     if (o.mode == MODE_MANY && o.size < 16)
         usage("many: a body has at least 16 bytes, for the time");
+    if (o.mode == MODE_TIMER && o.dump == 0 && (o.count < 1 || (o.paced && o.span <= 0)))
+        usage("timer: a count is needed, and a span if paced");
     if (o.mode == MODE_SYNC)
         o.connections = o.window = 1;
     if (o.mode == MODE_DELIVERY)
@@ -126,6 +138,7 @@ struct message_shape shape_of(const struct options *options)
     struct message_shape shape = {.topic = options->topic, .broker_name = options->broker_name, .group = options->group,
                                   .tags = options->tags, .with_keys = options->with_keys, .queues = options->queues,
                                   .numbered = options->numbered, .delay_level = options->delay,
+                                  .with_due = options->mode == MODE_TIMER,
                                   .prepared = options->mode == MODE_TRANSACTION,
                                   .body_size = (size_t)options->size,
                                   .batch = options->mode == MODE_BATCH ? options->batch : 0};

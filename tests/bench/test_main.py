@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.__main__ import _parser, _parts, _plan, main
+from bench.__main__ import _parser, _parts, _plan, _timer_plan, main
+from bench.timers import TIMERS
 
 
 def test_a_wrong_workload_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,6 +49,22 @@ def test_both_flush_modes_are_a_long_and_a_short_run() -> None:
     assert parts["async"] == plan
     assert len(parts["sync"].workloads) == 5
     assert (parts["sync"].start_up, parts["sync"].idle_connections, parts["sync"].long_messages) == (False, 0, 0)
+
+
+def test_the_timer_alone_starts_no_other_workload() -> None:
+    options = _parser().parse_args(["--only", "timer", "--side", "rocketwire"])
+    assert _parts(_plan(options), "both") == {}
+    plan = _timer_plan(options)
+    assert ([load.name for load in plan.loads], list(plan.sides), plan.rounds) == (
+        [load.name for load in TIMERS],
+        ["rocketwire"],
+        1,
+    )
+
+
+def test_a_quick_look_at_the_timer_is_short() -> None:
+    plan = _timer_plan(_parser().parse_args(["--only", "timer-minute", "--quick", "--rounds", "2"]))
+    assert (plan.loads[0].count, plan.loads[0].span, plan.rounds) == (166_666, 10.0, 2)
 
 
 def test_there_is_no_second_run_of_nothing() -> None:

@@ -1,5 +1,6 @@
 import pytest
 
+from bench.timers import TIMERS
 from bench.workloads import WORKLOADS, Bar, chosen, flushed, groups
 
 
@@ -8,7 +9,7 @@ def names(only: str | None) -> list[str]:
 
 
 def test_all_are_chosen_by_default() -> None:
-    assert chosen(None) == (list(WORKLOADS), frozenset({"start", "idle"}))
+    assert chosen(None) == (list(WORKLOADS), frozenset({"start", "idle"}), list(TIMERS))
 
 
 def test_a_whole_name_means_that_one_only() -> None:
@@ -22,9 +23,14 @@ def test_the_beginning_of_names_means_all_of_them() -> None:
 
 
 def test_start_up_alone() -> None:
-    assert chosen("start") == ([], frozenset({"start"}))
-    assert chosen("idle") == ([], frozenset({"idle"}))
-    assert chosen("sync")[1] == frozenset()
+    assert chosen("start") == ([], frozenset({"start"}), [])
+    assert chosen("idle") == ([], frozenset({"idle"}), [])
+    assert chosen("sync").facts == frozenset()
+
+
+def test_the_timer_alone() -> None:
+    assert chosen("timer") == ([], frozenset(), list(TIMERS))
+    assert [load.name for load in chosen("timer-m,sync").timers] == ["timer-minute"]
 
 
 def test_a_word_that_fits_nothing_is_refused() -> None:
@@ -54,7 +60,7 @@ def test_a_run_with_sync_flush_has_bars_of_its_own() -> None:
 
 
 def test_what_is_compared_takes_turns() -> None:
-    workloads, _ = chosen("sync,send-1k,transaction,retry")
+    workloads, _, _ = chosen("sync,send-1k,transaction,retry")
     assert [[one.name for one in group] for group in groups(workloads)] == [
         ["send-8x32", "transaction", "retry"],
         ["send-1k"],
