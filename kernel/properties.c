@@ -1,55 +1,9 @@
 /* Property texts: `name 0x01 value 0x02 name 0x01 value`. One pass over the text, from separator to separator. */
 
+#include "items.h"
 #include "text.h"
 
-#define NAME_SEP 1
-#define ITEM_SEP 2
-
 typedef enum { OTHER, UNIQUE_KEY, KEYS, TAGS, WAIT, CLUSTER, STEERING } property_kind;
-
-typedef struct {
-    const uint8_t *at, *end; /* what is left of the text; at == NULL: nothing, not even an empty item */
-} items;
-
-typedef struct {
-    span whole, name, value;
-    bool nul;
-} item;
-
-/* The first byte of at most ITEM_SEP, `end` if there is none. Eight at a time: the lowest one found so is exact. */
-static const uint8_t *next_special(const uint8_t *p, const uint8_t *end)
-{
-    const uint64_t ones = 0x0101010101010101u;
-    for (; end - p >= 8; p += 8) {
-        uint64_t word;
-        memcpy(&word, p, 8);
-        uint64_t low = (word - ones * (ITEM_SEP + 1)) & ~word & ones * 0x80;
-        if (low) return p + (__builtin_ctzll(low) >> 3);
-    }
-    while (p < end && *p > ITEM_SEP) p++;
-    return p;
-}
-
-static bool next_item(items *rest, item *found)
-{
-    const uint8_t *start = rest->at, *end = rest->end, *name_end = NULL, *p = start;
-    if (start == NULL) return false;
-    found->nul = false;
-    for (;; p++) {
-        p = next_special(p, end);
-        if (p == end || *p == ITEM_SEP) break;
-        if (*p == 0) {
-            found->nul = true;
-        } else if (name_end == NULL) {
-            name_end = p;
-        }
-    }
-    rest->at = p == end ? NULL : p + 1;
-    found->whole = span_of(start, (size_t)(p - start));
-    found->name = span_of(start, (size_t)((name_end ? name_end : p) - start));
-    found->value = name_end ? span_of(name_end + 1, (size_t)(p - name_end - 1)) : span_of(p, 0);
-    return true;
-}
 
 #define IS(text, kind) \
     if (memcmp(name.at, text, sizeof text - 1) == 0) return kind
@@ -104,7 +58,7 @@ static wait_property wait_of(span value)
 void properties_rewrite(span text, span cluster_item, uint8_t *to, properties_found *found)
 {
     *found = (properties_found){.wait = WAIT_ABSENT};
-    items rest = {text.at, text.at + text.len};
+    items rest = items_of(text);
     uint8_t *out = to;
     for (item one; next_item(&rest, &one);) {
         if (one.value.len == 0 || one.name.len == 0) continue;
@@ -141,7 +95,7 @@ void properties_rewrite(span text, span cluster_item, uint8_t *to, properties_fo
 void properties_look(span text, properties_found *found)
 {
     *found = (properties_found){.wait = WAIT_ABSENT, .length = text.len};
-    items rest = {text.at, text.at + text.len};
+    items rest = items_of(text);
     for (item one; next_item(&rest, &one);) {
         span value = one.value.len ? one.value : span_of(NULL, 0);
         found->nul |= one.nul;

@@ -11,6 +11,7 @@ from rocketwire.store.commit_log import CommitLog
 from rocketwire.store.consume_queue import ConsumeQueue
 from rocketwire.store.drafts import Appended, Draft
 from rocketwire.store.key_column import PythonKeyColumn
+from rocketwire.store.timer.waiting import Waiting
 from rocketwire.wire.connection import RawFrame
 
 # text_module.c: for tests and fuzzers
@@ -180,3 +181,12 @@ class AppendLoop:
     def append(
         self, drafts: Sequence[Draft], results: list[Appended], touched: set[ConsumeQueue], now: int, /
     ) -> None: ...
+
+# restoring.c
+def restored_timers(
+    draft: type[Draft], data: Buffer, start: int, end: int, due: list[Any], now: int, rolled: bool, /
+) -> list[Draft | None]: ...
+def restored_delayed(draft: type[Draft], record: Buffer, /) -> Draft | None: ...
+def waiting_in(
+    waiting: type[Waiting], data: Buffer, start: int, end: int, entries: Buffer, /
+) -> list[Waiting | None]: ...
