@@ -48,6 +48,7 @@ from rocketwire.server.send_drafts import SendDrafts
 from rocketwire.server.sending import Sending
 from rocketwire.server.services import BrokerServices
 from rocketwire.server.subscription_groups import SubscriptionGroups
+from rocketwire.server.timer_sends import TimerSends
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.server.transactions.service import Transactions
 from rocketwire.store.consumer_filters import ConsumerFilterTable
@@ -115,6 +116,7 @@ class Broker:
                 live,
                 topics,
                 SendChecks(live, topics, choose=choose, retries=retries),
+                TimerSends(live, topics, clock),
                 delay_levels=len(store.settings.delay_levels),
             ),
             store=store,
@@ -308,6 +310,10 @@ def store_settings(config: ServerConfig) -> StoreSettings:
         max_transfer_bytes_on_disk=config.max_transfer_bytes_on_message_in_disk,
         access_message_in_memory_max_ratio=config.access_message_in_memory_max_ratio,
         delay_levels=config.delay_levels,
+        timer_log_file_size=config.mapped_file_size_timer_log,
+        timer_flush_interval=config.timer_flush_interval_ms,
+        timer_precision=config.timer_precision_ms,
+        timer_roll_window=config.timer_roll_window_slot,
     )
 
 

@@ -197,6 +197,26 @@ class ServerConfig:
     flush_consume_queue_least_pages: int = key("flush them at so many dirty pages of 4 KiB", default=2)
     flush_consume_queue_thorough_interval: int = key("ms after which fewer pages are flushed too", default=60_000)
 
+    # Messages for a set time.
+    timer_wheel_enable: bool = key("deliver messages at a set time; else they are refused", default=True, apache=False)
+    timer_precision_ms: int = key(
+        "ms of a slot of the timer's wheel; delivery is to the millisecond all the same",
+        default=1000,
+        form=("1000|500|200|100", "1000, 500, 200 or 100"),
+        apache=False,
+    )
+    timer_roll_window_slot: int = key(
+        "slots; a message that waits longer is stored again after so many, to outlive the log",
+        default=172_800,
+        low=2,
+        apache=False,
+    )
+    timer_max_delay_sec: int = key(
+        "most seconds a message may wait for its time", default=40 * 86_400, online=True, apache=False
+    )
+    mapped_file_size_timer_log: int = key("bytes of a timer log file", default=100 << 20, low=52, apache=False)
+    timer_flush_interval_ms: int = key("ms between two checkpoints of the timer", default=1000, low=1, apache=False)
+
     @property
     def broker_address(self) -> Address:
         """Where the broker listens."""

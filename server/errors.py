@@ -74,6 +74,13 @@ class MessageIllegal(ServerError):
     """A message the store does not take: too large, or malformed."""
 
 
+class TimerDisabled(ServerError):
+    """A message for a set time, which the configuration does not allow."""
+
+    def __init__(self) -> None:
+        super().__init__("accurate timer message is not enabled, timerWheelEnable is false")
+
+
 class MessageTypeWrong(ServerError):
     """A message of another type than its topic takes."""
 
@@ -282,6 +289,7 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     QueuesTooMany: ResponseCode.SYSTEM_ERROR,
     NotPermitted: ResponseCode.NO_PERMISSION,
     MessageIllegal: ResponseCode.MESSAGE_ILLEGAL,
+    TimerDisabled: ResponseCode.SYSTEM_ERROR,
     MessageTypeWrong: ResponseCode.MESSAGE_ILLEGAL,
     AttributeRejected: ResponseCode.SYSTEM_ERROR,
     GroupNotFound: ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,

@@ -34,6 +34,7 @@ class _Ticket(NamedTuple):
     one_way: bool
     queue_id: int
     drafts: int
+    recall_handle: bytes | None
 
 
 class HotSends:
@@ -72,7 +73,13 @@ class HotSends:
         self._session = session
         self._drafts += prepared.drafts
         self._tickets.append(
-            _Ticket(header.opaque, bool(header.flag & FLAG_ONEWAY), prepared.queue_id, len(prepared.drafts))
+            _Ticket(
+                header.opaque,
+                bool(header.flag & FLAG_ONEWAY),
+                prepared.queue_id,
+                len(prepared.drafts),
+                prepared.recall_handle,
+            )
         )
         self._wait = self._wait or prepared.wait
         self._metrics.requests[header.code] += 1
@@ -118,7 +125,7 @@ class _Group:
         template = self._id_template
         out = []
         at = 0
-        for opaque, one_way, queue_id, count in self._tickets:
+        for opaque, one_way, queue_id, count, handle in self._tickets:
             first = at
             at += count
             if one_way:
@@ -128,7 +135,8 @@ class _Group:
                 out.append(self._answers.refuse(response_code(error), opaque, str(error)))
             elif count == 1:
                 record = appended[first]
-                out.append(encode(code, opaque, template % record.physical_offset, queue_id, record.queue_offset))
+                message_id = template % record.physical_offset
+                out.append(encode(code, opaque, message_id, queue_id, record.queue_offset, handle))
             else:
                 ids = b",".join([template % record.physical_offset for record in appended[first:at]])
                 out.append(encode(code, opaque, ids, queue_id, appended[first].queue_offset))

@@ -25,6 +25,7 @@ _DELAYING: Final = frozenset(
         property_names.TIMER_DELIVER_MS,
         property_names.TIMER_DELAY_SEC,
         property_names.TIMER_DELAY_MS,
+        property_names.START_DELIVER_TIME,
     }
 )
 

@@ -16,7 +16,8 @@ from rocketwire.server.errors import (
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.message_types import check_message_type
 from rocketwire.server.retry_topics import RetryTopics
-from rocketwire.server.steering import is_transactional, refuse_timers
+from rocketwire.server.steering import is_transactional
+from rocketwire.server.timer_sends import named_time
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
@@ -105,7 +106,9 @@ class SendChecks:
         if is_transactional(properties):
             self.check_transactions_allowed()
             raise MessageIllegal(f"property {property_names.TRANSACTION_PREPARED}: a batch has no transaction")
-        refuse_timers(properties)
+        name = named_time(properties)
+        if name is not None:
+            raise MessageIllegal(f"property {name}: a batch is not delivered at a set time")
         if delay_level(properties, 1):
             raise MessageIllegal(f"property {property_names.DELAY}: a batch is not delayed")
 

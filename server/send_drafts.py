@@ -9,6 +9,8 @@ from rocketwire.server.errors import MessageIllegal, ServerError
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.send_checks import NO_PROPERTIES, SendChecks, SendRequestFields
 from rocketwire.server.steering import steering_of
+from rocketwire.server.timer_records import TIMER_ROOM
+from rocketwire.server.timer_sends import TIMES_OF_5, TimerSends, may_name_a_time, without_times
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.server.transactions.half import half_draft
 from rocketwire.store.store import Draft
@@ -23,7 +25,7 @@ from rocketwire.wire.fast import (
     stored_properties,
     tags_code,
 )
-from rocketwire.wire.property_edits import with_items
+from rocketwire.wire.property_edits import with_items, without
 
 MAX_PROPERTIES_BYTES: Final = 32767
 _ITEM_SEPARATOR: Final = 2  # the byte between two properties
@@ -36,11 +38,19 @@ _DELAY: Final = property_names.DELAY.encode()
 
 
 class Prepared(NamedTuple):
-    """A send that passed its checks: the queue chosen, one draft a message, whether it waits for the disk."""
+    """A send that passed its checks.
+
+    Attributes:
+        queue_id: The queue chosen.
+        drafts: One a message.
+        wait: Whether it waits for the disk.
+        recall_handle: With what a timer message can be cancelled.
+    """
 
     queue_id: int
     drafts: list[Draft]
     wait: bool
+    recall_handle: bytes | None = None
 
 
 class PlainSend(NamedTuple):
@@ -61,10 +71,13 @@ class SendDrafts:
         cluster_item: The property, name and value, that every message is stored with.
     """
 
-    def __init__(self, config: LiveConfig, topics: BrokerTopics, checks: SendChecks, *, delay_levels: int) -> None:
+    def __init__(
+        self, config: LiveConfig, topics: BrokerTopics, checks: SendChecks, timers: TimerSends, *, delay_levels: int
+    ) -> None:
         self._config = config
         self._topics = topics
         self._checks = checks
+        self._timers = timers
         self._levels = delay_levels
         self.cluster_item = f"{property_names.CLUSTER}\x01{config.current.broker_cluster_name}"
 
@@ -96,9 +109,8 @@ class SendDrafts:
             properties.unique_key,
             properties.keys,
         )
-        if properties.steering:
-            draft = self._steer(draft, properties)
-        return Prepared(queue_id, [draft], _waits(properties.wait))
+        handle = self._steer(draft, properties) if properties.steering else None
+        return Prepared(queue_id, [draft], _waits(properties.wait), handle)
 
     def batch(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> Prepared:
         """Check a send of several messages for one queue.
@@ -179,22 +191,38 @@ class SendDrafts:
             self._checks.check_batch(of_all.steering)
         return batch_properties(common, self.cluster_item), _waits(of_all.wait)
 
-    def _steer(self, draft: Draft, properties: StoredProperties) -> Draft:
-        """The draft as it waits for its time or for its transaction, as its properties ask; itself if not at all."""
-        level, other_level, transactional, wait = steering_of(properties.steering, properties.wait, self._levels)
+    def _steer(self, draft: Draft, properties: StoredProperties) -> bytes | None:
+        """Change a draft so that it waits for its time or for its transaction, as its properties ask, if they do.
+
+        Returns:
+            the handle by which it can be cancelled, if it is a timer message.
+        """
+        items, handle, most = properties.steering, None, MAX_PROPERTIES_BYTES
+        timed = may_name_a_time(items)
+        steering = steering_of(without_times(items) if timed else items, properties.wait, self._levels)
+        level, other_level, transactional, wait = steering
         # A consumer of an older client tries a message again by a send, with all properties that it came with.
         if transactional and not (draft.reconsume_times > 0 and level):
             self._checks.check_transactions_allowed()
+            if timed:
+                self._timers.refuse_half(draft, items)
             draft.properties += wait
-            draft = half_draft(draft)
-        elif level and draft.sys_flag & _TRANSACTION_MASK in _DELAYED_TYPES:
-            if other_level:
-                draft.properties = with_items(draft.properties, ((_DELAY, b"%d" % level),))
-            draft.properties += wait
-            draft = scheduled_draft(draft, level)
-        if len(draft.properties) > MAX_PROPERTIES_BYTES:
+            half_draft(draft)
+        elif draft.sys_flag & _TRANSACTION_MASK in _DELAYED_TYPES:
+            if level:
+                if timed:
+                    draft.properties = without(draft.properties, TIMES_OF_5)
+                if other_level:
+                    draft.properties = with_items(draft.properties, ((_DELAY, b"%d" % level),))
+                draft.properties += wait
+                scheduled_draft(draft, level)
+            elif timed:
+                handle = self._timers.schedule(draft, items, wait)
+                if draft.topic == names.TIMER_TOPIC:
+                    most -= TIMER_ROOM
+        if len(draft.properties) > most:
             raise self._checks.too_large()
-        return draft
+        return handle
 
 
 def _waits(value: str | None) -> bool:

@@ -1,4 +1,7 @@
-"""What a message's own properties say about when it is delivered: after a delay, or when its transaction is decided."""
+"""What a message's own properties say about when it is delivered: after a delay, or when its transaction is decided.
+
+Times of delivery are `timer_sends`'.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,9 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from rocketwire.server.delay import delay_level
-from rocketwire.server.errors import MessageIllegal
 from rocketwire.wire import properties as property_names
-from rocketwire.wire.fast import STEERING_NAMES
 from rocketwire.wire.properties import decode_properties
 
-_TIMERS: Final = STEERING_NAMES - {property_names.DELAY, property_names.TRANSACTION_PREPARED}
 _KEPT: Final = 64
 
 
@@ -38,15 +38,14 @@ def steering_of(items: str, wait: str | None, levels: int) -> Steering:
     """Read the properties that say it.
 
     Args:
-        items: Those of a message, as `stored_properties` gives them.
+        items: Those of a message, as `stored_properties` gives them, without those of times.
         wait: Its WAIT, as this gives it.
         levels: How many delay levels there are: one above is the last.
 
     Raises:
-        MessageIllegal: the level is no number, or the message is to be delivered at a set time.
+        MessageIllegal: the level is no number.
     """
     properties = decode_properties(items)
-    refuse_timers(properties)
     level = delay_level(properties, levels)
     return Steering(
         level,
@@ -59,13 +58,3 @@ def steering_of(items: str, wait: str | None, levels: int) -> Steering:
 def is_transactional(properties: Mapping[str, str]) -> bool:
     """Whether they are a half message's."""
     return properties.get(property_names.TRANSACTION_PREPARED, "").lower() == "true"
-
-
-def refuse_timers(properties: Mapping[str, str]) -> None:
-    """Refuse what this version would deliver at the wrong time.
-
-    Raises:
-        MessageIllegal: one of them names a time of delivery.
-    """
-    for name in _TIMERS & properties.keys():
-        raise MessageIllegal(f"property {name}: this broker does not deliver at a set time yet")

@@ -44,6 +44,7 @@ class StoreSettings:
     index_slots: int = 5_000_000
     index_entries: int = 20_000_000
     timer_log_file_size: int = timer_log.FILE_SIZE
+    timer_flush_interval: int = 1_000
     timer_precision: int = 1000
     timer_roll_window: int = 172_800
     sync_flush: bool = False

@@ -176,3 +176,11 @@ class MessageIdInvalid(WireError):
 
 class HostInvalid(WireError):
     """An address that cannot be stored: not an IPv4 or IPv6 address, or no port."""
+
+
+class RecallHandleInvalid(WireError):
+    """A recall handle that names no message."""
+
+    def __init__(self) -> None:
+        """Say it in Apache's words."""
+        super().__init__("recall handle is invalid")

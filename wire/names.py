@@ -63,6 +63,7 @@ NOT_SENDABLE_TOPICS: Final = frozenset(
         TRANS_CHECK_MAX_TIME_TOPIC,
         SELF_TEST_TOPIC,
         OFFSET_MOVED_EVENT,
+        TIMER_TOPIC,
     }
 )
 """Topics that clients may not send to."""

@@ -29,7 +29,7 @@ class SendAnswers:
             to the length of the message ids; up to that of the queue id; up to that of the queue offset; the rest.
     """
 
-    __slots__ = ("_refusal", "_template", "binary_parts", "parts")
+    __slots__ = ("_recallable", "_refusal", "_template", "binary_parts", "parts")
 
     def __init__(self, *, region: str, trace_on: bool, version: int) -> None:
         ext = {"TRACE_ON": "true" if trace_on else "false", "MSG_REGION": region}
@@ -49,12 +49,24 @@ class SendAnswers:
         self._template = b"".join(
             part.replace(b"%", b"%%") + kind for part, kind in zip(self.parts, kinds, strict=True)
         )
+        handle = b',"recallHandle":"%s","msgId":"'
+        self._recallable = handle.join(self._template.rsplit(b',"msgId":"', 1))
         self._refusal = (
             b'{"code":%d,"extFields":{' + common + b'},"flag":1,"language":"JAVA","opaque":%d,"remark":%s,' + end
         )
 
-    def encode(self, code: int, opaque: int, message_id: bytes, queue_id: int, queue_offset: int) -> bytes:
+    def encode(
+        self,
+        code: int,
+        opaque: int,
+        message_id: bytes,
+        queue_id: int,
+        queue_offset: int,
+        recall_handle: bytes | None = None,
+    ) -> bytes:
         """The frame for a stored message; `message_id` is its offset message id, or several joined by commas."""
+        if recall_handle is not None:
+            return _framed(self._recallable % (code, queue_id, recall_handle, message_id, queue_offset, opaque))
         return _framed(self._template % (code, queue_id, message_id, queue_offset, opaque))
 
     def refuse(self, code: int, opaque: int, remark: str) -> bytes:

@@ -32,6 +32,7 @@ def _store(services: BrokerServices, request: Request[SendMessageRequestHeader],
         prepared: Prepared = prepare(request.fields, request.body, peer.born_host, peer.remote_text)
     except (ServerError, WireError) as error:
         return Reply(code=response_code(error), remark=str(error), ext=ext)
+    handle = prepared.recall_handle
     replies: list[Reply] = []
     later = False
 
@@ -46,6 +47,7 @@ def _store(services: BrokerServices, request: Request[SendMessageRequestHeader],
                     msg_id=",".join(offset_message_id(services.store_host, each.physical_offset) for each in appended),
                     queue_id=prepared.queue_id,
                     queue_offset=appended[0].queue_offset,
+                    recall_handle=None if handle is None else handle.decode(),
                 ),
                 ext=ext,
             )

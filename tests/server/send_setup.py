@@ -16,6 +16,7 @@ from rocketwire.server.send_checks import SendChecks
 from rocketwire.server.send_drafts import SendDrafts
 from rocketwire.server.sending import Sending
 from rocketwire.server.subscription_groups import SubscriptionGroups
+from rocketwire.server.timer_sends import TimerSends
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.store.groups import GroupTable
 from rocketwire.store.settings import StoreSettings
@@ -43,7 +44,7 @@ class FakeFlush:
 
 class Setup:
     def __init__(self, folder: Path) -> None:
-        clock = Clock()
+        self.clock = clock = Clock()
         self.live = LiveConfig(small_config(folder), clock)
         self.topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=clock), self.live)
         self.topics.make_system_topics(18)
@@ -69,6 +70,7 @@ class Setup:
                     choose=lambda bound: bound - 1,
                     retries=RetryTopics(self.groups, self.topics),
                 ),
+                TimerSends(self.live, self.topics, self.clock),
                 delay_levels=len(self.store.settings.delay_levels),
             ),
             store=self.store,

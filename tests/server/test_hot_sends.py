@@ -64,7 +64,10 @@ REQUESTS: list[SendRequest] = [
     (V2, send_ext("T", properties=properties_text(p="x" * 32767)), b"properties too long", 0),
     (V2, send_ext("T", properties=properties_text(DELAY="3")), b"delayed", 0),
     (V2, send_ext("T", properties=properties_text(TRAN_MSG="true")), b"transaction", 0),
-    (V2, send_ext("T", properties=properties_text(TIMER_DELAY_MS="5")), b"timer", 0),
+    (V2, send_ext("T", properties=properties_text(TIMER_DELAY_MS="3600000")), b"timer", 0),
+    (V2, send_ext("T", properties=properties_text(UNIQ_KEY="U", TIMER_DELAY_SEC="3600")), b"recallable", 0),
+    (V2, send_ext("T", properties=properties_text(TIMER_DELIVER_MS="1")), b"timer of the past", 0),
+    (V2, send_ext("T", properties=properties_text(TIMER_DELAY_MS="x")), b"no time", 0),
     (V2, send_ext("T", sys_flag=SysFlag.COMPRESSED | 0x300), b"compressed", 0),
     (V2, send_ext("T", sys_flag=SysFlag.COMPRESSED | 0x500), b"unknown compression", 0),
     (V2, send_ext("T", sys_flag=SysFlag.BORN_HOST_V6), b"host flag", 0),
@@ -107,7 +110,7 @@ async def answers_and_records(
         await client.write(data)
         answers = sorted(await client.arrived(), key=lambda frame: frame.header.opaque)
         stored = []
-        for topic in ("T", "New-1"):
+        for topic in ("T", "New-1", "rmq_sys_wheel_timer"):
             for queue_id in range(2):
                 offset = 0
                 while True:

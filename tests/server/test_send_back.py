@@ -20,6 +20,7 @@ from rocketwire.server.send_drafts import MAX_PROPERTIES_BYTES, SendDrafts
 from rocketwire.server.sending import Sending
 from rocketwire.server.stored_message import StoredMessage, stored_message
 from rocketwire.server.subscription_groups import SubscriptionGroups
+from rocketwire.server.timer_sends import TimerSends
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.store.errors import DiskFull
 from rocketwire.store.groups import GroupTable
@@ -41,7 +42,7 @@ FILE_SIZE = 1 << 20
 
 class Setup:
     def __init__(self, folder: Path) -> None:
-        clock = Clock()
+        self.clock = clock = Clock()
         self.live = LiveConfig(small_config(folder), clock)
         self.topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=clock), self.live)
         self.topics.make_system_topics(18)
@@ -55,6 +56,7 @@ class Setup:
                 self.live,
                 self.topics,
                 SendChecks(self.live, self.topics, choose=lambda bound: bound - 1, retries=retries),
+                TimerSends(self.live, self.topics, self.clock),
                 delay_levels=len(self.store.settings.delay_levels),
             ),
             store=self.store,

@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from rocketwire.server.errors import MessageIllegal
+from rocketwire.server.timer_records import TIMER_ROOM
+from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.fast import SendFields
 from rocketwire.wire.java import string_hash
-from tests.server.harness import batch_body, properties_text
+from rocketwire.wire.recall_handle import encode_recall_handle
+from tests.server.harness import NOW, batch_body, properties_text
 from tests.server.send_setup import HOST, Setup, body, fields
 
 
@@ -86,11 +89,80 @@ def test_what_the_broker_adds_may_make_properties_too_long(setup: Setup) -> None
         setup.sending.drafts.message(fields(properties=text), body(), HOST, "peer")
 
 
-def test_a_batch_is_not_delayed_as_a_whole_either(setup: Setup) -> None:
-    with pytest.raises(MessageIllegal, match="DELAY"):
+@pytest.mark.parametrize("name", ["DELAY", "TIMER_DELAY_SEC", "__STARTDELIVERTIME", "TIMER_DEL_UNIQKEY"])
+def test_a_batch_is_not_delayed_as_a_whole_either(setup: Setup, name: str) -> None:
+    with pytest.raises(MessageIllegal, match=name):
         setup.sending.drafts.batch(
-            fields(properties=properties_text(DELAY="1")), body(batch_body([b"a"])), HOST, "peer"
+            fields(properties=properties_text(**{name: "1"})), body(batch_body([b"a"])), HOST, "peer"
         )
+
+
+def test_a_timer_message_waits_in_the_timers_topic(setup: Setup) -> None:
+    text = properties_text(KEYS="k", UNIQ_KEY="U", WAIT="true", TIMER_DELAY_MS="1500", TAGS="A")
+    prepared = setup.sending.drafts.message(fields(properties=text, queue_id=1), body(), HOST, "peer")
+    (draft,) = prepared.drafts
+    assert (prepared.queue_id, draft.topic, draft.queue_id) == (1, "rmq_sys_wheel_timer", 0)
+    assert (draft.tags_code, draft.keys, draft.unique_key) == (string_hash("A"), "k", "U")
+    assert bytes(draft.properties).decode() == properties_text(
+        KEYS="k",
+        UNIQ_KEY="U",
+        TIMER_DELAY_MS="1500",
+        TAGS="A",
+        CLUSTER="C",
+        WAIT="true",
+        TIMER_OUT_MS=str(NOW + 1500),
+        REAL_TOPIC="T",
+        REAL_QID="1",
+    )
+    assert prepared.recall_handle == encode_recall_handle("T", "broker-a", NOW + 1500, "U")
+
+
+def test_a_delay_level_counts_before_a_time_and_takes_it_away(setup: Setup) -> None:
+    text = properties_text(
+        TIMER_DELIVER_MS="x", a="b", TIMER_DELAY_SEC="5", DELAY="3", TIMER_DELAY_MS="1", TIMER_DEL_UNIQKEY="U"
+    )
+    prepared = setup.sending.drafts.message(fields(properties=text), body(), HOST, "peer")
+    (draft,) = prepared.drafts
+    assert (draft.topic, draft.queue_id, prepared.recall_handle) == ("SCHEDULE_TOPIC_XXXX", 2, None)
+    assert bytes(draft.properties).decode() == properties_text(
+        a="b", DELAY="3", TIMER_DEL_UNIQKEY="U", CLUSTER="C", REAL_TOPIC="T", REAL_QID="0"
+    )
+
+
+def test_no_delay_level_leaves_the_time(setup: Setup) -> None:
+    for level in ("0", "-1"):
+        text = properties_text(DELAY=level, TIMER_DELAY_SEC="5")
+        (draft,) = setup.sending.drafts.message(fields(properties=text), body(), HOST, "peer").drafts
+        assert draft.topic == "rmq_sys_wheel_timer"
+
+
+@pytest.mark.parametrize(("kind", "waits"), [(0, True), (SysFlag.TRANSACTION_COMMIT, True), (12, False)])
+def test_what_a_transaction_took_back_does_not_wait(setup: Setup, kind: int, waits: bool) -> None:
+    text = properties_text(TIMER_DELAY_SEC="5")
+    (draft,) = setup.sending.drafts.message(fields(properties=text, sys_flag=kind), body(), HOST, "peer").drafts
+    assert (draft.topic, draft.sys_flag) == (("rmq_sys_wheel_timer", 0) if waits else ("T", kind))
+
+
+def test_a_half_message_has_no_time(setup: Setup) -> None:
+    text = properties_text(TRAN_MSG="true", __STARTDELIVERTIME="5")
+    with pytest.raises(MessageIllegal, match="property __STARTDELIVERTIME: a transaction's message"):
+        setup.sending.drafts.message(fields(properties=text), body(), HOST, "peer")
+    text += properties_text(**{"": "", "TIMER_OUT_MS": "5"})  # it had one
+    (draft,) = setup.sending.drafts.message(fields(properties=text), body(), HOST, "peer").drafts
+    assert draft.topic == "RMQ_SYS_TRANS_HALF_TOPIC"
+
+
+def test_a_timer_message_leaves_room_for_what_it_gets_while_it_waits(setup: Setup) -> None:
+    def length(more: int) -> int:
+        text = properties_text(long="x" * more, TIMER_DELAY_SEC="5")
+        (draft,) = setup.sending.drafts.message(fields(properties=text), body(), HOST, "peer").drafts
+        return len(draft.properties)
+
+    most = 32_767 - TIMER_ROOM
+    room = most - length(1) + 1
+    assert length(room) == most
+    with pytest.raises(MessageIllegal, match="msg properties length limit 32KB"):
+        length(room + 1)
 
 
 def test_a_batch_becomes_a_draft_a_message(setup: Setup) -> None:

@@ -23,17 +23,19 @@ text = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
     st.integers(0, 1024),
     st.integers(0, 2**63 - 1),
     text,
+    st.none() | st.text("ABCabc019-_=", min_size=1),
 )
 def test_answers_decode_to_what_they_say(
-    code: int, opaque: int, message_id: str, queue_id: int, offset: int, region: str
+    code: int, opaque: int, message_id: str, queue_id: int, offset: int, region: str, handle: str | None
 ) -> None:
     answers = SendAnswers(region=region, trace_on=True, version=407)
-    frame = decode_frame(answers.encode(code, opaque, message_id.encode(), queue_id, offset))
+    recall = None if handle is None else handle.encode()
+    frame = decode_frame(answers.encode(code, opaque, message_id.encode(), queue_id, offset, recall))
     header = frame.header
     assert (header.code, header.opaque, header.flag, header.version, header.remark) == (code, opaque, 1, 407, None)
     assert header.ext is not None
     assert decode_ext(SendMessageResponseHeader, header.ext) == SendMessageResponseHeader(
-        msg_id=message_id, queue_id=queue_id, queue_offset=offset
+        msg_id=message_id, queue_id=queue_id, queue_offset=offset, recall_handle=handle
     )
     assert (header.ext["MSG_REGION"], header.ext["TRACE_ON"]) == (region, "true")
 

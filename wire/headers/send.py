@@ -50,6 +50,23 @@ class SendMessageResponseHeader(WireHeader, frozen=True, kw_only=True):
     queue_id: Int32
     queue_offset: Int64
     transaction_id: str | None = None
+    recall_handle: str | None = None
+    """With what the message, which waits for its time, can be cancelled (370)."""
+
+
+class RecallMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Cancel a message that waits for its time (370)."""
+
+    producer_group: str | None = None
+    topic: str
+    recall_handle: str
+    bname: str | None = None
+
+
+class RecallMessageResponseHeader(WireHeader, frozen=True, kw_only=True):
+    """The unique key of the message that was cancelled."""
+
+    msg_id: str
 
 
 class ConsumerSendMsgBackRequestHeader(WireHeader, frozen=True, kw_only=True):

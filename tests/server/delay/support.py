@@ -14,6 +14,7 @@ from rocketwire.server.send_checks import SendChecks
 from rocketwire.server.send_drafts import SendDrafts
 from rocketwire.server.sending import Sending
 from rocketwire.server.subscription_groups import SubscriptionGroups
+from rocketwire.server.timer_sends import TimerSends
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.store.delay_offsets import DelayOffsetTable
 from rocketwire.store.files import FileSystem
@@ -69,6 +70,7 @@ class Delays:
                 SendChecks(
                     self.live, self.topics, choose=lambda bound: bound - 1, retries=RetryTopics(groups, self.topics)
                 ),
+                TimerSends(self.live, self.topics, self.clock),
                 delay_levels=len(self.store.settings.delay_levels),
             ),
             store=self.store,

@@ -12,6 +12,7 @@ import trio
 from rocketwire.wire.codes import RequestCode, ResponseCode, SysFlag
 from rocketwire.wire.frame import Frame
 from rocketwire.wire.properties import decode_properties
+from rocketwire.wire.recall_handle import decode_recall_handle
 from tests.server.harness import (
     BINARY,
     JSON,
@@ -33,6 +34,10 @@ MIB = 1 << 20
 TOO_LARGE = (
     "the message is illegal, maybe msg body or properties length not matched. "
     "msg body length limit 4194304B, msg properties length limit 32KB."
+)
+NO_TIME = (
+    "timer message illegal, the delay time should not be bigger than the max delay 3456000000ms; "
+    "or if set del msg, the delay time should be bigger than the current time"
 )
 FAQ = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
 
@@ -315,19 +320,46 @@ async def test_the_producer_does_not_say_how_long_addresses_are(broker: Client, 
 
 @every_way
 @pytest.mark.parametrize(
-    ("name", "value", "code", "remark"),
+    ("properties", "remark"),
     [
-        ("DELAY", "soon", 13, "property DELAY: 'soon' is no delay level"),
-        ("TIMER_DELAY_SEC", "3", 13, "property TIMER_DELAY_SEC: this broker does not deliver at a set time yet"),
-        ("TIMER_DELIVER_MS", "3", 13, "property TIMER_DELIVER_MS: this broker does not deliver at a set time yet"),
+        ({"DELAY": "soon"}, "property DELAY: 'soon' is no delay level"),
+        ({"TIMER_DELAY_SEC": "soon"}, NO_TIME),
+        ({"TIMER_DELAY_SEC": "3456001"}, NO_TIME),
+        ({"TIMER_DELAY_MS": "-1"}, NO_TIME),
+        ({"TIMER_DELIVER_MS": "1", "TIMER_DEL_UNIQKEY": "U"}, NO_TIME),
+        (
+            {"TIMER_DELIVER_MS": "1", "TRAN_MSG": "true"},
+            "property TIMER_DELIVER_MS: a transaction's message is not delivered at a set time",
+        ),
     ],
+    ids=str,
 )
 async def test_what_would_be_delivered_at_a_wrong_time_is_refused(
-    broker: Client, send: Any, name: str, value: str, code: int, remark: str
+    broker: Client, send: Any, properties: dict[str, str], remark: str
 ) -> None:
-    answer = await send(broker, "T", b"x", properties=properties_text(**{name: value}))
-    assert code_and_remark(answer) == (code, remark)
+    answer = await send(broker, "T", b"x", properties=properties_text(**properties))
+    assert code_and_remark(answer) == (ResponseCode.MESSAGE_ILLEGAL, remark)
     assert await stored(broker, "T") == []
+
+
+@every_way
+async def test_a_timer_message_is_answered_with_what_cancels_it(broker: Client, send: Any) -> None:
+    for offset in range(2):
+        answer = await send(broker, "T", b"x", properties=properties_text(UNIQ_KEY="U", TIMER_DELIVER_MS=str(NOW + 1)))
+        ext = answer.header.ext
+        assert ext is not None
+        assert (answer.header.code, ext["queueId"], ext["queueOffset"]) == (0, "0", str(offset))
+        assert decode_recall_handle(ext["recallHandle"]) == ("T", "broker-a", NOW + 1, "U")
+    assert await stored(broker, "T") == []
+
+
+@every_way
+async def test_timers_may_be_off(tmp_path: Path, send: Any) -> None:
+    async with serving(tmp_path, timer_wheel_enable=False) as server:
+        broker = server.broker()
+        await broker.create_topic("T")
+        answer = await send(broker, "T", b"x", properties=properties_text(TIMER_DELAY_SEC="1"))
+        assert code_and_remark(answer) == (1, "accurate timer message is not enabled, timerWheelEnable is false")
 
 
 @every_way

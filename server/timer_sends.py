@@ -1,0 +1,162 @@
+"""Timer messages as they are sent: when one is due, and how it waits in the timer's topic.
+
+A client says it by a property: 5.x's TIMER_DELAY_SEC, TIMER_DELAY_MS and TIMER_DELIVER_MS, of which the first that is
+there counts, or ``__STARTDELIVERTIME`` of cloud services. The message is stored in queue 0 of rmq_sys_wheel_timer, as
+5.5.0 stores it, with its topic and queue among its properties and the time as TIMER_OUT_MS: to the millisecond, but an
+exact multiple of the precision is one precision less, so that its slot of the wheel is Apache's too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from rocketwire.server.clock import Clock
+from rocketwire.server.errors import MessageIllegal, TimerDisabled
+from rocketwire.server.live_config import LiveConfig
+from rocketwire.server.real_queue import with_real_queue
+from rocketwire.server.topics import BrokerTopics
+from rocketwire.store.store import Draft
+from rocketwire.wire import names
+from rocketwire.wire import properties as property_names
+from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.properties import ITEM_SEP, NAME_SEP, decode_properties
+from rocketwire.wire.property_edits import reader_of
+from rocketwire.wire.recall_handle import encode_recall_handle
+
+_MS_PER_SECOND: Final = 1000
+_RELATIVE: Final = {property_names.TIMER_DELAY_SEC: _MS_PER_SECOND, property_names.TIMER_DELAY_MS: 1}
+_TIMES: Final = (*_RELATIVE, property_names.TIMER_DELIVER_MS, property_names.START_DELIVER_TIME)
+_MOST_DIGITS: Final = 19  # of a Java long
+#: How the names begin that 5.x's clients set.
+_OF_5: Final = "TIMER_D"
+_TIMER_QUEUE: Final = 0
+_OUT_ITEM: Final = f"{property_names.TIMER_OUT_MS}{NAME_SEP}".encode()
+_out_of: Final = reader_of(property_names.TIMER_OUT_MS.encode())
+_NOT_TRANSACTION: Final = ~SysFlag.TRANSACTION_MASK
+#: What 5.5.0 takes from a message that has a delay level besides.
+TIMES_OF_5: Final = tuple(name.encode() for name in _TIMES[:-1])
+
+
+class Due(NamedTuple):
+    """When a message is due, in ms since 1970; `deletes` is whether it is to cancel another."""
+
+    time: int
+    deletes: bool
+
+
+def may_name_a_time(items: str) -> bool:
+    """Whether steering properties may name a time; what has nothing to do with timers is told apart fast."""
+    return _OF_5 in items or property_names.START_DELIVER_TIME in items
+
+
+def without_times(items: str) -> str:
+    """Steering properties without the timer's."""
+    if ITEM_SEP not in items:  # nearly always: it is the time
+        name = items.partition(NAME_SEP)[0]
+        return "" if name.startswith(_OF_5) or name in _TIMES else items
+    kept = [item for item in items.split(ITEM_SEP) if without_times(item)]
+    return ITEM_SEP.join(kept)
+
+
+def named_time(properties: Mapping[str, str]) -> str | None:
+    """The name of a property that is the timer's; None when there is none."""
+    return next((name for name in (*_TIMES, property_names.TIMER_DEL_UNIQ_KEY) if name in properties), None)
+
+
+def was_delivered(properties: bytes) -> bool:
+    """Whether a message has been a timer message before, as one that is tried again: then it is none any more."""
+    return _OUT_ITEM in properties and _out_of(properties) is not None
+
+
+def out_time(due: int, precision: int) -> int:
+    """TIMER_OUT_MS of what is due at a time, both in ms since 1970."""
+    return due if due % precision else due - precision
+
+
+class TimerSends:
+    """Makes timer messages of sends."""
+
+    def __init__(self, config: LiveConfig, topics: BrokerTopics, clock: Clock) -> None:
+        self._config = config
+        self._topics = topics
+        self._clock = clock
+
+    def refused(self) -> MessageIllegal:
+        """What says that a time is none, or too far away, or in the past for a message that is to cancel another."""
+        limit = self._config.current.timer_max_delay_sec * _MS_PER_SECOND
+        return MessageIllegal(
+            f"timer message illegal, the delay time should not be bigger than the max delay {limit}ms; "
+            "or if set del msg, the delay time should be bigger than the current time"
+        )
+
+    def schedule(self, draft: Draft, items: str, wait: bytes) -> bytes | None:
+        """Have a draft wait if its properties say so and the time is to come; the given one is changed.
+
+        Args:
+            draft: The message as it is to be delivered.
+            items: Its steering properties.
+            wait: What its properties are to have behind them, as Apache stores WAIT with messages that wait.
+
+        Returns:
+            the handle by which it can be cancelled, if it waits and has a unique key.
+
+        Raises:
+            MessageIllegal: the time is no number, negative or too far away, or in the past where it is to cancel.
+            TimerDisabled: timers are off.
+            StoreError: the timer's topic could not be written down.
+        """
+        now = self._clock()
+        due = self._due(items, now)
+        if due is None or was_delivered(draft.properties):
+            return None
+        config = self._config.current
+        if not config.timer_wheel_enable:
+            raise TimerDisabled
+        time, deletes = due
+        if time - now > config.timer_max_delay_sec * _MS_PER_SECOND:
+            raise self.refused()
+        if time <= now:
+            if deletes:
+                raise self.refused()
+            return None
+        if self._topics.get(names.TIMER_TOPIC) is None:
+            self._topics.create_retry(names.TIMER_TOPIC, 1)
+        topic, key = draft.topic, draft.unique_key
+        draft.properties = with_real_queue(
+            b"%b%b\x02TIMER_OUT_MS\x01%d" % (draft.properties, wait, out_time(time, config.timer_precision_ms)),
+            topic,
+            draft.queue_id,
+        )
+        draft.topic, draft.queue_id = names.TIMER_TOPIC, _TIMER_QUEUE
+        draft.sys_flag &= _NOT_TRANSACTION
+        if key is None or " " in key or topic.startswith(names.RETRY_PREFIX):
+            return None
+        return encode_recall_handle(topic, config.broker_name, time, key)
+
+    def refuse_half(self, draft: Draft, items: str) -> None:
+        """Refuse a half message for a set time: Apache would deliver it into the half topic.
+
+        Raises:
+            MessageIllegal: it is one.
+        """
+        name = named_time(decode_properties(items))
+        if name is not None and not was_delivered(draft.properties):
+            raise MessageIllegal(f"property {name}: a transaction's message is not delivered at a set time")
+
+    def _due(self, items: str, now: int) -> Due | None:
+        name, _, value = items.partition(NAME_SEP)
+        deletes = False
+        if ITEM_SEP in value:
+            said = decode_properties(items)
+            deletes = property_names.TIMER_DEL_UNIQ_KEY in said
+            name = next((name for name in _TIMES if name in said), "")
+            value = said.get(name, "")
+        if name not in _TIMES:
+            return None
+        digits = value[1:] if value[:1] == "+" else value
+        if not digits.isdecimal() or len(digits) > _MOST_DIGITS:
+            raise self.refused()
+        unit = _RELATIVE.get(name)
+        number = int(digits)
+        return Due(number if unit is None else now + number * unit, deletes)
