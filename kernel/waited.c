@@ -79,8 +79,9 @@ bool waited_number(span text, int64_t most, int64_t *value)
         if (digit > 9) return false;
         sum = sum * 10 + digit;
     }
+    if (sum > (uint64_t)most) return false;
     *value = (int64_t)sum;
-    return sum <= (uint64_t)most;
+    return true;
 }
 
 /* The name from `first` on whose value comes next in the text, behind `at`; WAITED_NAMES: none. */

@@ -40,7 +40,7 @@ typedef struct {
 /* Read one. False: it is not as this broker writes records of that topic, and for Python. */
 bool waited_read(span record, const char *topic_field, waited *found);
 
-/* The number that a text of digits is. False: it is none, or above `most`. */
+/* The number that a text of digits is. False: it is none, or above `most`; *value stays. */
 bool waited_number(span text, int64_t most, int64_t *value);
 
 /* Write its properties with other values for the names from `first` on, numbers[0] for the first of them: in their

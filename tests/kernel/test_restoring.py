@@ -115,6 +115,9 @@ def test_times_and_laps_are_set_where_they_stood() -> None:
     _, _, rolled, _ = check(encoded(text), PLACE, -1, 2)
     expected = f"TIMER_DEQUEUE_MS\x012\x02{PLAIN}\x02TIMER_ROLL_TIMES\x0110\x02TIMER_ENQUEUE_MS\x01-1\x02"
     assert rolled.properties.decode() == expected
+    for laps in ("2147483647", "x", "99999999999999999999"):
+        _, _, rolled, _ = check(encoded(f"TIMER_ROLL_TIMES\x01{laps}\x02{PLAIN}".encode()), PLACE, -1, 2)
+        assert rolled.properties.startswith(b"TIMER_ROLL_TIMES\x011\x02")
 
 
 @pytest.mark.parametrize(
