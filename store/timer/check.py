@@ -53,7 +53,12 @@ def read_check(path: str, files: FileSystem) -> Check | None:
         OSError: it cannot be read.
     """
     data = files.read(path)
-    if data is None or len(data) < FILE_SIZE or not any(data):
+    return None if data is None else decode_check(data)
+
+
+def decode_check(data: bytes) -> Check | None:
+    """What the file's bytes say; None when they are too few, or nothing was ever written."""
+    if len(data) < FILE_SIZE or not any(data):
         return None
     values = CHECK_STRUCT.unpack_from(data)
     return Check(

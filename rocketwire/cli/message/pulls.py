@@ -56,12 +56,20 @@ class Queue(NamedTuple):
         low, high = offsets.start, offsets.stop
         while low < high:
             middle = (low + high) // 2
-            found = next(iter(self._records(self._answer(self._send(middle, most=1)), lambda _: None)), None)
+            found = self.message(middle, lambda _: None)
             if found is None or found.message.store_timestamp < time:
                 low = middle + 1
             else:
                 high = middle
         return low
+
+    def message(self, offset: int, report: Callable[[str], None]) -> Selected | None:
+        """The message at an offset; None when it is gone, or damaged, of which `report` gets a line.
+
+        Raises:
+            NotReached, Refused: the broker does not answer, or refuses.
+        """
+        return next(iter(self._records(self._answer(self._send(offset, most=1)), report)), None)
 
     def messages(self, offsets: range, report: Callable[[str], None]) -> Iterator[Selected]:
         """The messages with these offsets, in order; `report` gets a line for what is missing or damaged.

@@ -1,0 +1,31 @@
+"""What waits in a store directory."""
+
+from __future__ import annotations
+
+from rocketwire.store.archive.directory import Directory
+from rocketwire.store.archive.plan import known_topics
+from rocketwire.store.archive.scan import Report
+from rocketwire.store.archive.timer import StoreTimer
+from rocketwire.wire.java import string_hash
+
+
+class LocalTimer(StoreTimer):
+    """A store's timer, with the names of its topics."""
+
+    def __init__(self, directory: Directory, report: Report) -> None:
+        """Read it.
+
+        Raises:
+            StoreUnreadable: one of its files cannot be read.
+        """
+        super().__init__(directory, report)
+        self.directory = directory
+        self._topics = {string_hash(topic): topic for topic in known_topics(directory, report)}
+
+    def topic(self, topic_hash: int) -> str | None:
+        """The topic with a hash, if the store has one."""
+        return self._topics.get(topic_hash)
+
+    def broker(self, number: int) -> None:  # noqa: ARG002 - as of a running endpoint
+        """Nothing: a directory does not say whose it is."""
+        return

@@ -1,0 +1,123 @@
+"""One timer message, looked for by its id: in the index, so nothing else is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from rocketwire.cli.remote.cluster import Cluster
+from rocketwire.cli.timer.remote import may_wait, timers_of
+from rocketwire.cli.trace.query import messages_of
+from rocketwire.store.archive.directory import Directory
+from rocketwire.store.archive.plan import find
+from rocketwire.store.archive.scan import Report
+from rocketwire.store.archive.select import Wanted
+from rocketwire.store.archive.selected import Selected
+from rocketwire.store.archive.timer import StoreTimer
+from rocketwire.store.archive.timer_message import NO_MARK, TimerMessage, timer_message
+from rocketwire.store.layout.timer_log import UnitMagic
+from rocketwire.store.timer.units import due
+from rocketwire.wire.names import TIMER_TOPIC
+
+
+class Found(NamedTuple):
+    """A message that waits or has waited.
+
+    Attributes:
+        message: Its newest record in the timer's topic.
+        broker: Its broker's name; None in a store, which does not say it.
+        due: When it is to be delivered, ms.
+        waits: Whether it still does.
+        cancelled: Whether a marker that waits as well cancels it.
+        rolls_at: When it is stored again, ms; None when it is not, or that is not known.
+        position: Position of its unit in the timer log; None without one, or when that is not known.
+        copy: What was stored in its topic when its time came; None when there is nothing.
+    """
+
+    message: TimerMessage
+    broker: str | None
+    due: int
+    waits: bool
+    cancelled: bool
+    rolls_at: int | None
+    position: int | None
+    copy: Selected | None
+
+
+def in_store(directory: Directory, message_id: str, report: Report) -> Iterator[Found]:
+    """The messages of a store with an id.
+
+    Raises:
+        StoreUnreadable: a file cannot be read.
+    """
+    with StoreTimer(directory, report) as timer:
+        rows = timer.waiting
+        markers = rows[(rows["magic"] & UnitMagic.DELETE) != 0]
+        marks = {message.mark for _, message in timer.messages(markers) if message is not None}
+        wanted = Wanted(topics=frozenset([TIMER_TOPIC]), message_id=message_id)
+        for one in _newest(find(directory, wanted, report)):
+            waits = rows[rows["physical_offset"] == one.physical_offset]
+            row = waits[0] if len(waits) else None
+            copies = find(directory, Wanted(topics=frozenset([one.topic]), message_id=one.message_id), report)
+            yield Found(
+                message=one,
+                broker=None,
+                due=due(one.out, timer.precision),
+                waits=row is not None,
+                cancelled=row is not None and one.mark != NO_MARK and one.mark in marks and one.cancels is None,
+                rolls_at=int(row["out"]) if row is not None and row["magic"] & UnitMagic.ROLL else None,
+                position=int(row["position"]) if row is not None and row["position"] >= 0 else None,
+                copy=_copy_of(one, copies),
+            )
+
+
+def on_brokers(cluster: Cluster, message_id: str) -> Iterator[Found]:
+    """The messages of a name server's brokers with an id; of markers only those are seen that a recall made.
+
+    Raises:
+        Mistake: no broker has a timer.
+        NotReached, Refused: a broker does not answer, or refuses.
+    """
+    timers = {broker.name: broker for broker in timers_of(cluster)}
+    stored = messages_of(cluster, TIMER_TOPIC, message_id)
+    for name, broker in timers.items():
+        records = [each.found for each in stored if each.broker == name]
+        marks = {
+            one.mark
+            for one in filter(None, map(timer_message, records))
+            if one.cancels is not None and may_wait(one, broker)
+        }
+        for one in _newest(records):
+            waits = may_wait(one, broker)
+            copies = [each.found for each in messages_of(cluster, one.topic, one.message_id) if each.broker == name]
+            yield Found(
+                message=one,
+                broker=name,
+                due=due(one.out, broker.precision),
+                waits=waits,
+                cancelled=waits and one.mark in marks,
+                rolls_at=None,
+                position=None,
+                copy=_copy_of(one, copies),
+            )
+
+
+def _newest(records: Iterable[Selected]) -> Iterator[TimerMessage]:
+    """Of the records of each message the one that rolled most often; markers only when there is nothing else."""
+    messages = [message for message in map(timer_message, records) if message is not None]
+    for some in ([each for each in messages if each.cancels is None], messages):
+        most: dict[int, int] = {}
+        for each in some:
+            most[each.out] = max(most.get(each.out, 0), each.rolls)
+        if some:
+            yield from (each for each in some if each.rolls == most[each.out])
+            return
+
+
+def _copy_of(one: TimerMessage, copies: Iterable[Selected]) -> Selected | None:
+    """What was delivered of a message: a copy says of itself when it was due."""
+    for copy in copies:
+        said = timer_message(copy)
+        if said is not None and said.out == one.out:
+            return copy
+    return None

@@ -1,0 +1,211 @@
+"""What waits on the brokers of a name server: the timer's topic, pulled as a consumer pulls it, and what they say.
+
+The topic holds every message that ever waited, as long as the log is kept. Not waiting any more are those of slots that
+the broker says it has read (code 60), and those that were stored again since, because they rolled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rocketwire.cli.message.pulls import Queue
+from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.remote.cluster import Cluster
+from rocketwire.cli.remote.connection import Connection
+from rocketwire.cli.remote.errors import Refused
+from rocketwire.cli.timer.source import Warn
+from rocketwire.server.java_properties import parse_java_properties
+from rocketwire.store.archive.timer import PRECISION
+from rocketwire.store.archive.timer_message import NO_MARK, TimerMessage, timer_message
+from rocketwire.store.archive.timer_units import WAITING
+from rocketwire.store.layout.timer_check import CHECK_STRUCT
+from rocketwire.store.layout.timer_log import UnitMagic
+from rocketwire.wire.bodies import decode_body
+from rocketwire.wire.bodies.fastjson import loads
+from rocketwire.wire.bodies.route import KVTable
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.java import natural_number, string_hash
+from rocketwire.wire.names import TIMER_TOPIC
+
+_BLOCK: Final = 8192
+
+
+class BrokerTimer(NamedTuple):
+    """What a broker says of its timer.
+
+    Attributes:
+        name: The broker's name.
+        queue: The timer's queue there.
+        read_time: Slots before this time, ms, are read (code 60).
+        queue_offset: Messages of the timer's topic before this offset are in the wheel (60).
+        queue_end: Offset of the topic's next message.
+        counts: How many messages wait, by topic (61); None when it does not say.
+        runtime: What it says of its timer besides, as it says it (28).
+        precision: Milliseconds of a slot (26, timerPrecisionMs).
+    """
+
+    name: str
+    queue: Queue
+    read_time: int
+    queue_offset: int
+    queue_end: int
+    counts: dict[str, int] | None
+    runtime: dict[str, str]
+    precision: int
+
+
+def timers_of(cluster: Cluster) -> list[BrokerTimer]:
+    """What the brokers that have a timer say of it.
+
+    Raises:
+        Mistake: none has.
+        NotReached: a broker does not answer.
+    """
+    found, reason = [], ""
+    for name, connection in cluster.all_brokers().items():
+        try:
+            found.append(_asked(name, connection))
+        except Refused as refused:
+            reason = str(refused)
+    if not found:
+        raise Mistake(f"no broker has a timer: {reason}")
+    return found
+
+
+class RemoteTimer:
+    """What waits on all brokers that have a timer.
+
+    Attributes:
+        brokers: What these brokers say.
+        precision: Milliseconds of a slot of the first.
+        waiting: Messages and markers that wait, an array of WAITING; all of them are known to be due at `out`.
+    """
+
+    def __init__(self, cluster: Cluster, report: Warn) -> None:
+        """Ask all brokers, and pull the timer's topic.
+
+        Raises:
+            Mistake: no broker has a timer.
+            NotReached, Refused: a broker does not answer, or refuses.
+        """
+        self.brokers = timers_of(cluster)
+        self._topics: dict[int, str] = {}
+        self._report = report
+        self.precision = self.brokers[0].precision
+        self.waiting = np.concatenate([self._pulled(number) for number in range(len(self.brokers))])
+
+    def topic(self, topic_hash: int) -> str | None:
+        """The topic with a hash, if a message was for one."""
+        return self._topics.get(topic_hash)
+
+    def broker(self, number: int) -> str:
+        """The name of a broker."""
+        return self.brokers[number].name
+
+    def messages(self, waiting: NDArray[Any]) -> Iterator[tuple[int, TimerMessage | None]]:
+        """Pull single messages again.
+
+        Raises:
+            NotReached, Refused: the broker does not answer, or refuses.
+        """
+        for number, row in enumerate(waiting):
+            found = self.brokers[row["broker"]].queue.message(int(row["queue_offset"]), self._report)
+            yield number, None if found is None else timer_message(found)
+
+    def _pulled(self, number: int) -> NDArray[Any]:
+        """What waits on one broker."""
+        broker = self.brokers[number]
+        found, rolls = [np.empty(0, WAITING)], [np.empty(0, np.int32)]
+        offsets = broker.queue.offsets()
+        messages = filter(None, map(timer_message, broker.queue.messages(offsets, self._report)))
+        while some := list(islice(messages, _BLOCK)):
+            some = [each for each in some if may_wait(each, broker)]
+            found.append(np.array([self._row(each, number) for each in some], WAITING))
+            rolls.append(np.array([each.rolls for each in some], np.int32))
+        rows, times = np.concatenate(found), np.concatenate(rolls)
+        return rows[_newest(rows, times)]
+
+    def _row(self, one: TimerMessage, broker: int) -> tuple[int, ...]:
+        topic_hash = string_hash(one.topic)
+        self._topics[topic_hash] = one.topic
+        magic = UnitMagic.DEFAULT | (UnitMagic.DELETE if one.cancels is not None else 0)
+        return one.out, one.physical_offset, -1, one.queue_offset, one.mark, one.size, topic_hash, int(magic), broker
+
+
+def may_wait(one: TimerMessage, broker: BrokerTimer) -> bool:
+    """Whether a message still waits, unless it was stored again since."""
+    slot = one.out - one.out % broker.precision
+    return slot >= broker.read_time or one.queue_offset >= broker.queue_offset
+
+
+def _newest(rows: NDArray[Any], rolls: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Which rows are not of messages that were stored again since.
+
+    What was stored again has the same unique key and time, and has rolled more often. A producer may have sent a
+    message twice: of those that have rolled equally often all count.
+    """
+    keep = np.ones(len(rows), bool)
+    deletes = (rows["magic"] & UnitMagic.DELETE) != 0
+    for kind in (False, True):
+        numbers = np.flatnonzero((deletes == kind) & (rows["mark"] != NO_MARK))
+        marks, group = np.unique(rows["mark"][numbers], return_inverse=True)
+        most = np.zeros(len(marks), np.int32)
+        np.maximum.at(most, group, rolls[numbers])
+        keep[numbers] = rolls[numbers] == most[group]
+    return keep
+
+
+def _asked(name: str, connection: Connection) -> BrokerTimer:
+    """What a broker says.
+
+    Raises:
+        Refused: it has no timer, or refuses.
+    """
+    check = bytes(connection.ask(RequestCode.GET_TIMER_CHECK_POINT).body)
+    if len(check) < CHECK_STRUCT.size:
+        raise Refused(connection.what, ResponseCode.SUCCESS, f"the timer's checkpoint has {len(check)} bytes only")
+    read_time, _, queue_offset, *_ = CHECK_STRUCT.unpack_from(check)
+    queue = Queue(name, connection, TIMER_TOPIC, 0)
+    return BrokerTimer(
+        name,
+        queue,
+        read_time,
+        queue_offset,
+        queue.offsets().stop,
+        _counts(connection),
+        _runtime(connection),
+        _precision(connection),
+    )
+
+
+def _counts(connection: Connection) -> dict[str, int] | None:
+    try:
+        found = loads(connection.ask(RequestCode.GET_TIMER_METRICS).body)
+    except Refused:
+        return None
+    table = found.get("timingCount") if isinstance(found, dict) else None
+    if not isinstance(table, dict):
+        return None
+    counts = {str(topic): each.get("count") for topic, each in table.items() if isinstance(each, dict)}
+    return {topic: count for topic, count in counts.items() if isinstance(count, int)}
+
+
+def _runtime(connection: Connection) -> dict[str, str]:
+    try:
+        table = decode_body(KVTable, connection.ask(RequestCode.GET_BROKER_RUNTIME_INFO).body).table
+    except Refused:
+        return {}
+    return {name: table[name] for name in sorted(table) if name.startswith("timer")}
+
+
+def _precision(connection: Connection) -> int:
+    try:
+        text = bytes(connection.ask(RequestCode.GET_BROKER_CONFIG).body).decode("utf-8", "replace")
+    except Refused:
+        return PRECISION
+    return natural_number(parse_java_properties(text).get("timerPrecisionMs", "")) or PRECISION

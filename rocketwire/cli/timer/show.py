@@ -1,0 +1,179 @@
+"""`rocketwire timer show`: the next slots of a wheel, or one message and how it waits."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from rocketwire.cli.ending import DAMAGED, ended
+from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.output import json_line, number, size
+from rocketwire.cli.timer.source import Complaints, add_source, store_of
+from rocketwire.cli.times import shown
+from rocketwire.wire.java import natural_number
+from rocketwire.wire.names import TIMER_TOPIC
+
+if TYPE_CHECKING:
+    from rocketwire.cli.serve import Commands
+    from rocketwire.cli.timer.lookup import Found
+    from rocketwire.store.archive.timer_slots import Slot
+
+_EPILOG = """\
+MSGID is the id that a send returned (the unique key), or the offset message id of the timer's record. Exit code: 0; 1
+when something could not be read (stderr says what); 2 for a wrong option, no such message, a store or an endpoint
+without timer. docs/command-line.md tells more."""
+_SLOTS: Final = 10
+
+
+def add_parser(commands: Commands) -> None:
+    """Add `show` to the commands."""
+    parser = commands.add_parser(
+        "show",
+        help="the next slots of a store's wheel, or how one message waits",
+        description="Show how one message waits, or without MSGID the next slots of a store's wheel. Times are UTC.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("message_id", metavar="MSGID", nargs="?", help="the message's id")
+    add_source(parser)
+    parser.add_argument("--slots", metavar="N", help=f"show so many slots (default {_SLOTS})")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+    parser.set_defaults(run=ended(_show))
+
+
+def _show(options: argparse.Namespace) -> int:
+    report = Complaints()
+    if options.message_id is not None:
+        if options.slots is not None:
+            raise Mistake("--slots: not with MSGID")
+        _show_message(options, report)
+    else:
+        _show_slots(options, report)
+    return DAMAGED if report.any else 0
+
+
+# --- slots ---
+
+
+def _show_slots(options: argparse.Namespace, report: Complaints) -> None:
+    most = natural_number(str(_SLOTS) if options.slots is None else options.slots)
+    if most is None:
+        raise Mistake(f"--slots {options.slots}: a whole number is needed")
+    directory = store_of(options)
+    if directory is None:
+        raise Mistake("slots are seen in a store directory only: name it with --store DIR, or a message by its MSGID")
+    from rocketwire.store.archive.timer import StoreTimer
+    from rocketwire.store.archive.timer_slots import next_slots
+
+    with StoreTimer(directory, report) as timer:
+        slots = next_slots(directory, timer.waiting, timer.precision, most)
+    if options.json:
+        for slot in slots:
+            json_line(slot._asdict())
+    else:
+        _write_slots(slots)
+
+
+def _write_slots(slots: Sequence[Slot]) -> None:
+    from rocketwire.cli.table import Column, lines, output_width
+
+    columns = (
+        Column("SLOT (UTC)", least=23),
+        Column("NUMBER", right=True),
+        Column("DELIVER", right=True),
+        Column("ROLL", right=True),
+        Column("MARKERS", right=True),
+        Column("CHAIN", right=True),
+        Column("FIRST UNIT", right=True),
+        Column("LAST UNIT", right=True),
+    )
+    rows = (
+        (
+            shown(slot.time),
+            str(slot.number),
+            number(slot.messages),
+            number(slot.rolls),
+            number(slot.markers),
+            "not in the wheel" if slot.chain is None else number(slot.chain),
+            "" if slot.chain is None else str(slot.first),
+            "" if slot.chain is None else str(slot.last),
+        )
+        for slot in slots
+    )
+    for line in lines(columns, rows, output_width()):
+        print(line)
+
+
+# --- one message ---
+
+
+def _show_message(options: argparse.Namespace, report: Complaints) -> None:
+    from rocketwire.cli.remote.cluster import Cluster
+    from rocketwire.cli.timer.lookup import in_store, on_brokers
+
+    directory = store_of(options)
+    if directory is not None:
+        found, where = list(in_store(directory, options.message_id, report)), directory.root
+    else:
+        with Cluster(options.namesrv) as cluster:
+            found, where = list(on_brokers(cluster, options.message_id)), options.namesrv
+    if not found:
+        raise Mistake(f"{options.message_id}: {where} has no such message in {TIMER_TOPIC}")
+    for count, each in enumerate(found):
+        if options.json:
+            json_line(_object(each))
+            continue
+        if count:
+            print()
+        for title, text in _facts(each):
+            print(f"{title:<16}{text}")
+
+
+def _object(found: Found) -> dict[str, Any]:
+    from rocketwire.cli.timer.ls import json_object
+    from rocketwire.cli.timer.pending import Listed
+
+    copy = found.copy
+    return {
+        **json_object(Listed(found.message, found.broker, found.due, found.cancelled)),
+        "cancels": found.message.cancels,
+        "waits": found.waits,
+        "rolls_at": found.rolls_at,
+        "position": found.position,
+        "delivered": None
+        if copy is None
+        else {
+            "queue_offset": copy.message.queue_offset,
+            "store_timestamp": copy.message.store_timestamp,
+            "physical_offset": copy.message.physical_offset,
+        },
+    }
+
+
+def _facts(found: Found) -> Iterator[tuple[str, str]]:
+    from rocketwire.cli.table import clean
+
+    message = found.message
+    yield "message", clean(message.message_id)
+    named = (("tag", message.tags), ("keys", " ".join(message.keys)), ("broker", found.broker))
+    topic = [f"{message.topic}, queue {message.queue_id}", *(f"{name} {text}" for name, text in named if text)]
+    yield "topic", clean(", ".join(topic))
+    yield "due", f"{shown(found.due)} UTC"
+    yield "state", _state(found)
+    if found.message.cancels is not None:
+        yield "cancels", clean(found.message.cancels)
+    place = f"offset {message.queue_offset} of {TIMER_TOPIC}, physical offset {message.physical_offset}"
+    yield "stored", f"{shown(message.stored)} UTC, {place}, {size(message.size)}"
+    yield "rolls", number(message.rolls)
+    if found.position is not None:
+        yield "unit", f"at byte {found.position} of the timer log"
+
+
+def _state(found: Found) -> str:
+    if found.copy is not None:
+        copy = found.copy.message
+        return f"delivered {shown(copy.store_timestamp)} UTC, queue {copy.queue_id}, offset {copy.queue_offset}"
+    if not found.waits:
+        return "waits no more, and no copy is found: cancelled, a marker, or expired"
+    text = "waits, cancelled by a marker" if found.cancelled else "waits"
+    return text if found.rolls_at is None else f"{text}; rolls {shown(found.rolls_at)} UTC"

@@ -1,0 +1,186 @@
+"""`rocketwire timer stats`: what waits in all, by topic and by hour, and how far the timer is behind."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from rocketwire.cli.ending import DAMAGED, ended
+from rocketwire.cli.output import json_line, number
+from rocketwire.cli.timer.source import Complaints, add_source, opened
+from rocketwire.cli.times import shown
+
+if TYPE_CHECKING:
+    from rocketwire.cli.serve import Commands
+    from rocketwire.cli.timer.local import LocalTimer
+    from rocketwire.cli.timer.pending import Bucket, Counted
+    from rocketwire.cli.timer.remote import BrokerTimer
+    from rocketwire.cli.timer.source import Source
+
+_EPILOG = """\
+Messages that a marker cancels wait until their time comes, and count. Exit code: 0; 1 when something could not be read
+(stderr says what); 2 for a wrong option, a store or an endpoint without timer. docs/command-line.md tells more."""
+_BAR: Final = 40
+
+
+def add_parser(commands: Commands) -> None:
+    """Add `stats` to the commands."""
+    parser = commands.add_parser(
+        "stats",
+        help="what waits in all, by topic and by hour",
+        description="Count the messages that wait for a set time, by topic and by hour. Times are UTC.",
+        epilog=_EPILOG,
+    )
+    add_source(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(run=ended(_stats))
+
+
+def _stats(options: argparse.Namespace) -> int:
+    from rocketwire.cli.timer.pending import counted
+    from rocketwire.server import clock
+
+    report = Complaints()
+    with opened(options, report) as source:
+        now = clock.system_clock()
+        found = counted(source, now)
+        if options.json:
+            json_line(_object(source, found, now))
+        else:
+            for title, text in (*_facts(source, now), *_counts(found, now)):
+                print(f"{title:<16}{text}".rstrip())
+            _print_tables(source, found)
+    return DAMAGED if report.any else 0
+
+
+def _object(source: Source, found: Counted, now: int) -> dict[str, Any]:
+    from rocketwire.cli.timer.local import LocalTimer
+    from rocketwire.cli.timer.remote import RemoteTimer
+
+    told: dict[str, Any] = {"time": now, "precision": source.precision}
+    if isinstance(source, LocalTimer):
+        told |= _of_store(source)
+    elif isinstance(source, RemoteTimer):
+        told["brokers"] = [_of_broker(broker) for broker in source.brokers]
+    counts = found._asdict()
+    counts["topics"] = [topic._asdict() for topic in found.topics]
+    counts["histogram"] = [bucket._asdict() for bucket in found.histogram]
+    return told | counts
+
+
+def _of_store(source: LocalTimer) -> dict[str, Any]:
+    check = source.check
+    return {
+        "directory": source.directory.root,
+        "state": source.directory.state.name.lower(),
+        "read_time": None if check is None else check.last_read_time,
+        "queue_offset": 0 if check is None else check.last_queue_offset,
+        "queue_end": source.queue_end,
+        "stale": source.stale,
+    }
+
+
+def _of_broker(broker: BrokerTimer) -> dict[str, Any]:
+    told = broker._asdict()
+    del told["queue"]
+    return told
+
+
+def _facts(source: Source, now: int) -> Iterator[tuple[str, str]]:
+    from rocketwire.cli.timer.local import LocalTimer
+    from rocketwire.cli.timer.remote import RemoteTimer
+
+    if isinstance(source, LocalTimer):
+        yield "store", source.directory.root
+        yield "state", source.directory.state.value
+        check = source.check
+        read_time, queue_offset = (None, 0) if check is None else (check.last_read_time, check.last_queue_offset)
+        yield "timer", _timer(source.precision, read_time, now, max(0, source.queue_end - queue_offset))
+        if source.stale:
+            yield "stale", f"{_of(source.stale, 'unit')} of records that the log has no more"
+    elif isinstance(source, RemoteTimer):
+        for broker in source.brokers:
+            behind = max(0, broker.queue_end - broker.queue_offset)
+            yield broker.name, _timer(broker.precision, broker.read_time, now, behind)
+            if broker.counts is not None:
+                total = sum(broker.counts.values())
+                yield "", f"counts {_of(total, 'message')} for {_of(len(broker.counts), 'topic')}"
+            if broker.runtime:
+                yield "", ", ".join(f"{name} {value}" for name, value in broker.runtime.items())
+
+
+def _timer(precision: int, read_time: int | None, now: int, behind: int) -> str:
+    text = f"slots of {precision} ms"
+    if read_time is not None:
+        text += f", read up to {shown(read_time)} ({_span(now - read_time)} ago)"
+    return text + (f", {_of(behind, 'message')} not in the wheel yet" if behind else "")
+
+
+def _counts(found: Counted, now: int) -> Iterator[tuple[str, str]]:
+    yield "waiting", f"{_of(found.messages, 'message')} for {_of(len(found.topics), 'topic')}"
+    if found.cancelled or found.markers:
+        yield "cancelled", f"{number(found.cancelled)} of them; {_of(found.markers, 'marker')} waiting with them"
+    if found.oldest_due is not None:
+        yield "overdue", f"{_of(found.overdue, 'message')}, the oldest by {_span(now - found.oldest_due)}"
+    else:
+        yield "overdue", "none"
+
+
+def _of(count: int, what: str) -> str:
+    return f"{number(count)} {what}" + ("" if count == 1 else "s")
+
+
+def _span(milliseconds: int) -> str:
+    """A time span for people."""
+    seconds = max(0, milliseconds) / 1000
+    for unit, size in (("days", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} s"
+
+
+def _print_tables(source: Source, found: Counted) -> None:
+    from rocketwire.cli.table import Column, lines, output_width
+    from rocketwire.cli.timer.remote import RemoteTimer
+
+    if not found.topics:
+        return
+    said: dict[str, int] = {}
+    for broker in source.brokers if isinstance(source, RemoteTimer) else ():
+        for topic, count in (broker.counts or {}).items():
+            said[topic] = said.get(topic, 0) + count
+    columns = [
+        Column("TOPIC", least=16),
+        Column("WAITING", right=True),
+        Column("CANCELLED", right=True),
+        Column("OVERDUE", right=True),
+        Column("FIRST DUE (UTC)", least=19),
+        Column("LAST DUE (UTC)", least=19),
+        *([Column("BROKERS COUNT", right=True)] if said else []),
+    ]
+    rows = (
+        (
+            each.topic,
+            number(each.messages),
+            number(each.cancelled),
+            number(each.overdue),
+            shown(each.next_due),
+            shown(each.last_due),
+            *([number(said.get(each.topic, 0))] if said else []),
+        )
+        for each in found.topics
+    )
+    print()
+    for line in lines(columns, rows, output_width()):
+        print(line)
+    if found.histogram:
+        print()
+        columns = [Column("DUE FROM (UTC)", least=16), Column("WAITING", right=True), Column("", least=_BAR)]
+        most = max(bucket.messages for bucket in found.histogram)
+        for line in lines(columns, (_bar(bucket, most) for bucket in found.histogram), output_width()):
+            print(line)
+
+
+def _bar(bucket: Bucket, most: int) -> tuple[str, str, str]:
+    return shown(bucket.start)[:16], number(bucket.messages), "#" * -(-_BAR * bucket.messages // most)
