@@ -37,7 +37,6 @@ from rocketwire.server.order_locks import OrderLocks
 from rocketwire.server.page_cache import PageCacheGuard
 from rocketwire.server.pull_answers import PullAnswers
 from rocketwire.server.queue_removal import QueueRemoval
-from rocketwire.server.recall import Recall
 from rocketwire.server.registration import Registration
 from rocketwire.server.replies import Replies
 from rocketwire.server.request import Peer
@@ -49,11 +48,13 @@ from rocketwire.server.send_drafts import SendDrafts
 from rocketwire.server.sending import Sending
 from rocketwire.server.services import BrokerServices
 from rocketwire.server.subscription_groups import SubscriptionGroups
+from rocketwire.server.timer.timer import Timer
 from rocketwire.server.timer_sends import TimerSends
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.server.transactions.service import Transactions
 from rocketwire.store.consumer_filters import ConsumerFilterTable
 from rocketwire.store.delay_offsets import DelayOffsetTable
+from rocketwire.store.files import RealFileSystem
 from rocketwire.store.flush import GroupCommit, RunBlocking
 from rocketwire.store.groups import GroupTable
 from rocketwire.store.offsets import OffsetTable
@@ -68,7 +69,10 @@ from rocketwire.wire.send_answers import SendAnswers
 
 log = logging.getLogger(__name__)
 
+Arrivals = Callable[[list[tuple[str, int]]], None]
+
 _FILTERS_INTERVAL: Final = 10_000  # ms; Apache has no key for it
+_METRICS_INTERVAL: Final = 10_000  # ms
 
 
 class Broker:
@@ -111,14 +115,13 @@ class Broker:
         filter_table = ConsumerFilterTable.open(config_dir / "consumerFilter.json")
         filters = ConsumerFilters(filter_table, clock)
         retries = RetryTopics(groups, topics)
-        timer_sends = TimerSends(live, topics, clock)
         self._page_cache = PageCacheGuard(live)
         sending = Sending(
             SendDrafts(
                 live,
                 topics,
                 SendChecks(live, topics, choose=choose, retries=retries),
-                timer_sends,
+                TimerSends(live, topics, clock),
                 delay_levels=len(store.settings.delay_levels),
             ),
             store=store,
@@ -130,7 +133,20 @@ class Broker:
         offset_moved = OffsetMoved(store, broker_name=config.broker_name, store_host=store_host, clock=clock)
         pull_answers = PullAnswers(store, live, metrics=metrics, consume_rates=consume_rates, offset_moved=offset_moved)
         long_poll = LongPoll(pull_answers)
-        store.arrivals = long_poll.arrived
+        timer = (
+            Timer(
+                store=store,
+                files=RealFileSystem(),
+                sending=sending,
+                clock=clock,
+                wake=long_poll.wake,
+                run_sync=run_sync,
+                topics=topics.table.configs,
+            )
+            if config.timer_wheel_enable
+            else None
+        )
+        store.arrivals = long_poll.arrived if timer is None else both(long_poll.arrived, timer.arrived)
         self._delays = DelayDelivery(
             store=store, table=delay_offsets, sending=sending, clock=clock, wake=long_poll.wake
         )
@@ -174,21 +190,23 @@ class Broker:
             order_locks=OrderLocks(),
             sending=sending,
             send_back=send_back,
-            recall=Recall(live, topics, timer_sends, clock),
             replies=Replies(clients, clock, store_host),
             transactions=transactions,
             metrics=metrics,
-            lifetime=Lifetime(store, live, clock, run_sync),
+            lifetime=Lifetime(store, live, clock, run_sync, lambda: timer is not None and timer.catching_up),
             queue_removal=QueueRemoval(store.retention),
             consume_rates=consume_rates,
             offset_moved=offset_moved,
             decisions=Decisions(),
+            timer=timer,
         )
         self._tell_of_changes()
         self.kernel_sends = self._kernel_sends(answers)
+        timer_table = () if timer is None else ((timer.table, "timer metrics", _METRICS_INTERVAL),)
         self._tables: tuple[tuple[SavedTable, str, int], ...] = (
             (self.services.offsets, "consumer offsets", config.flush_consumer_offset_interval),
             (delay_offsets, "delay offsets", config.flush_delay_offset_interval),
+            *timer_table,
             (filter_table, "consumer filters", _FILTERS_INTERVAL),
         )
         self._registration = Registration(
@@ -263,6 +281,8 @@ class Broker:
         nursery.start_soon(services.long_poll.run)
         nursery.start_soon(services.consume_rates.run)
         nursery.start_soon(self._delays.run)
+        if services.timer is not None:
+            nursery.start_soon(services.timer.run)
         nursery.start_soon(services.transactions.run)
         nursery.start_soon(services.lifetime.watch_disk)
         nursery.start_soon(services.lifetime.clean)
@@ -286,7 +306,19 @@ class Broker:
             stack.callback(self._store.close)
             for table, _, _ in self._tables:
                 stack.callback(table.persist)
+            if self.services.timer is not None:
+                stack.callback(self.services.timer.close)
             stack.callback(self._delays.close)
+
+
+def both(first: Arrivals, second: Arrivals) -> Arrivals:
+    """Tell two of the queues that got messages."""
+
+    def arrived(queues: list[tuple[str, int]]) -> None:
+        first(queues)
+        second(queues)
+
+    return arrived
 
 
 def store_settings(config: ServerConfig) -> StoreSettings:

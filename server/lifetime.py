@@ -8,6 +8,7 @@ readers and senders do not notice.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Final
 
 import trio
@@ -31,13 +32,29 @@ _FAULTS: Final = (OSError, StoreError)
 
 
 class Lifetime:
-    """Keeps one store within its time and its disk."""
+    """Keeps one store within its time and its disk.
 
-    def __init__(self, store: MessageStore, config: LiveConfig, clock: Clock, run_sync: RunSync) -> None:
+    Args:
+        store: The store.
+        config: The rules.
+        clock: Gives the time in ms since 1970.
+        run_sync: Runs what waits for the disk.
+        held: Whether messages are needed for now however old they are: then files go only when the disk is too full.
+    """
+
+    def __init__(
+        self,
+        store: MessageStore,
+        config: LiveConfig,
+        clock: Clock,
+        run_sync: RunSync,
+        held: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._store = store
         self._config = config
         self._clock = clock
         self._run_sync = run_sync
+        self._held = held
         self._asked = 0
         self._cleaned_to = 0
         self._stuck = False
@@ -98,6 +115,8 @@ class Lifetime:
     async def _remove_log_files(self, verdict: Verdict) -> int:
         retention = self._store.retention
         for number in range(MOST_FILES):
+            if not verdict.forcibly and self._held():
+                return number
             config = self._config.current
             if number:
                 await trio.sleep(config.delete_commit_log_files_interval / 1000)

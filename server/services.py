@@ -18,12 +18,12 @@ from rocketwire.server.offset_moved import OffsetMoved
 from rocketwire.server.order_locks import OrderLocks
 from rocketwire.server.pull_answers import PullAnswers
 from rocketwire.server.queue_removal import QueueRemoval
-from rocketwire.server.recall import Recall
 from rocketwire.server.replies import Replies
 from rocketwire.server.routes import KeyValueConfig, RouteTable
 from rocketwire.server.send_back import SendBack
 from rocketwire.server.sending import Sending
 from rocketwire.server.subscription_groups import SubscriptionGroups
+from rocketwire.server.timer.timer import Timer
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.server.transactions.service import Transactions
 from rocketwire.store.offsets import OffsetTable
@@ -32,7 +32,10 @@ from rocketwire.store.store import MessageStore
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerServices:
-    """The broker's services. `store_host` is the advertised address as records hold it."""
+    """The broker's services.
+
+    `store_host` is the advertised address as records hold it; `timer` is None where timer messages are refused.
+    """
 
     config: LiveConfig
     clock: Clock
@@ -48,7 +51,6 @@ class BrokerServices:
     order_locks: OrderLocks
     sending: Sending
     send_back: SendBack
-    recall: Recall
     replies: Replies
     transactions: Transactions
     metrics: Metrics
@@ -58,6 +60,7 @@ class BrokerServices:
     filters: ConsumerFilters
     consume_rates: ConsumeRates
     decisions: Decisions
+    timer: Timer | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ from rocketwire.store.queues import QueueTable
 from rocketwire.store.segment import Segment
 from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.message import MAGIC_AT, MAGIC_V1, MAGIC_V2, PHYSICAL_OFFSET_AT
-from rocketwire.wire.names import LIGHT_PREFIX, TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC
+from rocketwire.wire.names import LIGHT_PREFIX, TIMER_TOPIC, TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC
 
 if TYPE_CHECKING:
     from rocketwire.store.index_file import IndexFile  # it takes numpy with it
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 #: Log files that one pass removes at most.
 MOST_FILES: Final = 10
 #: Topics whose queues always stay: offsets of the broker's own lead into them, which must not begin again at 0.
-_OWN: Final = frozenset({SCHEDULE_TOPIC, TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC})
+_OWN: Final = frozenset({SCHEDULE_TOPIC, TIMER_TOPIC, TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

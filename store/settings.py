@@ -104,6 +104,11 @@ class StoreSettings:
         return str(self.root / "checkpoint")
 
     @property
+    def timer_metrics(self) -> str:
+        """The file of how many timer messages of each topic wait."""
+        return str(self.root / "config" / "timermetrics")
+
+    @property
     def topics(self) -> str:
         """The file of the topics."""
         return str(self.root / "config" / "topics.json")

@@ -1,0 +1,44 @@
+"""The third stage: reads the wheel a little ahead of time, and lets go what is due."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import trio
+
+from rocketwire.server.timer.bell import Bell
+from rocketwire.server.timer.faults import Faults
+from rocketwire.server.timer.loaded import Run
+from rocketwire.server.timer.wheel import NearWheel
+
+#: Messages of one group.
+GROUP: Final = 256
+
+
+class DequeueGet:
+    """Gives groups of messages that are due."""
+
+    def __init__(self, wheel: NearWheel, bell: Bell) -> None:
+        self._wheel = wheel
+        self._bell = bell
+        self._faults = Faults("reading the timer's wheel")
+
+    async def run(self, groups: trio.MemorySendChannel[Sequence[Run]]) -> None:
+        """Give what is due, for ever."""
+        while True:
+            async with self._faults.told():
+                await self._step(groups)
+
+    async def _step(self, groups: trio.MemorySendChannel[Sequence[Run]]) -> None:
+        wheel = self._wheel
+        now = wheel.now()
+        wheel.pass_slots(now)
+        runs = wheel.take(now, GROUP)
+        more = wheel.read(now)
+        if runs:
+            await groups.send(runs)
+        elif more:
+            await trio.lowlevel.checkpoint()
+        else:
+            await self._bell.heard(wheel.rest(now))

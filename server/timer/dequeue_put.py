@@ -1,0 +1,163 @@
+"""The fifth stage: stores what is due, and notes in the index what became of each message.
+
+Both happen in one step, so that no other task runs in between. What the store refuses for now is tried again by
+itself, a little later, while what it takes goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import trio
+
+from rocketwire.server.appending import Refusals
+from rocketwire.server.restoring import Undeliverable
+from rocketwire.server.sending import Sending
+from rocketwire.server.timer.counts import Counts
+from rocketwire.server.timer.dequeue_message import Copy
+from rocketwire.server.timer.faults import RETRY_SECONDS, Faults
+from rocketwire.server.timer.markers import Markers
+from rocketwire.server.timer.wheel import NearWheel
+from rocketwire.server.timer_records import Stale
+from rocketwire.store.errors import RecordTooLarge, TopicUnusable
+from rocketwire.store.layout.timer_log import NO_COPY
+from rocketwire.store.store import Appended
+
+log = logging.getLogger(__name__)
+
+#: Of what was refused for now no more is kept beside what comes.
+_MOST_REFUSED: Final = 1024
+_FOR_EVER: Final = (RecordTooLarge, TopicUnusable)
+
+
+class DequeuePut:
+    """Stores copies and rolled records.
+
+    Args:
+        wheel: What they came out of.
+        markers: What is cancelled although its marker is not in the index yet.
+        sending: Stores messages.
+        counts: Counts them.
+        wake: Called when messages were stored.
+        changed: Called when messages were settled.
+    """
+
+    def __init__(
+        self,
+        wheel: NearWheel,
+        markers: Markers,
+        *,
+        sending: Sending,
+        counts: Counts,
+        wake: Callable[[], None],
+        changed: Callable[[], None],
+    ) -> None:
+        self._wheel = wheel
+        self._markers = markers
+        self._sending = sending
+        self._counts = counts
+        self._wake = wake
+        self._changed = changed
+        #: What was refused for now; of it, what was to blame for that comes behind what was not.
+        self._refused: list[Copy] = []
+        self._retry_at = math.inf
+        self._faults = Faults("timer messages are not delivered for now")
+
+    async def run(self, groups: trio.MemoryReceiveChannel[list[Copy]]) -> None:
+        """Store what comes, for ever."""
+        while True:
+            copies: list[Copy] = []
+            with trio.move_on_at(self._retry_at):
+                if len(self._refused) >= _MOST_REFUSED:
+                    await trio.sleep_forever()
+                copies = await groups.receive()
+            if trio.current_time() >= self._retry_at:
+                copies = self._refused + copies
+                self._refused, self._retry_at = [], math.inf
+            while not self._markers.look():
+                await trio.lowlevel.checkpoint()
+            self.store(copies)  # no other task ran since all markers are known
+
+    def store(self, copies: list[Copy]) -> None:
+        """Store what is to be stored; all markers have to be known."""
+        now = self._wheel.now()
+        copies = [copy for copy in copies if not copy.slot.dropped]
+        if any(copy.due > now for copy in copies):  # the clock was set back
+            self._wheel.drop()
+            return
+        copies = [copy for copy in copies if not self._is_settled(copy)]
+        unblamed = self._store(copies, now)
+        if unblamed:
+            self._refused = unblamed + self._refused
+        if self._refused:
+            self._retry_at = min(self._retry_at, trio.current_time() + RETRY_SECONDS)
+        self._wake()
+        self._changed()
+
+    def _is_settled(self, copy: Copy) -> bool:
+        """Settle a message that is not to be stored; false for any other."""
+        draft = copy.draft
+        if isinstance(draft, Undeliverable):
+            self._drop(copy, draft)
+            return True
+        if copy.rolls or draft.unique_key is None:
+            return False
+        slot = copy.slot
+        if draft.unique_key not in slot.cancelled and draft.unique_key not in self._markers.cancelled(slot.start):
+            return False
+        self._settle(copy, NO_COPY)
+        self._counts.cancelled += 1
+        return True
+
+    def _store(self, copies: list[Copy], now: int) -> list[Copy]:
+        """Store copies; what is to blame for a refusal is put aside, and the rest tried without it.
+
+        Returns:
+            Those that were refused though they are not to blame: when it hits the next ones, too, it hits all.
+        """
+        last: int | None = None
+        while copies:
+            drafts = [copy.draft for copy in copies if not isinstance(copy.draft, Undeliverable)]
+            appended, refusals = self._sending.append(drafts)
+            refused = next((n for n in sorted(refusals) if not isinstance(refusals[n], _FOR_EVER)), len(copies))
+            self._note_stored(copies[:refused], appended, refusals, now)
+            if refused == len(copies):
+                self._faults.over()
+                return []
+            self._faults.note(refusals[refused])
+            self._refused.append(copies[refused])
+            copies = copies[refused + 1 :]
+            if refused == 0 and last == 0:
+                return copies
+            last = refused
+        return []
+
+    def _note_stored(self, copies: list[Copy], appended: Sequence[Appended], refusals: Refusals, now: int) -> None:
+        """Note what became of copies that were stored, or never will be."""
+        counts, rolled, earliest = self._counts, 0, now
+        for number, copy in enumerate(copies):
+            if number in refusals:
+                self._drop(copy, refusals[number])
+                continue
+            self._settle(copy, appended[number].physical_offset)
+            rolled += copy.rolls
+            earliest = min(earliest, copy.due)
+        counts.delivered += len(copies) - sum(1 for number in refusals if number < len(copies)) - rolled
+        counts.rolled += rolled
+        counts.lateness = now - earliest
+
+    def _settle(self, copy: Copy, outcome: int) -> None:
+        self._wheel.index.settle(copy.position, outcome)
+        self._wheel.settled(copy.slot, rolled=copy.rolls)
+
+    def _drop(self, copy: Copy, error: Exception) -> None:
+        """Pass over a message that can never be stored."""
+        if isinstance(error, Stale):
+            self._counts.stale += 1
+        else:
+            self._counts.dropped += 1
+            log.error("timer: the message due at %d is not delivered: %s", copy.due, error)
+        self._settle(copy, NO_COPY)

@@ -1,0 +1,73 @@
+"""How far the timer got, on the disk: written down at intervals, while anything changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import trio
+
+from rocketwire.server.timer.bell import Bell
+from rocketwire.server.timer.faults import Faults
+from rocketwire.server.upkeep import RunSync
+from rocketwire.store.errors import StoreError
+from rocketwire.store.store import MessageStore
+from rocketwire.store.timer.index import Snapshot, TimerIndex
+
+
+class TimerProgress:
+    """Saves the index of one store.
+
+    Args:
+        index: The index.
+        store: Its store.
+        changed: Rings when there is something to save.
+        interval: Seconds between two times.
+        run_sync: Runs what waits for the disk.
+        note: Called whenever it is saved.
+    """
+
+    def __init__(
+        self,
+        index: TimerIndex,
+        store: MessageStore,
+        changed: Bell,
+        *,
+        interval: float,
+        run_sync: RunSync,
+        note: Callable[[], None],
+    ) -> None:
+        self._index = index
+        self._store = store
+        self._changed = changed
+        self._interval = interval
+        self._run_sync = run_sync
+        self._note = note
+        self._faults = Faults("timer files")
+
+    async def run(self) -> None:
+        """Save for ever."""
+        while True:
+            await self._changed.heard()
+            await trio.sleep(self._interval)
+            async with self._faults.told():
+                await self._save()
+
+    async def _save(self) -> None:
+        snapshot = self._index.snapshot()
+        if snapshot is None:
+            return
+        try:
+            await self._run_sync(self._write, snapshot)
+        except BaseException:
+            self._changed.ring()
+            raise
+        self._note()
+        self._index.remove_settled_files()
+
+    def _write(self, snapshot: Snapshot) -> None:
+        try:
+            self._store.flush_to(snapshot.log_end)  # outcomes speak of copies: the disk has to have these first
+        except StoreError:
+            self._index.log.put_back(snapshot.segments)
+            raise
+        self._index.save(snapshot)

@@ -1,0 +1,186 @@
+"""The timer of one broker: its stages, put together and kept running."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+import trio
+
+from rocketwire.server.clock import Clock
+from rocketwire.server.sending import Sending
+from rocketwire.server.timer.bell import Bell
+from rocketwire.server.timer.counts import Counts
+from rocketwire.server.timer.dequeue_get import DequeueGet
+from rocketwire.server.timer.dequeue_message import Copy, DequeueMessage
+from rocketwire.server.timer.dequeue_put import DequeuePut
+from rocketwire.server.timer.enqueue_get import EnqueueGet
+from rocketwire.server.timer.enqueue_put import EnqueuePut
+from rocketwire.server.timer.faults import Faults
+from rocketwire.server.timer.loaded import Run
+from rocketwire.server.timer.markers import Markers
+from rocketwire.server.timer.progress import TimerProgress
+from rocketwire.server.timer.topic import QUEUE, Entries, TimerTopic
+from rocketwire.server.timer.topic_counts import TopicNames
+from rocketwire.server.timer.wheel import NearWheel
+from rocketwire.server.upkeep import RunSync
+from rocketwire.store.files import FileSystem
+from rocketwire.store.store import MessageStore
+from rocketwire.store.timer.index import TimerIndex
+from rocketwire.store.timer.metrics_table import TimerMetricsTable
+
+log = logging.getLogger(__name__)
+
+#: Groups that wait between two stages.
+_CHANNEL: Final = 2
+#: So far behind the time in ms it catches up: it was stopped, or the clock was set.
+_BEHIND: Final = 60_000
+
+
+class Timer:
+    """Delivers the timer messages of one broker.
+
+    Attributes:
+        counts: What became of messages since the start.
+        table: How many messages of each topic wait, as it is written to the disk.
+        ready: Whether it is known what waits: it is found out after a start.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: MessageStore,
+        files: FileSystem,
+        sending: Sending,
+        clock: Clock,
+        wake: Callable[[], None],
+        run_sync: RunSync,
+        topics: Mapping[str, object],
+    ) -> None:
+        """Make the timer of a store to which nothing was appended since it was opened.
+
+        Args:
+            store: The store, open.
+            files: The file system.
+            sending: Stores what is due.
+            clock: Gives the time in ms since 1970.
+            wake: Called when messages were stored.
+            run_sync: Runs what waits for the disk.
+            topics: Has the names of all topics there are.
+
+        Raises:
+            StoreForeign: the timer's files have another size than the settings say.
+            OSError: they cannot be read.
+        """
+        self.counts = Counts()
+        self.ready = False
+        self._index = TimerIndex.open(store.settings, store, files, now=clock())
+        self._store = store
+        self._files = files
+        self._sending = sending
+        self._clock = clock
+        self._wake = wake
+        self._run_sync = run_sync
+        self.table = TimerMetricsTable.open(store.settings.timer_metrics, files)
+        self._names = TopicNames(topics)
+        self._interval = store.settings.timer_flush_interval / 1000
+        self._arrivals = Bell()
+        self._topic = TimerTopic(store)
+        self._wheel: NearWheel | None = None
+        self._end_at_start = self._topic.end
+
+    # --- what it tells ---
+
+    @property
+    def pending(self) -> int:
+        """How many messages wait, as far as they are in the index."""
+        return self._index.pending if self.ready else 0
+
+    def topic_counts(self) -> dict[str, int]:
+        """How many messages of each topic wait, as far as they are in the index."""
+        return self._names.counts(self._index.pending_by_hash) if self.ready else {}
+
+    @property
+    def enqueue_behind(self) -> int:
+        """How many records of the timer's topic are not in the index yet."""
+        return self._topic.end - self._index.queue_offset
+
+    @property
+    def lag_ms(self) -> int:
+        """How long the message that waits longest for its delivery has been due, in ms."""
+        if self._wheel is None:
+            return 0
+        return self._wheel.lag(self._clock())
+
+    @property
+    def catching_up(self) -> bool:
+        """Whether messages may be overdue for long: the log has to keep their records, however old."""
+        return not self.ready or self._index.queue_offset < self._end_at_start or self.lag_ms > _BEHIND
+
+    def arrived(self, queues: Iterable[tuple[str, int]]) -> None:
+        """Note that messages were stored in these queues."""
+        if QUEUE in queues:
+            self._arrivals.ring()
+
+    # --- running ---
+
+    async def run(self) -> None:
+        """Find out what waits, then deliver what is due, for ever."""
+        await self._recover()
+        index = self._index
+        changed, due = Bell(), Bell()
+        markers = Markers(self._topic, index.precision, index.queue_offset)
+        self._wheel = wheel = NearWheel(index, self._topic, markers, self._clock, due)
+        entries_in, entries_out = trio.open_memory_channel[Entries](_CHANNEL)
+        runs_in, runs_out = trio.open_memory_channel[Sequence[Run]](_CHANNEL)
+        copies_in, copies_out = trio.open_memory_channel[list[Copy]](_CHANNEL)
+        enqueue_get = EnqueueGet(self._topic, markers, self._arrivals, index.queue_offset)
+        enqueue_put = EnqueuePut(wheel, changed.ring)
+        dequeue_get = DequeueGet(wheel, due)
+        dequeue_message = DequeueMessage(index, self._store, self._clock)
+        dequeue_put = DequeuePut(
+            wheel, markers, sending=self._sending, counts=self.counts, wake=self._wake, changed=changed.ring
+        )
+        progress = TimerProgress(
+            index,
+            self._store,
+            changed,
+            interval=self._interval,
+            run_sync=self._run_sync,
+            note=self._note_counts,
+        )
+        self.ready = True
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(enqueue_get.run, entries_in)
+            nursery.start_soon(enqueue_put.run, entries_out)
+            nursery.start_soon(dequeue_get.run, runs_in)
+            nursery.start_soon(dequeue_message.run, runs_out, copies_in)
+            nursery.start_soon(dequeue_put.run, copies_out)
+            nursery.start_soon(progress.run)
+
+    async def _recover(self) -> None:
+        faults = Faults("timer files")
+        done = False
+        while not done:
+            async with faults.told():
+                for _ in self._index.recovery():
+                    await trio.lowlevel.checkpoint()
+                done = True
+        self.counts.stale += self._index.stale
+        if self._index.stale:
+            log.error("timer: %d messages that wait are not in the log any more", self._index.stale)
+
+    def _note_counts(self) -> None:
+        self.table.put(self.topic_counts(), self._clock())
+
+    def close(self) -> None:
+        """Put everything on the disk; nothing is delivered after this.
+
+        Raises:
+            StoreError: something could not be written; the next start recovers.
+        """
+        if self.ready:
+            self._store.flush_to(self._store.max_physical_offset)
+            self._note_counts()
+            self._index.close(self._clock())

@@ -1,0 +1,81 @@
+"""The topic in which timer messages wait, as the stages read it."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final, NamedTuple
+
+from rocketwire.server.timer_records import cancels, waiting_in
+from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
+from rocketwire.store.store import MessageStore
+from rocketwire.store.timer.waiting import Waiting
+from rocketwire.wire.names import TIMER_TOPIC
+
+log = logging.getLogger(__name__)
+
+QUEUE: Final = (TIMER_TOPIC, 0)
+"""Topic and queue id."""
+
+#: Records of one group are not larger together, if there are more than one.
+_GROUP_BYTES: Final = 512 << 10
+
+
+class Entries(NamedTuple):
+    """What some entries of the queue lead to: the messages, and the offset behind all of the entries."""
+
+    waiting: list[Waiting]
+    end: int
+
+
+class TimerTopic:
+    """Reads the queue of the timer's topic.
+
+    Attributes:
+        lost: Entries whose records the log does not have any more.
+        unreadable: Entries whose records say nothing that a timer message has to say.
+    """
+
+    def __init__(self, store: MessageStore) -> None:
+        self._store = store
+        self.lost = 0
+        self.unreadable = 0
+
+    @property
+    def end(self) -> int:
+        """Offset of the next message."""
+        return self._store.max_offset(*QUEUE)
+
+    def read(self, offset: int, most: int) -> Entries:
+        """The messages from an offset on, of `most` entries at most; none when the queue ends there."""
+        first, entries = self._store.queue_entries(*QUEUE, offset, most)
+        if not entries:
+            return Entries([], max(offset, first))
+        if first > offset:
+            log.error("timer: goes on at offset %d, for there is none %d", first, offset)
+        place = ENTRY_STRUCT.unpack_from(entries)[0]
+        part = self._store.log_part(place)
+        found = waiting_in(part, _first_of(entries)) if part is not None else []
+        if not found:
+            self.lost += 1
+            log.error("timer: the message at offset %d is not in the log any more", first)
+            return Entries([], first + 1)
+        waiting = [each for each in found if each is not None]
+        if len(waiting) < len(found):
+            self.unreadable += len(found) - len(waiting)
+            log.error("timer: %d messages from offset %d say no time or topic", len(found) - len(waiting), first)
+        return Entries(waiting, first + len(found))
+
+    def cancelled_by(self, physical_offset: int, size: int) -> str | None:
+        """The unique key of the message that the marker at a place in the log cancels; None for one that is lost."""
+        record = self._store.record_at(physical_offset, size)
+        return None if record is None else cancels(bytes(record))
+
+
+def _first_of(entries: bytes) -> bytes:
+    """As many of the entries as have records that are read in one go."""
+    left = _GROUP_BYTES
+    for number, (_, size, _) in enumerate(ENTRY_STRUCT.iter_unpack(entries)):
+        left -= size
+        if left < 0:
+            return entries[: max(1, number) * ENTRY_SIZE]
+    return entries

@@ -1,0 +1,256 @@
+"""The near part of the wheel: what is read of the index ahead of time, and how far all of it is settled.
+
+One owner of the two stages' common state: `enqueue_put` enters messages, `dequeue_get` reads and passes slots. All of
+this is done in steps of some milliseconds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from rocketwire.server.clock import Clock
+from rocketwire.server.timer.bell import Bell
+from rocketwire.server.timer.loaded import Loaded, Run, Slot
+from rocketwire.server.timer.markers import Markers
+from rocketwire.server.timer.topic import TimerTopic
+from rocketwire.store.layout.timer_log import NO_COPY
+from rocketwire.store.layout.timer_wheel import SLOT_COUNT
+from rocketwire.store.timer.index import TimerIndex
+from rocketwire.store.timer.units import Unit, due, slot_of
+from rocketwire.store.timer.waiting import Waiting
+
+#: Slots are read so long before they begin, in ms; two of them at least.
+_AHEAD: Final = 2000
+#: Units that are read in one step.
+_PIECE: Final = 1000
+#: Slots of the wheel that are searched in one step.
+_SEARCHED: Final = 1 << 15
+#: No further slot is read while so many are in memory, or so many messages.
+_MOST_SLOTS: Final = 256
+_MOST_MESSAGES: Final = 1 << 20
+#: The clock may be set meanwhile: while something waits, the longest rest is this, in ms.
+_LONGEST_REST: Final = 500
+#: What is due within this time comes out together.
+_SHORTEST_REST: Final = 2
+
+
+class NearWheel:
+    """The slots that are due soon.
+
+    Attributes:
+        loaded: What of the index is in memory.
+        index: The index.
+    """
+
+    def __init__(self, index: TimerIndex, topic: TimerTopic, markers: Markers, clock: Clock, bell: Bell) -> None:
+        self.index = index
+        self.loaded = Loaded(index.read_time, index.precision)
+        self._topic = topic
+        self._markers = markers
+        self._clock = clock
+        self._bell = bell
+        self._precision = index.precision
+        self._ahead = max(_AHEAD, 2 * index.precision)
+        self._reading: tuple[Slot, Iterator[Sequence[Unit]]] | None = None
+        #: The first slot that is not in memory, if there is one before `_searched`.
+        self._next: int | None = None
+        self._searched = self.loaded.to
+        #: Whether something waits until more is in the index.
+        self._awaits_entries = False
+
+    # --- time ---
+
+    def now(self) -> int:
+        """The time in ms; if the clock was set back behind what is passed, all is read anew from there."""
+        now = self._clock()
+        if now < self.index.read_time:
+            self.index.move_read_time(now)
+            self.drop()
+        return now
+
+    def drop(self) -> None:
+        """Forget what is in memory; it is read again."""
+        self.loaded.drop(self.index.read_time)
+        self._reading = None
+        self._next = None
+        self._searched = self.loaded.to
+        self._bell.ring()
+
+    # --- entering ---
+
+    def enter(self, waiting: Sequence[Waiting]) -> int:
+        """Put messages into the index, and into memory if their slots are there; how many were put, from the first on.
+
+        Raises:
+            StoreError: the first cannot be put now.
+        """
+        now = self.now()
+        self._move_on(now)
+        write_time = slot_of(now, self._precision)
+        before = self.index.read_time
+        if before < write_time and any(each.out < write_time for each in waiting):
+            # What is overdue goes where it would have gone in time: there are the markers, and what they cancel.
+            number = next(
+                (at for at, each in enumerate(waiting) if (each.out < write_time) != (waiting[0].out < write_time)),
+                len(waiting),
+            )
+            waiting = waiting[:number]
+            if waiting[0].out < write_time:
+                write_time = before
+        entered = self.index.put(waiting, write_time)
+        if not entered:  # a lap behind: the place in the wheel is taken
+            entered = self.index.put(waiting, before)
+        self._note(waiting, entered)
+        return len(entered)
+
+    def _note(self, waiting: Sequence[Waiting], entered: Sequence[tuple[int, int]]) -> None:
+        """Have what was put in memory, as far as its slots are."""
+        loaded, precision = self.loaded, self._precision
+        nearest = self._next
+        for (position, start), each in zip(entered, waiting, strict=False):
+            if start >= loaded.to:
+                if nearest is None or start < nearest:
+                    nearest = start
+                continue
+            slot = loaded.at(start)
+            own = slot_of(each.out, precision)
+            if own > start:
+                loaded.add(slot, position, start, rolls=True)
+            elif each.deletes:
+                self._mark(slot, position, each.physical_offset, each.record_size)
+            else:
+                loaded.add(slot, position, due(each.out, precision), rolls=False)
+            self._bell.ring()
+        if nearest != self._next:
+            self._next = nearest
+            self._bell.ring()
+
+    def _mark(self, slot: Slot, position: int, physical_offset: int, size: int) -> None:
+        slot.markers.append(position)
+        key = self._topic.cancelled_by(physical_offset, size)
+        if key is not None:
+            slot.cancelled.add(key)
+
+    def entered_to(self, offset: int) -> None:
+        """Note that all messages before an offset of the topic's queue are in the index."""
+        self.index.queue_offset = offset
+        self._markers.enqueued(offset)
+        if self._awaits_entries:
+            self._bell.ring()
+
+    # --- reading ---
+
+    def read(self, now: int) -> bool:
+        """Read a piece of what is due soon; true when there is more to read."""
+        if self._reading is None and not self._begin(now):
+            return self._next is None and self._search()
+        assert self._reading is not None  # noqa: S101 - just begun
+        slot, pieces = self._reading
+        units = next(pieces, None)
+        if units is None:
+            self.loaded.finish(slot)
+            self._reading = None
+            return True
+        add, precision = self.loaded.add, self._precision
+        for unit in units:
+            if unit.rolls:
+                add(slot, unit.position, slot.start, rolls=True)
+            elif unit.deletes:
+                self._mark(slot, unit.position, unit.physical_offset, unit.record_size)
+            else:
+                add(slot, unit.position, due(unit.slot_time, precision), rolls=False)
+        return True
+
+    def _begin(self, now: int) -> bool:
+        start = self._next
+        loaded = self.loaded
+        if start is None or start >= now + self._ahead:
+            return False
+        if not self._has_room:
+            return False
+        self._reading = loaded.begin(start), iter([self.index.waiting_in(start)])
+        self._next = None
+        self._searched = loaded.to
+        return True
+
+    @property
+    def _has_room(self) -> bool:
+        return len(self.loaded) < _MOST_SLOTS and self.loaded.count < _MOST_MESSAGES
+
+    def _search(self) -> bool:
+        """Look a little further for the next slot; true when the search is to go on."""
+        end = self.loaded.to + SLOT_COUNT * self._precision
+        if self._searched >= end:
+            return False
+        upto = min(end, self._searched + _SEARCHED * self._precision)
+        self._next = self.index.next_slot(self._searched, upto)
+        self._searched = upto
+        return True
+
+    # --- coming out ---
+
+    def take(self, now: int, most: int) -> list[Run]:
+        """Take out messages that are due at a time in ms, `most` at most."""
+        return self.loaded.take(now, most, self.index.queue_offset)
+
+    def settled(self, slot: Slot, *, rolled: bool) -> None:
+        """Note that a message that came out is settled in the index."""
+        if self.loaded.settled(slot, rolled_to=self._topic.end if rolled else None):
+            self._bell.ring()
+
+    def pass_slots(self, now: int) -> None:
+        """Pass what is settled and over."""
+        loaded, index = self.loaded, self.index
+        while (slot := loaded.first) is not None:
+            if not slot.loaded or slot.waiting or now < slot.start + self._precision:
+                break
+            if slot.passed_at is None:
+                slot.passed_at = self._topic.end
+            if index.queue_offset < slot.passed_at:
+                break
+            for position in slot.markers:
+                index.settle(position, NO_COPY)
+            loaded.remove(slot)
+        self._move_on(now)
+
+    def _move_on(self, now: int) -> None:
+        """Have the index know from where on something may wait."""
+        first = self.loaded.first
+        start = slot_of(now, self._precision)
+        if first is not None:
+            start = min(start, first.start)
+        else:
+            start = min(start, self._searched if self._next is None else self._next)
+            self.loaded.to = max(self.loaded.to, start)
+        if start > self.index.read_time:
+            self.index.move_read_time(start)
+
+    def lag(self, now: int) -> int:
+        """How many ms the message that waits longest has been due, as far as it is known."""
+        slot, due = self.loaded.first, self.loaded.next_due
+        moments = [now if due is None else due, now if self._next is None else self._next]
+        if slot is not None and slot.waiting:
+            moments.append(slot.start + self._precision)
+        return max(0, now - min(moments))
+
+    def rest(self, now: int) -> float:
+        """How many seconds there is nothing to do at most, if nobody rings."""
+        moments = []
+        loaded, first = self.loaded, self.loaded.first
+        self._awaits_entries = loaded.held_up(self.index.queue_offset)
+        if loaded.next_due is not None and not self._awaits_entries:
+            moments.append(loaded.next_due)
+        if first is not None and first.loaded and not first.waiting:
+            over = first.start + self._precision
+            if over > now:
+                moments.append(over)
+            else:
+                self._awaits_entries = True
+        if self._next is not None and self._has_room:
+            moments.append(self._next - self._ahead)
+        if first is None and self._next is None:
+            return math.inf
+        rest = min(moments, default=now + _LONGEST_REST) - now
+        return min(max(rest, _SHORTEST_REST), _LONGEST_REST) / 1000

@@ -1,0 +1,134 @@
+"""A store with timer messages, and the timer that delivers them, without a server around it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import trio
+import trio.testing
+
+from rocketwire.server.live_config import LiveConfig
+from rocketwire.server.metrics import Metrics
+from rocketwire.server.page_cache import PageCacheGuard
+from rocketwire.server.real_queue import with_real_queue
+from rocketwire.server.retry_topics import RetryTopics
+from rocketwire.server.send_checks import SendChecks
+from rocketwire.server.send_drafts import SendDrafts
+from rocketwire.server.sending import Sending
+from rocketwire.server.subscription_groups import SubscriptionGroups
+from rocketwire.server.timer.timer import Timer
+from rocketwire.server.timer_sends import TimerSends
+from rocketwire.server.topics import BrokerTopics
+from rocketwire.store.files import FileSystem, RealFileSystem
+from rocketwire.store.groups import GroupTable
+from rocketwire.store.settings import StoreSettings
+from rocketwire.store.store import Draft, MessageStore
+from rocketwire.store.topics import TopicTable
+from rocketwire.wire.message import encode_host
+from rocketwire.wire.names import TIMER_TOPIC
+from tests.server.harness import Clock, properties_text, run_inline, small_config
+from tests.store.support import bodies, kill
+
+HOST = encode_host("10.0.0.1", 5)
+PRECISION = 1000
+
+
+def timer_draft(body: bytes, due: int, *, key: str, topic: str = "T", precision: int = PRECISION, **more: str) -> Draft:
+    """A message that is due at a time in ms, as it waits."""
+    out = due if due % precision else due - precision
+    text = properties_text(UNIQ_KEY=key, TIMER_DELIVER_MS=str(due), **more, TIMER_OUT_MS=str(out))
+    return Draft(TIMER_TOPIC, 0, body, with_real_queue(text.encode(), topic, 0), 0, 0, due - 1, HOST, unique_key=key)
+
+
+class Timers:
+    """An open store, and its timer, that runs within `running`."""
+
+    def __init__(
+        self, folder: Path, *, clock: Clock | None = None, files: FileSystem | None = None, **settings: Any
+    ) -> None:
+        self.clock = clock or Clock()
+        self.files = files or RealFileSystem()
+        live = LiveConfig(small_config(folder), self.clock)
+        topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=self.clock), live)
+        values: dict[str, Any] = {
+            "commit_log_file_size": 1 << 20,
+            "consume_queue_file_size": 20 * 256,
+            "index_slots": 200,
+            "index_entries": 1000,
+            "timer_log_file_size": 52 * 512 + 20,
+            **settings,
+        }
+        self.settings = StoreSettings(root=folder / "store", **values)
+        self.store = MessageStore.open(
+            self.settings, clock=self.clock, store_host=encode_host("127.0.0.1", 1), files=files
+        )
+        groups = SubscriptionGroups(GroupTable.open(folder / "groups.json", clock=self.clock), live)
+        self.page_cache = PageCacheGuard(live, now=lambda: 0.0)
+        checks = SendChecks(live, topics, choose=lambda bound: bound - 1, retries=RetryTopics(groups, topics))
+        self.sending = Sending(
+            SendDrafts(live, topics, checks, TimerSends(live, topics, self.clock), delay_levels=0),
+            store=self.store,
+            flush=None,
+            metrics=Metrics(),
+            page_cache=self.page_cache,
+        )
+        self.woken = 0
+        self.timer = Timer(
+            store=self.store,
+            files=self.files,
+            sending=self.sending,
+            clock=self.clock,
+            wake=self._wake,
+            run_sync=run_inline,
+            topics={"T": None, "U": None},
+        )
+        self.store.arrivals = self.timer.arrived
+
+    def _wake(self) -> None:
+        self.woken += 1
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Have the timer run."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.timer.run)
+            await trio.testing.wait_all_tasks_blocked()
+            yield
+            nursery.cancel_scope.cancel()
+
+    def send(self, *drafts: Draft) -> None:
+        """Store timer messages."""
+        assert len(self.store.append(drafts)) == len(drafts), self.store.append_error
+
+    def send_in(self, body: bytes, delay: int, **more: Any) -> None:
+        """Store a message to be delivered so many ms from now."""
+        key = more.pop("key", body[:20].decode())
+        self.send(timer_draft(body, self.clock.now + delay, key=key, precision=self.settings.timer_precision, **more))
+
+    def cancel_in(self, key: str, delay: int) -> None:
+        """Store a marker that cancels a message that is due so many ms from now."""
+        self.send_in(b"marker of " + key.encode(), delay, key=f"D{key}", TIMER_DEL_UNIQKEY=key)
+
+    async def pass_time(self, ms: int) -> None:
+        """Turn both clocks on, and wait until the timer rests."""
+        self.clock.now += ms
+        clock = trio.lowlevel.current_clock()
+        assert isinstance(clock, trio.testing.MockClock)
+        clock.jump(max(0.5, ms / 1000))
+        await trio.testing.wait_all_tasks_blocked()
+
+    def delivered(self, topic: str = "T") -> list[bytes]:
+        """Bodies of all messages of a topic's queue 0."""
+        return bodies(self.store, topic)
+
+    def kill(self) -> None:
+        """Stop as a killed process does."""
+        kill(self.store)
+
+    def stop(self) -> None:
+        """Stop as a broker does."""
+        self.timer.close()
+        self.store.close()
