@@ -82,7 +82,7 @@ TIMERS: Final[Sequence[TimerLoad]] = (
         bar=TimerBar(p99_ms=1000.0),
     ),
 )
-# What a server does before it is measured, so that Java's compilers have seen it. Paced: however slow it is yet, it does.
+# What a server does first, so that Java's compilers have seen it. Paced: it need not be fast to do that in time.
 WARM: Final = TimerLoad(name="timer-warm", text="", count=60_000, span=6.0, ahead=2.0, paced=True)
 
 
