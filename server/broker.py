@@ -37,6 +37,7 @@ from rocketwire.server.order_locks import OrderLocks
 from rocketwire.server.page_cache import PageCacheGuard
 from rocketwire.server.pull_answers import PullAnswers
 from rocketwire.server.queue_removal import QueueRemoval
+from rocketwire.server.recall import Recall
 from rocketwire.server.registration import Registration
 from rocketwire.server.replies import Replies
 from rocketwire.server.request import Peer
@@ -115,13 +116,14 @@ class Broker:
         filter_table = ConsumerFilterTable.open(config_dir / "consumerFilter.json")
         filters = ConsumerFilters(filter_table, clock)
         retries = RetryTopics(groups, topics)
+        timer_sends = TimerSends(live, topics, clock)
         self._page_cache = PageCacheGuard(live)
         sending = Sending(
             SendDrafts(
                 live,
                 topics,
                 SendChecks(live, topics, choose=choose, retries=retries),
-                TimerSends(live, topics, clock),
+                timer_sends,
                 delay_levels=len(store.settings.delay_levels),
             ),
             store=store,
@@ -190,6 +192,7 @@ class Broker:
             order_locks=OrderLocks(),
             sending=sending,
             send_back=send_back,
+            recall=Recall(live, topics, timer_sends, clock),
             replies=Replies(clients, clock, store_host),
             transactions=transactions,
             metrics=metrics,

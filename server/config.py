@@ -216,6 +216,9 @@ class ServerConfig:
     )
     mapped_file_size_timer_log: int = key("bytes of a timer log file", default=100 << 20, low=52, apache=False)
     timer_flush_interval_ms: int = key("ms between two checkpoints of the timer", default=1000, low=1, apache=False)
+    recall_message_enable: bool = key(
+        "such messages can be cancelled by request (370)", default=True, online=True, apache=False
+    )
 
     @property
     def broker_address(self) -> Address:

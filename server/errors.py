@@ -13,6 +13,7 @@ from rocketwire.wire.errors import (
     CompressionUnknown,
     HeaderFieldInvalid,
     HeaderFieldMissing,
+    RecallHandleInvalid,
     WireError,
 )
 
@@ -79,6 +80,34 @@ class TimerDisabled(ServerError):
 
     def __init__(self) -> None:
         super().__init__("accurate timer message is not enabled, timerWheelEnable is false")
+
+
+class RecallRefused(ServerError):
+    """A message that cannot be cancelled by what a producer says of it."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"recall failed, {reason}")
+
+
+class RecallTopicUnknown(RecallRefused):
+    """A message that is to be cancelled, of a topic that does not exist on the broker."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(f"the topic[{topic}] not exist")
+
+
+class RecallForbidden(RecallRefused):
+    """Messages cannot be cancelled by request here."""
+
+    def __init__(self) -> None:
+        super().__init__("operation is forbidden")
+
+
+class RecallFailed(RecallRefused):
+    """What cancels a message could not be stored."""
+
+    def __init__(self) -> None:
+        super().__init__("execute error")
 
 
 class MessageTypeWrong(ServerError):
@@ -290,6 +319,11 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     NotPermitted: ResponseCode.NO_PERMISSION,
     MessageIllegal: ResponseCode.MESSAGE_ILLEGAL,
     TimerDisabled: ResponseCode.SYSTEM_ERROR,
+    RecallRefused: ResponseCode.ILLEGAL_OPERATION,
+    RecallTopicUnknown: ResponseCode.TOPIC_NOT_EXIST,
+    RecallForbidden: ResponseCode.NO_PERMISSION,
+    RecallFailed: ResponseCode.SYSTEM_ERROR,
+    RecallHandleInvalid: ResponseCode.ILLEGAL_OPERATION,
     MessageTypeWrong: ResponseCode.MESSAGE_ILLEGAL,
     AttributeRejected: ResponseCode.SYSTEM_ERROR,
     GroupNotFound: ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,

@@ -22,6 +22,7 @@ from rocketwire.server.handlers import (
     reply,
     send,
     send_back,
+    timer,
     transaction,
 )
 from rocketwire.server.handlers.route import Route
@@ -33,6 +34,7 @@ BROKER_FAMILIES: Final[Mapping[str, tuple[Route, ...]]] = {
     "pull": pull.ROUTES,
     "send back": send_back.ROUTES,
     "transaction": transaction.ROUTES,
+    "timer": timer.ROUTES,
     "offset": offset.ROUTES,
     "client": client.ROUTES,
     "query": query.ROUTES,
@@ -103,7 +105,6 @@ UNSUPPORTED: Final = frozenset(
         RequestCode.UPDATE_AND_GET_GROUP_FORBIDDEN,
         RequestCode.CHECK_ROCKSDB_CQ_WRITE_PROGRESS,
         RequestCode.EXPORT_ROCKSDB_CONFIG_TO_JSON,
-        RequestCode.RECALL_MESSAGE,
         RequestCode.QUERY_ASSIGNMENT,
         RequestCode.SET_MESSAGE_REQUEST_MODE,
         RequestCode.GET_ALL_MESSAGE_REQUEST_MODE,

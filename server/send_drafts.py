@@ -8,9 +8,9 @@ from rocketwire.server.delay import scheduled_draft
 from rocketwire.server.errors import MessageIllegal, ServerError
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.send_checks import NO_PROPERTIES, SendChecks, SendRequestFields
-from rocketwire.server.steering import steering_of
+from rocketwire.server.steering import steering_of, wait_item
 from rocketwire.server.timer_records import TIMER_ROOM
-from rocketwire.server.timer_sends import TIMES_OF_5, TimerSends, may_name_a_time, without_times
+from rocketwire.server.timer_sends import TIMES_OF_5, TimerSends, is_time, may_name_a_time, without_times
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.server.transactions.half import half_draft
 from rocketwire.store.store import Draft
@@ -28,6 +28,7 @@ from rocketwire.wire.fast import (
 from rocketwire.wire.property_edits import with_items, without
 
 MAX_PROPERTIES_BYTES: Final = 32767
+_MOST_OF_TIMERS: Final = MAX_PROPERTIES_BYTES - TIMER_ROOM
 _ITEM_SEPARATOR: Final = 2  # the byte between two properties
 #: Properties have no checksum: after a crash, zeros among them could be a page that the disk lost.
 NUL: Final = "the message is illegal: a property holds a NUL character (\\u0000)"
@@ -197,7 +198,10 @@ class SendDrafts:
         Returns:
             the handle by which it can be cancelled, if it is a timer message.
         """
-        items, handle, most = properties.steering, None, MAX_PROPERTIES_BYTES
+        items = properties.steering
+        if is_time(items) and draft.sys_flag & _TRANSACTION_MASK in _DELAYED_TYPES:
+            return self._time(draft, items, wait_item(properties.wait))
+        handle = None
         timed = may_name_a_time(items)
         steering = steering_of(without_times(items) if timed else items, properties.wait, self._levels)
         level, other_level, transactional, wait = steering
@@ -217,10 +221,14 @@ class SendDrafts:
                 draft.properties += wait
                 scheduled_draft(draft, level)
             elif timed:
-                handle = self._timers.schedule(draft, items, wait)
-                if draft.topic == names.TIMER_TOPIC:
-                    most -= TIMER_ROOM
-        if len(draft.properties) > most:
+                handle = self._time(draft, items, wait)
+        if len(draft.properties) > MAX_PROPERTIES_BYTES:
+            raise self._checks.too_large()
+        return handle
+
+    def _time(self, draft: Draft, items: str, wait: bytes) -> bytes | None:
+        handle = self._timers.schedule(draft, items, wait)
+        if len(draft.properties) > _MOST_OF_TIMERS and draft.topic == names.TIMER_TOPIC:
             raise self._checks.too_large()
         return handle
 

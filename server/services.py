@@ -18,6 +18,7 @@ from rocketwire.server.offset_moved import OffsetMoved
 from rocketwire.server.order_locks import OrderLocks
 from rocketwire.server.pull_answers import PullAnswers
 from rocketwire.server.queue_removal import QueueRemoval
+from rocketwire.server.recall import Recall
 from rocketwire.server.replies import Replies
 from rocketwire.server.routes import KeyValueConfig, RouteTable
 from rocketwire.server.send_back import SendBack
@@ -51,6 +52,7 @@ class BrokerServices:
     order_locks: OrderLocks
     sending: Sending
     send_back: SendBack
+    recall: Recall
     replies: Replies
     transactions: Transactions
     metrics: Metrics

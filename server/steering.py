@@ -51,8 +51,14 @@ def steering_of(items: str, wait: str | None, levels: int) -> Steering:
         level,
         properties.get(property_names.DELAY) != str(level),
         is_transactional(properties),
-        b"" if wait is None else f"\x02{property_names.WAIT}\x01{wait}".encode(),
+        wait_item(wait),
     )
+
+
+@lru_cache(maxsize=_KEPT)
+def wait_item(wait: str | None) -> bytes:
+    """WAIT as it stands behind other properties, with the separator before it."""
+    return b"" if wait is None else f"\x02{property_names.WAIT}\x01{wait}".encode()
 
 
 def is_transactional(properties: Mapping[str, str]) -> bool:

@@ -9,7 +9,7 @@ exact multiple of the precision is one precision less, so that its slot of the w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from rocketwire.server.clock import Clock
 from rocketwire.server.errors import MessageIllegal, TimerDisabled
@@ -25,24 +25,29 @@ from rocketwire.wire.property_edits import reader_of
 from rocketwire.wire.recall_handle import encode_recall_handle
 
 _MS_PER_SECOND: Final = 1000
-_RELATIVE: Final = {property_names.TIMER_DELAY_SEC: _MS_PER_SECOND, property_names.TIMER_DELAY_MS: 1}
-_TIMES: Final = (*_RELATIVE, property_names.TIMER_DELIVER_MS, property_names.START_DELIVER_TIME)
+#: ms in one, 0 for a moment in ms since 1970; the first that a message has counts.
+_UNITS: Final = {
+    property_names.TIMER_DELAY_SEC: _MS_PER_SECOND,
+    property_names.TIMER_DELAY_MS: 1,
+    property_names.TIMER_DELIVER_MS: 0,
+    property_names.START_DELIVER_TIME: 0,
+}
+_TIMES: Final = tuple(_UNITS)
 _MOST_DIGITS: Final = 19  # of a Java long
 #: How the names begin that 5.x's clients set.
 _OF_5: Final = "TIMER_D"
+_NAMES: Final = (_OF_5, property_names.START_DELIVER_TIME)
 _TIMER_QUEUE: Final = 0
 _OUT_ITEM: Final = f"{property_names.TIMER_OUT_MS}{NAME_SEP}".encode()
 _out_of: Final = reader_of(property_names.TIMER_OUT_MS.encode())
-_NOT_TRANSACTION: Final = ~SysFlag.TRANSACTION_MASK
+_NOT_TRANSACTION: Final = ~int(SysFlag.TRANSACTION_MASK)
 #: What 5.5.0 takes from a message that has a delay level besides.
 TIMES_OF_5: Final = tuple(name.encode() for name in _TIMES[:-1])
 
 
-class Due(NamedTuple):
-    """When a message is due, in ms since 1970; `deletes` is whether it is to cancel another."""
-
-    time: int
-    deletes: bool
+def is_time(items: str) -> bool:
+    """Whether steering properties are one of the timer's and no other: as nearly all of timer messages."""
+    return items.startswith(_NAMES) and ITEM_SEP not in items
 
 
 def may_name_a_time(items: str) -> bool:
@@ -52,11 +57,7 @@ def may_name_a_time(items: str) -> bool:
 
 def without_times(items: str) -> str:
     """Steering properties without the timer's."""
-    if ITEM_SEP not in items:  # nearly always: it is the time
-        name = items.partition(NAME_SEP)[0]
-        return "" if name.startswith(_OF_5) or name in _TIMES else items
-    kept = [item for item in items.split(ITEM_SEP) if without_times(item)]
-    return ITEM_SEP.join(kept)
+    return ITEM_SEP.join([item for item in items.split(ITEM_SEP) if not item.startswith(_NAMES)])
 
 
 def named_time(properties: Mapping[str, str]) -> str | None:
@@ -107,13 +108,13 @@ class TimerSends:
             StoreError: the timer's topic could not be written down.
         """
         now = self._clock()
-        due = self._due(items, now)
-        if due is None or was_delivered(draft.properties):
+        time, deletes = self._due(items, now)
+        properties = draft.properties
+        if time is None or was_delivered(properties):
             return None
         config = self._config.current
         if not config.timer_wheel_enable:
             raise TimerDisabled
-        time, deletes = due
         if time - now > config.timer_max_delay_sec * _MS_PER_SECOND:
             raise self.refused()
         if time <= now:
@@ -124,7 +125,7 @@ class TimerSends:
             self._topics.create_retry(names.TIMER_TOPIC, 1)
         topic, key = draft.topic, draft.unique_key
         draft.properties = with_real_queue(
-            b"%b%b\x02TIMER_OUT_MS\x01%d" % (draft.properties, wait, out_time(time, config.timer_precision_ms)),
+            b"%b%b\x02TIMER_OUT_MS\x01%d" % (properties, wait, out_time(time, config.timer_precision_ms)),
             topic,
             draft.queue_id,
         )
@@ -144,7 +145,8 @@ class TimerSends:
         if name is not None and not was_delivered(draft.properties):
             raise MessageIllegal(f"property {name}: a transaction's message is not delivered at a set time")
 
-    def _due(self, items: str, now: int) -> Due | None:
+    def _due(self, items: str, now: int) -> tuple[int | None, bool]:
+        """When a message is due, in ms since 1970, None for no time; and whether it is to cancel another."""
         name, _, value = items.partition(NAME_SEP)
         deletes = False
         if ITEM_SEP in value:
@@ -152,11 +154,11 @@ class TimerSends:
             deletes = property_names.TIMER_DEL_UNIQ_KEY in said
             name = next((name for name in _TIMES if name in said), "")
             value = said.get(name, "")
-        if name not in _TIMES:
-            return None
-        digits = value[1:] if value[:1] == "+" else value
-        if not digits.isdecimal() or len(digits) > _MOST_DIGITS:
+        unit = _UNITS.get(name)
+        if unit is None:
+            return None, deletes
+        if not value.isdecimal():
+            value = value.removeprefix("+")
+        if len(value) > _MOST_DIGITS or not value.isdecimal():
             raise self.refused()
-        unit = _RELATIVE.get(name)
-        number = int(digits)
-        return Due(number if unit is None else now + number * unit, deletes)
+        return (now + int(value) * unit if unit else int(value)), deletes

@@ -11,18 +11,21 @@ from typing import Any, Final, TypeVar
 from rocketwire.store.archive.config import Times, checkpoint, document
 from rocketwire.store.archive.directory import Directory, PlainFile, RowFile, State
 from rocketwire.store.archive.index import DEFAULT, IndexFile
-from rocketwire.store.archive.opening import FileGone, read_whole
+from rocketwire.store.archive.opening import FileGone
 from rocketwire.store.archive.queues import Queue
 from rocketwire.store.archive.summary import LogSummary, log_summary
+from rocketwire.store.archive.timer import StoreTimer, read_check
 from rocketwire.store.errors import StoreUnreadable
-from rocketwire.store.layout.timer_check import CHECK_STRUCT
-from rocketwire.wire.names import is_system_topic_of_any_version
+from rocketwire.store.layout.timer_log import UnitMagic
+from rocketwire.wire.names import TIMER_TOPIC, is_system_topic_of_any_version
 
 T = TypeVar("T")
 
 _TOPICS: Final = "topics.json"
 #: Files and directories that only 5.x makes.
 _ONLY_5 = ("config/timercheck", "config/timermetrics", "config/consumerOrderInfo.json", "timerwheel", "timerlog")
+#: Of these, those that Rocketwire makes too.
+_TIMER: Final = frozenset({"config/timercheck", "config/timermetrics", "timerwheel", "timerlog"})
 _ONLY_5_ELSEWHERE = ("batchconsumequeue", "compaction", "rocksdbstore", "consumequeue_rocksdb")
 
 
@@ -66,6 +69,18 @@ class ConfigSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TimerSummary:
+    """5.x's timer: up to which slot (ms) it has come (None: not known), and how many messages wait for their time.
+
+    `behind` counts those of them, and of markers, that are in its topic and not in the wheel yet.
+    """
+
+    read_time: int | None
+    waiting: int
+    behind: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
     """See the module. `problems` are lines that say what could not be read."""
 
@@ -78,7 +93,7 @@ class Overview:
     index: tuple[IndexSummary, ...]
     checkpoint: Times | None
     config: tuple[ConfigSummary, ...]
-    timer_time: int | None
+    timer: TimerSummary | None
     problems: tuple[str, ...]
 
 
@@ -94,7 +109,9 @@ def overview(directory: Directory) -> Overview:
     problems += [str(trouble) for trouble in log.troubles if not trouble.gone]
     problems += [f"{strange.path}: {strange.reason}" for strange in directory.strange]
     documents = _documents(directory, problems)
-    version, facts = _version_of(directory, documents[_TOPICS])
+    check = _tried(problems, lambda: read_check(directory), None)
+    own_timer = check is not None and check.extension is not None
+    version, facts = _version_of(directory, documents[_TOPICS], own_timer=own_timer)
     return Overview(
         version=version,
         facts=tuple(facts),
@@ -105,29 +122,34 @@ def overview(directory: Directory) -> Overview:
         index=tuple(_index(directory, problems)),
         checkpoint=_tried(problems, lambda: checkpoint(directory), None),
         config=tuple(_config(directory, documents)),
-        timer_time=_timer_time(directory, problems),
+        timer=_tried(problems, lambda: _timer(directory, problems), None),
         problems=tuple(problems),
     )
 
 
-def _version_of(directory: Directory, topics: dict[str, Any]) -> tuple[str, list[str]]:
+def _version_of(directory: Directory, topics: dict[str, Any], *, own_timer: bool) -> tuple[str, list[str]]:
     """Whose store it looks like, `5.x`, `4.x` or `unknown`, and the facts that say so.
 
-    A 4.x one may also be Rocketwire's, which writes the same files.
+    A 4.x one may also be Rocketwire's, which writes the same files; those of the timer say whose they are.
     """
     present = {f"config/{file.name}" for file in directory.config} | set(directory.others)
     present |= {"timerwheel"} if directory.timer_wheel is not None else set()
     present |= {"timerlog"} if directory.timer_log else set()
     present |= {"batchconsumequeue"} if directory.batch_queues else set()
+    ours = []
+    if own_timer:
+        present -= _TIMER
+        ours = ["the timer's files are rocketwire's"]
     facts = [f"{name} is there" for name in (*_ONLY_5, *_ONLY_5_ELSEWHERE) if name in present]
     version = topics.get("dataVersion")
     if isinstance(version, dict) and "stateVersion" in version:
         facts.append("the data version of topics.json has a stateVersion")
     if facts:
-        return "5.x", facts
+        return "5.x", ours + facts
     if topics:
-        return "4.x", ["the data version of topics.json has no stateVersion", "there is no file that only 5.x makes"]
-    return "unknown", ["there is no topics.json, and no file that only 5.x makes"]
+        nothing = ["the data version of topics.json has no stateVersion", "there is no file that only 5.x makes"]
+        return "4.x", ours + nothing
+    return "unknown", [*ours, "there is no topics.json, and no file that only 5.x makes"]
 
 
 def _tried(problems: list[str], reading: Callable[[], T], otherwise: T) -> T:
@@ -219,7 +241,15 @@ def _number(value: object) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _timer_time(directory: Directory, problems: list[str]) -> int | None:
-    path = next((file.path for file in directory.config if file.name == "timercheck"), None)
-    data = b"" if path is None else _tried(problems, lambda: read_whole(path, CHECK_STRUCT.size), b"")
-    return int(CHECK_STRUCT.unpack(data)[0]) if len(data) == CHECK_STRUCT.size else None
+def _timer(directory: Directory, problems: list[str]) -> TimerSummary | None:
+    if not (directory.timer_log or directory.queues_of(TIMER_TOPIC) or read_check(directory)):
+        return None
+    with StoreTimer(directory, lambda trouble: problems.append(str(trouble))) as timer:
+        waiting = timer.waiting
+        check = timer.check
+        markers = (waiting["magic"] & UnitMagic.DELETE) != 0
+        return TimerSummary(
+            read_time=None if check is None else check.last_read_time,
+            waiting=int((~markers).sum()),
+            behind=int((waiting["position"] < 0).sum()),
+        )

@@ -60,7 +60,9 @@ def _object(directory: Directory, found: Overview) -> dict[str, Any]:
         "index": found.index,
         "checkpoint": found.checkpoint,
         "config": found.config,
-        "timer_last_read_time": found.timer_time,
+        "timer_last_read_time": None if found.timer is None else found.timer.read_time,
+        "timer_waiting": None if found.timer is None else found.timer.waiting,
+        "timer_behind": None if found.timer is None else found.timer.behind,
         "problems": found.problems,
     }
 
@@ -82,8 +84,18 @@ def _lines(directory: Directory, found: Overview) -> Iterator[tuple[str, str]]:
         times = (found.checkpoint.commit_log, found.checkpoint.consume_queue, found.checkpoint.index)
         told = [shown(time) if time else "not known" for time in times]
         yield "on the disk", "up to {} (commit log), {} (consume queues), {} (index)".format(*told)
-    if found.timer_time is not None:
-        yield "timer", f"delivered up to {shown(found.timer_time)}"
+    if found.timer is not None:
+        timer = found.timer
+        yield (
+            "timer",
+            "; ".join(
+                [
+                    *([f"delivered up to {shown(timer.read_time)}"] if timer.read_time is not None else []),
+                    f"{_of(timer.waiting, 'message')} waiting",
+                    *([f"{number(timer.behind)} of its topic not in the wheel yet"] if timer.behind else []),
+                ]
+            ),
+        )
     for kind, files in found.files.items():
         yield kind, f"{_of(files.count, 'file')} of {size(files.bytes)}, {size(files.allocated)} on the disk"
     yield "in all", f"{size(sum(files.allocated for files in found.files.values()))} on the disk"

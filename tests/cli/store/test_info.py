@@ -6,6 +6,7 @@ import pytest
 
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from tests.cli.store.support import Command
+from tests.store.archive.timers import NOW, made
 from tests.store.support import Golden, draft, kill, open_store, small
 
 
@@ -24,7 +25,7 @@ def test_a_store_of_apache_is_described(golden_550: Golden, run: Command) -> Non
     assert lines["messages"] == "919 in 39 queues of 24 topics"
     assert lines["offsets"] == "physical, 0 to 1,247,636: 1.2 MiB"
     assert lines["keys"] == "2,979 in the index"
-    assert "timer           delivered up to 2026-11-21 09:07:46.000\n" in ran.out
+    assert "timer           delivered up to 2026-11-21 09:07:46.000; 4 messages waiting\n" in ran.out
     assert lines["timer"].startswith("3 files of 36.9 MiB, ")
     assert "config/topics.json: 10.0 KiB, version 33 of 2026-11-21 09:07:20.773" in ran.out
 
@@ -106,3 +107,16 @@ def test_a_log_without_a_time_at_its_end_has_none_told(tmp_path: Path, run: Comm
     ran = run("info", tmp_path)
     assert "stored          from 2023-11-14 22:13:20.000 UTC\n" in ran.out
     assert f"offsets         physical, 0 to {int(path.name):,}: " in ran.out
+
+
+def test_messages_that_wait_for_their_time_are_counted(tmp_path: Path, run: Command) -> None:
+    with made(tmp_path) as timers:
+        timers.add(NOW + 5000)
+        timers.save()
+        timers.add(NOW + 5000, unit=False)
+        timers.add(NOW + 5001, cancels="U0000000", unit=False)
+        ran = run("info", tmp_path)
+        (found,) = run("info", tmp_path, "--json").objects
+    assert (ran.code, ran.err) == (0, "")
+    assert "2023-11-14 22:13:20.000; 2 messages waiting; 2 of its topic not in the wheel yet\n" in ran.out
+    assert (found["timer_last_read_time"], found["timer_waiting"], found["timer_behind"]) == (NOW, 2, 2)

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from rocketwire.store.archive.directory import State, discover
-from rocketwire.store.archive.overview import Counts, overview
+from rocketwire.store.archive.overview import Counts, TimerSummary, overview
 from rocketwire.store.archive.summary import group_lags, log_summary, queue_summaries
+from tests.store.archive.timers import NOW, made
 from tests.store.support import START, Clock, Golden, draft, kill, open_store, small
 
 
@@ -82,7 +83,8 @@ def test_a_store_of_apache_is_seen_through(
     assert found.problems == ()
     topics = next(file for file in found.config if file.name == "topics.json")
     assert topics.counter == {"4.x": 32, "5.x": 33}[guess]
-    assert found.timer_time == {"4.x": None, "5.x": 1795252066000}[guess]
+    timer = TimerSummary(read_time=1795252066000, waiting=4, behind=0)
+    assert found.timer == {"4.x": None, "5.x": timer}[guess]
 
 
 def test_an_empty_store_has_nothing(tmp_path: Path) -> None:
@@ -190,3 +192,15 @@ def test_a_store_of_5x_is_known_by_any_of_its_files(tmp_path: Path) -> None:
     (tmp_path / "batchconsumequeue" / "T" / "0").mkdir(parents=True)
     found = overview(discover(str(tmp_path)))
     assert (found.version, found.facts) == ("5.x", ("batchconsumequeue is there",))
+
+
+def test_timer_files_of_ours_make_no_5x_of_a_store(tmp_path: Path) -> None:
+    with made(tmp_path) as timers:
+        timers.add(NOW + 5000)
+        assert overview(discover(str(tmp_path))).version == "5.x"
+        timers.save()
+        found = overview(discover(str(tmp_path)))
+    assert (found.version, found.facts) == (
+        "unknown",
+        ("the timer's files are rocketwire's", "there is no topics.json, and no file that only 5.x makes"),
+    )

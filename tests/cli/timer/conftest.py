@@ -1,0 +1,3 @@
+from tests.store.conftest import golden_550
+
+__all__ = ["golden_550"]

@@ -1,0 +1,118 @@
+"""Timers through a whole server: requests as clients of 5.5.0 make them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.recall_handle import decode_recall_handle
+from tests.server.harness import (
+    BINARY,
+    JSON,
+    Client,
+    Clock,
+    FullDisk,
+    HangingDisk,
+    code_and_remark,
+    properties_text,
+    records,
+    serving,
+    settle,
+)
+from tests.wire.golden import ROOT, frames
+
+NOT_SET = "not set any response code"
+MARKED = properties_text(UNIQ_KEY="U", TIMER_DELAY_SEC="60")
+
+
+async def handle_of(client: Client, properties: str = MARKED) -> str:
+    answer = await client.send("T", properties=properties)
+    assert answer.header.ext is not None
+    return answer.header.ext["recallHandle"]
+
+
+def recall_ext(handle: str, topic: str = "T") -> dict[str, str]:
+    return {"producerGroup": "P", "topic": topic, "recallHandle": handle, "bname": "broker-a"}
+
+
+@pytest.mark.parametrize("form", [JSON, BINARY])
+async def test_a_message_is_cancelled_by_a_marker(broker: Client, form: int) -> None:
+    handle = await handle_of(broker)
+    for _ in range(2):  # whether the message is there yet is not asked
+        answer = await broker.ask(RequestCode.RECALL_MESSAGE, recall_ext(handle), serialize_type=form)
+        assert code_and_remark(answer) == (0, NOT_SET)
+        assert answer.header.ext == {"msgId": "U", "MSG_REGION": "DefaultRegion"}
+    stored = records((await broker.pull("rmq_sys_wheel_timer")).body)
+    assert [(each.body, b"TIMER_DEL_UNIQKEY\x01U" in each.properties) for each in stored] == [
+        (b"body", False),
+        (b"0", True),
+        (b"0", True),
+    ]
+
+
+async def test_refusals_tell_the_region_too(broker: Client) -> None:
+    answer = await broker.ask(RequestCode.RECALL_MESSAGE, recall_ext("%"))
+    assert code_and_remark(answer) == (604, "recall handle is invalid")
+    assert answer.header.ext == {"MSG_REGION": "DefaultRegion"}
+
+
+async def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = FullDisk(monkeypatch)
+    async with serving(tmp_path, mapped_file_size_commit_log=1 << 20) as server:
+        client = server.broker()
+        await client.create_topic("T")
+        handle = await handle_of(client)
+        await client.send("T")
+        disk.full = True
+        for size in (100_000, 5_000, 300):
+            while (await client.send("T", bytes(size))).header.code == 0:
+                pass
+        answers = [await client.ask(RequestCode.RECALL_MESSAGE, recall_ext(handle)) for _ in range(3)]
+        assert code_and_remark(answers[-1]) == (1, "recall failed, execute error")
+
+
+async def test_under_sync_flush_the_answer_waits_for_the_disk(tmp_path: Path) -> None:
+    disk = HangingDisk()
+    async with serving(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as server:
+        client = server.broker()
+        await client.create_topic("T")
+        handle = await handle_of(client)
+        disk.hangs = True
+        await client.write(client.frame(RequestCode.RECALL_MESSAGE, recall_ext(handle)))
+        await settle()
+        assert await client.arrived() == []
+        await server.pass_time(5.1)  # Apache says that it is done, however long the disk takes
+        disk.move()
+        assert code_and_remark(await client.receive()) == (0, NOT_SET)
+
+
+async def test_requests_of_a_client_of_5_5_0(tmp_path: Path) -> None:
+    """Compared are code, remark, the names of the extFields and what the handles say, as in test_golden_replay."""
+    found = list(frames(ROOT / "wire" / "5.5.0" / "timer_recall.frames"))
+    by_number = {frame.row["seq"]: frame.row for frame in found}
+    clock = Clock()
+    compared = 0
+    async with serving(tmp_path, clock=clock, timer_max_delay_sec=3 * 86_400) as server:
+        client = server.broker()
+        await client.create_topic("W_Timer")
+        for frame in found:
+            row = frame.row
+            if row["kind"] != "request" or row["code"] not in {310, 370}:
+                continue
+            wanted = by_number[row["pair"]]["header"]
+            clock.now = int(row["t"] * 1000)
+            await client.write(frame.data)
+            answer = (await client.receive()).header
+            assert answer.ext is not None
+            of_apache = wanted["extFields"]
+            assert (answer.code, answer.remark) == (wanted["code"], wanted.get("remark"))
+            assert sorted(answer.ext) == sorted(of_apache.keys() - {"transactionId"})  # 4.9.7 does not tell that
+            if "recallHandle" in of_apache:
+                ours, apaches = (decode_recall_handle(ext["recallHandle"]) for ext in (answer.ext, of_apache))
+                assert ours._replace(time=0) == apaches._replace(time=0)
+                # Apache's is floored, to the second, and 1 ms; it had worked for 0.1 s when it asked its clock.
+                assert -120 < ours.time - apaches.time < 1000
+            compared += 1
+    assert compared == 6
