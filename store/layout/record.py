@@ -70,13 +70,28 @@ def store_timestamp(record: memoryview) -> int:
 _BODY_AT: Final = {bits: head_of(bits).size for bits in HOST_FORMS}
 
 
+def _topic_at(record: memoryview) -> tuple[int, int]:
+    """Where the topic of a whole record begins and ends."""
+    at = _BODY_AT[_INT32.unpack_from(record, SYS_FLAG_AT)[0] & HOST_BITS]
+    at += _INT32.unpack_from(record, at - _INT32.size)[0]
+    lengths = TOPIC_LENGTHS[_INT32.unpack_from(record, MAGIC_AT)[0]]
+    start = at + lengths.size
+    return start, start + lengths.unpack_from(record, at)[0]
+
+
+def topic_of(record: memoryview) -> bytes:
+    """The topic of a whole record; none of one that is damaged."""
+    try:
+        start, end = _topic_at(record)
+    except (struct.error, KeyError):
+        return b""
+    return bytes(record[start:end])
+
+
 def properties_of(record: memoryview) -> bytes:
     """The property text of a whole record; none of one that is damaged."""
     try:
-        at = _BODY_AT[_INT32.unpack_from(record, SYS_FLAG_AT)[0] & HOST_BITS]
-        at += _INT32.unpack_from(record, at - _INT32.size)[0]
-        lengths = TOPIC_LENGTHS[_INT32.unpack_from(record, MAGIC_AT)[0]]
-        at += lengths.size + lengths.unpack_from(record, at)[0]
+        _, at = _topic_at(record)
         length = _INT16.unpack_from(record, at)[0]
     except (struct.error, KeyError):
         return b""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from rocketwire.store.files import FileSystem
 from rocketwire.store.layout.timer_check import (
@@ -44,6 +44,14 @@ class Check:
     timestamp: int = 0
     counter: int = 0
     extension: Extension | None = None
+
+
+class Ends(NamedTuple):
+    """Where the commit log and the timer's queue ended at the start, before anything was appended; `now` is in ms."""
+
+    log: int
+    queue: int
+    now: int
 
 
 def read_check(path: str, files: FileSystem) -> Check | None:

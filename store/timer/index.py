@@ -11,36 +11,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
-from rocketwire.store.errors import DiskFull, FlushDelayed, FlushFailed, SyncFailed
+from rocketwire.store.errors import DiskFull
 from rocketwire.store.layout.timer_log import WAITS, UnitMagic
 from rocketwire.store.layout.timer_wheel import SLOT_COUNT
-from rocketwire.store.timer.check import Check, Extension, read_check, write_check
+from rocketwire.store.timer.check import Check, Ends
 from rocketwire.store.timer.log import TimerLog
 from rocketwire.store.timer.packing import pack
+from rocketwire.store.timer.saver import Saver, Snapshot
 from rocketwire.store.timer.units import Unit, slot_of
 from rocketwire.store.timer.waiting import Waiting
 from rocketwire.store.timer.wheel import Slot, TimerWheel, empty
+from rocketwire.wire.names import TIMER_TOPIC
 
 if TYPE_CHECKING:
     from rocketwire.store.files import FileSystem
-    from rocketwire.store.segment import Segment
     from rocketwire.store.settings import StoreSettings
     from rocketwire.store.store import MessageStore
 
 #: A window of more slots, or of one, is taken for this one, as Apache's brokers do.
 _MOST_WINDOW: Final = SLOT_COUNT // 2 - 60
-
-
-class Snapshot(NamedTuple):
-    """What is to be put on the disk: how far all is, and the files of the timer log that were written."""
-
-    log_end: int
-    read_time: int
-    timer_log_end: int
-    queue_offset: int
-    segments: list[Segment]
 
 
 class TimerIndex:
@@ -72,9 +63,8 @@ class TimerIndex:
         self._already: set[int] = set()
         self._settings = settings
         self._store = store
-        self._files = files
-        self._check = Check()
-        self._failed: FlushFailed | None = None
+        self._saver = Saver(settings, self.log, self.wheel, files)
+        self._ends = Ends(store.max_physical_offset, store.max_offset(TIMER_TOPIC, 0), now)
 
     @classmethod
     def open(cls, settings: StoreSettings, store: MessageStore, files: FileSystem, *, now: int) -> TimerIndex:
@@ -92,7 +82,7 @@ class TimerIndex:
         """
         self = cls(settings, store, files, now)
         self.log.load()
-        self._check = read_check(settings.timer_check, files) or Check()
+        self._saver.load()
         return self
 
     def recovery(self) -> Iterator[None]:
@@ -101,7 +91,27 @@ class TimerIndex:
         Raises:
             StoreError: a file cannot be written.
         """
-        yield from ()
+        ends = self._ends
+        if self._saver.check is None and not len(self.log.segments) and not self.wheel.exists and not ends.queue:
+            return
+        from rocketwire.store.timer.recovery import Recovery  # noqa: PLC0415 - needs numpy, most stores need no timer
+
+        recovery = Recovery(self.log, self.wheel, self._saver.check, self._store, self.precision, ends)
+        yield from recovery.steps()
+        self.read_time = recovery.read_time
+        self.queue_offset = recovery.queue_offset
+        self._already = recovery.already
+        self.already_until = ends.queue
+        self.pending_by_hash = recovery.pending
+        self.pending = recovery.pending.total()
+        self.stale = recovery.stale
+        if not recovery.repaired:
+            return
+        yield
+        # What was dropped must not come back when the places of lost records are taken by others.
+        snapshot = self.snapshot()
+        if snapshot is not None:
+            self.save(snapshot._replace(log_end=ends.log))
 
     # --- entering ---
 
@@ -212,27 +222,34 @@ class TimerIndex:
         Raises:
             OSError: one cannot be removed.
         """
-        return 0
+        if len(self.log.segments) <= 1:
+            return 0
+        from rocketwire.store.timer.unit_table import waits_in_first_file  # noqa: PLC0415 - needs numpy
+
+        removed = 0
+        while len(self.log.segments) > 1 and not waits_in_first_file(self.log):
+            self.log.remove_first()
+            removed += 1
+        return removed
 
     # --- the disk ---
+
+    def check_now(self) -> Check:
+        """How far all is, as config/timercheck will say when it is saved."""
+        return self._saver.check_of(self._snapshot())
 
     def snapshot(self) -> Snapshot | None:
         """What `save` is to put on the disk; None when nothing changed since the last one.
 
         The store's log has to be flushed up to its `log_end` before it is saved.
         """
-        now = Snapshot(
-            self._store.max_physical_offset, self.read_time, self.log.end, self.queue_offset, self.log.take_unsynced()
-        )
-        check = self._check
-        same = (now.read_time, now.timer_log_end, now.queue_offset) == (
-            check.last_read_time,
-            check.last_log_flushed,
-            check.last_queue_offset,
-        )
-        if (same and not now.segments) or not (len(self.log.segments) or self.queue_offset):
+        snapshot = self._snapshot()
+        if not (self.log.unsynced or self._saver.differs(snapshot)):
             return None
-        return now
+        return snapshot._replace(segments=self.log.take_unsynced())
+
+    def _snapshot(self) -> Snapshot:
+        return Snapshot(self._store.max_physical_offset, self.read_time, self.log.end, self.queue_offset, [])
 
     def save(self, snapshot: Snapshot) -> None:
         """Put a snapshot on the disk. Blocking; safe in a thread, one call at a time.
@@ -241,32 +258,7 @@ class TimerIndex:
             FlushFailed: the disk refused; nothing is saved any more until the store is opened anew.
             FlushDelayed: it could not be tried now; the next snapshot makes it good.
         """
-        self._save(snapshot, clean=False)
-
-    def _save(self, snapshot: Snapshot, *, clean: bool) -> None:
-        path = self._settings.timer_check
-        if self._failed is not None:
-            raise self._failed
-        try:
-            self.log.sync(snapshot.segments)
-            check = Check(
-                last_read_time=snapshot.read_time,
-                last_log_flushed=snapshot.timer_log_end,
-                last_queue_offset=snapshot.queue_offset,
-                master_queue_offset=snapshot.queue_offset,
-                state_version=self._check.state_version,
-                timestamp=snapshot.read_time,
-                counter=self._check.counter + 1,
-                extension=Extension(log_place=snapshot.log_end, precision=self.precision, clean=clean),
-            )
-            write_check(path, self._files, check)
-        except SyncFailed as error:
-            self._failed = FlushFailed(path, error.strerror or str(error))
-            raise self._failed from error
-        except OSError as error:
-            self.log.put_back(snapshot.segments)
-            raise FlushDelayed(path, error.strerror or str(error)) from error
-        self._check = check
+        self._saver.save(snapshot, clean=False)
 
     def close(self, now: int) -> None:
         """Stop cleanly: leave the files so that Apache's broker delivers nothing twice, and put them on the disk.
@@ -276,11 +268,15 @@ class TimerIndex:
         Raises:
             StoreError: something could not be written; the next start recovers.
         """
-        del now
         try:
+            clean = True
+            if len(self.log.segments):
+                from rocketwire.store.timer.tidying import tidy  # noqa: PLC0415 - needs numpy
+
+                clean = tidy(self, self._store, now)
             snapshot = self.snapshot()
             if snapshot is not None:
-                self.save(snapshot)
+                self._saver.save(snapshot, clean=clean)
         finally:
             self.log.close()
             self.wheel.unmap()

@@ -145,6 +145,13 @@ class TimerLog:
         mapping = self.mapping_of(position)
         return Unit(position, *UNIT_STRUCT.unpack_from(mapping, position - self._low)[1:])
 
+    def last_unit(self) -> Unit | None:
+        """The newest unit; None for an empty log."""
+        end = self.end
+        if end > self.start and end % self.segments.file_size == 0:
+            end += self.units_a_file * UNIT_SIZE - self.segments.file_size
+        return self.unit(end - UNIT_SIZE)
+
     def mapping_of(self, position: int) -> mmap.mmap:
         """The mapped file that holds a position of the log."""
         if not self._low <= position < self._high or self._mapping is None:
@@ -162,6 +169,10 @@ class TimerLog:
         _OUTCOME.pack_into(mapping, at + _OUTCOME_AT, outcome)
         self._unsynced.add(self._low)
         return counted
+
+    def note_written(self, position: int) -> None:
+        """Have the file that begins at a position synced: it was written through its mapping."""
+        self._unsynced.add(position)
 
     def chain(self, position: int) -> list[Unit]:
         """The units from a position backwards, newest first, waiting or not."""
@@ -185,6 +196,11 @@ class TimerLog:
         return units
 
     # --- the disk ---
+
+    @property
+    def unsynced(self) -> bool:
+        """Whether something was written since `take_unsynced`."""
+        return bool(self._unsynced)
 
     def take_unsynced(self) -> list[Segment]:
         """The files that were written since the last call; they are to be synced."""

@@ -7,6 +7,7 @@ disk is an error, not the end of the process.
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
 from typing import Final, NamedTuple
 
 from rocketwire.store.files import FileSystem
@@ -18,7 +19,7 @@ from rocketwire.store.segment import Segment
 _WINDOW: Final = 1 << 16
 #: So many bytes without any slot are passed over at once.
 _BLOCK: Final = 4096
-_NOTHING: Final = bytes(_BLOCK)
+_NOTHING: Final = bytes(_WINDOW)
 
 
 class Slot(NamedTuple):
@@ -98,6 +99,21 @@ class TimerWheel:
                         return number
             start += len(block) // SLOT_SIZE
         return None
+
+    def forget_from(self, oldest: int, kept: Container[int]) -> Iterator[None]:
+        """Take out all slots from number `oldest` on but those `kept`, a part of the file at a time."""
+        if not self.exists:
+            return
+        mapping = self._segment.mapping
+        for start in range(0, FILE_SIZE, _WINDOW):
+            block = mapping[start : start + _WINDOW]
+            if block == _NOTHING[: len(block)]:
+                continue
+            for at, slot in enumerate(SLOT_STRUCT.iter_unpack(block)):
+                if slot[0] >= oldest and slot[0] not in kept:
+                    place = start + at * SLOT_SIZE
+                    mapping[place : place + SLOT_SIZE] = _NOTHING[:SLOT_SIZE]
+            yield
 
     def sync(self) -> None:
         """Put the file on the disk. Safe in a thread."""

@@ -1,0 +1,94 @@
+"""Copies in the commit log: what was stored for timer records, found by the record's place that each copy has.
+
+rocketwire notes the place in the copy. Apache's brokers do not: their copies are known by topic, unique key and time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, head_dtype, head_of, properties_of, topic_of
+from rocketwire.wire.message import SYS_FLAG_AT
+from rocketwire.wire.names import TIMER_TOPIC
+from rocketwire.wire.properties import (
+    REAL_TOPIC,
+    TIMER_DEQUEUE_MS,
+    TIMER_OUT_MS,
+    TIMER_ROLL_TIMES,
+    UNIQ_KEY,
+    decode_properties,
+)
+
+if TYPE_CHECKING:
+    from rocketwire.store.store import MessageStore
+
+#: What every copy holds, and so does a record that was stored anew for another round.
+NEEDLE: Final = f"{TIMER_DEQUEUE_MS}\x01".encode()
+_TIMER_TOPIC: Final = TIMER_TOPIC.encode()
+_HEADS: Final = {bits: head_of(bits) for bits in HOST_FORMS}
+_NAMES: Final = [name for name, _ in head_dtype(0)]
+_PHYSICAL: Final = _NAMES.index("physical_offset")
+_PREPARED: Final = _NAMES.index("prepared_transaction_offset")
+
+#: Topic, unique key, TIMER_OUT_MS and round (None: delivered) of what was stored for a record.
+Key = tuple[str, str, str, int | None]
+
+
+class Copy(NamedTuple):
+    """What was stored for the record at `prepared_offset`; 0 when it does not say for which.
+
+    A committed message has the place of its half message there, where no timer record is.
+    """
+
+    physical_offset: int
+    prepared_offset: int
+    record: memoryview
+
+
+def find_copies(store: MessageStore, start: int, end: int) -> Iterator[list[Copy]]:
+    """The copies between two places of the log, a part of the log at a time; `start` is that of a record or file."""
+    while start < end:
+        scanned = store.scan(start, end, NEEDLE)
+        yield [_copy(record) for record in scanned.records]
+        start = scanned.next_offset
+
+
+def _copy(record: memoryview) -> Copy:
+    head = head_fields(record)
+    return Copy(head[_PHYSICAL], head[_PREPARED], record)
+
+
+def head_fields(record: memoryview) -> tuple[int, ...]:
+    """The fields of a record's head; hosts are bytes."""
+    bits = int.from_bytes(record[SYS_FLAG_AT : SYS_FLAG_AT + 4]) & HOST_BITS
+    return _HEADS[bits].unpack_from(record)
+
+
+def is_copy_of(record: memoryview | None, physical_offset: int) -> bool:
+    """Whether a record was stored for the one at a place of the log."""
+    return record is not None and head_fields(record)[_PREPARED] == physical_offset
+
+
+def key_of_copy(record: memoryview) -> Key:
+    """What a copy without a place is known by; one in the timer's topic is there for its next round."""
+    rolled = topic_of(record) == _TIMER_TOPIC
+    real, key, out, times = _known_by(record)
+    return real, key, out, times if rolled else None
+
+
+def keys_of_record(record: memoryview) -> tuple[Key, Key]:
+    """By what the copy of a timer record is known, and what is stored for its next round."""
+    real, key, out, times = _known_by(record)
+    return (real, key, out, None), (real, key, out, times + 1)
+
+
+def _known_by(record: memoryview) -> tuple[str, str, str, int]:
+    properties = decode_properties(properties_of(record).decode("utf-8", "replace"))
+    times = properties.get(TIMER_ROLL_TIMES, "0")
+    return (
+        properties.get(REAL_TOPIC, ""),
+        properties.get(UNIQ_KEY, ""),
+        properties.get(TIMER_OUT_MS, ""),
+        int(times) if times.isdecimal() else 0,
+    )

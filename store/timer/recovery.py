@@ -1,0 +1,263 @@
+"""What the timer does at a start: find out from its files and the commit log what still waits.
+
+After a clean stop of rocketwire the wheel is believed, and units are only counted. Else:
+
+* The timer log is read up to the first unit that is not whole; those behind the last checkpoint are compared with their
+  record. Where it ends before the checkpoint, or nothing says how far it was written, all records of the timer's queue
+  get a unit again.
+* A unit waits when its outcome says so; and when its outcome is one that a power cut may leave: of a copy that the log
+  has lost, or half written. A marker of a slot that may not have been done waits again: it does no harm twice.
+* What was stored for a unit settles it, found in the log behind the place that the checkpoint proves.
+* A unit whose record the log has lost is dropped. Of several units of one record the last one counts.
+* The wheel is made anew from the units.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from mmap import PAGESIZE
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from rocketwire.store.layout.derive import field_offsets
+from rocketwire.store.layout.record import properties_of, topic_of
+from rocketwire.store.layout.timer_log import NO_COPY, UNIT, UNIT_SIZE, WAITS
+from rocketwire.store.timer.check import Check, Ends
+from rocketwire.store.timer.copies import find_copies, is_copy_of
+from rocketwire.store.timer.foreign_copies import ForeignCopies
+from rocketwire.store.timer.unit_table import UnitTable
+from rocketwire.store.timer.units import Unit, slot_of
+from rocketwire.store.timer.wheel_rebuild import behind_a_lap, rebuild
+from rocketwire.wire.java import string_hash
+from rocketwire.wire.names import TIMER_TOPIC
+from rocketwire.wire.properties import REAL_TOPIC, decode_properties
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rocketwire.store.store import MessageStore
+    from rocketwire.store.timer.log import TimerLog
+    from rocketwire.store.timer.wheel import TimerWheel
+
+_OUTCOME_AT: Final = field_offsets(UNIT)["outcome"]
+_TOPIC: Final = TIMER_TOPIC.encode()
+_QUEUE: Final = (TIMER_TOPIC, 0)
+_NOWHERE: Final = (1 << 63) - 1
+
+
+class Recovery:
+    """One recovery; `steps` does it.
+
+    Attributes:
+        read_time: Start in ms of the slot to be read next.
+        queue_offset: Offset of the first record that may have no unit.
+        already: Physical offsets of records behind it that have one, or were delivered.
+        pending: Messages that wait, by the hash of their topic.
+        stale: Units dropped because the log has lost their records.
+        repaired: Whether more was done than to count.
+    """
+
+    def __init__(
+        self, log: TimerLog, wheel: TimerWheel, check: Check | None, store: MessageStore, precision: int, ends: Ends
+    ) -> None:
+        self._log = log
+        self._wheel = wheel
+        self._check = check or Check()
+        self._store = store
+        self._precision = precision
+        self._ends = ends
+        self._units = UnitTable(log, precision)
+        self.queue_offset = min(max(self._check.last_queue_offset, store.min_offset(*_QUEUE)), ends.queue)
+        self.read_time = slot_of(self._check.last_read_time, precision)
+        self.already: set[int] = set()
+        self.pending: Counter[int] = Counter()
+        self.stale = 0
+        self.repaired = False
+
+    def steps(self) -> Iterator[None]:
+        """Recover, some milliseconds at a time.
+
+        Raises:
+            StoreError: a file cannot be written.
+        """
+        trusted = self._trusts_check()
+        yield from self._read_units(strictly=not trusted)
+        units = self._units
+        units.outcome[units.waits & (units.number * self._precision < self.read_time)] = NO_COPY
+        complete = self._check != Check() and self._check.last_log_flushed <= units.end
+        if not (trusted and complete):
+            self.repaired = True
+            self._log.resume(units.end, clear=True)
+            yield from self._repair(complete=complete)
+        self._choose_read_time()
+        self._count()
+
+    def _trusts_check(self) -> bool:
+        own = self._check.extension
+        return (
+            own is not None
+            and own.clean
+            and own.precision == self._precision
+            and self._store.recovered.clean
+            and self._wheel.exists
+        )
+
+    # --- the timer log ---
+
+    def _read_units(self, *, strictly: bool) -> Iterator[None]:
+        yield from self._units.read(
+            strict_from=self._check.last_log_flushed if strictly else _NOWHERE,
+            is_whole=self._is_whole,
+            oldest=self.read_time,
+            first_offset=self._place(self.queue_offset),
+        )
+        self._log.resume(self._units.end, clear=False)
+
+    def _place(self, queue_offset: int) -> int:
+        place = self._store.place(_QUEUE, queue_offset)
+        return _NOWHERE if place is None else place
+
+    def _is_whole(self, unit: Unit) -> bool:
+        """Whether a unit says what its record says; one whose record the log has lost is dealt with later."""
+        if not self._store.log.start <= unit.physical_offset < self._ends.log:
+            return True
+        record = self._store.record_at(unit.physical_offset)
+        if record is None or len(record) != unit.record_size or topic_of(record) != _TOPIC:
+            return False
+        properties = decode_properties(properties_of(record).decode("utf-8", "replace"))
+        return string_hash(properties.get(REAL_TOPIC, "")) == unit.topic_hash
+
+    # --- what became of the units ---
+
+    def _repair(self, *, complete: bool) -> Iterator[None]:
+        if not complete:
+            self.queue_offset = self._store.min_offset(*_QUEUE)
+        self._doubt_outcomes()
+        self._drop_stale()
+        self._drop_doubles()
+        if self._drop_behind_a_lap():
+            complete = False
+            self.queue_offset = self._store.min_offset(*_QUEUE)
+        yield
+        yield from self._settle_copied(complete=complete)
+        first = self._place(self.queue_offset)
+        units = self._units
+        self.already.update(units.physical_offset[units.physical_offset >= first].tolist())
+        yield from units.write()
+        yield from rebuild(self._wheel, units, oldest=self.read_time // self._precision)
+
+    def _doubt_outcomes(self) -> None:
+        units = self._units
+        outcome = units.outcome
+        doubtful = (outcome >= self._ends.log) | ((outcome > 0) & (outcome <= units.physical_offset))
+        doubtful |= outcome < NO_COPY
+        # In two pages, of which a power cut may leave one.
+        within = units.position % units.file_size % PAGESIZE
+        torn = (outcome > 0) & ~doubtful & (within > PAGESIZE - UNIT_SIZE) & (within < PAGESIZE - _OUTCOME_AT)
+        for index in np.flatnonzero(torn).tolist():
+            copy, physical_offset = int(outcome[index]), int(units.physical_offset[index])
+            if copy >= self._store.log.start and not is_copy_of(self._store.record_at(copy), physical_offset):
+                doubtful[index] = True
+        # A marker is done again; what it cancels may wait again.
+        for index in np.flatnonzero(units.deletes & (outcome == NO_COPY)).tolist():
+            if self._may_be_undone(units.unit(index)):
+                doubtful[index] = True
+        outcome[doubtful] = WAITS
+
+    def _may_be_undone(self, marker: Unit) -> bool:
+        return marker.slot_time >= self.read_time and self._is_whole(marker)
+
+    def _drop_stale(self) -> None:
+        units = self._units
+        stale = units.waits & (units.physical_offset + units.record_size > self._ends.log)
+        units.outcome[stale] = NO_COPY
+        units.physical_offset[stale] = -1  # no record's any more
+        self.stale = int(np.count_nonzero(stale))
+
+    def _drop_doubles(self) -> None:
+        """Of units of one record settle all but the last; all if one of them is settled by a copy."""
+        units = self._units
+        _, group, count = np.unique(units.physical_offset, return_inverse=True, return_counts=True)
+        if not (count > 1).any():
+            return
+        last = np.zeros(len(count), np.int64)
+        np.maximum.at(last, group, np.arange(len(group)))
+        copied = np.zeros(len(count), bool)
+        copied[group[units.outcome > 0]] = True
+        superseded = copied[group] | (last[group] != np.arange(len(group)))
+        units.outcome[units.waits & superseded] = NO_COPY
+
+    def _drop_behind_a_lap(self) -> bool:
+        units = self._units
+        behind = behind_a_lap(units)
+        units.outcome[behind] = NO_COPY
+        units.physical_offset[behind] = -1  # they get units again
+        return bool(behind.any())
+
+    # --- copies ---
+
+    def _settle_copied(self, *, complete: bool) -> Iterator[None]:
+        own = self._check.extension
+        if complete and own is not None:
+            yield from self._settle_by_copies(own.log_place, None)
+            return
+        start = self._store.log.start
+        if complete and self._check.last_read_time:
+            start = self._store.file_before(self._check.last_read_time)
+        foreign = ForeignCopies(self._store)
+        yield from self._settle_by_copies(start, foreign)
+        for pairs in foreign.of_units(self._units):
+            for index, copy_at in pairs:
+                self._units.outcome[index] = copy_at
+            yield
+        for places in foreign.of_records(self.queue_offset, self._ends.queue):
+            self.already.update(places)
+            yield
+
+    def _settle_by_copies(self, start: int, foreign: ForeignCopies | None) -> Iterator[None]:
+        """Settle what the copies from a place of the log on belong to; `foreign` gets those that do not say."""
+        first = self._place(self.queue_offset)
+        settled = _Settled(self._units)
+        for copies in find_copies(self._store, start, self._ends.log):
+            for copy in copies:
+                if copy.prepared_offset:
+                    settled.by_place(copy.prepared_offset, copy.physical_offset)
+                    if copy.prepared_offset >= first:
+                        self.already.add(copy.prepared_offset)
+                elif foreign is not None:
+                    foreign.add(copy)
+            yield
+
+    # --- the result ---
+
+    def _choose_read_time(self) -> None:
+        """No slot before the first one that waits is to be read; nor is one that is over, when none waits."""
+        units = self._units
+        waits = units.waits
+        time = slot_of(self._ends.now, self._precision)
+        if waits.any():
+            time = min(time, int(units.number[waits].min()) * self._precision)
+        self.read_time = time
+
+    def _count(self) -> None:
+        units = self._units
+        messages = units.waits & ~units.deletes
+        hashes, counts = np.unique(units.topic_hash[messages], return_counts=True)
+        self.pending = Counter(dict(zip(hashes.tolist(), counts.tolist(), strict=True)))
+
+
+class _Settled:
+    """Settles units by the place of their record."""
+
+    def __init__(self, units: UnitTable) -> None:
+        self._units = units
+        self._order: NDArray[np.int64] = np.argsort(units.physical_offset, kind="stable")
+        self._offsets: NDArray[np.int64] = units.physical_offset[self._order]
+
+    def by_place(self, physical_offset: int, copy_at: int) -> None:
+        at = int(np.searchsorted(self._offsets, physical_offset))
+        while at < len(self._offsets) and self._offsets[at] == physical_offset:
+            self._units.outcome[self._order[at]] = copy_at
+            at += 1

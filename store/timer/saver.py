@@ -1,0 +1,103 @@
+"""Putting the timer's files on the disk: first the timer log, then what config/timercheck says of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from rocketwire.store.errors import FlushDelayed, FlushFailed, SyncFailed
+from rocketwire.store.timer.check import Check, Extension, read_check, write_check
+
+if TYPE_CHECKING:
+    from rocketwire.store.files import FileSystem
+    from rocketwire.store.segment import Segment
+    from rocketwire.store.settings import StoreSettings
+    from rocketwire.store.timer.log import TimerLog
+    from rocketwire.store.timer.wheel import TimerWheel
+
+
+class Snapshot(NamedTuple):
+    """What is to be put on the disk: how far all is, and the files of the timer log that were written.
+
+    Attributes:
+        log_end: End of the commit log.
+        read_time: See TimerIndex.
+        timer_log_end: End of the timer log.
+        queue_offset: See TimerIndex.
+        segments: Files of the timer log.
+    """
+
+    log_end: int
+    read_time: int
+    timer_log_end: int
+    queue_offset: int
+    segments: list[Segment]
+
+
+class Saver:
+    """The writer of one store's timer files.
+
+    Attributes:
+        check: What config/timercheck says; None when it says nothing.
+    """
+
+    def __init__(self, settings: StoreSettings, log: TimerLog, wheel: TimerWheel, files: FileSystem) -> None:
+        self.check: Check | None = None
+        self._path = settings.timer_check
+        self._root = str(settings.root)
+        self._precision = settings.timer_precision
+        self._log = log
+        self._wheel = wheel
+        self._files = files
+        self._failed: FlushFailed | None = None
+
+    def load(self) -> None:
+        """Read the file.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        self.check = read_check(self._path, self._files)
+
+    def differs(self, snapshot: Snapshot) -> bool:
+        """Whether the file says something else."""
+        check = self.check or Check(last_read_time=snapshot.read_time)
+        said = check.last_read_time, check.last_log_flushed, check.last_queue_offset
+        return said != (snapshot.read_time, snapshot.timer_log_end, snapshot.queue_offset)
+
+    def check_of(self, snapshot: Snapshot, *, clean: bool = False) -> Check:
+        """What the file says next. A change of the data version's counter tells slaves of it."""
+        former = self.check or Check()
+        return Check(
+            last_read_time=snapshot.read_time,
+            last_log_flushed=snapshot.timer_log_end,
+            last_queue_offset=snapshot.queue_offset,
+            master_queue_offset=snapshot.queue_offset,
+            state_version=former.state_version,
+            timestamp=snapshot.read_time,
+            counter=former.counter + 1,
+            extension=Extension(log_place=snapshot.log_end, precision=self._precision, clean=clean),
+        )
+
+    def save(self, snapshot: Snapshot, *, clean: bool) -> None:
+        """Put a snapshot on the disk; at a `clean` stop with the wheel. Blocking; safe in a thread, one call at a time.
+
+        Raises:
+            FlushFailed: the disk refused; nothing is saved any more until the store is opened anew.
+            FlushDelayed: it could not be tried now; the next snapshot makes it good.
+        """
+        if self._failed is not None:
+            raise self._failed
+        check = self.check_of(snapshot, clean=clean)
+        try:
+            self._log.sync(snapshot.segments)
+            if clean:
+                self._wheel.sync()
+                self._files.sync_directory(self._root)
+            write_check(self._path, self._files, check)
+        except SyncFailed as error:
+            self._failed = FlushFailed(self._path, error.strerror or str(error))
+            raise self._failed from error
+        except OSError as error:
+            self._log.put_back(snapshot.segments)
+            raise FlushDelayed(self._path, error.strerror or str(error)) from error
+        self.check = check

@@ -1,0 +1,112 @@
+"""What a clean stop does for Apache's broker, which knows no outcome of a unit.
+
+At its start that broker goes over the timer log and leads each slot to the last of its units, whatever the wheel says;
+it delivers what it finds in the slots that are not over. And it takes the record of the last unit in the log for the
+last one that has a unit. So of a slot that is not over, and of which some units are settled, those that wait are
+appended anew, as a chain of their own; where none waits, a filler is: a marker that cancels nothing. The last unit of
+the log belongs to the record before `queue_offset`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from rocketwire.store.errors import DiskFull
+from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
+from rocketwire.store.layout.timer_log import FILLER, NO_COPY, NO_UNIT, UNIT_SIZE, UNIT_STRUCT, WAITS, UnitMagic
+from rocketwire.store.timer.unit_table import UnitTable
+from rocketwire.store.timer.units import Unit, slot_of
+from rocketwire.store.timer.wheel import Slot
+from rocketwire.wire.names import TIMER_TOPIC
+
+if TYPE_CHECKING:
+    from rocketwire.store.store import MessageStore
+    from rocketwire.store.timer.index import TimerIndex
+
+log = logging.getLogger(__name__)
+
+_NOWHERE: Final = (1 << 63) - 1
+
+
+def tidy(index: TimerIndex, store: MessageStore, now: int) -> bool:
+    """Leave timer log and wheel as said above; false when the disk is full, which the log is told."""
+    offset, entries = store.queue_entries(TIMER_TOPIC, 0, index.queue_offset - 1, 1)
+    try:
+        if entries and offset == index.queue_offset - 1:
+            _Tidying(index, now, entries).run()
+    except DiskFull as error:
+        log.warning("Apache's broker would deliver some timer messages twice if it opened this store: %s", error)
+        return False
+    return True
+
+
+class _Tidying:
+    """One stop; `entry` is the queue's for the last record that has a unit."""
+
+    def __init__(self, index: TimerIndex, now: int, entry: bytes) -> None:
+        self._index = index
+        self._now = slot_of(now, index.precision)
+        self._last_record, self._last_size, _ = ENTRY_STRUCT.unpack(entry)
+
+    def run(self) -> None:
+        index = self._index
+        for number, position in self._last_units():
+            if any(unit.outcome not in (WAITS, FILLER) for unit in index.log.chain(position)):
+                self._append_anew(number, index.waiting_in(number * index.precision))
+        last = index.log.last_unit()
+        if last is not None and last.physical_offset != self._last_record:
+            self._append_filler(index.read_time // index.precision - 1)
+
+    def _last_units(self) -> Iterator[tuple[int, int]]:
+        """Of the slots that are not over and of which units are settled: the number, and where the last unit is."""
+        index = self._index
+        units = UnitTable(index.log, index.precision, fillers=True)
+        for _ in units.read(
+            strict_from=_NOWHERE, is_whole=lambda _: True, oldest=index.read_time, first_offset=_NOWHERE
+        ):
+            pass
+        settled = np.unique(units.number[~units.waits])
+        numbers, from_end = np.unique(units.number[::-1], return_index=True)
+        positions = units.position[::-1][from_end]
+        wanted = np.isin(numbers, settled) & (numbers * index.precision >= index.read_time)
+        return zip(numbers[wanted].tolist(), positions[wanted].tolist(), strict=True)
+
+    def _append_anew(self, number: int, waiting: list[Unit]) -> None:
+        index = self._index
+        index.wheel.reserve(number)
+        if not waiting:
+            position = self._append_filler(number)
+            index.wheel.put(Slot(number, position, position, 0, 0))
+            return
+        first = last = NO_UNIT
+        count = 0
+        for unit in reversed(waiting):
+            last = self._append(unit._replace(previous=last))
+            first = last if first == NO_UNIT else first
+            count += -1 if unit.deletes else 1
+        index.wheel.put(Slot(number, first, last, count, 0))
+        for unit in waiting:
+            index.log.mark(unit.position, NO_COPY)
+
+    def _append_filler(self, number: int) -> int:
+        return self._append(
+            Unit(
+                position=NO_UNIT,
+                previous=NO_UNIT,
+                magic=UnitMagic.DEFAULT | UnitMagic.DELETE,
+                write_time=self._now,
+                delay=number * self._index.precision - self._now,
+                physical_offset=self._last_record,
+                record_size=self._last_size,
+                topic_hash=0,
+                outcome=FILLER,
+            )
+        )
+
+    def _append(self, unit: Unit) -> int:
+        self._index.log.make_room(1)
+        return self._index.log.append(UNIT_STRUCT.pack(UNIT_SIZE, *unit[1:]))

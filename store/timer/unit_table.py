@@ -1,0 +1,170 @@
+"""Reading a whole timer log with numpy: recovery looks at every unit, and a million is nothing out of the way.
+
+Only units that recovery may have to change are kept, as columns; what is changed there is written back by `write`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rocketwire.store.layout import timer_log
+from rocketwire.store.layout.timer_log import FILLER, UNIT_SIZE, UnitMagic
+from rocketwire.store.timer.log import TimerLog
+from rocketwire.store.timer.units import Unit
+
+_UNIT: Final = np.dtype(timer_log.UNIT_DTYPE)
+#: Units that are looked at in one step.
+_BLOCK: Final = 1 << 15
+#: Of those that are compared with their record, one by one, fewer.
+_STRICT_BLOCK: Final = 1 << 10
+
+
+class UnitTable:
+    """The units of a log that matter; fillers do only where they are asked for.
+
+    Attributes:
+        end: Behind the last unit of the log that is believed.
+        position, physical_offset, record_size, topic_hash, magic, outcome: Columns of the units kept, as in the log.
+        number: Column of their slots' numbers: time in ms divided by the precision.
+    """
+
+    def __init__(self, log: TimerLog, precision: int, *, fillers: bool = False) -> None:
+        self._log = log
+        self._fillers = fillers
+        self._precision = precision
+        self.end = log.start
+        self._kept: list[dict[str, NDArray[Any]]] = []
+        self.position = self.physical_offset = self.record_size = self.number = np.empty(0, np.int64)
+        self.topic_hash = self.magic = self.outcome = self._found = np.empty(0, np.int64)
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    def read(
+        self, *, strict_from: int, is_whole: Callable[[Unit], bool], oldest: int, first_offset: int
+    ) -> Iterator[None]:
+        """Read the log up to the first unit that is not believed.
+
+        Args:
+            strict_from: Units at or behind this position are believed only when
+            is_whole: says so.
+            oldest: A time in ms: settled units of slots before it are not kept,
+            first_offset: but for those of records at or behind this physical offset.
+        """
+        for segment in self._log.segments:
+            at = 0
+            while at < self._log.units_a_file:
+                position = segment.start + at * UNIT_SIZE
+                strict = position + _STRICT_BLOCK * UNIT_SIZE > strict_from
+                most = min(_STRICT_BLOCK if strict else _BLOCK, self._log.units_a_file - at)
+                rows = np.frombuffer(self._log.mapping_of(position), _UNIT, most, at * UNIT_SIZE)
+                believed = _count_whole(rows, position)
+                if strict:
+                    believed = self._count_strictly(rows[:believed], position, strict_from, is_whole)
+                self._keep(rows[:believed], position, oldest, first_offset)
+                self.end = position + believed * UNIT_SIZE
+                if believed < most:
+                    self._gather()
+                    return
+                at += most
+                yield
+            self.end = segment.end
+        self._gather()
+
+    def _count_strictly(
+        self, rows: NDArray[Any], position: int, strict_from: int, is_whole: Callable[[Unit], bool]
+    ) -> int:
+        for number in range(max(0, -(-(strict_from - position) // UNIT_SIZE)), len(rows)):
+            if not is_whole(Unit(position + number * UNIT_SIZE, *rows[number].tolist()[1:])):
+                return number
+        return len(rows)
+
+    def _keep(self, rows: NDArray[Any], position: int, oldest: int, first_offset: int) -> None:
+        number = (rows["write_time"].astype(np.int64) + rows["delay"]) // self._precision
+        outcome = rows["outcome"].astype(np.int64)
+        matters = (outcome == 0) | (number * self._precision >= oldest) | (rows["physical_offset"] >= first_offset)
+        if not self._fillers:
+            matters &= outcome != FILLER
+        if matters.any():
+            columns = {
+                name: rows[name][matters].astype(np.int64)
+                for name in ("physical_offset", "record_size", "topic_hash", "magic")
+            }
+            columns["position"] = position + np.flatnonzero(matters) * UNIT_SIZE
+            columns["number"] = number[matters]
+            columns["outcome"] = outcome[matters]
+            self._kept.append(columns)
+
+    def _gather(self) -> None:
+        if self._kept:
+            for name in self._kept[0]:
+                setattr(self, name, np.concatenate([columns.pop(name) for columns in self._kept]))
+        self._kept = []
+        self._found = self.outcome.copy()
+
+    @property
+    def deletes(self) -> NDArray[np.bool_]:
+        """Which of them are markers."""
+        marked: NDArray[np.bool_] = (self.magic & UnitMagic.DELETE) != 0
+        return marked
+
+    @property
+    def waits(self) -> NDArray[np.bool_]:
+        """Which of them wait."""
+        waiting: NDArray[np.bool_] = self.outcome == timer_log.WAITS
+        return waiting
+
+    @property
+    def file_size(self) -> int:
+        """Bytes of a file of the log: positions of it begin at multiples."""
+        return self._log.segments.file_size
+
+    def unit(self, index: int) -> Unit:
+        """One of them, as it is in the log."""
+        unit = self._log.unit(int(self.position[index]))
+        assert unit is not None  # noqa: S101 - it was read there
+        return unit
+
+    def write(self) -> Iterator[None]:
+        """Write the outcomes that were changed; the log goes on at `end` already."""
+        changed = np.flatnonzero(self.outcome != self._found)
+        positions, outcomes = self.position[changed].tolist(), self.outcome[changed].tolist()
+        for number, (position, outcome) in enumerate(zip(positions, outcomes, strict=True), 1):
+            self._log.mark(position, outcome)
+            if number % _BLOCK == 0:
+                yield
+        self._found = self.outcome.copy()
+
+    def link(self, indexes: NDArray[np.int64], previous: NDArray[np.int64]) -> None:
+        """Have units, given by their places in the columns, follow others, given by positions."""
+        size = self.file_size
+        starts = self.position[indexes] // size * size
+        for start in np.unique(starts).tolist():
+            here = starts == start
+            rows = np.frombuffer(self._log.mapping_of(start), _UNIT, self._log.units_a_file)
+            numbers = (self.position[indexes[here]] - start) // UNIT_SIZE
+            wanted = previous[here]
+            other = rows["previous"][numbers] != wanted
+            if other.any():
+                rows["previous"][numbers[other]] = wanted[other]
+                self._log.note_written(start)
+
+
+def _count_whole(rows: NDArray[Any], position: int) -> int:
+    """How many of the first units have the form of one."""
+    positions = position + np.arange(len(rows), dtype=np.int64) * UNIT_SIZE
+    whole = (rows["size"] == UNIT_SIZE) & ((rows["magic"] & ~timer_log.MAGIC_MASK) == 0)
+    whole &= (rows["magic"] & UnitMagic.DEFAULT) != 0
+    whole &= (rows["previous"] >= timer_log.NO_UNIT) & (rows["previous"] < positions)
+    whole &= (rows["physical_offset"] >= 0) & (rows["record_size"] > 0)
+    return len(rows) if whole.all() else int(whole.argmin())
+
+
+def waits_in_first_file(log: TimerLog) -> bool:
+    """Whether a unit of the log's oldest file waits; there is another file."""
+    rows = np.frombuffer(log.mapping_of(log.start), _UNIT, log.units_a_file)
+    return bool((rows["outcome"] == timer_log.WAITS).any())

@@ -1,0 +1,59 @@
+"""Making the wheel anew from the units of the timer log, with numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rocketwire.store.layout.timer_log import NO_UNIT
+from rocketwire.store.layout.timer_wheel import SLOT_COUNT
+from rocketwire.store.timer.unit_table import UnitTable
+from rocketwire.store.timer.wheel import Slot, TimerWheel
+
+#: Slots that are written in one step.
+_STEP: Final = 4096
+
+
+def behind_a_lap(units: UnitTable) -> NDArray[np.bool_]:
+    """Which units wait for slots whose places later slots take for which others wait."""
+    waits = units.waits
+    if not waits.any():
+        return waits
+    behind: NDArray[np.bool_] = waits & (units.number <= units.number[waits].max() - SLOT_COUNT)
+    return behind
+
+
+def rebuild(wheel: TimerWheel, units: UnitTable, *, oldest: int) -> Iterator[None]:
+    """Write every slot for which a unit waits, with all of its units, and take out all else from slot `oldest` on.
+
+    Raises:
+        DiskFull: there is no room for the wheel.
+    """
+    slots = np.unique(units.number[units.waits])
+    yield from wheel.forget_from(oldest, set(slots.tolist()))
+    members = np.flatnonzero(np.isin(units.number, slots))
+    if not len(members):
+        return
+    members = members[np.argsort(units.number[members], kind="stable")]
+    numbers, positions = units.number[members], units.position[members]
+    first = np.empty(len(members), bool)
+    first[0] = True
+    np.not_equal(numbers[1:], numbers[:-1], out=first[1:])
+    previous = np.empty(len(members), np.int64)
+    previous[1:] = positions[:-1]
+    previous[first] = NO_UNIT
+    units.link(members, previous)
+    yield
+    starts = np.flatnonzero(first)
+    counts = np.add.reduceat(np.where(units.deletes[members], -1, 1), starts).tolist()
+    bounds = pairwise([*starts.tolist(), len(members)])
+    for done, ((start, stop), count) in enumerate(zip(bounds, counts, strict=True), 1):
+        number = int(numbers[start])
+        wheel.reserve(number)
+        wheel.put(Slot(number, int(positions[start]), int(positions[stop - 1]), count, 0))
+        if done % _STEP == 0:
+            yield
