@@ -26,12 +26,14 @@ from rocketwire.store.segment import file_name
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import BLANK_MAGIC
 from rocketwire.wire.names import TIMER_TOPIC
-from rocketwire.wire.properties import REAL_TOPIC, decode_properties
+from rocketwire.wire.properties import REAL_TOPIC, TIMER_OUT_MS, decode_properties
 
 _CHECK_PATH: Final = "config/timercheck"
 _BLOCK: Final = 1 << 20
 _SLOT: Final = np.dtype(timer_wheel.SLOT_DTYPE)
 _UNIT: Final = np.dtype(timer_log.UNIT_DTYPE)
+#: Milliseconds that every precision which a broker takes is a multiple of.
+_FINEST: Final = 100
 _UNITS_BLOCK: Final = 16 * 1024
 _LOST: Final = "its message was lost, and is missing from the log since it was repaired"
 
@@ -51,6 +53,7 @@ class TimerCheck:
         self._units: NDArray[Any] = np.empty(0, _UNIT)
         self._found: NDArray[np.bool_] = np.empty(0, bool)
         self._due_later: NDArray[np.bool_] = np.empty(0, bool)
+        self._over: NDArray[np.bool_] = np.empty(0, bool)
 
     def read(self) -> None:
         """Read timer log, wheel and timercheck.
@@ -67,7 +70,9 @@ class TimerCheck:
         order = np.argsort(units["physical_offset"], kind="stable")
         self._places, self._units = places[order], units[order]
         due = self._units["write_time"].astype(np.int64) + self._units["delay"]
-        self._due_later = due > self._read_until
+        self._due_later = (due > self._read_until) & (self._units["outcome"] == timer_log.WAITS)
+        # Nothing is to be said of the records of units that are settled without a copy: they may have been lost.
+        self._over = self._units["outcome"] < timer_log.WAITS
         self._found = np.zeros(len(order), bool)
 
     def _read_check(self) -> None:
@@ -131,12 +136,15 @@ class TimerCheck:
         wrong |= (units["magic"] & timer_log.UnitMagic.DEFAULT) == 0
         positions = file.start + at + np.arange(len(units), dtype=np.int64) * timer_log.UNIT_SIZE
         wrong |= (units["previous"] < timer_log.NO_UNIT) | (units["previous"] >= positions)
-        wrong |= (units["physical_offset"] < 0) | (units["record_size"] <= 0) | (units["outcome"] != 0)
+        wrong |= (units["physical_offset"] < 0) | (units["record_size"] <= 0) | (units["outcome"] < timer_log.FILLER)
+        wrong |= units["write_time"] % _FINEST != 0
+        # What was stored for a record stands behind it.
+        wrong |= (units["outcome"] > timer_log.WAITS) & (units["outcome"] <= units["physical_offset"])
         for number in np.flatnonzero(wrong).tolist():
             unit = units[number]
             what = (
                 f"no unit of the timer log: size {unit['size']}, previous {unit['previous']}, magic {unit['magic']}, "
-                f"record at {unit['physical_offset']} of {unit['record_size']} bytes, reserved {unit['outcome']}"
+                f"record at {unit['physical_offset']} of {unit['record_size']} bytes, outcome {unit['outcome']}"
             )
             self._say(f"timerlog/{file.name}", at + number * timer_log.UNIT_SIZE, what)
 
@@ -197,10 +205,10 @@ class TimerCheck:
         while position != timer_log.NO_UNIT:
             unit = _at(position, places, units)
             if unit is None:
-                if position < start and due <= self._read_until:
+                if position < start and (due <= self._read_until or length):
                     return ""
                 return f"slot {number} (time {time}) leads to the timer log's byte {position}, where no unit is"
-            if int(unit["write_time"]) + int(unit["delay"]) != due:
+            if (int(unit["write_time"]) + int(unit["delay"])) // precision != time:
                 return (
                     f"slot {number} (time {time}) leads to a unit of another time, at the timer log's byte {position}"
                 )
@@ -228,6 +236,8 @@ class TimerCheck:
         ).tolist()
         high = int(np.searchsorted(offsets, records.physical_offset[-1], side="right"))
         for number in range(low, high):
+            if self._over[number]:
+                continue
             unit = self._units[number]
             at = int(np.searchsorted(records.physical_offset, unit["physical_offset"]))
             if int(records.physical_offset[at]) != int(unit["physical_offset"]):
@@ -248,7 +258,12 @@ class TimerCheck:
             return f"{place} has {size} bytes, the unit says {int(unit['record_size'])}"
         start = int(records.properties_position[at])
         text = buffer[start : start + int(records.properties_length[at])].decode("utf-8", "replace")
-        real = decode_properties(text).get(REAL_TOPIC)
+        properties = decode_properties(text)
+        out = properties.get(TIMER_OUT_MS, "")
+        time = int(unit["write_time"]) + int(unit["delay"])
+        if time % _FINEST and str(time) != out:
+            return f"{place} is to come at {out}, the unit says {time}"
+        real = properties.get(REAL_TOPIC)
         if real is not None and string_hash(real) != int(unit["topic_hash"]):
             return f"{place} is for topic {real}, whose hash is not {int(unit['topic_hash'])}"
         return ""
@@ -256,7 +271,7 @@ class TimerCheck:
     def finish(self, *, log_start: int, log_end: int, blanks: Ranges) -> None:
         """Say which units point to no record; behind end-of-file blanks there is room for lost ones."""
         offsets = self._units["physical_offset"].astype(np.int64)
-        lost = ~self._found & (self._due_later | (offsets >= log_start))
+        lost = ~self._found & ~self._over & (self._due_later | (offsets >= log_start))
         if self._live:
             lost &= (offsets >= log_start) & (offsets < log_end)
         for number in np.flatnonzero(lost).tolist():

@@ -10,11 +10,12 @@ Nothing is made on the disk before the first `put`. All belongs to one thread bu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Final
 
 from rocketwire.store.errors import DiskFull
-from rocketwire.store.layout.timer_log import WAITS, UnitMagic
+from rocketwire.store.layout.timer_log import NO_UNIT, WAITS, UnitMagic
 from rocketwire.store.layout.timer_wheel import SLOT_COUNT
 from rocketwire.store.timer.check import Check, Ends
 from rocketwire.store.timer.log import TimerLog
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
     from rocketwire.store.settings import StoreSettings
     from rocketwire.store.store import MessageStore
 
+__all__ = ["Snapshot", "TimerIndex"]
+
+_DELETE: Final = int(UnitMagic.DELETE)
+#: Units that are read of a slot at once.
+_PART: Final = 4096
 #: A window of more slots, or of one, is taken for this one, as Apache's brokers do.
 _MOST_WINDOW: Final = SLOT_COUNT // 2 - 60
 
@@ -116,7 +122,7 @@ class TimerIndex:
     # --- entering ---
 
     @property
-    def already(self) -> Container[int]:
+    def already(self) -> AbstractSet[int]:
         """Physical offsets of records behind `queue_offset` that get no unit: they have one, or were delivered."""
         return self._already
 
@@ -181,7 +187,7 @@ class TimerIndex:
         slot = self.wheel.at(number)
         if slot is not None and slot.time == number:
             return slot
-        if slot is not None and slot.time * self.precision >= self.read_time and self._waiting(slot):
+        if slot is not None and slot.time * self.precision >= self.read_time and any(self._walk(slot)):
             return None
         return empty(number)
 
@@ -189,16 +195,18 @@ class TimerIndex:
 
     def waiting_in(self, slot_ms: int) -> list[Unit]:
         """The units of a slot, given by its start in ms, that wait: newest first."""
-        slot = self.wheel.get(slot_ms // self.precision)
-        return self._waiting(slot) if slot is not None else []
+        return [unit for part in self.walk(slot_ms) for unit in part]
 
-    def _waiting(self, slot: Slot) -> list[Unit]:
-        number, precision = slot.time, self.precision
-        return [
-            unit
-            for unit in self.log.chain(slot.last_position)
-            if unit[8] == WAITS and (unit[3] + unit[4]) // precision == number
-        ]
+    def walk(self, slot_ms: int) -> Iterator[list[Unit]]:
+        """As `waiting_in`, some milliseconds' worth at a time; between two parts messages may be put and settled."""
+        slot = self.wheel.get(slot_ms // self.precision)
+        return iter(()) if slot is None else self._walk(slot)
+
+    def _walk(self, slot: Slot) -> Iterator[list[Unit]]:
+        number, precision, position = slot.time, self.precision, slot.last_position
+        while position != NO_UNIT:
+            part, position = self.log.part_of_chain(position, _PART)
+            yield [unit for unit in part if not unit[8] and (unit[3] + unit[4]) // precision == number]
 
     def next_slot(self, from_ms: int, to_ms: int) -> int | None:
         """Start in ms of the first slot that begins in [from_ms, to_ms) and holds units; maybe none of them waits."""
@@ -207,14 +215,24 @@ class TimerIndex:
         return None if number is None else number * precision
 
     def settle(self, position: int, outcome: int) -> None:
-        """Note what became of a unit: the physical offset of what was stored for it, or NO_COPY.
+        """Note what became of a unit: see `settle_all`."""
+        self.settle_all([(position, outcome)])
+
+    def settle_all(self, outcomes: Iterable[tuple[int, int]]) -> None:
+        """Note what became of units: the physical offset of what was stored for each, or NO_COPY.
 
         To be called in the same step as the append. A unit that is settled already is not counted again.
+
+        Args:
+            outcomes: Positions in the timer log, each with its outcome.
         """
-        magic, topic_hash, former = self.log.mark(position, outcome)
-        if former == WAITS and not magic & UnitMagic.DELETE:
-            self.pending -= 1
-            self.pending_by_hash[topic_hash] -= 1
+        done = [
+            topic_hash
+            for magic, topic_hash, former in self.log.mark_all(outcomes)
+            if former == WAITS and not magic & _DELETE
+        ]
+        self.pending -= len(done)
+        self.pending_by_hash.subtract(done)
 
     def remove_settled_files(self) -> int:
         """Remove the oldest files of the timer log, as long as no unit of them waits; give how many.
@@ -274,9 +292,9 @@ class TimerIndex:
                 from rocketwire.store.timer.tidying import tidy  # noqa: PLC0415 - needs numpy
 
                 clean = tidy(self, self._store, now)
-            snapshot = self.snapshot()
-            if snapshot is not None:
-                self._saver.save(snapshot, clean=clean)
+            snapshot = self._snapshot()
+            if self.log.unsynced or self._saver.differs(snapshot, clean=clean):
+                self._saver.save(snapshot._replace(segments=self.log.take_unsynced()), clean=clean)
         finally:
             self.log.close()
             self.wheel.unmap()

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import mmap
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from rocketwire.store.errors import DiskFull
 from rocketwire.store.files import FileSystem
 from rocketwire.store.layout.derive import field_offsets
-from rocketwire.store.layout.timer_log import BLANK_SIZE, UNIT, UNIT_SIZE, UNIT_STRUCT, blank
+from rocketwire.store.layout.timer_log import BLANK_SIZE, NO_UNIT, UNIT, UNIT_SIZE, UNIT_STRUCT, blank
 from rocketwire.store.segment import Segment
 from rocketwire.store.segments import Segments
 from rocketwire.store.timer.units import Unit
@@ -27,6 +27,9 @@ SIZE_SETTING: Final = "mappedFileSizeTimerLog"
 _WINDOW: Final = 256 << 10
 #: A file holds two million units: many more are never of use at once.
 _MOST_MAPPED: Final = 16
+#: All fields but the size.
+_FIELDS: Final = struct.Struct(">4x" + UNIT_STRUCT.format[2:])
+_WHOLE: Final = 1 << 31
 _OFFSETS: Final = field_offsets(UNIT)
 _OUTCOME_AT: Final = _OFFSETS["outcome"]
 _OUTCOME: Final = struct.Struct(">q")
@@ -161,6 +164,20 @@ class TimerLog:
             self._low, self._high = segment.start, segment.end
         return self._mapping
 
+    def mark_all(self, outcomes: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
+        """As `mark`, for many pairs of position and outcome."""
+        unpack, pack = _COUNTED.unpack_from, _OUTCOME.pack_into
+        low = high = NO_UNIT
+        mapping: mmap.mmap | None = None
+        for position, outcome in outcomes:
+            if mapping is None or not low <= position < high:
+                mapping = self.mapping_of(position)
+                low, high = self._low, self._high
+                self._unsynced.add(low)
+            at = position - low
+            yield unpack(mapping, at + _COUNTED_AT)
+            pack(mapping, at + _OUTCOME_AT, outcome)
+
     def mark(self, position: int, outcome: int) -> tuple[int, int, int]:
         """Set a unit's outcome; give its magic, its topic's hash and the outcome it had."""
         mapping = self.mapping_of(position)
@@ -177,23 +194,29 @@ class TimerLog:
     def chain(self, position: int) -> list[Unit]:
         """The units from a position backwards, newest first, waiting or not."""
         units: list[Unit] = []
-        add, unpack, make, row = units.append, UNIT_STRUCT.unpack_from, tuple.__new__, Unit
-        start = self.start
-        if position >= self.end:
-            return units
-        mapping, low = memoryview(b""), 0
-        high = -1
-        while position >= start:
-            if not low <= position < high:
-                mapping = memoryview(self.mapping_of(position))
-                low, high = self._low, self._high
-            _, *fields = unpack(mapping, position - low)
+        while position != NO_UNIT:
+            part, position = self.part_of_chain(position, _WHOLE)
+            units += part
+        return units
+
+    def part_of_chain(self, position: int, most: int) -> tuple[list[Unit], int]:
+        """Units from a position backwards, `most` at most and of one file, and where to go on, or NO_UNIT."""
+        units: list[Unit] = []
+        if not self.start <= position < self.end:
+            return units, NO_UNIT
+        mapping = memoryview(self.mapping_of(position))
+        low = self._low
+        add, unpack, make, row = units.append, _FIELDS.unpack_from, tuple.__new__, Unit
+        for _ in range(min(most, self.units_a_file)):
+            fields = unpack(mapping, position - low)
             add(make(row, (position, *fields)))
             previous = fields[0]
-            if previous >= position:
-                break  # damage
+            if previous >= position:  # damage
+                return units, NO_UNIT
             position = previous
-        return units
+            if position < low:
+                break
+        return units, position
 
     # --- the disk ---
 

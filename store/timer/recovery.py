@@ -146,7 +146,9 @@ class Recovery:
         units = self._units
         self.already.update(units.physical_offset[units.physical_offset >= first].tolist())
         yield from units.write()
-        yield from rebuild(self._wheel, units, oldest=self.read_time // self._precision)
+        own = self._check.extension
+        anew = own is not None and own.precision != self._precision
+        yield from rebuild(self._wheel, units, oldest=1 if anew else self.read_time // self._precision)
 
     def _doubt_outcomes(self) -> None:
         units = self._units

@@ -58,8 +58,10 @@ class Saver:
         """
         self.check = read_check(self._path, self._files)
 
-    def differs(self, snapshot: Snapshot) -> bool:
-        """Whether the file says something else."""
+    def differs(self, snapshot: Snapshot, *, clean: bool = False) -> bool:
+        """Whether the file says something else; where there is none, and nothing to say, it does not."""
+        if clean and self.check is not None and (self.check.extension is None or not self.check.extension.clean):
+            return True
         check = self.check or Check(last_read_time=snapshot.read_time)
         said = check.last_read_time, check.last_log_flushed, check.last_queue_offset
         return said != (snapshot.read_time, snapshot.timer_log_end, snapshot.queue_offset)

@@ -101,7 +101,7 @@ class UnitTable:
 
     def _gather(self) -> None:
         if self._kept:
-            for name in self._kept[0]:
+            for name in tuple(self._kept[0]):
                 setattr(self, name, np.concatenate([columns.pop(name) for columns in self._kept]))
         self._kept = []
         self._found = self.outcome.copy()
