@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rocketwire.cli.timer import ls, show, stats
+from rocketwire.cli.timer import cancel, ls, show, stats
 
 if TYPE_CHECKING:
     from rocketwire.cli.serve import Commands
 
-_SUBCOMMANDS: Final = (stats, ls, show)
+_SUBCOMMANDS: Final = (stats, ls, show, cancel)
 
 
 def add_parser(commands: Commands) -> None:

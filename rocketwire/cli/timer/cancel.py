@@ -1,0 +1,117 @@
+"""`rocketwire timer cancel`: have a message that waits not delivered."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from rocketwire.cli.ending import ended
+from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.output import json_line
+from rocketwire.cli.remote.options import add_name_server
+
+if TYPE_CHECKING:
+    from rocketwire.cli.remote.cluster import Cluster
+    from rocketwire.cli.serve import Commands
+    from rocketwire.wire.recall_handle import RecallHandle
+
+_EPILOG = """\
+HANDLE is the recallHandle that the send was answered with. Without it, a message is found by its topic and id among
+those that wait. Exit code: 0 when the broker has noted it, 2 when it does not or there is no such message.
+docs/command-line.md tells more."""
+
+
+def add_parser(commands: Commands) -> None:
+    """Add `cancel` to the commands."""
+    parser = commands.add_parser(
+        "cancel",
+        help="have a message that waits not delivered",
+        description="Cancel a message that waits for its time, on this or Apache's broker.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("handle", metavar="HANDLE", nargs="?", help="the recall handle of the message")
+    parser.add_argument("--topic", metavar="TOPIC", help="instead of HANDLE: the topic that the message is for")
+    parser.add_argument("--id", metavar="MSGID", help="and the id that its send returned (the unique key)")
+    add_name_server(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(run=ended(_cancel))
+
+
+def _cancel(options: argparse.Namespace) -> int:
+    from rocketwire.cli.remote.cluster import Cluster
+    from rocketwire.wire.recall_handle import decode_recall_handle
+
+    by_id = options.topic is not None and options.id is not None
+    if (options.handle is None) != by_id or (options.topic is None) != (options.id is None):
+        raise Mistake("cancel: name a message by HANDLE, or by --topic and --id")
+    handle = None if options.handle is None else decode_recall_handle(options.handle)
+    with Cluster(options.namesrv) as cluster:
+        if handle is None:
+            handle = _handle_of(cluster, options.topic, options.id)
+        _recall(cluster, handle)
+    _tell(handle, json=options.json)
+    return 0
+
+
+def _handle_of(cluster: Cluster, topic: str, message_id: str) -> RecallHandle:
+    """What its producer was given with a message that waits.
+
+    Raises:
+        Mistake: there is no such message, it waits no more, or several have the id.
+    """
+    from rocketwire.cli.timer.lookup import on_brokers
+    from rocketwire.cli.times import shown
+    from rocketwire.wire.recall_handle import RecallHandle
+
+    found = [
+        each
+        for each in on_brokers(cluster, message_id)
+        if each.message.topic == topic and each.message.message_id == message_id and each.message.cancels is None
+    ]
+    if not found:
+        raise Mistake(f"{message_id}: no such message of topic {topic} has waited")
+    waiting = [each for each in found if each.waits]
+    if not waiting:
+        raise Mistake(f"{message_id}: waits no more, it was due {shown(found[0].due)} UTC")
+    if len({(each.broker, each.due) for each in waiting}) > 1:
+        raise Mistake(f"{message_id}: {len(waiting)} messages of topic {topic} with this id wait; use their handles")
+    one = waiting[0]
+    return RecallHandle(topic, one.broker or "", one.due, message_id)
+
+
+def _recall(cluster: Cluster, handle: RecallHandle) -> None:
+    """Have the broker note it.
+
+    Raises:
+        Mistake: the broker is not there.
+        NotReached, Refused: it does not answer, or refuses.
+    """
+    from rocketwire.wire.codes import RequestCode
+    from rocketwire.wire.headers.send import RecallMessageRequestHeader
+    from rocketwire.wire.recall_handle import encode_recall_handle
+
+    brokers = cluster.brokers_of(handle.topic)
+    if handle.broker not in brokers:
+        raise Mistake(f"topic {handle.topic}: no broker {handle.broker} has it, where the message waits")
+    fields = RecallMessageRequestHeader(
+        topic=handle.topic, recall_handle=encode_recall_handle(*handle).decode(), bname=handle.broker
+    )
+    brokers[handle.broker].ask(RequestCode.RECALL_MESSAGE, fields)
+
+
+def _tell(handle: RecallHandle, *, json: bool) -> None:
+    from rocketwire.cli.table import clean
+    from rocketwire.cli.times import shown
+
+    if json:
+        json_line(
+            {
+                "topic": handle.topic,
+                "broker": handle.broker,
+                "message_id": handle.unique_key,
+                "due_time": handle.time,
+            }
+        )
+    else:
+        message = f"message {clean(handle.unique_key)} of topic {clean(handle.topic)}"
+        print(f"cancelled: {message}, due {shown(handle.time)} UTC, broker {clean(handle.broker)}")

@@ -1,0 +1,106 @@
+"""Of `cancel`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rocketwire.store.layout.timer_check import CHECK_STRUCT
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.recall_handle import decode_recall_handle, encode_recall_handle
+from tests.cli.endpoint import Told
+from tests.cli.timer.support import HOUR, RECALLED, Command, TimerBroker
+from tests.store.archive.timers import NOW, made
+from tests.store.support import Golden
+
+DUE = 1795255556000
+DONE = "2026-11-21 10:05:56.000 UTC, broker b"
+
+
+@pytest.fixture
+def server(golden_550: Golden) -> Iterator[TimerBroker]:
+    found = TimerBroker(golden_550.untouched, {RequestCode.RECALL_MESSAGE: lambda _: Told(ext={"msgId": "x"})})
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def run(server: TimerBroker, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    return Command(capsys, monkeypatch, "--namesrv", server.address)
+
+
+def recalled(server: TimerBroker) -> list[dict[str, str]]:
+    return [ext for code, ext in server.asked if code == RequestCode.RECALL_MESSAGE]
+
+
+def test_by_its_handle(server: TimerBroker, run: Command) -> None:
+    handle = encode_recall_handle("T", "b", DUE, "U").decode()
+    ran = run("cancel", handle)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == f"cancelled: message U of topic T, due {DONE}\n"
+    assert recalled(server) == [{"topic": "T", "recallHandle": handle, "bname": "b"}]
+    assert run("cancel", handle, "--json").objects == [
+        {"topic": "T", "broker": "b", "message_id": "U", "due_time": DUE}
+    ]
+
+
+def test_by_its_id(server: TimerBroker, run: Command) -> None:
+    ran = run("cancel", "--topic", "GoldenTimer", "--id", HOUR)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == f"cancelled: message {HOUR} of topic GoldenTimer, due {DONE}\n"
+    (asked,) = recalled(server)
+    assert decode_recall_handle(asked["recallHandle"]) == ("GoldenTimer", "b", DUE, HOUR)
+    # One that is cancelled already may be so again.
+    assert run("cancel", "--topic", "GoldenRecall", "--id", RECALLED).code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ([], "cancel: name a message by HANDLE, or by --topic and --id"),
+        (["H", "--topic", "T", "--id", "U"], "cancel: name a message by HANDLE, or by --topic and --id"),
+        (["--topic", "T"], "cancel: name a message by HANDLE, or by --topic and --id"),
+        (["H", "--id", "U"], "cancel: name a message by HANDLE, or by --topic and --id"),
+        (["%"], "recall handle is invalid"),
+        (["--topic", "T", "--id", "Nobody"], "Nobody: no such message of topic T has waited"),
+        (["--topic", "T", "--id", HOUR], f"{HOUR}: no such message of topic T has waited"),
+        (
+            [encode_recall_handle("T", "c", 1, "U").decode()],
+            "topic T: no broker c has it, where the message waits",
+        ),
+    ],
+)
+def test_mistakes_are_one_line(arguments: list[str], text: str, server: TimerBroker, run: Command) -> None:
+    ran = run("cancel", *arguments)
+    assert (ran.code, ran.out, ran.err) == (2, "", f"rocketwire: {text}\n")
+    assert recalled(server) == []
+
+
+def test_what_the_broker_refuses(server: TimerBroker, run: Command) -> None:
+    server.answers[RequestCode.RECALL_MESSAGE] = lambda _: Told(604, remark="recall failed, timestamp invalid")
+    ran = run("cancel", encode_recall_handle("T", "b", 1, "U").decode())
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == f"rocketwire: broker {server.address} answered code 604: recall failed, timestamp invalid\n"
+
+
+def test_messages_that_wait_no_more_or_have_one_id(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "store"
+    with made(root) as timers:
+        timers.add(NOW + 3000, key="Same")
+        timers.add(NOW + 4000, key="Same")
+        timers.index.queue_offset = 2
+        timers.save()
+    server = TimerBroker(root, {})
+    run = Command(capsys, monkeypatch, "--namesrv", server.address)
+    ran = run("cancel", "--topic", "T", "--id", "Same")
+    assert ran.err == "rocketwire: Same: 2 messages of topic T with this id wait; use their handles\n"
+    check = CHECK_STRUCT.pack(NOW + 9000, 0, 2, 2, 0, 0, 1)
+    server.answers[RequestCode.GET_TIMER_CHECK_POINT] = lambda _: Told(body=check)
+    ran = run("cancel", "--topic", "T", "--id", "Same")
+    assert ran.err == "rocketwire: Same: waits no more, it was due 2023-11-14 22:13:24.000 UTC\n"
+    assert (ran.code, ran.out, recalled(server)) == (2, "", [])
+    server.close()
