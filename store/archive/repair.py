@@ -4,7 +4,8 @@ Every record keeps its physical offset, so nothing that names one goes wrong. Wh
 file's end with an end-of-file blank, else with records that nobody is given (`filler`). What is left of the log behind
 its end is not taken along.
 
-Consume queues and index are made from the new log, as by any start after a crash. All else is copied as it is.
+Consume queues and index are made from the new log, as by any start after a crash. All else is copied as it is, but for
+what the timer's files say of records that are gone (repair_timer).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from rocketwire.store.archive.misplaced import MisplacedRecords
 from rocketwire.store.archive.opening import OpenFile
 from rocketwire.store.archive.queues import Queue
 from rocketwire.store.archive.ranges import Ranges
+from rocketwire.store.archive.repair_timer import mend_timer
 from rocketwire.store.archive.settings_of import settings_of
 from rocketwire.store.archive.verify import known_of
 from rocketwire.store.archive.verify_log import LogCheck
@@ -270,6 +272,7 @@ class _Repair:
         store.close()
         with _writing(self._target):
             self._remove_deleted_topics()
+            mend_timer(self._target, self._log.lost, self._log.end, self._files, self._report)
 
     def _remove_deleted_topics(self) -> None:
         """Messages of a deleted topic are in the log still; their queues came to life again."""
