@@ -43,6 +43,7 @@ from rocketwire.server.replies import Replies
 from rocketwire.server.request import Peer
 from rocketwire.server.retry_topics import RetryTopics
 from rocketwire.server.routes import BrokerIdentity, RouteTable
+from rocketwire.server.runtime_info import RuntimeInfo
 from rocketwire.server.send_back import SendBack
 from rocketwire.server.send_checks import SendChecks
 from rocketwire.server.send_drafts import SendDrafts
@@ -202,6 +203,7 @@ class Broker:
             offset_moved=offset_moved,
             decisions=Decisions(),
             timer=timer,
+            runtime_info=RuntimeInfo(store, timer, clock),
         )
         self._tell_of_changes()
         self.kernel_sends = self._kernel_sends(answers)

@@ -21,6 +21,7 @@ from rocketwire.server.queue_removal import QueueRemoval
 from rocketwire.server.recall import Recall
 from rocketwire.server.replies import Replies
 from rocketwire.server.routes import KeyValueConfig, RouteTable
+from rocketwire.server.runtime_info import RuntimeInfo
 from rocketwire.server.send_back import SendBack
 from rocketwire.server.sending import Sending
 from rocketwire.server.subscription_groups import SubscriptionGroups
@@ -50,6 +51,7 @@ class BrokerServices:
     long_poll: LongPoll
     pull_answers: PullAnswers
     order_locks: OrderLocks
+    runtime_info: RuntimeInfo
     sending: Sending
     send_back: SendBack
     recall: Recall

@@ -1,4 +1,7 @@
-"""Administration: topics (17, 21), the broker's configuration (25, 26), removing what is expired (306, 316, 329)."""
+"""Administration: topics (17, 21), configuration (25, 26), the broker's state (28), removing what is expired.
+
+The last are 306, 316 and 329.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from rocketwire.server.topic_attributes import altered_attributes
 from rocketwire.store.consume_queue import ConsumeQueue
 from rocketwire.wire import names
 from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.route import KVTable
 from rocketwire.wire.bodies.topic import TopicConfig, TopicFilterType
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers.admin import CreateTopicRequestHeader, GetBrokerConfigResponseHeader
@@ -91,6 +95,10 @@ def _remove(services: BrokerServices, request: Request[None], queues: Iterator[C
     services.queue_removal.remove(queues, done)
 
 
+def _runtime_info(services: BrokerServices, _request: Request[None]) -> Reply:
+    return Reply(body=(encode_body(KVTable(table=services.runtime_info.table())),))
+
+
 ROUTES: Final = (
     Route(
         code=RequestCode.UPDATE_AND_CREATE_TOPIC,
@@ -99,6 +107,7 @@ ROUTES: Final = (
         heading="create or change a topic",
     ),
     Route(code=RequestCode.GET_ALL_TOPIC_CONFIG, handler=_all_topics, heading="all topics' configurations"),
+    Route(code=RequestCode.GET_BROKER_RUNTIME_INFO, handler=_runtime_info, heading="the broker's log and timer"),
     Route(code=RequestCode.UPDATE_BROKER_CONFIG, handler=_update_config, heading="change the broker's configuration"),
     Route(
         code=RequestCode.GET_BROKER_CONFIG,

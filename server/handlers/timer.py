@@ -1,4 +1,4 @@
-"""Messages for a set time: cancelling one (370)."""
+"""Messages for a set time: cancelling one (370), and how far the timer is (60, 61)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from rocketwire.server.errors import RecallFailed, ServerError, response_code
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.services import BrokerServices
+from rocketwire.store.layout.timer_check import CHECK_STRUCT
 from rocketwire.store.store import Appended
+from rocketwire.store.timer.check import encode_check
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.headers.send import RecallMessageRequestHeader, RecallMessageResponseHeader
@@ -44,7 +46,23 @@ def _recall(services: BrokerServices, request: Request[RecallMessageRequestHeade
     return replies[0] if replies else None
 
 
+def _check_point(services: BrokerServices, _request: Request[None]) -> Reply:
+    """Apache's part of config/timercheck as it is now."""
+    if services.timer is None:
+        return Reply(code=ResponseCode.SYSTEM_ERROR, remark="The checkpoint is null")
+    return Reply(body=(encode_check(services.timer.check())[: CHECK_STRUCT.size],))
+
+
+def _metrics(services: BrokerServices, _request: Request[None]) -> Reply:
+    """config/timermetrics as it is now."""
+    if services.timer is None:
+        return Reply(code=ResponseCode.SYSTEM_ERROR, remark="The timer message store is null")
+    return Reply(body=(services.timer.metrics(),))
+
+
 ROUTES: Final = (
+    Route(code=RequestCode.GET_TIMER_CHECK_POINT, handler=_check_point, heading="how far the timer is"),
+    Route(code=RequestCode.GET_TIMER_METRICS, handler=_metrics, heading="how many messages of each topic wait"),
     Route(
         code=RequestCode.RECALL_MESSAGE,
         header=RecallMessageRequestHeader,

@@ -27,6 +27,7 @@ from rocketwire.server.timer.wheel import NearWheel
 from rocketwire.server.upkeep import RunSync
 from rocketwire.store.files import FileSystem
 from rocketwire.store.store import MessageStore
+from rocketwire.store.timer.check import Check
 from rocketwire.store.timer.index import TimerIndex
 from rocketwire.store.timer.metrics_table import TimerMetricsTable
 
@@ -100,6 +101,21 @@ class Timer:
     def topic_counts(self) -> dict[str, int]:
         """How many messages of each topic wait, as far as they are in the index."""
         return self._names.counts(self._index.pending_by_hash) if self.ready else {}
+
+    @property
+    def enqueued(self) -> int:
+        """How many records of the timer's topic were ever put into the index."""
+        return self._index.queue_offset
+
+    def check(self) -> Check:
+        """How far all is, as config/timercheck will say when it is saved."""
+        return self._index.check_now() if self.ready else Check()
+
+    def metrics(self) -> bytes:
+        """How many messages of each topic wait, as config/timermetrics will say when it is saved."""
+        if self.ready:
+            self._note_counts()
+        return self.table.text()
 
     @property
     def enqueue_behind(self) -> int:

@@ -67,7 +67,11 @@ class TimerMetricsTable(SavedTable):
     def encode(self) -> TableText | None:
         """The file's next text, None when it is up to date."""
         text = super().encode()
-        return None if text is None else TableText(dumps(self._document()), text.changes)
+        return None if text is None else TableText(self.text(), text.changes)
+
+    def text(self) -> bytes:
+        """The whole table, as JSON on one line."""
+        return dumps(self._document())
 
     def _document(self) -> dict[str, Any]:
         return {_VERSION: self._version, _TABLE: self._counts}

@@ -6,15 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from rocketwire.store.layout.timer_check import CHECK_STRUCT
+from rocketwire.wire.bodies.fastjson import loads
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.recall_handle import decode_recall_handle
 from tests.server.harness import (
     BINARY,
     JSON,
+    NOW,
     Client,
     Clock,
     FullDisk,
     HangingDisk,
+    Server,
     code_and_remark,
     properties_text,
     records,
@@ -116,3 +120,41 @@ async def test_requests_of_a_client_of_5_5_0(tmp_path: Path) -> None:
                 assert -120 < ours.time - apaches.time < 1000
             compared += 1
     assert compared == 6
+
+
+@pytest.mark.parametrize("form", [JSON, BINARY])
+async def test_how_far_the_timer_is(server: Server, broker: Client, form: int) -> None:
+    before = (await broker.ask(RequestCode.GET_TIMER_CHECK_POINT, serialize_type=form)).body
+    assert len(before) == CHECK_STRUCT.size == 56
+    await broker.send("T", properties=MARKED)
+    await server.pass_time(3, step=0.5)
+    answer = await broker.ask(RequestCode.GET_TIMER_CHECK_POINT, serialize_type=form)
+    assert code_and_remark(answer) == (0, None)
+    read_time, log_end, queue_offset, master_offset, _, _, counter = CHECK_STRUCT.unpack(answer.body)
+    assert (log_end, queue_offset, master_offset) == (52, 1, 1)
+    assert read_time <= NOW + 60_000
+    assert counter > 0
+
+
+async def test_how_many_messages_of_each_topic_wait(server: Server, broker: Client) -> None:
+    for _ in range(2):
+        await broker.send("T", properties=MARKED)
+    await server.pass_time(1, step=0.5)
+    answer = await broker.ask(RequestCode.GET_TIMER_METRICS)
+    assert code_and_remark(answer) == (0, None)
+    told = loads(bytes(answer.body))
+    assert told["timingCount"] == {"T": {"count": 2, "timeStamp": server.clock.now}}
+    assert told["dataVersion"]["stateVersion"] == 0
+    table = loads(bytes((await broker.ask(RequestCode.GET_BROKER_RUNTIME_INFO)).body))["table"]
+    assert (table["timerCongestNum"], table["timerOffsetBehind"]) == ("2", "0")
+
+
+async def test_a_broker_without_a_timer(tmp_path: Path) -> None:
+    async with serving(tmp_path, timer_wheel_enable=False) as server:
+        client = server.broker()
+        for code, remark in (
+            (RequestCode.GET_TIMER_CHECK_POINT, "The checkpoint is null"),
+            (RequestCode.GET_TIMER_METRICS, "The timer message store is null"),
+        ):
+            assert code_and_remark(await client.ask(code)) == (1, remark)
+        assert (await client.ask(RequestCode.GET_BROKER_RUNTIME_INFO)).header.code == 0

@@ -1,0 +1,64 @@
+"""What the broker says of itself by name (28): its version, its log, and the timer's fields under 5.5.0's names."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from rocketwire.server.clock import Clock
+from rocketwire.server.timer.timer import Timer
+from rocketwire.store.store import MessageStore
+from rocketwire.wire.codes import VERSION_4_9_7, version_name
+
+_MS_PER_SECOND: Final = 1000
+
+
+class _Sample(NamedTuple):
+    time: int
+    enqueued: int
+    delivered: int
+
+
+class RuntimeInfo:
+    """The table of one broker; `timer` is None where timer messages are refused."""
+
+    def __init__(self, store: MessageStore, timer: Timer | None, clock: Clock) -> None:
+        self._store = store
+        self._timer = timer
+        self._clock = clock
+        self._last = self._sample()
+
+    def table(self) -> dict[str, str]:
+        """Every field as text. The timer's rates are those since somebody asked before, a second ago at least."""
+        behind = waiting = offset_behind = 0
+        enqueue, dequeue = self._rates()
+        if self._timer is not None:
+            behind = self._timer.lag_ms // _MS_PER_SECOND
+            offset_behind = self._timer.enqueue_behind
+            waiting = self._timer.pending
+        return {
+            "brokerVersion": str(VERSION_4_9_7),
+            "brokerVersionDesc": version_name(VERSION_4_9_7),
+            "commitLogMinOffset": str(self._store.log.start),
+            "commitLogMaxOffset": str(self._store.max_physical_offset),
+            "timerReadBehind": str(behind),
+            "timerOffsetBehind": str(offset_behind),
+            "timerCongestNum": str(waiting),
+            "timerEnqueueTps": f"{enqueue:.1f}",
+            "timerDequeueTps": f"{dequeue:.1f}",
+        }
+
+    def _sample(self) -> _Sample:
+        timer = self._timer
+        if timer is None:
+            return _Sample(self._clock(), 0, 0)
+        return _Sample(self._clock(), timer.enqueued, timer.counts.delivered)
+
+    def _rates(self) -> tuple[float, float]:
+        now, last = self._sample(), self._last
+        if now.time < last.time:  # the clock was set back
+            self._last = now
+            return 0.0, 0.0
+        seconds = max(now.time - last.time, _MS_PER_SECOND) / _MS_PER_SECOND
+        if now.time - last.time >= _MS_PER_SECOND:
+            self._last = now
+        return (now.enqueued - last.enqueued) / seconds, (now.delivered - last.delivered) / seconds

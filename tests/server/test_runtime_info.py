@@ -1,0 +1,68 @@
+"""What a broker says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rocketwire.server.runtime_info import RuntimeInfo
+from tests.server.harness import NOW
+from tests.server.send_setup import HOST, Setup, body, fields
+
+TIMER = {"timerReadBehind", "timerOffsetBehind", "timerCongestNum", "timerEnqueueTps", "timerDequeueTps"}
+
+
+@pytest.fixture
+def setup(tmp_path: Path) -> Iterator[Setup]:
+    made = Setup(tmp_path)
+    yield made
+    made.store.close()
+
+
+def fake_timer(**changes: Any) -> Any:
+    values = {"lag_ms": 0, "enqueue_behind": 0, "pending": 0, "enqueued": 0, "counts": SimpleNamespace(delivered=0)}
+    return SimpleNamespace(**{**values, **changes})
+
+
+def test_without_a_timer(setup: Setup) -> None:
+    info = RuntimeInfo(setup.store, None, setup.clock)
+    (draft,) = setup.sending.drafts.message(fields(), body(), HOST, "peer").drafts
+    (appended,) = setup.store.append([draft])
+    assert info.table() == {
+        "brokerVersion": "407",
+        "brokerVersionDesc": "V4_9_7",
+        "commitLogMinOffset": "0",
+        "commitLogMaxOffset": str(appended.size),
+        "timerReadBehind": "0",
+        "timerOffsetBehind": "0",
+        "timerCongestNum": "0",
+        "timerEnqueueTps": "0.0",
+        "timerDequeueTps": "0.0",
+    }
+
+
+def test_the_timers_fields(setup: Setup) -> None:
+    timer = fake_timer(lag_ms=2999, enqueue_behind=3, pending=5)
+    table = RuntimeInfo(setup.store, timer, setup.clock).table()
+    assert [table[name] for name in ("timerReadBehind", "timerOffsetBehind", "timerCongestNum")] == ["2", "3", "5"]
+
+
+def test_rates_are_those_since_somebody_asked_before(setup: Setup) -> None:
+    timer = fake_timer(enqueued=100, counts=SimpleNamespace(delivered=7))
+    info = RuntimeInfo(setup.store, timer, setup.clock)
+
+    def rates(now: int, enqueued: int, delivered: int) -> tuple[str, str]:
+        setup.clock.now, timer.enqueued, timer.counts.delivered = now, enqueued, delivered
+        table = info.table()
+        assert table.keys() >= TIMER
+        return table["timerEnqueueTps"], table["timerDequeueTps"]
+
+    assert rates(NOW, 150, 7) == ("50.0", "0.0")
+    assert rates(NOW + 2000, 300, 10) == ("100.0", "1.5")
+    assert rates(NOW + 4000, 300, 16) == ("0.0", "3.0")
+    assert rates(NOW + 3000, 400, 20) == ("0.0", "0.0")  # the clock was set back
+    assert rates(NOW + 4000, 410, 20) == ("10.0", "0.0")
