@@ -3,7 +3,20 @@
 #include "items.h"
 #include "text.h"
 
-typedef enum { OTHER, UNIQUE_KEY, KEYS, TAGS, WAIT, CLUSTER, STEERING } property_kind;
+/* Those from STEERING on steer; what names a time stands there by its time_property. */
+typedef enum {
+    OTHER,
+    UNIQUE_KEY,
+    KEYS,
+    TAGS,
+    WAIT,
+    CLUSTER,
+    PLACED,
+    STEERING,
+    STEERING_SECONDS = STEERING + TIME_SECONDS,
+    STEERING_MILLISECONDS = STEERING + TIME_MILLISECONDS,
+    STEERING_AT = STEERING + TIME_AT
+} property_kind;
 
 #define IS(text, kind) \
     if (memcmp(name.at, text, sizeof text - 1) == 0) return kind
@@ -25,21 +38,28 @@ static property_kind kind_of(span name)
     case 8:
         IS("UNIQ_KEY", UNIQUE_KEY);
         IS("TRAN_MSG", STEERING);
+        IS("REAL_QID", PLACED);
+        break;
+    case 10:
+        IS("REAL_TOPIC", PLACED);
+        break;
+    case 12:
+        IS("TIMER_OUT_MS", PLACED);
         break;
     case 14:
-        IS("TIMER_DELAY_MS", STEERING);
+        IS("TIMER_DELAY_MS", STEERING_MILLISECONDS);
         break;
     case 15:
-        IS("TIMER_DELAY_SEC", STEERING);
+        IS("TIMER_DELAY_SEC", STEERING_SECONDS);
         break;
     case 16:
-        IS("TIMER_DELIVER_MS", STEERING);
+        IS("TIMER_DELIVER_MS", STEERING_AT);
         break;
     case 17:
         IS("TIMER_DEL_UNIQKEY", STEERING);
         break;
     case 18:
-        IS("__STARTDELIVERTIME", STEERING);
+        IS("__STARTDELIVERTIME", STEERING_AT);
         break;
     }
     return OTHER;
@@ -63,9 +83,11 @@ void properties_rewrite(span text, span cluster_item, uint8_t *to, properties_fo
     for (item one; next_item(&rest, &one);) {
         if (one.value.len == 0 || one.name.len == 0) continue;
         span value = span_of(out + (one.value.at - one.whole.at), one.value.len);
-        switch (kind_of(one.name)) {
+        property_kind kind = kind_of(one.name);
+        switch (kind) {
         case WAIT:
             found->wait = wait_of(one.value);
+            found->wait_text = one.value;
             continue;
         case CLUSTER:
             continue;
@@ -78,7 +100,15 @@ void properties_rewrite(span text, span cluster_item, uint8_t *to, properties_fo
         case KEYS:
             found->keys = value;
             break;
+        case PLACED:
+            found->placed = true;
+            break;
         case STEERING:
+        case STEERING_SECONDS:
+        case STEERING_MILLISECONDS:
+        case STEERING_AT:
+            found->time = found->steering ? TIME_ABSENT : (time_property)(kind - STEERING);
+            found->time_text = value;
             found->steering = true;
             break;
         case OTHER:
@@ -110,6 +140,9 @@ void properties_look(span text, properties_found *found)
             found->keys = value;
             break;
         case STEERING:
+        case STEERING_SECONDS:
+        case STEERING_MILLISECONDS:
+        case STEERING_AT:
             found->steering |= value.len != 0;
             break;
         default:

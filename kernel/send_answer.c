@@ -2,11 +2,15 @@
 
 #include "decimal.h"
 
+#define RECALL_HANDLE "recallHandle"
+#define RECALL_JSON ",\"" RECALL_HANDLE "\":\""
+#define MESSAGE_ID_JSON ",\"msgId\":\"" /* the end of the third part */
+
 enum { PREFIX_SIZE = 8, WORD = 4, PLACE_DIGITS = 16, NUMBERS = SEND_ANSWER_PARTS - 1, SUCCESS = 0 };
 
 size_t send_answer_most(const send_answers *all, const send_answer *one)
 {
-    size_t size = PREFIX_SIZE + NUMBERS * (DECIMAL_MOST + WORD) + one->count * (all->id_prefix.len + PLACE_DIGITS + 1);
+    size_t size = sizeof RECALL_JSON + one->recall_handle.len + PREFIX_SIZE + NUMBERS * (DECIMAL_MOST + WORD) + one->count * (all->id_prefix.len + PLACE_DIGITS + 1);
     for (int part = 0; part < SEND_ANSWER_PARTS; part++) size += all->parts[one->serialize_type][part].len;
     return size;
 }
@@ -35,11 +39,22 @@ static uint8_t *put_ids(uint8_t *p, span prefix, const send_answer *one)
     return p;
 }
 
+/* The third part, with the handle before its end if there is one. */
+static uint8_t *put_recall(uint8_t *p, span part, const send_answer *one)
+{
+    size_t end = sizeof MESSAGE_ID_JSON - 1;
+    if (one->recall_handle.at == NULL || part.len < end) return put_span(p, part);
+    p = put_span(p, span_of(part.at, part.len - end));
+    p = put_span(put_span(p, span_of(RECALL_JSON, sizeof RECALL_JSON - 1)), one->recall_handle);
+    *p++ = '"';
+    return put_span(p, span_of(part.at + part.len - end, end));
+}
+
 static uint8_t *put_json(uint8_t *p, const span *parts, span id_prefix, const send_answer *one)
 {
     p = put_decimal(put_span(p, parts[0]), SUCCESS);
     p = put_decimal(put_span(p, parts[1]), one->queue_id);
-    p = put_ids(put_span(p, parts[2]), id_prefix, one);
+    p = put_ids(put_recall(p, parts[2], one), id_prefix, one);
     p = put_decimal(put_span(p, parts[3]), one->queue_offset);
     p = put_decimal(put_span(p, parts[4]), one->opaque);
     return put_span(p, parts[5]);
@@ -59,8 +74,13 @@ static uint8_t *put_binary(uint8_t *p, const span *parts, span id_prefix, const 
     p = put_span(fields + WORD, parts[2]);
     p = put_span(set_length(p, put_ids(p + WORD, id_prefix, one)), parts[3]);
     p = put_span(set_length(p, put_decimal(p + WORD, one->queue_id)), parts[4]);
-    p = put_span(set_length(p, put_decimal(p + WORD, one->queue_offset)), parts[5]);
-    return set_length(fields, p);
+    p = set_length(p, put_decimal(p + WORD, one->queue_offset));
+    if (one->recall_handle.at != NULL) {
+        span name = span_of(RECALL_HANDLE, sizeof RECALL_HANDLE - 1);
+        p = put_span(put16(p, (uint16_t)name.len), name);
+        p = put_span(put32(p, (uint32_t)one->recall_handle.len), one->recall_handle);
+    }
+    return set_length(fields, put_span(p, parts[5]));
 }
 
 uint8_t *send_answer_write(uint8_t *to, const send_answers *all, const send_answer *one)

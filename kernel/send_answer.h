@@ -21,6 +21,7 @@ typedef struct {
     int64_t queue_offset;
     const int64_t *places; /* physical offsets of the messages, at least one */
     size_t count;
+    span recall_handle; /* at == NULL: it has none */
 } send_answer;
 
 /* Bytes that an answer takes at most. */

@@ -49,32 +49,41 @@ void send_plan_release(void *plan)
 {
     Py_XDECREF((PyObject *)((send_plan *)plan)->queue);
     Py_XDECREF(((send_plan *)plan)->tail);
+    timer_plan_release(&((send_plan *)plan)->timer);
     free(plan);
+}
+
+/* Fill in Python's answer. False: an exception is set. */
+static bool read_plan(PyObject *answer, bool batch, send_plan *plan)
+{
+    PyObject *queue, *tail, *timer = Py_None;
+    int sys_flag, waits;
+    if (!PyArg_ParseTuple(answer, "OiOp|O", &queue, &sys_flag, &tail, &waits, &timer)) return false;
+    bool has_queue = PyObject_TypeCheck(queue, QueueTail_Type);
+    if (batch != (bool)PyBytes_Check(tail) || (!has_queue && (queue != Py_None || timer == Py_None || batch))) {
+        PyErr_SetString(PyExc_TypeError, "a plan has a queue, or one for timer messages; that of a batch has bytes "
+                                         "behind the properties");
+        return false;
+    }
+    if (!timer_plan_read(timer, &plan->timer)) return false;
+    plan->queue = has_queue ? (QueueTail *)Py_NewRef(queue) : NULL;
+    plan->sys_flag = sys_flag;
+    plan->tail = batch ? Py_NewRef(tail) : NULL;
+    plan->waits = waits != 0;
+    return true;
 }
 
 /* Python's answer as a plan. NULL: an exception is set. */
 static send_plan *plan_of(PyObject *answer, bool batch)
 {
-    send_plan made = {0};
-    if (answer != Py_None) {
-        PyObject *queue, *tail;
-        int sys_flag, waits;
-        if (!PyArg_ParseTuple(answer, "O!iOp", QueueTail_Type, &queue, &sys_flag, &tail, &waits)) return NULL;
-        if (batch != (bool)PyBytes_Check(tail)) {
-            PyErr_SetString(PyExc_TypeError, "the plan of a batch, and no other, has bytes behind the properties");
-            return NULL;
-        }
-        made = (send_plan){(QueueTail *)Py_NewRef(queue), sys_flag, batch ? Py_NewRef(tail) : NULL, waits != 0};
-    }
-    send_plan *plan = malloc(sizeof *plan);
+    send_plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL) {
-        Py_XDECREF((PyObject *)made.queue);
-        Py_XDECREF(made.tail);
         PyErr_NoMemory();
         return NULL;
     }
-    *plan = made;
-    return plan;
+    if (answer == Py_None || read_plan(answer, batch, plan)) return plan;
+    free(plan);
+    return NULL;
 }
 
 /* The property text without JSON's escapes, in `scratch` if it has any; false: it cannot be read here. */
@@ -132,13 +141,14 @@ span sends_tail_of(Sends *self, const send_request *send, const send_plan *plan,
 }
 
 /* The plan for a send. PATH_TAKEN: there is one; it is valid until the frame is served. */
-path_result sends_plan_for(Sends *self, const send_request *send, const batch_common *common, const send_plan **plan)
+path_result sends_plan_for(Sends *self, const send_request *send, const batch_common *common, send_plan **plan)
 {
     uint8_t room[PLAN_KEY_MOST];
     span key = key_of(send, common, room);
     if (key.len == 0) return PATH_HANDED_OVER;
     send_plan *found = plans_find(&self->plans, key);
-    if (found == NULL) {
+    if (found == NULL || found->spent) {
+        found = NULL;
         if (group_publish(&self->group) < 0) return PATH_ERROR; /* Python may look at the store */
         PyObject *answer = ask(self, send, common);
         if (answer != NULL && answer != Py_False) found = plan_of(answer, send->batch);
@@ -149,7 +159,7 @@ path_result sends_plan_for(Sends *self, const send_request *send, const batch_co
         if (!plans_put(&self->plans, key, found)) return sends_no_memory();
     }
     *plan = found;
-    return found->queue == NULL ? PATH_HANDED_OVER : PATH_TAKEN;
+    return found->queue == NULL && found->timer.queue == NULL ? PATH_HANDED_OVER : PATH_TAKEN;
 }
 
 void sends_forget(Sends *self)

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "waited.h"
+
 enum { PROPERTIES_MOST = 32767, ESCAPE_MOST = 6 /* bytes of \uXXXX */, BATCH_MOST = 4096, ITEM_SEPARATOR = 2 };
 
 /* --- storing --- */
@@ -14,9 +16,9 @@ static int64_t tags_code_of(const properties_found *found)
     return found->tags.at ? java_hash(0, found->tags) : 0;
 }
 
-static record record_of(const Sends *self, const send_request *send, const send_plan *plan, const path_context *context)
+static record record_of(const Sends *self, const send_request *send, const send_plan *plan, const QueueTail *queue,
+                        const path_context *context)
 {
-    const QueueTail *queue = plan->queue;
     return (record){
         .topic_field = span_of(PyBytes_AsString(queue->topic_field), (size_t)PyBytes_Size(queue->topic_field)),
         .magic = queue->magic,
@@ -32,12 +34,12 @@ static record record_of(const Sends *self, const send_request *send, const send_
 }
 
 /* Write the answer to what was stored at `places`; nothing for a one-way send. */
-static path_result answer(Sends *self, const header *head, path_context *context, const QueueTail *queue,
-                          int64_t queue_offset, size_t count)
+static path_result answer(Sends *self, const header *head, path_context *context, int32_t queue_id, int64_t queue_offset,
+                          size_t count, span recall_handle)
 {
     if (head->flag & FLAG_ONEWAY) return PATH_TAKEN;
     outbox *out = self->deferred ? &self->later : context->out;
-    send_answer one = {queue->queue_id, head->opaque, head->serialize_type, queue_offset, self->places, count};
+    send_answer one = {queue_id, head->opaque, head->serialize_type, queue_offset, self->places, count, recall_handle};
     uint8_t *at = out_room(out, send_answer_most(&self->answers, &one));
     if (at == NULL) return sends_no_memory();
     out->used += (size_t)(send_answer_write(at, &self->answers, &one) - at);
@@ -57,6 +59,26 @@ static bool items_room(Sends *self, size_t count)
     return true;
 }
 
+/* Have a record wait in the timer's queue until its message is due. */
+static path_result add_time(Sends *self, const send_plan *plan, const properties_found *found, int64_t now, record *one,
+                            span *recall_handle)
+{
+    size_t room = timer_texts_room(&plan->timer, found);
+    if (room > self->timer_room) {
+        uint8_t *grown = realloc(self->timer_scratch, 2 * room);
+        if (grown == NULL) return sends_no_memory();
+        self->timer_scratch = grown;
+        self->timer_room = 2 * room;
+    }
+    timer_texts texts;
+    if (!timer_texts_of(&plan->timer, found, now, self->timer_scratch, &texts)) return PATH_HANDED_OVER;
+    one->properties[1] = texts.properties;
+    one->properties[2] = texts.behind;
+    *recall_handle = texts.recall_handle;
+    size_t length = found->length + texts.properties.len + texts.behind.len;
+    return length + WAITED_ROOM > PROPERTIES_MOST ? PATH_HANDED_OVER : PATH_TAKEN;
+}
+
 static path_result offer_message(Sends *self, const frame *taken, const header *head, const send_request *send,
                                  const batch_common *common, const send_plan *plan, path_context *context)
 {
@@ -68,21 +90,28 @@ static path_result offer_message(Sends *self, const frame *taken, const header *
     if (!sends_text_of(self, send, &text)) return PATH_HANDED_OVER;
     uint8_t *rewritten = sends_scratch_behind(self, send);
     properties_rewrite(text, self->cluster_text, rewritten, &found);
-    if (found.steering || found.nul || found.length > PROPERTIES_MOST) return PATH_HANDED_OVER;
+    QueueTail *queue = found.steering ? plan->timer.queue : plan->queue;
+    if (queue == NULL || found.nul || found.length > PROPERTIES_MOST) return PATH_HANDED_OVER;
 
-    record one = record_of(self, send, plan, context);
+    record one = record_of(self, send, plan, queue, context);
     one.body = taken->body;
     one.properties[0] = span_of(rewritten, found.length);
+    span recall_handle = span_of(NULL, 0);
+    if (found.steering) {
+        path_result timed = add_time(self, plan, &found, context->now, &one, &recall_handle);
+        if (timed != PATH_TAKEN) return timed;
+    }
     size_t size = record_size(&one);
-    int room = group_room(&self->group, plan->queue, 1, size);
+    int room = group_room(&self->group, queue, 1, size);
     if (room <= 0) return room < 0 ? PATH_ERROR : PATH_HANDED_OVER;
-    one.queue_offset = group_queue_offset(plan->queue);
+    one.queue_offset = group_queue_offset(queue);
     one.physical_offset = self->places[0] = group_place(&self->group);
-    if (group_add(&self->group, plan->queue, &one, size, tags_code_of(&found), found.unique_key, found.keys) < 0) {
+    if (group_add(&self->group, queue, &one, size, tags_code_of(&found), found.unique_key, found.keys) < 0) {
         return PATH_ERROR;
     }
     self->waits |= found.wait != WAIT_OTHER;
-    return answer(self, head, context, plan->queue, one.queue_offset, 1);
+    int32_t asked = found.steering ? send->queue_id : queue->queue_id;
+    return answer(self, head, context, asked, one.queue_offset, 1, recall_handle);
 }
 
 static span separator_behind(span properties)
@@ -126,7 +155,7 @@ static path_result offer_batch(Sends *self, const frame *taken, const header *he
 {
     span tail = sends_tail_of(self, send, plan, common);
     if (tail.at == NULL) return PATH_HANDED_OVER;
-    record one = record_of(self, send, plan, context);
+    record one = record_of(self, send, plan, plan->queue, context);
     size_t count, size;
     path_result looked = look_at_batch(self, taken->body, &one, tail, &count, &size);
     if (looked != PATH_TAKEN) return looked;
@@ -144,7 +173,7 @@ static path_result offer_batch(Sends *self, const frame *taken, const header *he
         }
     }
     self->waits |= plan->waits;
-    return answer(self, head, context, plan->queue, first, count);
+    return answer(self, head, context, plan->queue->queue_id, first, count, span_of(NULL, 0));
 }
 
 /* --- what the hub calls --- */
@@ -152,7 +181,7 @@ static path_result offer_batch(Sends *self, const frame *taken, const header *he
 static path_result serve(Sends *self, const frame *taken, const header *head, path_context *context)
 {
     send_request send;
-    const send_plan *plan;
+    send_plan *plan;
     if (!send_read(head, &send) || taken->body.len > (size_t)self->max_body) return PATH_HANDED_OVER;
     if (send.properties.len > ESCAPE_MOST * PROPERTIES_MOST) return PATH_HANDED_OVER; /* no memory for what is refused */
     batch_common common = {0};
@@ -160,6 +189,7 @@ static path_result serve(Sends *self, const frame *taken, const header *head, pa
     if (result == PATH_TAKEN) result = sends_plan_for(self, &send, &common, &plan);
     if (result != PATH_TAKEN) return result;
     result = (send.batch ? offer_batch : offer_message)(self, taken, head, &send, &common, plan, context);
+    if (result == PATH_HANDED_OVER && plan->queue == NULL) plan->spent = true;
     if (result == PATH_TAKEN) self->requests[head->code == CODE_SEND ? 0 : head->code == CODE_SEND_V2 ? 1 : 2]++;
     return result;
 }

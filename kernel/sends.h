@@ -10,14 +10,17 @@
 #include "requests.h"
 #include "send_answer.h"
 #include "send_group.h"
+#include "send_timer.h"
 #include "text.h"
 
 /* What Python decided about sends with the same header fields. */
 typedef struct {
-    QueueTail *queue; /* NULL: they are for Python */
+    QueueTail *queue; /* NULL: they are for Python, all but those for a set time */
     int32_t sys_flag; /* as it is stored */
     PyObject *tail;   /* bytes: what follows the properties of each message of a batch; NULL for single messages */
     bool waits;       /* a batch: its sender waits for the disk */
+    timer_plan timer; /* for single messages that are to be delivered at a set time */
+    bool spent;       /* to be asked for anew: a message went to Python, which makes the queue */
 } send_plan;
 
 typedef struct {
@@ -41,8 +44,8 @@ typedef struct {
     bool busy, forget_later; /* a frame is being served, and `forget` was called meanwhile */
     bool waits;              /* one of the messages whose answers are in `later` waits for the disk */
     outbox later;            /* answers to messages under SYNC_FLUSH */
-    uint8_t *scratch;
-    size_t scratch_room;
+    uint8_t *scratch, *timer_scratch;
+    size_t scratch_room, timer_room;
     batch_item *items;
     int64_t *places;
     size_t items_room;
@@ -66,7 +69,7 @@ uint8_t *sends_scratch_behind(Sends *self, const send_request *send);
 path_result sends_look_at_common(Sends *self, const send_request *send, batch_common *common);
 
 /* The plan for a send. PATH_TAKEN: there is one; it is valid until the frame is served. */
-path_result sends_plan_for(Sends *self, const send_request *send, const batch_common *common, const send_plan **plan);
+path_result sends_plan_for(Sends *self, const send_request *send, const batch_common *common, send_plan **plan);
 
 /* What is stored behind the properties of each message; at == NULL: the plan does not say where the unique key goes. */
 span sends_tail_of(Sends *self, const send_request *send, const send_plan *plan, const batch_common *common);

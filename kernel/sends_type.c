@@ -96,6 +96,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     for (size_t at = 0; (plan = plans_next(&self->plans, &at)) != NULL;) {
         Py_VISIT((PyObject *)plan->queue);
         Py_VISIT(plan->tail);
+        Py_VISIT((PyObject *)plan->timer.queue);
     }
     Py_VISIT(self->plan);
     Py_VISIT(self->waiting);
@@ -123,6 +124,7 @@ static void dealloc(PyObject *object)
     group_free(&self->group);
     out_free(&self->later);
     free(self->scratch);
+    free(self->timer_scratch);
     free(self->items);
     free(self->places);
     Py_CLEAR(self->parts);

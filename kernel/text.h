@@ -7,12 +7,19 @@
 
 typedef enum { WAIT_ABSENT, WAIT_TRUE, WAIT_OTHER } wait_property; /* "true" in any case of letters; anything else */
 
+/* When a message is to be delivered: so many seconds or milliseconds from now, or at a time in ms since 1970. */
+typedef enum { TIME_ABSENT, TIME_SECONDS, TIME_MILLISECONDS, TIME_AT } time_property;
+
 typedef struct {
     size_t length;                /* of what was written */
     span unique_key, keys, tags;  /* in what was written, or looked at; at == NULL: not there (or empty) */
     wait_property wait;
-    bool steering; /* a property that changes when or where the message is delivered: for Python */
+    bool steering; /* a property that changes when or where the message is delivered */
     bool nul;      /* a NUL character in what was written, or looked at: for Python, which refuses it */
+    time_property time;     /* rewritten ones: that property, if it is the only one that steers */
+    span time_text;         /* its value */
+    span wait_text;         /* that of WAIT, in the text that was given; at == NULL: none */
+    bool placed;            /* the message says already when or where it is delivered, as one does that waited before */
 } properties_found;
 
 /* Rewrite a client's property text (unescaped, valid UTF-8) as it is stored: WAIT, empty items and its own CLUSTER dropped,

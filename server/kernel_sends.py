@@ -13,18 +13,24 @@ from rocketwire.server.decisions import Decisions
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.page_cache import PageCacheGuard
+from rocketwire.server.send_drafts import PlainSend
 from rocketwire.server.sending import Sending
 from rocketwire.server.session import Session
 from rocketwire.store.consume_queue import ConsumeQueue
 from rocketwire.store.flush import GroupCommit
 from rocketwire.store.store import MessageStore
+from rocketwire.wire import names
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.fast import SendFields
 from rocketwire.wire.send_answers import SendAnswers
 
-Plan = tuple[ConsumeQueue, int, bytes | None, bool]
-"""The queue, the sysFlag as it is stored, the properties behind those of a batch's messages, whether they wait."""
+TimerPlan = tuple[ConsumeQueue, int, int, bytes, bytes | None]
+"""The timer's queue, and what `timer_sends.PlainTimer` has."""
+Plan = tuple[ConsumeQueue | None, int, bytes | None, bool, TimerPlan | None]
+"""The queue (None: only messages for a set time are planned), the sysFlag as it is stored, the properties behind those
+of a batch's messages, whether they wait, and what is done with those for a set time."""
 
+_TIMER_QUEUE: Final = (names.TIMER_TOPIC, 0)
 _NEVER: Final = (1 << 63) - 1
 _NS_PER_MS: Final = 1_000_000
 _NS_PER_SECOND: Final = 1_000_000_000
@@ -58,6 +64,7 @@ class KernelSends:
         self._metrics = metrics
         self._page_cache = page_cache
         self._flush = flush
+        self._lacks_timer_queue = False
         self.native = native.kernel.Sends(
             store.log,
             plan=self._plan,
@@ -100,12 +107,21 @@ class KernelSends:
         plain = self._sending.drafts.plain(fields)
         if plain is None:
             return None
-        queue = self._store.queues.by_key.get((topic, queue_id))
-        if queue is None:
+        queue, timer = self._store.queues.by_key.get((topic, queue_id)), self._timer_plan(plain)
+        if queue is None and timer is None:
             return False
-        if queue.delay is not None:
+        if queue is not None and queue.delay is not None:
             return None
-        return queue, plain.sys_flag, plain.tail, plain.waits
+        return queue, plain.sys_flag, plain.tail, plain.waits, timer
+
+    def _timer_plan(self, plain: PlainSend) -> TimerPlan | None:
+        if plain.timer is None:
+            return None
+        queue = self._store.queues.by_key.get(_TIMER_QUEUE)
+        if queue is None:
+            self._lacks_timer_queue = True
+            return None
+        return queue, *plain.timer
 
     def before_round(self, now: int) -> None:
         """Say whether the kernel may store what comes with a store timestamp in ms."""
@@ -117,6 +133,9 @@ class KernelSends:
 
     def after_round(self) -> None:
         """Tell everybody of what was stored since the last call."""
+        if self._lacks_timer_queue and _TIMER_QUEUE in self._store.queues.by_key:
+            self._lacks_timer_queue = False
+            self.native.forget()
         touched, messages, size, requests = self.native.take()
         if messages:
             self._store.appended(touched)

@@ -10,7 +10,14 @@ from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.send_checks import NO_PROPERTIES, SendChecks, SendRequestFields
 from rocketwire.server.steering import steering_of, wait_item
 from rocketwire.server.timer_records import TIMER_ROOM
-from rocketwire.server.timer_sends import TIMES_OF_5, TimerSends, is_time, may_name_a_time, without_times
+from rocketwire.server.timer_sends import (
+    TIMES_OF_5,
+    PlainTimer,
+    TimerSends,
+    is_time,
+    may_name_a_time,
+    without_times,
+)
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.server.transactions.half import half_draft
 from rocketwire.store.store import Draft
@@ -55,14 +62,19 @@ class Prepared(NamedTuple):
 
 
 class PlainSend(NamedTuple):
-    """What is stored with each message of a send: its sysFlag and, of a batch's, the properties behind its own.
+    """What is stored with each message of a send.
 
-    `waits` is whether a batch's sender waits for the disk.
+    Attributes:
+        sys_flag: The sysFlag.
+        tail: Of a batch's messages, the properties behind their own.
+        waits: Whether a batch's sender waits for the disk.
+        timer: What a single message gets that names a time; None where that is not plain.
     """
 
     sys_flag: int
     tail: bytes | None
     waits: bool
+    timer: PlainTimer | None
 
 
 class SendDrafts:
@@ -182,7 +194,8 @@ class SendDrafts:
             return None
         if sys_flag & _TRANSACTION_MASK or (tail is not None and 0 in tail):
             return None
-        return PlainSend(sys_flag, tail, waits)
+        timer = None if fields.batch else self._timers.plain(topic, fields.queue_id)
+        return PlainSend(sys_flag, tail, waits, timer)
 
     def _common(self, fields: SendRequestFields) -> tuple[bytes, bool]:
         """The properties that all messages of a batch are stored with, and whether its sender waits for the disk."""

@@ -9,7 +9,7 @@ exact multiple of the precision is one precision less, so that its slot of the w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from rocketwire.server.clock import Clock
 from rocketwire.server.errors import MessageIllegal, TimerDisabled
@@ -48,6 +48,22 @@ TIMES_OF_5: Final = tuple(name.encode() for name in _TIMES[:-1])
 def is_time(items: str) -> bool:
     """Whether steering properties are one of the timer's and no other: as nearly all of timer messages."""
     return items.startswith(_NAMES) and ITEM_SEP not in items
+
+
+class PlainTimer(NamedTuple):
+    """What is the same of all timer messages for one queue that name a time and have nothing else to them.
+
+    Attributes:
+        precision: Milliseconds of a slot.
+        most: How many ms one may wait.
+        behind: The properties behind TIMER_OUT_MS, with the separator before them.
+        handle: What stands before the time in recall handles, before base64; None where there are none.
+    """
+
+    precision: int
+    most: int
+    behind: bytes
+    handle: bytes | None
 
 
 def may_name_a_time(items: str) -> bool:
@@ -90,6 +106,18 @@ class TimerSends:
             f"timer message illegal, the delay time should not be bigger than the max delay {limit}ms; "
             "or if set del msg, the delay time should be bigger than the current time"
         )
+
+    def plain(self, topic: str, queue_id: int) -> PlainTimer | None:
+        """What `schedule` decides about all messages for a queue, as long as the configuration stays as it is.
+
+        None: it is for `schedule` to say. When a message is due, and whether it waited before, is to be looked at.
+        """
+        config = self._config.current
+        if not config.timer_wheel_enable or self._topics.get(names.TIMER_TOPIC) is None:
+            return None
+        behind = with_real_queue(b"x", topic, queue_id)[1:]
+        handle = None if topic.startswith(names.RETRY_PREFIX) else f"v1 {topic} {config.broker_name} ".encode()
+        return PlainTimer(config.timer_precision_ms, config.timer_max_delay_sec * _MS_PER_SECOND, behind, handle)
 
     def schedule(self, draft: Draft, items: str, wait: bytes) -> bytes | None:
         """Have a draft wait if its properties say so and the time is to come; the given one is changed.

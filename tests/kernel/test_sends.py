@@ -17,6 +17,7 @@ from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
 from rocketwire.wire.message import MAGIC_V1, decode_record
+from rocketwire.wire.recall_handle import encode_recall_handle
 from rocketwire.wire.send_answers import SendAnswers
 from tests.server.harness import batch_body, send_ext
 
@@ -154,8 +155,11 @@ def test_each_answer_is_in_the_serialisation_of_its_request(rig: Rig, opaque: in
     assert of_batch == expected[1]
 
 
-def _binary_answer(opaque: int, ids: str, offset: int) -> bytes:
-    ext = {"msgId": ids, "queueId": "3", "queueOffset": str(offset), "TRACE_ON": "true", "MSG_REGION": "R"}
+def _binary_answer(opaque: int, ids: str, offset: int, handle: str | None = None) -> bytes:
+    ext = {"msgId": ids, "queueId": "3", "queueOffset": str(offset)}
+    if handle is not None:
+        ext["recallHandle"] = handle
+    ext |= {"TRACE_ON": "true", "MSG_REGION": "R"}
     return encode_frame(Header(code=0, opaque=opaque, flag=1, version=407, ext=ext), b"", 1)
 
 
@@ -247,6 +251,115 @@ def test_a_key_that_is_too_long_is_for_python(rig: Rig) -> None:
     rig.answer = lambda: (rig.queue, 0, b"tail", True)
     assert rig.serve(batch(1, properties="a\x01" + "x" * 600))[1] == 1
     assert rig.serve(batch(1, properties="a\x01" + "x" * 640))[1] == 0
+
+
+def timer_plan(rig: Rig, **changes: Any) -> Queue:
+    """Have the rig plan for messages for a set time, which wait in the queue that is given."""
+    waiting = Queue()
+    waiting.queue_id, waiting.topic_field, waiting.end = 0, b"\1W", 40
+    plan = {"queue": waiting, "precision": 1000, "most": 60_000, "behind": b"\2R\1T", "handle": b"v1 T b ", **changes}
+    rig.answer = lambda: (rig.queue, 0, None, False, tuple(plan.values()))
+    return waiting
+
+
+def test_a_message_for_a_set_time_waits_in_the_timers_queue(rig: Rig) -> None:
+    waiting = timer_plan(rig)
+    text = "UNIQ_KEY\x01U\x02TIMER_DELAY_MS\x01500\x02WAIT\x01True\x02TAGS\x01A"
+    answers, taken = rig.serve(
+        send(properties=text), send(properties="a\x01b"), send(properties=text, opaque=3, kind=1)
+    )
+    assert taken == 3
+    first, second, third = rig.records()
+    assert [(each.topic, each.queue_id, each.queue_offset) for each in (first, second, third)] == [
+        ("W", 0, 40),
+        ("T", 3, 7),
+        ("W", 0, 41),
+    ]
+    stored = f"UNIQ_KEY\1U\2TIMER_DELAY_MS\x01500\2TAGS\1A\2CLUSTER\1C\2WAIT\1True\2TIMER_OUT_MS\1{NOW + 500}\2R\1T"
+    assert first.properties == third.properties == stored.encode()
+    assert waiting.entries()[0] == (first.physical_offset, second.physical_offset - first.physical_offset, ord("A"))
+    handle = encode_recall_handle("T", "b", NOW + 500, "U")
+    ids = [HOST.hex().upper() + f"{each.physical_offset:016X}" for each in (first, second, third)]
+    assert answers == ANSWERS.encode(0, 1, ids[0].encode(), 3, 40, handle) + ANSWERS.encode(
+        0, 1, ids[1].encode(), 3, 7
+    ) + _binary_answer(3, ids[2], 41, handle.decode())
+    assert rig.sends.take()[:2] == ([waiting, rig.queue], 3)
+
+
+@pytest.mark.parametrize("key", ["", "U", "UU", "UUU", "\xe9\xff?>", "k" * 30_000])
+def test_a_handle_is_base64(rig: Rig, key: str) -> None:
+    timer_plan(rig)
+    answers, taken = rig.serve(send(properties=f"TIMER_DELAY_SEC\x015\x02UNIQ_KEY\x01{key}"))
+    assert taken == 1
+    handle = encode_recall_handle("T", "b", NOW + 5000, key) if key else b""
+    assert (b'"recallHandle":"%b"' % handle in answers) is bool(key)
+    assert rig.records()[0].properties.endswith(b"TIMER_OUT_MS\x01%d\x02R\x01T" % (NOW + 4000))
+
+
+def test_without_a_key_that_fits_there_is_no_handle(rig: Rig) -> None:
+    timer_plan(rig)
+    assert b"recallHandle" not in rig.serve(send(properties="TIMER_DELAY_SEC\x015\x02UNIQ_KEY\x01a b"))[0]
+    rig.sends.forget()
+    timer_plan(rig, handle=None)
+    answers, taken = rig.serve(send(properties="TIMER_DELAY_SEC\x015\x02UNIQ_KEY\x01ab"))
+    assert (b"recallHandle" in answers, taken) == (False, 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("TIMER_DELAY_SEC\x010", "TIMER_DELAY_SEC\x0161", "TIMER_DELAY_MS\x01-1", "TIMER_DELAY_MS\x01+1"),
+        *(f"TIMER_DELIVER_MS\x01{NOW}", f"TIMER_DELIVER_MS\x01{NOW + 60_001}", "TIMER_DELIVER_MS\x01x"),
+        *("TIMER_DELAY_SEC\x01" + "1" * 16, "TIMER_DELAY_SEC\x01\u0663", "TIMER_DELAY_SEC\x019" * 15),
+        *("TIMER_DELAY_SEC\x013\x02TIMER_DELAY_SEC\x013", "DELAY\x011\x02TIMER_DELAY_SEC\x013"),
+        *("TIMER_DELAY_SEC\x013\x02TIMER_DEL_UNIQKEY\x01U", "TRAN_MSG\x01true\x02TIMER_DELAY_SEC\x013"),
+        *("TIMER_DELAY_SEC\x013\x02TIMER_OUT_MS\x011", "TIMER_DELAY_SEC\x013\x02REAL_TOPIC\x01T"),
+        *("TIMER_DELAY_SEC\x013\x02REAL_QID\x010", "TIMER_DELAY_SEC\x013\x02WAIT\x01a\0"),
+        "TIMER_DELAY_SEC\x013\x02a\x01" + "x" * 32_600,
+    ],
+)
+def test_times_that_are_not_plain_are_for_python(rig: Rig, text: str) -> None:
+    timer_plan(rig)
+    assert rig.serve(send(properties=text))[1] == 0
+    assert rig.log.position == rig.log.base
+
+
+def test_without_a_queue_only_messages_for_a_set_time_are_taken(rig: Rig) -> None:
+    timed, other = send(properties="TIMER_DELAY_SEC\x013"), send()
+    waiting = timer_plan(rig)
+    planned = rig.answer()
+    rig.answer = lambda: (None, *planned[1:])
+    assert rig.serve(timed, timed)[1] == 2
+    assert rig.serve(other, timed)[1] == 0
+    assert (len(rig.plans), waiting.end) == (1, 42)
+    rig.answer = lambda: planned
+    assert rig.serve(timed, other, timed)[1] == 3
+    assert (len(rig.plans), waiting.end, rig.queue.end) == (2, 44, 8)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"queue": None},
+        {"precision": 0},
+        {"precision": "1"},
+        {"most": 1 << 62},
+        {"behind": "text"},
+        {"handle": "text"},
+        {"more": 1},
+    ],
+)
+def test_an_answer_that_is_no_plan_for_timers_is_an_error(rig: Rig, changes: dict[str, Any]) -> None:
+    timer_plan(rig, **changes)
+    with pytest.raises((TypeError, ValueError)):
+        rig.serve(send())
+
+
+def test_no_room_for_a_message_that_is_to_wait(rig: Rig) -> None:
+    waiting = timer_plan(rig)
+    waiting.limit = 0
+    assert rig.serve(send(properties="TIMER_DELAY_SEC\x013"))[1] == 0
+    assert waiting.asked == [1]
 
 
 @pytest.mark.parametrize("answer", [17, (), ("queue", 0, None, False), (None, 0, None, False), (1, 2)])
@@ -518,6 +631,7 @@ def test_what_it_is_not_made_of(changes: dict[str, Any]) -> None:
 
 def test_it_goes_with_what_it_refers_to() -> None:
     rig = Rig()
+    timer_plan(rig)
     rig.serve(send())  # the plan and the callbacks lead back to it
     rig.queue.extending = rig.records  # type: ignore[assignment]  # it is never called
     gone = weakref.ref(rig)

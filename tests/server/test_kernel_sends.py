@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from rocketwire.store.files import RealFileSystem
 from rocketwire.wire.codes import FLAG_ONEWAY, Permission, RequestCode, ResponseCode, SysFlag
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
+from rocketwire.wire.recall_handle import decode_recall_handle
 from tests.server.harness import (
+    NOW,
     Clock,
     FullDisk,
     batch_body,
@@ -66,6 +69,14 @@ values = texts | st.sampled_from(["", "true", "false", "TRUE", "a b  c", "x" * 3
 names = st.sampled_from(
     ["KEYS", "TAGS", "UNIQ_KEY", "WAIT", "CLUSTER", "PGROUP", "a", "", "DELAY", "TRAN_MSG", "TIMER_DELAY_MS"]
 )
+time_names = st.sampled_from(["TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS", "__STARTDELIVERTIME"])
+times = st.sampled_from(["3", "0007", "1500", str(NOW + 2345), str(NOW + 3000)] * 3) | st.sampled_from(
+    ["0", "-1", "+5", "", "x", "٣", "3456000", "3456001", "9" * 15, "9" * 16, "9" * 20, str(NOW), str(NOW - 1)]
+)
+beside_times = st.sampled_from(
+    ["KEYS", "TAGS", "UNIQ_KEY", "UNIQ_KEY", "WAIT", "a"] * 3
+    + ["TIMER_OUT_MS", "REAL_TOPIC", "REAL_QID", "TIMER_DEL_UNIQKEY", "DELAY", "TRAN_MSG", "TIMER_DELAY_SEC"]
+)
 plain_names = st.sampled_from(["KEYS", "TAGS", "UNIQ_KEY", "WAIT", "CLUSTER", "PGROUP", "a", ""])
 
 
@@ -74,10 +85,20 @@ def properties(of: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return st.lists(item, max_size=5).map("\x02".join)
 
 
+@st.composite
+def timed_properties(draw: st.DrawFn) -> str:
+    """Properties that mostly name one time, and little else that is not plain."""
+    items = draw(st.lists(st.tuples(beside_times, st.just("\x01"), values | st.just("\0")).map("".join), max_size=3))
+    items.insert(draw(st.integers(0, len(items))), f"{draw(time_names)}\x01{draw(times)}")
+    return "\x02".join(items) + draw(st.sampled_from(["", "\x02"]))
+
+
 any_properties = st.one_of(
     properties(plain_names),
     properties(plain_names),
     properties(names),
+    timed_properties(),
+    timed_properties(),
     st.just("a\x01" + "x" * 32_760),
     st.just(properties_text(TAGS="标签", KEYS="鍵 \U0001f600", a="\U00010000")),
 )
@@ -127,6 +148,7 @@ streams = st.lists(st.lists(single() | single() | batch(), max_size=12), min_siz
 async def outcome(store: Path, reads: list[list[bytes]], *, kernel: bool, **changes: Any) -> tuple[Any, ...]:
     with running(store, kernel=kernel, **{**SMALL, **changes}) as served:
         make_topics(served)
+        served.read(send("U", properties="TIMER_DELAY_SEC\x013"))
         answers = [served.read(b"".join(frames)) for frames in reads]
         counts = served.metrics.requests, served.metrics.messages_in
     return answers, files_of(store), counts
@@ -372,6 +394,82 @@ async def test_the_kernel_takes_what_is_plain(tmp_path: Path) -> None:
         taken = served.by_kernel
         served.read(b"".join(plain))
         assert served.by_kernel == taken + sum(map(len, plain))
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+async def test_the_kernel_takes_messages_for_a_set_time(tmp_path: Path, kind: int) -> None:
+    """Also where their queue has no message yet; but the one that makes the timer's queue is Python's."""
+    timed = [
+        send_ext("T", properties=f"{text}\x02UNIQ_KEY\x01U{number}\x02KEYS\x01k\x02TAGS\x01A", queue_id=number % 3)
+        for number, text in enumerate(
+            [
+                "TIMER_DELAY_SEC\x013",
+                "TIMER_DELAY_MS\x013000",
+                f"TIMER_DELIVER_MS\x01{NOW + 5}\x02WAIT\x01true",
+                f"__STARTDELIVERTIME\x01{NOW + 3_456_000_000}",
+                "WAIT\x01false\x02TIMER_DELAY_MS\x011",
+            ]
+        )
+    ]
+    with running(tmp_path, kernel=True) as served:
+        make_topics(served)
+        first = frame(V2, timed[0], kind=kind)
+        served.read(first)
+        assert served.by_kernel == 0
+        frames = [frame(V2, ext, kind=kind) for ext in timed]
+        answers = served.read(b"".join(frames))
+        assert served.by_kernel == sum(map(len, frames))
+        exts = [answer.header.ext or {} for answer in answers.values()]
+        assert [ext["queueId"] for ext in exts] == ["0", "1", "2", "0", "1"]
+        assert [ext["queueOffset"] for ext in exts] == ["1", "2", "3", "4", "5"]
+        handles = [decode_recall_handle(ext["recallHandle"]) for ext in exts]
+        assert [handle.unique_key for handle in handles] == [f"U{number}" for number in range(5)]
+        assert {handle.topic for handle in handles} == {"T"}
+        assert [handle.time - NOW for handle in handles] == [3000, 3000, 5, 3_456_000_000, 1]
+        taken = served.by_kernel
+        served.read(send() + send())  # the first makes the queue
+        assert served.by_kernel == taken + len(send())
+        served.read(send() + frames[0])
+        assert served.by_kernel == taken + 2 * len(send()) + len(frames[0])
+
+
+def timers_off(run: Run) -> None:
+    """As with the next start: brokers do not take this key while they run."""
+    current = run.broker.services.config.current
+    run.broker.services.config.current = replace(current, timer_wheel_enable=False)
+    config(osPageCacheBusyTimeOutMills=5000)(run)
+
+
+TIMER_CHANGES: dict[str, Change] = {
+    "nothing": lambda _run: None,
+    "the topic is gone": topic_gone,
+    "the queue is gone": queue_gone,
+    "shorter delays": config(timerMaxDelaySec=2),
+    "timers are off": timers_off,
+    "the clock goes on": clock_on,
+    "the disk is full": disk_full,
+}
+
+
+@pytest.mark.parametrize("change", TIMER_CHANGES)
+async def test_what_was_decided_about_times_is_decided_anew_after_a_change(
+    tmp_path: Path, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def some() -> bytes:
+        texts = ["TIMER_DELAY_SEC\x013", f"TIMER_DELIVER_MS\x01{NOW + 9000}\x02UNIQ_KEY\x01U", "a\x01b"]
+        return b"".join(send("T", default_topic="none", properties=text) for text in texts)
+
+    outcomes = []
+    for kernel in (False, True):
+        monkeypatch.setattr("tests.server.test_kernel_sends.opaques", itertools.count(1))
+        with running(tmp_path / str(kernel), kernel=kernel, **SMALL) as served:
+            make_topics(served)
+            answers = [served.read(some()), served.read(some())]
+            assert (served.by_kernel > 0) is kernel
+            TIMER_CHANGES[change](served)
+            answers += [served.read(some()), served.read(some())]
+        outcomes.append((answers, files_of(tmp_path / str(kernel))))
+    assert outcomes[1] == outcomes[0]
 
 
 class Ticking(Clock):
