@@ -50,6 +50,7 @@ def refusal(topic: str, accepted: str, found: str) -> tuple[int, str]:
         ({"TIMER_DELIVER_MS": "1"}, "DELAY"),
         ({"TIMER_DELAY_SEC": "1"}, "DELAY"),
         ({"TIMER_DELAY_MS": "1"}, "DELAY"),
+        ({"__STARTDELIVERTIME": "1"}, "DELAY"),
         ({"DELAY": "1", "__SHARDINGKEY": "k"}, "DELAY"),
         ({"DELAY": "1", "TRAN_MSG": "TRUE"}, "TRANSACTION"),
         *((each, name) for name, each in PROPERTIES.items()),

@@ -158,3 +158,40 @@ async def test_a_broker_without_a_timer(tmp_path: Path) -> None:
         ):
             assert code_and_remark(await client.ask(code)) == (1, remark)
         assert (await client.ask(RequestCode.GET_BROKER_RUNTIME_INFO)).header.code == 0
+
+
+async def test_a_message_comes_at_its_millisecond_and_one_that_is_recalled_does_not(
+    server: Server, broker: Client
+) -> None:
+    handle = await handle_of(broker, properties_text(UNIQ_KEY="Gone", TIMER_DELIVER_MS=str(NOW + 2345)))
+    for key in ("Stays", "Gone-too"):
+        await broker.send("T", key.encode(), properties=properties_text(UNIQ_KEY=key, TIMER_DELAY_MS="2345"))
+    assert (await broker.ask(RequestCode.RECALL_MESSAGE, recall_ext(handle))).header.code == 0
+    marker = properties_text(TIMER_DEL_UNIQKEY="Gone-too", TIMER_DELIVER_MS=str(NOW + 2345))
+    assert (await broker.send("T", properties=marker)).header.code == 0
+    await server.pass_time(2.344, step=0.1)
+    assert records((await broker.pull("T")).body) == []
+    await server.pass_time(0.005, step=0.001)
+    assert [message.body for message in records((await broker.pull("T")).body)] == [b"Stays"]
+    await server.pass_time(5, step=0.5)
+    assert len(records((await broker.pull("T")).body)) == 1
+
+
+async def test_a_message_that_came_at_its_time_is_tried_again_like_any_other(server: Server, broker: Client) -> None:
+    await broker.send("T", b"timed", properties=properties_text(UNIQ_KEY="U", TIMER_DELAY_SEC="1"))
+    await server.pass_time(2, step=0.1)
+    (delivered,) = records((await broker.pull("T")).body)
+    properties = delivered.properties.decode()
+    assert "TIMER_OUT_MS" in properties
+    # Given back, it waits for its level; sent to the retry topic by an older client, too; sent on, for nothing.
+    ext = {"offset": str(delivered.physical_offset), "group": "G", "delayLevel": "3", "maxReconsumeTimes": "16"}
+    assert (await broker.ask(RequestCode.CONSUMER_SEND_MSG_BACK, ext)).header.code == 0
+    retried = f"{properties}\x02DELAY\x013"
+    assert (await broker.send("%RETRY%G", b"again", properties=retried, reconsume_times=1)).header.code == 0
+    assert (await broker.send("T", b"on", properties=properties)).header.code == 0
+    waiting = records((await broker.pull("SCHEDULE_TOPIC_XXXX", queue_id=2)).body)
+    assert [message.body for message in waiting] == [b"timed", b"again"]
+    assert [message.body for message in records((await broker.pull("T")).body)] == [b"timed", b"on"]
+    await server.pass_time(12, step=0.5)
+    assert [message.body for message in records((await broker.pull("%RETRY%G")).body)] == [b"timed", b"again"]
+    assert len(records((await broker.pull("rmq_sys_wheel_timer")).body)) == 1
