@@ -130,6 +130,8 @@ class Hub:
     def close(self) -> None: ...
 
 # sends_type.c
+_TimerPlan: TypeAlias = tuple[PythonQueueTail, int, int, bytes, bytes | None]
+
 class Sends:
     enabled: bool
     deferred: bool
@@ -140,7 +142,11 @@ class Sends:
         log: PythonLogTail,
         *,
         plan: Callable[
-            [str, int, int, str | None], tuple[PythonQueueTail, int, bytes | None, bool] | Literal[False] | None
+            [str, int, int, str | None],
+            tuple[PythonQueueTail, int, bytes | None, bool]
+            | tuple[PythonQueueTail | None, int, bytes | None, bool, _TimerPlan | None]
+            | Literal[False]
+            | None,
         ],
         make_room: Callable[[int], None],
         waiting: Callable[[Any, bytes, int], None],

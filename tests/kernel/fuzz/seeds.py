@@ -37,6 +37,8 @@ _JSON: Final = [
 ]
 _PROPERTIES: Final = [
     *(f"{name}\x01" for name in ("KEYS", "TAGS", "WAIT", "CLUSTER", "UNIQ_KEY", *sorted(STEERING_NAMES))),
+    *(f"{name}\x01" for name in ("TIMER_OUT_MS", "REAL_TOPIC", "REAL_QID")),
+    *("TIMER_DELAY_SEC\x013", "TIMER_DELAY_MS\x011500", "TIMER_DELIVER_MS\x011700000005000"),
     *(properties.NAME_SEP, properties.ITEM_SEP, "WAIT\x01true", "WAIT\x01false", "\0", "é", "😀"),
 ]
 _BAD_UTF_8: Final = [b"\xed\xa0\x80", b"\xc0\x80", b"\xe0\x80\x80", b"\xf0\x80\x80\x80", b"\xf4\x90\x80\x80", b"\xff"]

@@ -1,16 +1,21 @@
 """What the kernel's sends make of any frames: records, queue entries and answers, held against Python's.
 
-Whatever topic and queue a send names, it goes to one queue, and its sysFlag is stored as it is: what Python decides
-beforehand is not the matter here.
+Whatever topic and queue a send names, it goes to one queue, or to the timer's to wait for it, and its sysFlag is stored
+as it is: what Python decides beforehand is not the matter here.
 """
 
 from __future__ import annotations
 
 import ctypes
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 from rocketwire import _kernel as kernel
 from rocketwire.native import LogTail, QueueTail
+from rocketwire.server.real_queue import with_real_queue
+from rocketwire.server.steering import wait_item
+from rocketwire.server.timer_sends import TimerSends
+from rocketwire.store.drafts import Draft
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.wire import fast
 from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode
@@ -20,6 +25,7 @@ from rocketwire.wire.header import decode_header
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.message import MAGIC_V1, Message, encode_host, encode_record
+from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.send_answers import SendAnswers
 
 if TYPE_CHECKING:
@@ -45,14 +51,26 @@ _HOST_BITS: Final = 0x30
 _ID: Final = encode_host(*_STORE).hex().upper().encode() + b"%016X"
 
 
-class _Queue(QueueTail):
-    """Queue 3 of topic T."""
+_DAYS: Final = 40 * 24 * 3600
+_CONFIG: Any = SimpleNamespace(
+    current=SimpleNamespace(
+        timer_wheel_enable=True, timer_max_delay_sec=_DAYS, timer_precision_ms=1000, broker_name="b"
+    )
+)
+_TOPICS: Any = SimpleNamespace(get=lambda _: True)
+_TIMERS: Final = TimerSends(_CONFIG, _TOPICS, lambda: _NOW)
+_TIMED: Final = (1000, _DAYS * 1000, with_real_queue(b"x", "T", 3)[1:], b"v1 T b ")
 
-    def __init__(self) -> None:
+
+class _Queue(QueueTail):
+    """Queue 3 of topic T, or the timer's."""
+
+    def __init__(self, topic: str = "T", queue_id: int = 3) -> None:
         super().__init__()
         self.buffer = bytearray(_ENTRIES * ENTRY_STRUCT.size)
         self.limit = len(self.buffer)
-        self.queue_id, self.magic, self.topic_field, self.end = 3, MAGIC_V1, b"\1T", _FIRST
+        self.queue_id, self.magic, self.end = queue_id, MAGIC_V1, _FIRST
+        self.topic_field = bytes([len(topic)]) + topic.encode()
 
     def extend(self, entries: int) -> None:
         """There is no more room."""
@@ -72,13 +90,15 @@ def sends(data: bytes) -> None:
     """A JSON header and, behind `BODY`, a body: as a frame that comes twice in one read."""
     header, _, body = data.partition(BODY)
     stream = 2 * (PREFIX.pack(4 + len(header) + len(body), len(header)) + header + body)
-    log, queue = LogTail(), _Queue()
+    log, queue, timer = LogTail(), _Queue(), _Queue(TIMER_TOPIC, 0)
     log.base = log.position = _BASE
     memory: Any = bytearray(_LOG)
     log.buffer, log.limit = memory, _BASE + _LOG
     path = kernel.Sends(
         log,
-        plan=lambda _topic, _queue_id, sys_flag, batch: (queue, sys_flag, None if batch is None else _TAIL, True),
+        plan=lambda _topic, _queue_id, sys_flag, batch: (
+            (queue, sys_flag, None, False, (timer, *_TIMED)) if batch is None else (queue, sys_flag, _TAIL, True)
+        ),
         make_room=_refuse,
         waiting=lambda *_: None,
         slow=lambda *_: None,
@@ -95,45 +115,57 @@ def sends(data: bytes) -> None:
     expected = _Expected()
     for frame in frames:
         expected.add(frame)
-    assert (log.position - _BASE, queue.end, queue.position) == (
-        len(expected.log),
-        expected.offset,
-        len(expected.entries),
-    )
+    assert log.position - _BASE == len(expected.log)
     assert memory[: len(expected.log)] == expected.log
-    assert queue.buffer[: queue.position] == expected.entries
+    for each, entries in ((queue, expected.entries["T"]), (timer, expected.entries[TIMER_TOPIC])):
+        assert each.end == _FIRST + len(entries) // ENTRY_STRUCT.size
+        assert each.buffer[: each.position] == entries
     assert answers == expected.answers
-    assert path.take()[1] == expected.offset - _FIRST
+    assert path.take()[1] == queue.end + timer.end - 2 * _FIRST
 
 
 class _Expected:
-    """What the frames make of an empty log and queue."""
+    """What the frames make of an empty log and queues."""
 
     def __init__(self) -> None:
         self.log = bytearray()
-        self.entries = bytearray()
+        self.entries = {"T": bytearray(), TIMER_TOPIC: bytearray()}
         self.answers = b""
-        self.offset = _FIRST
 
     def add(self, frame: RawFrame) -> None:
         """Store and answer a send as Python does."""
         header = decode_header(frame.header, frame.serialize_type)
         short = header.code != RequestCode.SEND_MESSAGE
         fields = decode_ext(SendMessageRequestHeader, header.ext, short=short)
-        first = self.offset
-        ids = [_ID % place for place in self._store(fields, bytes(frame.body))]
-        assert ids
-        if not header.flag & FLAG_ONEWAY:
-            self.answers += _ANSWERS.encode(0, header.opaque, b",".join(ids), 3, first)
-
-    def _store(self, fields: SendMessageRequestHeader, body: bytes) -> Iterator[int]:
-        assert len(body) <= _MOST
+        assert len(frame.body) <= _MOST
         if not fields.batch:
-            of_one = fast.stored_properties(fields.properties or "", _CLUSTER)
-            yield self._append(fields, fields.flag, body, of_one.data, of_one)
-            return
+            answer = self._store_one(header.opaque, fields, bytes(frame.body))
+        else:
+            first = self._offset("T")
+            ids = [_ID % place for place in self._store_batch(fields, bytes(frame.body))]
+            assert ids
+            answer = _ANSWERS.encode(0, header.opaque, b",".join(ids), 3, first)
+        if not header.flag & FLAG_ONEWAY:
+            self.answers += answer
+
+    def _offset(self, topic: str) -> int:
+        return _FIRST + len(self.entries[topic]) // ENTRY_STRUCT.size
+
+    def _store_one(self, opaque: int, fields: SendMessageRequestHeader, body: bytes) -> bytes:
+        found = fast.stored_properties(fields.properties or "", _CLUSTER)
+        draft = Draft("T", 3, body, found.data, 0, 0, 0, b"", unique_key=found.unique_key)
+        handle, asked = None, 3
+        if found.steering:
+            handle, asked = _TIMERS.schedule(draft, found.steering, wait_item(found.wait)), fields.queue_id
+            assert draft.topic == TIMER_TOPIC
+        offset = self._offset(draft.topic)
+        place = self._append(fields, fields.flag, body, draft.properties, found, draft.topic, draft.queue_id)
+        return _ANSWERS.encode(0, opaque, _ID % place, asked, offset, handle)
+
+    def _store_batch(self, fields: SendMessageRequestHeader, body: bytes) -> Iterator[int]:
         for each in fast.batch_messages(body):
             separator = b"" if not each.properties or each.properties.endswith(b"\x02") else b"\x02"
+            assert not each.steering
             yield self._append(fields, each.flag, each.body, each.properties + separator + _TAIL, each)
 
     def _append(
@@ -143,18 +175,19 @@ class _Expected:
         body: bytes,
         stored: bytes,
         found: StoredProperties | BatchMessage,
+        topic: str = "T",
+        queue_id: int = 3,
     ) -> int:
-        assert not found.steering
         assert 0 not in stored
         place = _BASE + len(self.log)
         record = encode_record(
             Message(
-                topic="T",
-                queue_id=3,
+                topic=topic,
+                queue_id=queue_id,
                 body=body,
                 properties=stored,
                 flag=flag,
-                queue_offset=self.offset,
+                queue_offset=self._offset(topic),
                 physical_offset=place,
                 sys_flag=fields.sys_flag & ~_HOST_BITS,
                 born_timestamp=fields.born_timestamp,
@@ -167,6 +200,5 @@ class _Expected:
             )
         )
         self.log += record
-        self.entries += ENTRY_STRUCT.pack(place, len(record), fast.tags_code(found.tags))
-        self.offset += 1
+        self.entries[topic] += ENTRY_STRUCT.pack(place, len(record), fast.tags_code(found.tags))
         return place
