@@ -111,7 +111,7 @@ class NearWheel:
         nearest = self._next
         for (position, start), each in zip(entered, waiting, strict=False):
             if start >= loaded.to:
-                if nearest is None or start < nearest:
+                if start < (self._searched if nearest is None else nearest):
                     nearest = start
                 continue
             slot = loaded.at(start)

@@ -6,9 +6,13 @@ after k * precision and up to (k + 1) * precision. Slots are spoken of by the ti
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from rocketwire.store.layout.timer_log import UnitMagic
+
+# Plain numbers: an enum's `&` makes an enum again, which costs more than the rest of what is done with a unit.
+_ROLL: Final = int(UnitMagic.ROLL)
+_DELETE: Final = int(UnitMagic.DELETE)
 
 
 class Unit(NamedTuple):
@@ -32,12 +36,12 @@ class Unit(NamedTuple):
     @property
     def rolls(self) -> bool:
         """Whether the record is only stored anew when its slot's time comes."""
-        return bool(self.magic & UnitMagic.ROLL)
+        return bool(self.magic & _ROLL)
 
     @property
     def deletes(self) -> bool:
         """Whether the record cancels another one."""
-        return bool(self.magic & UnitMagic.DELETE)
+        return bool(self.magic & _DELETE)
 
 
 def slot_of(time: int, precision: int) -> int:

@@ -1,0 +1,41 @@
+"""The near part of the wheel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rocketwire.server.timer.bell import Bell
+from rocketwire.server.timer.markers import Markers
+from rocketwire.server.timer.topic import TimerTopic
+from rocketwire.server.timer.wheel import NearWheel
+from rocketwire.store.files import RealFileSystem
+from rocketwire.store.timer.index import TimerIndex
+from rocketwire.store.timer.waiting import Waiting
+from tests.server.harness import Clock
+from tests.store.support import START, open_store, small
+
+NOW = START - START % 1000
+
+
+def waiting_in(*seconds: int) -> list[Waiting]:
+    return [Waiting(NOW + 1000 * second + 5, 100 * second, 90, 7, deletes=False) for second in seconds]
+
+
+def test_what_is_put_far_away_does_not_hide_the_slots_before_it(tmp_path: Path) -> None:
+    """Between a slot that is read and the search for the next one messages may come for a slot far behind that."""
+    store, clock = open_store(small(tmp_path)), Clock()
+    clock.now = NOW
+    index = TimerIndex.open(store.settings, store, RealFileSystem(), now=NOW)
+    assert list(index.recovery()) == []
+    topic = TimerTopic(store)
+    wheel = NearWheel(index, topic, Markers(topic, index.precision, 0), clock, Bell())
+    wheel.enter(waiting_in(1, 3, 5))
+    assert wheel.read(NOW)  # begins with the first slot, so that the next one is not known
+    wheel.enter(waiting_in(9))
+    for second in range(1, 10):
+        clock.now = NOW + 1000 * second
+        while wheel.read(wheel.now()):
+            pass
+    assert [run.due - NOW for run in wheel.take(NOW + 10_000, 100)] == [1005, 3005, 5005, 9005]
+    index.close(NOW)
+    store.close()
