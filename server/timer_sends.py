@@ -136,9 +136,11 @@ class TimerSends:
             StoreError: the timer's topic could not be written down.
         """
         now = self._clock()
-        time, deletes = self._due(items, now)
         properties = draft.properties
-        if time is None or was_delivered(properties):
+        if was_delivered(properties):
+            return None
+        time, deletes = self._due(items, now)
+        if time is None:
             return None
         config = self._config.current
         if not config.timer_wheel_enable:

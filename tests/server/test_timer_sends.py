@@ -22,7 +22,7 @@ from rocketwire.store.store import Draft
 from rocketwire.wire.property_edits import value_of
 from rocketwire.wire.recall_handle import decode_recall_handle
 from tests.server.harness import NOW, properties_text
-from tests.server.send_setup import HOST, Setup
+from tests.server.send_setup import HOST, Setup, body, fields
 
 DAY = 86_400_000
 precisions = st.sampled_from([100, 200, 500, 1000])
@@ -31,6 +31,13 @@ precisions = st.sampled_from([100, 200, 500, 1000])
 @pytest.fixture
 def setup(tmp_path: Path) -> Iterator[Setup]:
     made = Setup(tmp_path)
+    yield made
+    made.store.close()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setup]:
+    made = Setup(tmp_path_factory.mktemp("sends"))
     yield made
     made.store.close()
 
@@ -177,6 +184,57 @@ def test_who_can_cancel_it(timers: TimerSends) -> None:
     assert timers.schedule(draft_of("a\x01b", key=None), items, b"") is None
     assert timers.schedule(draft_of("a\x01b", key="a b"), items, b"") is None
     assert timers.schedule(draft_of("a\x01b", topic="%RETRY%G"), items, b"") is None
+
+
+NUMBERS = st.integers(-5, 5000).map(str) | st.integers(NOW - 5, NOW + 41 * DAY).map(str)
+VALUES = NUMBERS | st.sampled_from(["x", " 1", "1.5", "+7", "9" * 20])
+ASKED = st.fixed_dictionaries(
+    {},
+    optional={
+        **dict.fromkeys(("TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS", "__STARTDELIVERTIME"), VALUES),
+        "TIMER_DEL_UNIQKEY": st.just("U"),
+        "TIMER_OUT_MS": st.just("17"),
+        "DELAY": st.sampled_from(["0", "3"]),
+        "TRAN_MSG": st.sampled_from(["true", "false"]),
+        "a": st.just("b"),
+    },
+)
+
+
+def said_by_the_rules(asked: dict[str, str]) -> str | int:
+    """What becomes of a message: refused, at once, half, delayed by a level, or TIMER_OUT_MS."""
+    times = ["TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS", "__STARTDELIVERTIME"]
+    named = [name for name in times if name in asked and "TIMER_OUT_MS" not in asked]
+    if asked.get("TRAN_MSG") == "true":
+        deletes = "TIMER_DEL_UNIQKEY" in asked and "TIMER_OUT_MS" not in asked
+        return "refused" if named or deletes else "half"
+    if asked.get("DELAY") == "3":
+        return "level"
+    if not named:
+        return "at once"
+    text = asked[named[0]].removeprefix("+")
+    if not text.isdigit() or len(text) > 19:
+        return "refused"
+    due = int(text) if named[0] in times[2:] else NOW + int(text) * (1000 if named[0] == times[0] else 1)
+    if due > NOW + 40 * DAY:
+        return "refused"
+    if due <= NOW:
+        return "refused" if "TIMER_DEL_UNIQKEY" in asked else "at once"
+    return out_time(due, 1000)
+
+
+@given(st.permutations(range(9)), ASKED)
+def test_sends_follow_the_rules(shared: Setup, order: list[int], asked: dict[str, str]) -> None:
+    items = list(asked.items())
+    text = properties_text(**dict(items[at] for at in order if at < len(items)))
+    try:
+        (draft,) = shared.sending.drafts.message(fields(properties=text), body(), HOST, "peer").drafts
+    except MessageIllegal:
+        found: str | int = "refused"
+    else:
+        where = {"T": "at once", "SCHEDULE_TOPIC_XXXX": "level", "RMQ_SYS_TRANS_HALF_TOPIC": "half"}
+        found = where.get(draft.topic) or out_of(draft) or ""
+    assert found == said_by_the_rules(asked)
 
 
 def test_which_properties_are_the_timers() -> None:
