@@ -99,16 +99,17 @@ class StoreTimer:
 
     def _known(self) -> Known:
         check, nothing = self.check, np.empty(0, np.int64)
-        read_time = 0 if check is None else check.last_read_time
+        if check is None or check.extension is None:
+            return Known(0 if check is None else check.last_read_time, None, None, nothing)
         # What a live broker marks is seen at once, also before it is on the disk.
-        if check is None or check.extension is None or self._directory.state is State.LIVE:
-            return Known(read_time, None, nothing)
+        if self._directory.state is State.LIVE:
+            return Known(check.last_read_time, check.last_log_flushed, None, nothing)
         end, settled = check.extension.log_place, [nothing]
         for block in scan(self._directory, lambda _: None, start=end):
             records, end = block.records, block.next
             copies = (records.prepared_offset != 0) & ((records.sys_flag & SysFlag.TRANSACTION_ROLLBACK) == 0)
             settled.append(records.prepared_offset[copies])
-        return Known(read_time, end, np.unique(np.concatenate(settled)))
+        return Known(check.last_read_time, check.last_log_flushed, end, np.unique(np.concatenate(settled)))
 
     def _queued(self) -> tuple[int, NDArray[Any]]:
         """The end of the timer's queue, and its messages that timercheck does not count as taken, as WAITING."""

@@ -43,12 +43,14 @@ class Known(NamedTuple):
     """What is known besides the units.
 
     Attributes:
-        read_time: No slot before this time (ms) holds a message that waits.
+        read_time: No slot before this time (ms) holds a message that waits,
+        flushed: but units from this position of the timer log on may, when the clock was set back; None: no unit may.
         log_end: Copies at or behind this physical offset were lost with the end of the log; None when none were.
         settled: Physical offsets of records whose copies the log has though their units may not say so, sorted.
     """
 
     read_time: int
+    flushed: int | None
     log_end: int | None
     settled: NDArray[np.int64]
 
@@ -124,8 +126,10 @@ def _waiting(start: int, units: NDArray[Any], known: Known) -> NDArray[Any]:
     waits = (outcome == 0) | ((outcome > 0) & (outcome <= place))
     if known.log_end is not None:
         waits |= outcome >= known.log_end
-    waits &= time >= known.read_time
-    numbers = np.flatnonzero(waits)
+    due_later = time >= known.read_time
+    if known.flushed is not None:
+        due_later[max(0, -(-(known.flushed - start) // timer_log.UNIT_SIZE)) :] = True
+    numbers = np.flatnonzero(waits & due_later)
     if len(known.settled):
         numbers = numbers[~np.isin(place[numbers], known.settled)]
     found = np.zeros(len(numbers), WAITING)

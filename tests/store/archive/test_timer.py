@@ -179,6 +179,21 @@ def test_after_a_power_cut_the_log_says_what_was_delivered(tmp_path: Path) -> No
     assert keys(root) == ["U0000000", "U0000002", "U0000003"]
 
 
+@pytest.mark.parametrize("crashed", [False, True])
+def test_what_was_stored_after_the_clock_was_set_back_waits(tmp_path: Path, crashed: bool) -> None:
+    root = tmp_path / "store"
+    with made(root) as timers:
+        timers.add(NOW + 5000)
+        timers.add(NOW + 500_000)
+        timers.index.move_read_time(NOW + 100_000)
+        timers.save()
+        timers.index.move_read_time(NOW)
+        timers.add(NOW + 6000)
+        if not crashed:
+            assert keys(root) == ["U0000001", "U0000002"]
+    assert keys(root) == ["U0000001", "U0000002"]
+
+
 def test_what_was_delivered_before_it_had_a_unit_waits_no_more(tmp_path: Path) -> None:
     root = tmp_path / "store"
     with made(root) as timers:
