@@ -85,7 +85,9 @@ class StoreTimer:
         if directory.state is not State.LIVE:
             stale |= units["physical_offset"] >= (directory.commit_log[-1].end if directory.commit_log else 0)
         self.stale = int(stale.sum())
-        self.waiting = np.concatenate([units[~stale], self._read_queued(queued[~has_unit])])
+        units = units[~stale] if self.stale else units
+        queued = self._read_queued(queued[~has_unit])
+        self.waiting = np.concatenate([units, queued]) if len(queued) else units
 
     def __enter__(self) -> Self:
         return self
