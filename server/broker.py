@@ -50,7 +50,7 @@ from rocketwire.server.send_drafts import SendDrafts
 from rocketwire.server.sending import Sending
 from rocketwire.server.services import BrokerServices
 from rocketwire.server.subscription_groups import SubscriptionGroups
-from rocketwire.server.timer.timer import Timer
+from rocketwire.server.timer.timer import Timer, warn_of_lost_messages
 from rocketwire.server.timer_sends import TimerSends
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.server.transactions.service import Transactions
@@ -149,6 +149,8 @@ class Broker:
             if config.timer_wheel_enable
             else None
         )
+        if timer is not None:
+            warn_of_lost_messages(timer.lap_ms, config.file_reserved_time)
         store.arrivals = long_poll.arrived if timer is None else both(long_poll.arrived, timer.arrived)
         self._delays = DelayDelivery(
             store=store, table=delay_offsets, sending=sending, clock=clock, wake=long_poll.wake

@@ -1,10 +1,15 @@
-"""What the broker says of itself by name (28): its version, its log, and the timer's fields under 5.5.0's names."""
+"""What the broker says of itself by name (28): its version, its log, and its timer.
+
+The timer's fields have 5.5.0's names; those that it has not (what became of messages since the start) end in Total, and
+timerLatenessMs is how late the last messages were delivered.
+"""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
 from rocketwire.server.clock import Clock
+from rocketwire.server.timer.counts import Counts
 from rocketwire.server.timer.timer import Timer
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import VERSION_4_9_7, version_name
@@ -45,6 +50,18 @@ class RuntimeInfo:
             "timerCongestNum": str(waiting),
             "timerEnqueueTps": f"{enqueue:.1f}",
             "timerDequeueTps": f"{dequeue:.1f}",
+            **self._totals(),
+        }
+
+    def _totals(self) -> dict[str, str]:
+        counts = Counts() if self._timer is None else self._timer.counts
+        return {
+            "timerDeliveredTotal": str(counts.delivered),
+            "timerCancelledTotal": str(counts.cancelled),
+            "timerRolledTotal": str(counts.rolled),
+            "timerStaleTotal": str(counts.stale),
+            "timerDroppedTotal": str(counts.dropped),
+            "timerLatenessMs": str(counts.lateness),
         }
 
     def _sample(self) -> _Sample:

@@ -37,6 +37,17 @@ log = logging.getLogger(__name__)
 _CHANNEL: Final = 2
 #: So far behind the time in ms it catches up: it was stopped, or the clock was set.
 _BEHIND: Final = 60_000
+_HOUR_MS: Final = 3_600_000
+
+
+def warn_of_lost_messages(lap_ms: int, kept_hours: int) -> None:
+    """Say in the log when messages wait for longer than the log is kept; see `Timer.lap_ms`."""
+    if lap_ms > kept_hours * _HOUR_MS:
+        log.warning(
+            "timer: messages are lost while they wait, see fileReservedTime (%d h) and timerRollWindowSlot (%.1f h)",
+            kept_hours,
+            lap_ms / _HOUR_MS,
+        )
 
 
 class Timer:
@@ -128,6 +139,11 @@ class Timer:
         if self._wheel is None:
             return 0
         return self._wheel.lag(self._clock())
+
+    @property
+    def lap_ms(self) -> int:
+        """How long a message waits at most, in ms, before it is delivered or stored anew."""
+        return self._index.window * self._index.precision
 
     @property
     def catching_up(self) -> bool:

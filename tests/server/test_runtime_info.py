@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from rocketwire.server.runtime_info import RuntimeInfo
+from rocketwire.server.timer.counts import Counts
 from tests.server.harness import NOW
 from tests.server.send_setup import HOST, Setup, body, fields
 
@@ -24,7 +25,7 @@ def setup(tmp_path: Path) -> Iterator[Setup]:
 
 
 def fake_timer(**changes: Any) -> Any:
-    values = {"lag_ms": 0, "enqueue_behind": 0, "pending": 0, "enqueued": 0, "counts": SimpleNamespace(delivered=0)}
+    values = {"lag_ms": 0, "enqueue_behind": 0, "pending": 0, "enqueued": 0, "counts": Counts()}
     return SimpleNamespace(**{**values, **changes})
 
 
@@ -42,6 +43,12 @@ def test_without_a_timer(setup: Setup) -> None:
         "timerCongestNum": "0",
         "timerEnqueueTps": "0.0",
         "timerDequeueTps": "0.0",
+        "timerDeliveredTotal": "0",
+        "timerCancelledTotal": "0",
+        "timerRolledTotal": "0",
+        "timerStaleTotal": "0",
+        "timerDroppedTotal": "0",
+        "timerLatenessMs": "0",
     }
 
 
@@ -49,10 +56,17 @@ def test_the_timers_fields(setup: Setup) -> None:
     timer = fake_timer(lag_ms=2999, enqueue_behind=3, pending=5)
     table = RuntimeInfo(setup.store, timer, setup.clock).table()
     assert [table[name] for name in ("timerReadBehind", "timerOffsetBehind", "timerCongestNum")] == ["2", "3", "5"]
+    counts = timer.counts
+    counts.delivered, counts.cancelled, counts.rolled, counts.stale, counts.dropped, counts.lateness = range(10, 16)
+    table = RuntimeInfo(setup.store, timer, setup.clock).table()
+    told = ("Delivered", "Cancelled", "Rolled", "Stale", "Dropped")
+    assert [table[f"timer{name}Total"] for name in told] == ["10", "11", "12", "13", "14"]
+    assert table["timerLatenessMs"] == "15"
 
 
 def test_rates_are_those_since_somebody_asked_before(setup: Setup) -> None:
-    timer = fake_timer(enqueued=100, counts=SimpleNamespace(delivered=7))
+    timer = fake_timer(enqueued=100)
+    timer.counts.delivered = 7
     info = RuntimeInfo(setup.store, timer, setup.clock)
 
     def rates(now: int, enqueued: int, delivered: int) -> tuple[str, str]:
