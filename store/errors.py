@@ -67,6 +67,14 @@ class DiskNearlyFull(StoreError):
     """The disk is so full that nothing is appended any more, though there is room yet; the text says how full."""
 
 
+class WheelFull(StoreError):
+    """The place of a slot in the timer's wheel still holds what waits for another lap: the clock was set back far."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} has no place for now: messages of another lap still wait there")
+        self.path = path
+
+
 class RecordTooLarge(StoreError):
     """A record does not fit into one commit log file."""
 

@@ -25,6 +25,7 @@ from rocketwire.server.timer.topic import QUEUE, Entries, TimerTopic
 from rocketwire.server.timer.topic_counts import TopicNames
 from rocketwire.server.timer.wheel import NearWheel
 from rocketwire.server.upkeep import RunSync
+from rocketwire.store.errors import StoreError
 from rocketwire.store.files import FileSystem
 from rocketwire.store.store import MessageStore
 from rocketwire.store.timer.check import Check
@@ -35,6 +36,8 @@ log = logging.getLogger(__name__)
 
 #: Groups that wait between two stages.
 _CHANNEL: Final = 2
+#: Entries of the topic that are put in one go at the stop.
+_REST: Final = 1024
 #: So far behind the time in ms it catches up: it was stopped, or the clock was set.
 _BEHIND: Final = 60_000
 _HOUR_MS: Final = 3_600_000
@@ -212,7 +215,16 @@ class Timer:
         Raises:
             StoreError: something could not be written; the next start recovers.
         """
-        if self.ready:
+        if self._wheel is not None:
+            self._put_the_rest(self._wheel)
             self._store.flush_to(self._store.max_physical_offset)
             self._note_counts()
             self._index.close(self._clock())
+
+    def _put_the_rest(self, wheel: NearWheel) -> None:
+        """Put all that waits into the index: Apache's broker would else deliver some of it without its marker."""
+        try:
+            while (offset := self._index.queue_offset) < self._topic.end:
+                wheel.enter(self._topic.read(offset, _REST))
+        except (OSError, StoreError) as error:
+            log.error("timer: %d messages are yet to be put into the timer's files: %s", self.enqueue_behind, error)  # noqa: TRY400 - the text says it all

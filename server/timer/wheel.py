@@ -14,10 +14,12 @@ from rocketwire.server.clock import Clock
 from rocketwire.server.timer.bell import Bell
 from rocketwire.server.timer.loaded import Loaded, Run, Slot
 from rocketwire.server.timer.markers import Markers
-from rocketwire.server.timer.topic import TimerTopic
+from rocketwire.server.timer.topic import Entries, TimerTopic
+from rocketwire.store.errors import WheelFull
 from rocketwire.store.layout.timer_log import NO_COPY
 from rocketwire.store.layout.timer_wheel import SLOT_COUNT
 from rocketwire.store.timer.index import TimerIndex
+from rocketwire.store.timer.pieces import pieces
 from rocketwire.store.timer.units import Unit, due, slot_of
 from rocketwire.store.timer.waiting import Waiting
 
@@ -57,6 +59,8 @@ class NearWheel:
         #: The first slot that is not in memory, if there is one before `_searched`.
         self._next: int | None = None
         self._searched = self.loaded.to
+        #: Where the last record stands in the log that was put.
+        self._entered = -1
         #: Whether something waits until more is in the index.
         self._awaits_entries = False
 
@@ -80,28 +84,48 @@ class NearWheel:
 
     # --- entering ---
 
-    def enter(self, waiting: Sequence[Waiting]) -> int:
-        """Put messages into the index, and into memory if their slots are there; how many were put, from the first on.
+    def enter(self, group: Entries) -> None:
+        """Put messages into the index, and into memory if their slots are there.
 
         Raises:
-            StoreError: the first cannot be put now.
+            StoreError: not all can be put now; the same call goes on later.
         """
         now = self.now()
         self._move_on(now)
-        write_time = slot_of(now, self._precision)
-        before = self.index.read_time
-        if before < write_time and any(each.out < write_time for each in waiting):
-            # What is overdue goes where it would have gone in time: there are the markers, and what they cancel.
-            number = next(
-                (at for at, each in enumerate(waiting) if (each.out < write_time) != (waiting[0].out < write_time)),
-                len(waiting),
-            )
+        already = self.index.already
+        waiting: Sequence[Waiting] = [
+            each
+            for each in group.waiting
+            if each.physical_offset > self._entered and each.physical_offset not in already
+        ]
+        while waiting:
+            count = self._put(waiting, now)
+            self._entered = waiting[count - 1].physical_offset
+            waiting = waiting[count:]
+        index = self.index
+        if index.queue_offset < index.already_until <= group.end:
+            index.forget_already()
+        index.queue_offset = group.end
+        self._markers.enqueued(group.end)
+        if self._awaits_entries:
+            self._bell.ring()
+
+    def _put(self, waiting: Sequence[Waiting], now: int) -> int:
+        """Put some messages, from the first on; how many.
+
+        What is overdue goes where it would have gone in time: there are the markers, and what they cancel.
+        """
+        write_time, read_time = slot_of(now, self._precision), self.index.read_time
+        if read_time < write_time:
+            overdue = waiting[0].out < write_time
+            number = next((at for at, each in enumerate(waiting) if (each.out < write_time) is not overdue), None)
             waiting = waiting[:number]
-            if waiting[0].out < write_time:
-                write_time = before
-        entered = self.index.put(waiting, write_time)
-        if not entered:  # a lap behind: the place in the wheel is taken
-            entered = self.index.put(waiting, before)
+            if overdue:
+                write_time = read_time
+        # Where there is no place left in the wheel, far behind, a lap from there has one.
+        entered = self.index.put(waiting, write_time) or self.index.put(waiting, read_time)
+        if not entered:
+            raise WheelFull(self.index.wheel.path)
         self._note(waiting, entered)
         return len(entered)
 
@@ -133,13 +157,6 @@ class NearWheel:
         if key is not None:
             slot.cancelled.add(key)
 
-    def entered_to(self, offset: int) -> None:
-        """Note that all messages before an offset of the topic's queue are in the index."""
-        self.index.queue_offset = offset
-        self._markers.enqueued(offset)
-        if self._awaits_entries:
-            self._bell.ring()
-
     # --- reading ---
 
     def read(self, now: int) -> bool:
@@ -170,7 +187,7 @@ class NearWheel:
             return False
         if not self._has_room:
             return False
-        self._reading = loaded.begin(start), iter([self.index.waiting_in(start)])
+        self._reading = loaded.begin(start), pieces(self.index, start, _PIECE)
         self._next = None
         self._searched = loaded.to
         return True
