@@ -10,7 +10,7 @@ import trio
 
 from rocketwire.server.clock import Clock
 from rocketwire.server.restoring import Undeliverable
-from rocketwire.server.timer.loaded import Run, Slot
+from rocketwire.server.timer.loaded import Copy, Run, Slot
 from rocketwire.server.timer_records import Due, Stale, restored_timers, rolled_timers
 from rocketwire.store.store import Draft, MessageStore
 from rocketwire.store.timer.index import TimerIndex
@@ -19,24 +19,6 @@ from rocketwire.store.timer.units import Unit
 #: Records of one group are not larger together, if there are more than one.
 _GROUP_BYTES: Final = 512 << 10
 _by_place: Final = itemgetter(0)
-
-
-class Copy(NamedTuple):
-    """What is to be stored for a message that is due.
-
-    Attributes:
-        slot: Its slot.
-        due: When it was due, in ms since 1970; for one that rolls, the time of its slot.
-        position: Where its unit stands in the timer log.
-        rolls: Whether it is only stored anew in the timer's topic.
-        draft: What is to be stored, or why there is nothing.
-    """
-
-    slot: Slot
-    due: int
-    position: int
-    rolls: bool
-    draft: Draft | Undeliverable
 
 
 class _Wanted(NamedTuple):

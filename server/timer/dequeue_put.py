@@ -17,8 +17,8 @@ from rocketwire.server.appending import Refusals
 from rocketwire.server.restoring import Undeliverable
 from rocketwire.server.sending import Sending
 from rocketwire.server.timer.counts import Counts
-from rocketwire.server.timer.dequeue_message import Copy
 from rocketwire.server.timer.faults import RETRY_SECONDS, Faults
+from rocketwire.server.timer.loaded import Copy
 from rocketwire.server.timer.markers import Markers
 from rocketwire.server.timer.wheel import NearWheel
 from rocketwire.server.timer_records import Stale
@@ -137,21 +137,25 @@ class DequeuePut:
 
     def _note_stored(self, copies: list[Copy], appended: Sequence[Appended], refusals: Refusals, now: int) -> None:
         """Note what became of copies that were stored, or never will be."""
-        counts, rolled, earliest = self._counts, 0, now
-        for number, copy in enumerate(copies):
-            if number in refusals:
-                self._drop(copy, refusals[number])
-                continue
-            self._settle(copy, appended[number].physical_offset)
-            rolled += copy.rolls
-            earliest = min(earliest, copy.due)
-        counts.delivered += len(copies) - sum(1 for number in refusals if number < len(copies)) - rolled
+        counts = self._counts
+        stored = list(zip(copies, appended, strict=False))
+        if refusals:
+            for number in refusals:
+                if number < len(copies):
+                    self._drop(copies[number], refusals[number])
+            stored = [each for number, each in enumerate(stored) if number not in refusals]
+        if not stored:
+            return
+        self._wheel.index.settle_all([(copy.position, place.physical_offset) for copy, place in stored])
+        self._wheel.settled([copy for copy, _ in stored])
+        rolled = sum(1 for copy, _ in stored if copy.rolls)
         counts.rolled += rolled
-        counts.lateness = now - earliest
+        counts.delivered += len(stored) - rolled
+        counts.lateness = now - min(copy.due for copy, _ in stored)
 
     def _settle(self, copy: Copy, outcome: int) -> None:
         self._wheel.index.settle(copy.position, outcome)
-        self._wheel.settled(copy.slot, rolled=copy.rolls)
+        self._wheel.settled([copy])
 
     def _drop(self, copy: Copy, error: Exception) -> None:
         """Pass over a message that can never be stored."""

@@ -16,6 +16,9 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+from rocketwire.server.restoring import Undeliverable
+from rocketwire.store.store import Draft
+
 
 class Slot:
     """A slot in memory, from the time in ms at which it begins.
@@ -50,6 +53,24 @@ class Run(NamedTuple):
     slot: Slot
     due: int
     positions: Sequence[int]
+
+
+class Copy(NamedTuple):
+    """What is to be stored for a message that is due.
+
+    Attributes:
+        slot: Its slot.
+        due: When it was due, in ms since 1970; for one that rolls, the time of its slot.
+        position: Where its unit stands in the timer log.
+        rolls: Whether it is only stored anew in the timer's topic.
+        draft: What is to be stored, or why there is nothing.
+    """
+
+    slot: Slot
+    due: int
+    position: int
+    rolls: bool
+    draft: Draft | Undeliverable
 
 
 class Loaded:

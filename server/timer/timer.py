@@ -13,12 +13,12 @@ from rocketwire.server.sending import Sending
 from rocketwire.server.timer.bell import Bell
 from rocketwire.server.timer.counts import Counts
 from rocketwire.server.timer.dequeue_get import DequeueGet
-from rocketwire.server.timer.dequeue_message import Copy, DequeueMessage
+from rocketwire.server.timer.dequeue_message import DequeueMessage
 from rocketwire.server.timer.dequeue_put import DequeuePut
 from rocketwire.server.timer.enqueue_get import EnqueueGet
 from rocketwire.server.timer.enqueue_put import EnqueuePut
 from rocketwire.server.timer.faults import Faults
-from rocketwire.server.timer.loaded import Run
+from rocketwire.server.timer.loaded import Copy, Run
 from rocketwire.server.timer.markers import Markers
 from rocketwire.server.timer.progress import TimerProgress
 from rocketwire.server.timer.topic import QUEUE, Entries, TimerTopic

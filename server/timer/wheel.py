@@ -7,26 +7,23 @@ this is done in steps of some milliseconds.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from rocketwire.server.clock import Clock
 from rocketwire.server.timer.bell import Bell
-from rocketwire.server.timer.loaded import Loaded, Run, Slot
+from rocketwire.server.timer.loaded import Copy, Loaded, Run, Slot
 from rocketwire.server.timer.markers import Markers
 from rocketwire.server.timer.topic import Entries, TimerTopic
 from rocketwire.store.errors import WheelFull
 from rocketwire.store.layout.timer_log import NO_COPY
 from rocketwire.store.layout.timer_wheel import SLOT_COUNT
 from rocketwire.store.timer.index import TimerIndex
-from rocketwire.store.timer.pieces import pieces
 from rocketwire.store.timer.units import Unit, due, slot_of
 from rocketwire.store.timer.waiting import Waiting
 
 #: Slots are read so long before they begin, in ms; two of them at least.
 _AHEAD: Final = 2000
-#: Units that are read in one step.
-_PIECE: Final = 1000
 #: Slots of the wheel that are searched in one step.
 _SEARCHED: Final = 1 << 15
 #: No further slot is read while so many are in memory, or so many messages.
@@ -187,7 +184,7 @@ class NearWheel:
             return False
         if not self._has_room:
             return False
-        self._reading = loaded.begin(start), pieces(self.index, start, _PIECE)
+        self._reading = loaded.begin(start), self.index.walk(start)
         self._next = None
         self._searched = loaded.to
         return True
@@ -212,9 +209,13 @@ class NearWheel:
         """Take out messages that are due at a time in ms, `most` at most."""
         return self.loaded.take(now, most, self.index.queue_offset)
 
-    def settled(self, slot: Slot, *, rolled: bool) -> None:
-        """Note that a message that came out is settled in the index."""
-        if self.loaded.settled(slot, rolled_to=self._topic.end if rolled else None):
+    def settled(self, copies: Iterable[Copy]) -> None:
+        """Note that messages that came out are settled in the index."""
+        end = self._topic.end
+        goes_on = False
+        for copy in copies:
+            goes_on |= self.loaded.settled(copy.slot, rolled_to=end if copy.rolls else None)
+        if goes_on:
             self._bell.ring()
 
     def pass_slots(self, now: int) -> None:
