@@ -144,9 +144,9 @@ class NearWheel:
             else:
                 loaded.add(slot, position, due(each.out, precision), rolls=False)
             self._bell.ring()
-        if nearest != self._next:
+        if nearest is None or nearest != self._next:
             self._next = nearest
-            self._bell.ring()
+            self._bell.ring()  # who reads goes on with the search, if that is not over
 
     def _mark(self, slot: Slot, position: int, physical_offset: int, size: int) -> None:
         slot.markers.append(position)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rocketwire.server.timer.bell import Bell
 from rocketwire.server.timer.markers import Markers
-from rocketwire.server.timer.topic import TimerTopic
+from rocketwire.server.timer.topic import Entries, TimerTopic
 from rocketwire.server.timer.wheel import NearWheel
 from rocketwire.store.files import RealFileSystem
 from rocketwire.store.timer.index import TimerIndex
@@ -17,8 +17,8 @@ from tests.store.support import START, open_store, small
 NOW = START - START % 1000
 
 
-def waiting_in(*seconds: int) -> list[Waiting]:
-    return [Waiting(NOW + 1000 * second + 5, 100 * second, 90, 7, deletes=False) for second in seconds]
+def waiting_in(*seconds: int) -> Entries:
+    return Entries([Waiting(NOW + 1000 * second + 5, 100 * second, 90, 7, deletes=False) for second in seconds], 0)
 
 
 def test_what_is_put_far_away_does_not_hide_the_slots_before_it(tmp_path: Path) -> None:
