@@ -25,7 +25,7 @@ from rocketwire.store.layout.derive import field_offsets
 from rocketwire.store.layout.record import properties_of, topic_of
 from rocketwire.store.layout.timer_log import NO_COPY, UNIT, UNIT_SIZE, WAITS
 from rocketwire.store.timer.check import Check, Ends
-from rocketwire.store.timer.copies import find_copies, is_copy_of
+from rocketwire.store.timer.copies import Key, find_copies, is_copy_of, key_of_copy, keys_of_record
 from rocketwire.store.timer.foreign_copies import ForeignCopies
 from rocketwire.store.timer.unit_table import UnitTable
 from rocketwire.store.timer.units import Unit, slot_of
@@ -222,15 +222,21 @@ class Recovery:
         """Settle what the copies from a place of the log on belong to; `foreign` gets those that do not say."""
         first = self._place(self.queue_offset)
         settled = _Settled(self._units)
+        of_first = self._keys_of_first()
         for copies in find_copies(self._store, start, self._ends.log):
             for copy in copies:
-                if copy.prepared_offset:
+                if copy.prepared_offset or (of_first and key_of_copy(copy.record) in of_first):
                     settled.by_place(copy.prepared_offset, copy.physical_offset)
                     if copy.prepared_offset >= first:
                         self.already.add(copy.prepared_offset)
                 elif foreign is not None:
                     foreign.add(copy)
             yield
+
+    def _keys_of_first(self) -> tuple[Key, ...]:
+        """By what copies of the log's very first record are known: its place, 0, says nothing."""
+        record = self._store.record_at(0)
+        return () if record is None or topic_of(record) != _TOPIC else keys_of_record(record)
 
     # --- the result ---
 
