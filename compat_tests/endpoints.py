@@ -180,4 +180,15 @@ def running(endpoint: Started) -> Iterator[Started]:
         endpoint.stop()
 
 
-TARGETS: Final[Mapping[str, type[Rocketwire | Apache]]] = {"rocketwire": Rocketwire, "apache-4.9.7": Apache}
+class Apache5(Apache):
+    """Apache's name server and broker of 5.5.0, which has timers; they take 10 s to know each other."""
+
+    def __init__(self, folder: Path, *, settings: Mapping[str, str] | None = None, host: str = LOOPBACK) -> None:
+        super().__init__(folder, version="5.5.0", settings=settings, host=host)
+
+
+TARGETS: Final[Mapping[str, type[Rocketwire | Apache]]] = {
+    "rocketwire": Rocketwire,
+    "apache-4.9.7": Apache,
+    "apache-5.5.0": Apache5,
+}

@@ -29,7 +29,10 @@ SYSTEM_PROPERTIES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outgoing:
-    """A message as a test wants it: `body` repeated `repeat` times, or `size` bytes of noise that doesn't compress."""
+    """A message as a test wants it: `body` repeated `repeat` times, or `size` bytes of noise that doesn't compress.
+
+    `system`: properties that clients do not take as a user's; a value "+N" is the client's time then, plus N ms.
+    """
 
     body: str = ""
     repeat: int = 1
@@ -41,6 +44,7 @@ class Outgoing:
     queue: int | None = None
     delay: int | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
+    system: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def content(self) -> bytes:
@@ -60,6 +64,7 @@ class Outgoing:
         fields |= {"body": self.body, "repeat": str(self.repeat)} if self.size is None else {}
         fields |= {"seed": self.body, "size": str(self.size)} if self.size is not None else {}
         fields |= {f"p.{name}": value for name, value in self.properties.items()}
+        fields |= {f"s.{name}": value for name, value in self.system.items()}
         return urlencode(fields)
 
 

@@ -27,12 +27,14 @@ from rocketwire.store.store import MessageStore
 
 LOG_FILE: Final = 256 << 10  # bytes of a commit log file
 QUEUE_FILE: Final = 100  # messages in a consume queue file
+TIMER_FILE: Final = 40 * 52 + 16  # bytes of a timer log file
 MARGIN: Final = 3000  # ms before the times of log and queues that both brokers recover from
 SIZES: Final[Mapping[str, str]] = {
     "mappedFileSizeCommitLog": str(LOG_FILE),
     "mappedFileSizeConsumeQueue": str(QUEUE_FILE * 20),
     "maxHashSlotNum": "100",
     "maxIndexNum": "200",
+    "mappedFileSizeTimerLog": str(TIMER_FILE),
 }
 # Apache only. Without the first it forgets keys after a kill: it deletes the index file that was not full at the last
 # checkpoint, but may read the log again from a later place. Whoever pops messages of 5.x needs POPPING: it keeps what

@@ -135,6 +135,14 @@ def send_many_delayed(
     return sent
 
 
+def send_timed(connection: Connection, topic: str, messages: Mapping[str, Mapping[str, str]]) -> list[Answer]:
+    """Send messages to queue 0, by unique key the properties that say when each comes, or whatever else."""
+    return connection.ask_all(
+        _single(_Message(queue=(topic, 0), unique_key=name, body=name.encode(), properties=properties))
+        for name, properties in messages.items()
+    )
+
+
 def _wait_for(connection: Connection, queue: Queue, offset: int) -> None:
     """Return once the queue has the message: Apache's broker fills its queues behind the log."""
     end = time.monotonic() + _DISPATCHED_WITHIN

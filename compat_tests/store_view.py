@@ -142,6 +142,15 @@ def pull(connection: Connection, queue: Queue, *, offset: int = 0, group: str = 
     return connection.ask_all([_pull(queue, offset, group)])[0]
 
 
+def messages_in(connection: Connection, queue: Queue) -> Iterator[Stored]:
+    """What a queue has, from its begin to its end."""
+    offset, end = 0, 1
+    while offset < end:
+        answer = pull(connection, queue, offset=offset)
+        yield from records(answer.body)
+        offset, end = int(answer.fields["nextBeginOffset"]), int(answer.fields["maxOffset"])
+
+
 def loads(text: str) -> dict[str, Any]:
     """A JSON document as Apache writes it, with bare numbers as names."""
     document: dict[str, Any] = json.loads(re.sub(r"([{,]\s*)(\d+)(\s*:)", r'\1"\2"\3', text))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
@@ -14,8 +14,8 @@ from compat_tests.endpoints import TARGETS, Endpoint, running
 from compat_tests.messages import Event, Outgoing
 from compat_tests.remoting import Connection
 from compat_tests.store_traffic import SCHEDULE, Delayed, create_topic, send_many_delayed
-from compat_tests.store_view import Queue, pull
-from compat_tests.stored import Stored, records
+from compat_tests.store_view import Queue, messages_in
+from compat_tests.stored import Stored
 
 LEVELS: Final = {1: 1000, 2: 2000, 3: 1000, 18: 3000}  # of `swift`, ms
 LATE: Final = 1000  # ms that a message may be late
@@ -73,14 +73,10 @@ def test_a_filter_by_tag_sees_delayed_messages(swift_client: Client, unique: Cal
     assert sorted(event["text"] for event in received) == ["1", "3", "5", "7", "9"]
 
 
-def delivered(endpoint: Endpoint, queue: Queue) -> Iterator[Stored]:
-    """What a queue has, from its begin to its end."""
-    offset, end = 0, 1
+def delivered(endpoint: Endpoint, queue: Queue) -> list[Stored]:
+    """What a queue has."""
     with Connection(endpoint.broker) as connection:
-        while offset < end:
-            answer = pull(connection, queue, offset=offset)
-            yield from records(answer.body)
-            offset, end = int(answer.fields["nextBeginOffset"]), int(answer.fields["maxOffset"])
+        return list(messages_in(connection, queue))
 
 
 def keep_sending(endpoint: Endpoint, topic: str, name: str) -> list[Delayed]:

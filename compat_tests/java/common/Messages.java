@@ -11,8 +11,8 @@ import org.apache.rocketmq.common.message.Message;
 
 /**
  * The messages a request asks for, one `message` argument each, itself form-encoded: body (text), or size and seed (noise that
- * doesn't compress: SHA-256 of "seed:0", "seed:1", ...); tags, keys, flag, delay (a level); any p.NAME is the user property NAME; queue is the
- * queue it is meant for.
+ * doesn't compress: SHA-256 of "seed:0", "seed:1", ...); tags, keys, flag, delay (a level); any p.NAME is the user property NAME; any s.NAME
+ * is a property of the system, a value "+N" of it being N ms after the request was read; queue is the queue it is meant for.
  */
 public final class Messages {
     private Messages() {
@@ -30,13 +30,14 @@ public final class Messages {
 
     public static List<Wanted> of(Request in) throws Exception {
         List<Wanted> wanted = new ArrayList<>();
+        long now = System.currentTimeMillis();
         for (String query : in.all("message")) {
-            wanted.add(one(in.text("topic"), Request.decode(query)));
+            wanted.add(one(in.text("topic"), Request.decode(query), now));
         }
         return wanted;
     }
 
-    private static Wanted one(String topic, Map<String, List<String>> fields) throws Exception {
+    private static Wanted one(String topic, Map<String, List<String>> fields, long now) throws Exception {
         byte[] body = fields.containsKey("size")
             ? noise(first(fields, "seed"), Integer.parseInt(first(fields, "size")))
             : first(fields, "body").getBytes(StandardCharsets.UTF_8);
@@ -60,6 +61,10 @@ public final class Messages {
         for (String name : fields.keySet()) {
             if (name.startsWith("p.")) {
                 message.putUserProperty(name.substring(2), first(fields, name));
+            } else if (name.startsWith("s.")) {
+                String value = first(fields, name);
+                boolean later = value.startsWith("+");
+                Shim.property(message, name.substring(2), later ? String.valueOf(now + Long.parseLong(value.substring(1))) : value);
             }
         }
         return new Wanted(message, fields.containsKey("queue") ? Integer.parseInt(first(fields, "queue")) : -1);

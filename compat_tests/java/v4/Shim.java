@@ -2,6 +2,9 @@ package compat;
 
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
+import org.apache.rocketmq.client.producer.SendResult;
+import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.common.message.MessageAccessor;
 import org.apache.rocketmq.common.protocol.heartbeat.MessageModel;
 
 /** What is named otherwise in 5.x: the 4.x side. */
@@ -18,5 +21,18 @@ final class Shim {
             throw new IllegalArgumentException("4.x clients know no types of topics");
         }
         producer.createTopic(key, topic, queues);
+    }
+
+    /** A property that clients set on their own, as those of the delivery time. */
+    static void property(Message message, String name, String value) {
+        MessageAccessor.putProperty(message, name, value);
+    }
+
+    static String recallHandle(SendResult result) {
+        return null;
+    }
+
+    static String recall(DefaultMQProducer producer, String topic, String handle) throws Exception {
+        throw new IllegalArgumentException("4.x clients recall nothing");
     }
 }

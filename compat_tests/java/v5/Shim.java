@@ -3,6 +3,9 @@ package compat;
 import java.util.Collections;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
+import org.apache.rocketmq.client.producer.SendResult;
+import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.common.message.MessageAccessor;
 import org.apache.rocketmq.remoting.protocol.heartbeat.MessageModel;
 
 /** What is named otherwise in 4.x: the 5.x side. */
@@ -21,5 +24,30 @@ final class Shim {
             producer.getDefaultMQProducerImpl().getMqClientFactory().getMQAdminImpl()
                 .createTopic(key, topic, queues, 0, Collections.singletonMap("+message.type", type));
         }
+    }
+
+    /** A property that clients set on their own; those of the delivery time by the methods that are meant for them. */
+    static void property(Message message, String name, String value) {
+        switch (name) {
+            case "TIMER_DELAY_SEC":
+                message.setDelayTimeSec(Long.parseLong(value));
+                break;
+            case "TIMER_DELAY_MS":
+                message.setDelayTimeMs(Long.parseLong(value));
+                break;
+            case "TIMER_DELIVER_MS":
+                message.setDeliverTimeMs(Long.parseLong(value));
+                break;
+            default:
+                MessageAccessor.putProperty(message, name, value);
+        }
+    }
+
+    static String recallHandle(SendResult result) {
+        return result.getRecallHandle();
+    }
+
+    static String recall(DefaultMQProducer producer, String topic, String handle) throws Exception {
+        return producer.recallMessage(topic, handle);
     }
 }
