@@ -31,9 +31,9 @@ from tests.wire import golden
 
 TOPIC: Final = "Timed"
 WHEEL: Final = "rmq_sys_wheel_timer"
-WINDOW: Final = {"timerRollWindowSlot": "6"}  # seconds; a message of 6 to 8 s rolls after 3, a later one after 6
-STAY: Final = 4.8  # seconds: what rolled after 3 s is in the files, and what was done is in the checkpoint
-FAR: Final = 34_000
+# Seconds: a message of 6 to 8 s rolls after 3, a later one after 6. Apache does not cancel what is overdue when it rolls.
+WINDOW: Final = {"timerRollWindowSlot": "6"}
+STAY: Final = 4.7  # seconds: what rolled after 3 s is in the files, and what was done is in the checkpoint
 WITHIN: Final = 60.0
 GOLDEN_TOPICS: Final = ("GoldenTimer", "GoldenRecall")
 GOLDEN_PENDING: Final = {"timer_s3600", "timer_at7200000"}  # there is one of a day as well
@@ -61,7 +61,7 @@ class Book:
     def stay(self, broker: ApacheBroker | Rocketwire, name: str, **more: int) -> None:
         """Send what is due during this stay, between it and the next and during the next; wait for the first of it."""
         start = now()
-        after = {"early": 1000, "between": 5500, "rolled": 7500, "dropped between": 5500, "dropped rolled": 7500}
+        after = {"early": 1000, "between": 4950, "rolled": 6500, "dropped between": 4950, "dropped rolled": 6500}
         due = {f"{name} {each}": start + ms for each, ms in {**after, **more}.items()}
         self.due |= due
         self._send(broker, due)
@@ -131,16 +131,16 @@ def test_each_delivers_what_the_other_left(store: SharedStore) -> None:
     with store.rocketwire(**WINDOW) as broker:
         with Connection(broker.broker) as connection:
             create_topic(connection, TOPIC, 1)
-        book.stay(broker, "rocketwire stops", far=FAR, farther=FAR + 500)
+        book.stay(broker, "rocketwire stops", far=15_000, **{"far dropped": 15_000})
         book.assert_so_far(delivered(broker), now() - 1000)
     assert_undamaged(store.path)
     with store.apache("5.5.0", **WINDOW) as apache:
-        book.stay(apache, "apache dies")
+        book.stay(apache, "apache dies", later=11_000)
         book.assert_so_far(delivered(apache), now() - 1500)
         apache.kill()
     assert_undamaged(store.path)
     with store.rocketwire(**WINDOW) as broker:
-        book.cancel(broker, "rocketwire stops farther")
+        book.cancel(broker, "apache dies later")
         book.stay(broker, "rocketwire dies")
         book.assert_so_far(delivered(broker), now() - 1000)
         broker.kill()
@@ -155,7 +155,7 @@ def test_each_delivers_what_the_other_left(store: SharedStore) -> None:
         found = delivered(broker)
     book.assert_so_far(found, max(book.due.values()))
     (far,) = (message for message in found if message.unique_key == "rocketwire stops far")
-    assert int(far.properties["TIMER_ROLL_TIMES"]) >= 3
+    assert int(far.properties["TIMER_ROLL_TIMES"]) >= 1
     assert_undamaged(store.path)
 
 
