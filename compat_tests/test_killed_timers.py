@@ -18,7 +18,7 @@ from compat_tests.stored import Stored
 
 TOPIC: Final = "Timed"
 WHEEL: Final = "rmq_sys_wheel_timer"
-KILLS: Final = 3
+KILLS: Final = 2
 AT_ONCE: Final = 200
 SPREAD: Final = 2000  # ms over which the times lie, from 1 s on
 WITHIN: Final = 30.0
