@@ -31,8 +31,8 @@ from tests.wire import golden
 
 TOPIC: Final = "Timed"
 WHEEL: Final = "rmq_sys_wheel_timer"
-# Seconds: a message of 6 to 8 s rolls after 3, a later one after 6. Apache delivers what is overdue when it rolls, though
-# it was cancelled.
+# Seconds: a message of 6 to 8 s rolls after 3, a later one after 6. What is overdue when it rolls, Apache delivers even
+# if it was cancelled.
 WINDOW: Final = {"timerRollWindowSlot": "6"}
 STAY: Final = 4.7  # seconds: what rolled after 3 s is in the files, and what was done is in the checkpoint
 FAR: Final = 11_000  # ms: it rolls after 6 s, while nobody runs, or by who runs then
