@@ -7,7 +7,7 @@
 #include "text.h"
 #include "waited.h"
 
-enum { LAST_GIVEN = DRAFT_KEYS + 1, DUE_FIELDS = 3, ENTRY_SIZE = 20, WAITING_FIELDS = 5 };
+enum { LAST_GIVEN = DRAFT_KEYS + 1, DUE_FIELDS = 5, ENTRY_SIZE = 20, WAITING_FIELDS = 5 };
 
 /* What many records of a group have alike, made once: a value of Python and the bytes that it is made of. */
 typedef struct {
@@ -22,7 +22,6 @@ typedef struct {
     int64_t start;   /* place of its first byte */
     int64_t end;     /* behind the last one that is written */
     int64_t now;
-    bool rolled; /* to wait again, in place of being delivered */
     kept topic, born_host;
 } restoring;
 
@@ -115,27 +114,27 @@ static span record_at(const restoring *in, int64_t place, int64_t size)
     return span_of((const uint8_t *)in->view.buf + (place - in->start), (size_t)size);
 }
 
-/* A draft of the timer message at a place; None: it is for Python. */
-static PyObject *stored_again(restoring *in, int64_t place, int64_t size, int64_t enqueued)
+/* A draft of the timer message at a place, to be delivered or, `rolls`, to wait once more; None: it is for Python. */
+static PyObject *again(restoring *in, int64_t place, int64_t size, int64_t enqueued, bool rolls)
 {
     waited from;
     span record = record_at(in, place, size);
     int64_t queue_id = 0;
     if (record.at == NULL || !waited_read(record, TIMER_TOPIC_FIELD, &from) || from.size != size ||
         from.physical_offset != place || !is_plain(&from) ||
-        from.twice || (!in->rolled && !has_destination(&from, &queue_id))) {
+        from.twice || (!rolls && !has_destination(&from, &queue_id))) {
         Py_RETURN_NONE;
     }
     int64_t numbers[] = {0, enqueued, in->now};
     waited_number(from.values[WAITED_ROLL_TIMES], INT32_MAX - 1, &numbers[0]);
     numbers[0]++;
-    int first = in->rolled ? WAITED_ROLL_TIMES : WAITED_ENQUEUE;
+    int first = rolls ? WAITED_ROLL_TIMES : WAITED_ENQUEUE;
     uint8_t room[WAITED_PROPERTIES_MOST + WAITED_ROOM];
     span properties = span_of(room, waited_rewrite(&from, first, &numbers[first - WAITED_ROLL_TIMES], room));
     if (properties.len > WAITED_PROPERTIES_MOST) {
         Py_RETURN_NONE;
     }
-    span topic = in->rolled ? span_of(TIMER_TOPIC_FIELD + 1, WAITED_FIELD_SIZE - 1) : from.values[WAITED_TOPIC];
+    span topic = rolls ? span_of(TIMER_TOPIC_FIELD + 1, WAITED_FIELD_SIZE - 1) : from.values[WAITED_TOPIC];
     return new_draft(in, &from, topic, queue_id, properties, place);
 }
 
@@ -143,7 +142,7 @@ static PyObject *stored_again(restoring *in, int64_t place, int64_t size, int64_
 static bool numbers_of(PyObject *tuple, int64_t *numbers, Py_ssize_t count)
 {
     if (!PyTuple_Check(tuple) || PyTuple_Size(tuple) != count) {
-        PyErr_SetString(PyExc_TypeError, "a message that is due is a tuple of three numbers");
+        PyErr_SetString(PyExc_TypeError, "a unit that is due is a tuple of five numbers");
         return false;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
@@ -170,23 +169,21 @@ static void release(restoring *in)
     Py_XDECREF(in->born_host.value);
 }
 
-static PyObject *restored_timers(PyObject *self, PyObject *args)
+static PyObject *stored_again(PyObject *self, PyObject *args)
 {
     (void)self;
     restoring in = {0};
     PyObject *due;
     long long start, end, now;
-    int rolled;
-    if (!PyArg_ParseTuple(args, "Oy*LLO!Lp:restored_timers", &in.draft, &in.view, &start, &end, &PyList_Type, &due, &now,
-                          &rolled)) {
+    if (!PyArg_ParseTuple(args, "Oy*LLO!L:stored_again", &in.draft, &in.view, &start, &end, &PyList_Type, &due, &now)) {
         return NULL;
     }
-    in.start = start, in.end = end, in.now = now, in.rolled = rolled;
+    in.start = start, in.end = end, in.now = now;
     PyObject *result = PyList_New(0);
     for (Py_ssize_t i = 0; result != NULL && i < PyList_Size(due); i++) {
         int64_t numbers[DUE_FIELDS];
         if (!numbers_of(PyList_GetItem(due, i), numbers, DUE_FIELDS) ||
-            !append(result, stored_again(&in, numbers[0], numbers[1], numbers[2]))) {
+            !append(result, again(&in, numbers[0], numbers[1], numbers[2], numbers[4] != 0))) {
             Py_CLEAR(result);
         }
     }
@@ -250,7 +247,10 @@ static PyObject *waiting_in(PyObject *self, PyObject *args)
     }
     in.start = start, in.end = end;
     newfunc make = (newfunc)PyType_GetSlot(&PyTuple_Type, Py_tp_new);
-    PyObject *result = PyList_New(0);
+    PyObject *result = PyType_IsSubtype(type, &PyTuple_Type) ? PyList_New(0) : NULL;
+    if (result == NULL && !PyErr_Occurred()) {
+        PyErr_SetString(PyExc_TypeError, "what waits is a tuple");
+    }
     const uint8_t *at = entries.buf;
     for (Py_ssize_t left = entries.len; result != NULL && left >= ENTRY_SIZE; left -= ENTRY_SIZE, at += ENTRY_SIZE) {
         int64_t place = (int64_t)get64(at);
@@ -268,7 +268,7 @@ static PyObject *waiting_in(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef functions[] = {
-    {"restored_timers", restored_timers, METH_VARARGS, "Drafts of timer messages in a part of the log; None: for Python."},
+    {"stored_again", stored_again, METH_VARARGS, "Drafts of timer messages in a part of the log; None: for Python."},
     {"restored_delayed", restored_delayed, METH_VARARGS, "The draft of a delayed message; None: for Python."},
     {"waiting_in", waiting_in, METH_VARARGS, "Rows for the timer's index, as far as the part of the log goes."},
     {NULL, NULL, 0, NULL},

@@ -11,6 +11,7 @@ from rocketwire.store.commit_log import CommitLog
 from rocketwire.store.consume_queue import ConsumeQueue
 from rocketwire.store.drafts import Appended, Draft
 from rocketwire.store.key_column import PythonKeyColumn
+from rocketwire.store.timer.units import DueUnit
 from rocketwire.store.timer.waiting import Waiting
 from rocketwire.wire.connection import RawFrame
 
@@ -189,10 +190,16 @@ class AppendLoop:
     ) -> None: ...
 
 # restoring.c
-def restored_timers(
-    draft: type[Draft], data: Buffer, start: int, end: int, due: list[Any], now: int, rolled: bool, /
+def stored_again(
+    draft: type[Draft], data: Buffer, start: int, end: int, due: list[Any], now: int, /
 ) -> list[Draft | None]: ...
 def restored_delayed(draft: type[Draft], record: Buffer, /) -> Draft | None: ...
 def waiting_in(
     waiting: type[Waiting], data: Buffer, start: int, end: int, entries: Buffer, /
 ) -> list[Waiting | None]: ...
+
+# timer_units.c
+def due_units(kind: type[DueUnit], mapping: Buffer, low: int, positions: Buffer, /) -> list[DueUnit]: ...
+def settle_units(
+    mapping: mmap | bytearray, low: int, outcomes: list[tuple[int, int]], first: int, counts: dict[int, int], /
+) -> int: ...

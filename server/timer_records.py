@@ -8,7 +8,7 @@ they come from. Groups go through the kernel, which gives None for a record that
 from __future__ import annotations
 
 import struct
-from typing import Final, NamedTuple
+from typing import Final
 
 from rocketwire import native
 from rocketwire.server.restoring import Undeliverable, destination, origin_of, read_waiting, storable, text_of
@@ -16,6 +16,7 @@ from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.store.layout.record import SMALLEST, properties_of
 from rocketwire.store.reader import LogPart
 from rocketwire.store.store import Draft
+from rocketwire.store.timer.units import DueUnit
 from rocketwire.store.timer.waiting import Waiting
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
@@ -44,20 +45,6 @@ TIMER_ROOM: Final = sum(len(name) + _LONGEST_TIME + 2 for name in (_ENQUEUE_MS, 
 
 class Stale(Undeliverable):
     """A timer message whose record is not in the log: another one stands there, or none."""
-
-
-class Due(NamedTuple):
-    """Where the record of a timer message that is due stands.
-
-    Attributes:
-        physical_offset: Its place in the log.
-        record_size: Its size in bytes.
-        enqueued: When it was put into the index of the timer, in ms since 1970: its unit's write time.
-    """
-
-    physical_offset: int
-    record_size: int
-    enqueued: int
 
 
 def restored_timer(record: bytes, *, physical_offset: int, enqueued: int, now: int) -> Draft:
@@ -102,35 +89,26 @@ def rolled_timer(record: bytes, *, physical_offset: int, enqueued: int, now: int
     return storable(draft)
 
 
-def restored_timers(part: LogPart, due: list[Due], now: int) -> list[Draft | Undeliverable]:
-    """The copies of timer messages whose records stand in one part of the log, as `restored_timer` makes each.
+def stored_again(part: LogPart, due: list[DueUnit], now: int) -> list[Draft | Undeliverable]:
+    """What is to be stored for messages whose records stand in one part of the log.
 
     Args:
         part: Where they stand.
-        due: Which they are.
+        due: Their units.
         now: The time in ms since 1970.
 
     Returns:
-        One for each: the copy, or why there can be none.
+        One for each: what `restored_timer`, or `rolled_timer` where the unit rolls, makes of it, or why there is none.
     """
-    return _all_again(part, due, now, rolled=False)
-
-
-def rolled_timers(part: LogPart, due: list[Due], now: int) -> list[Draft | Undeliverable]:
-    """As `restored_timers`, of messages that go on waiting: what `rolled_timer` makes of each."""
-    return _all_again(part, due, now, rolled=True)
-
-
-def _all_again(part: LogPart, due: list[Due], now: int, *, rolled: bool) -> list[Draft | Undeliverable]:
     drafts: list[Draft | Undeliverable | None] = [None] * len(due)
     if _kernel is not None:
-        drafts = _kernel.restored_timers(Draft, *part, due, now, rolled)
-    again = rolled_timer if rolled else restored_timer
+        drafts = _kernel.stored_again(Draft, *part, due, now)
     result: list[Draft | Undeliverable] = []
-    for draft, (offset, size, enqueued) in zip(drafts, due, strict=True):
+    for draft, (offset, size, enqueued, _, rolls) in zip(drafts, due, strict=True):
         if draft is not None:
             result.append(draft)
             continue
+        again = rolled_timer if rolls else restored_timer
         try:
             result.append(again(_record(part, offset, size), physical_offset=offset, enqueued=enqueued, now=now))
         except Undeliverable as error:

@@ -11,19 +11,20 @@ import trio
 from rocketwire.server.clock import Clock
 from rocketwire.server.restoring import Undeliverable
 from rocketwire.server.timer.loaded import Copy, Run, Slot
-from rocketwire.server.timer_records import Due, Stale, restored_timers, rolled_timers
+from rocketwire.server.timer_records import Stale, stored_again
 from rocketwire.store.store import Draft, MessageStore
 from rocketwire.store.timer.index import TimerIndex
-from rocketwire.store.timer.units import Unit
+from rocketwire.store.timer.units import DueUnit
 
 #: Records of one group are not larger together, if there are more than one.
 _GROUP_BYTES: Final = 512 << 10
-_by_place: Final = itemgetter(0)
+_by_unit: Final = itemgetter(0)
 
 
 class _Wanted(NamedTuple):
-    place: int
-    unit: Unit
+    """A unit that is due, of a slot, at a time in ms."""
+
+    unit: DueUnit
     slot: Slot
     due: int
 
@@ -48,41 +49,33 @@ class DequeueMessage:
         """The units of a group in the order of their records, so many at a time that these are not too large."""
         wanted: list[_Wanted] = []
         for slot, due, positions in runs:
-            for unit in map(self._index.log.unit, positions):
-                assert unit is not None  # noqa: S101 - files with units that wait are not removed
-                wanted.append(_Wanted(unit.physical_offset, unit, slot, due))
-        wanted.sort(key=_by_place)
+            wanted += [_Wanted(unit, slot, due) for unit in self._index.log.due_units(positions)]
+        wanted.sort(key=_by_unit)
         first = size = 0
-        for number, each in enumerate(wanted):
-            size += each.unit.record_size
+        for number, (unit, _, _) in enumerate(wanted):
+            size += unit.record_size
             if size > _GROUP_BYTES and number > first:
                 yield wanted[first:number]
-                first, size = number, each.unit.record_size
+                first, size = number, unit.record_size
         yield wanted[first:]
 
     def _fetch(self, wanted: list[_Wanted]) -> list[Copy]:
         copies: list[Copy] = []
+        units = [each.unit for each in wanted]
         at = 0
-        while at < len(wanted):
-            part = self._store.log_part(wanted[at].place)
-            if part is None:
-                copies.append(_copy(wanted[at], Stale("it is not in the log any more")))
-                at += 1
-                continue
+        while at < len(units):
+            place = units[at].physical_offset
+            part = self._store.log_part(place)
             end = at + 1
-            while end < len(wanted) and wanted[end].place < part.end:
-                end += 1
-            now = self._clock()
-            for rolls, make in ((False, restored_timers), (True, rolled_timers)):
-                chosen = [each for each in wanted[at:end] if each.unit.rolls is rolls]
-                if chosen:
-                    drafts = make(
-                        part, [Due(each.place, each.unit.record_size, each.unit.write_time) for each in chosen], now
-                    )
-                    copies += map(_copy, chosen, drafts)
+            if part is None:
+                drafts: list[Draft | Undeliverable] = [Stale("it is not in the log any more")]
+            else:
+                while end < len(units) and units[end].physical_offset < part.end:
+                    end += 1
+                drafts = stored_again(part, units[at:end], self._clock())
+            copies += [
+                Copy(slot, due, unit.position, unit.rolls, draft)
+                for (unit, slot, due), draft in zip(wanted[at:end], drafts, strict=True)
+            ]
             at = end
         return copies
-
-
-def _copy(wanted: _Wanted, draft: Draft | Undeliverable) -> Copy:
-    return Copy(wanted.slot, wanted.due, wanted.unit.position, wanted.unit.rolls, draft)

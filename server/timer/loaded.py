@@ -12,7 +12,6 @@ long stop, a message could come out before the marker that cancels it, which has
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -52,7 +51,7 @@ class Run(NamedTuple):
 
     slot: Slot
     due: int
-    positions: Sequence[int]
+    positions: array[int]
 
 
 class Copy(NamedTuple):

@@ -10,12 +10,12 @@ Nothing is made on the disk before the first `put`. All belongs to one thread bu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Final
 
 from rocketwire.store.errors import DiskFull
-from rocketwire.store.layout.timer_log import NO_UNIT, WAITS, UnitMagic
+from rocketwire.store.layout.timer_log import NO_UNIT, UnitMagic
 from rocketwire.store.layout.timer_wheel import SLOT_COUNT
 from rocketwire.store.timer.check import Check, Ends
 from rocketwire.store.timer.log import TimerLog
@@ -218,7 +218,7 @@ class TimerIndex:
         """Note what became of a unit: see `settle_all`."""
         self.settle_all([(position, outcome)])
 
-    def settle_all(self, outcomes: Iterable[tuple[int, int]]) -> None:
+    def settle_all(self, outcomes: list[tuple[int, int]]) -> None:
         """Note what became of units: the physical offset of what was stored for each, or NO_COPY.
 
         To be called in the same step as the append. A unit that is settled already is not counted again.
@@ -226,13 +226,9 @@ class TimerIndex:
         Args:
             outcomes: Positions in the timer log, each with its outcome.
         """
-        done = [
-            topic_hash
-            for magic, topic_hash, former in self.log.mark_all(outcomes)
-            if former == WAITS and not magic & _DELETE
-        ]
-        self.pending -= len(done)
-        self.pending_by_hash.subtract(done)
+        for topic_hash, count in self.log.settle(outcomes).items():
+            self.pending -= count
+            self.pending_by_hash[topic_hash] -= count
 
     def remove_settled_files(self) -> int:
         """Remove the oldest files of the timer log, as long as no unit of them waits; give how many.

@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import mmap
 import struct
-from collections.abc import Iterable, Iterator
+from array import array
+from collections.abc import Iterable
 from typing import Final
 
 from rocketwire.store.errors import DiskFull
 from rocketwire.store.files import FileSystem
-from rocketwire.store.layout.derive import field_offsets
-from rocketwire.store.layout.timer_log import BLANK_SIZE, NO_UNIT, UNIT, UNIT_SIZE, UNIT_STRUCT, blank
+from rocketwire.store.layout.timer_log import BLANK_SIZE, NO_UNIT, UNIT_SIZE, UNIT_STRUCT, blank
 from rocketwire.store.segment import Segment
 from rocketwire.store.segments import Segments
-from rocketwire.store.timer.units import Unit
+from rocketwire.store.timer.unit_access import due_units, settle_units
+from rocketwire.store.timer.units import DueUnit, Unit
 
 SIZE_SETTING: Final = "mappedFileSizeTimerLog"
 #: Room is reserved by so many bytes ahead of the writer.
@@ -30,12 +31,6 @@ _MOST_MAPPED: Final = 16
 #: All fields but the size.
 _FIELDS: Final = struct.Struct(">4x" + UNIT_STRUCT.format[2:])
 _WHOLE: Final = 1 << 31
-_OFFSETS: Final = field_offsets(UNIT)
-_OUTCOME_AT: Final = _OFFSETS["outcome"]
-_OUTCOME: Final = struct.Struct(">q")
-_COUNTED_AT: Final = _OFFSETS["magic"]
-#: magic, topic_hash, outcome
-_COUNTED: Final = struct.Struct(f">i{_OFFSETS['topic_hash'] - _COUNTED_AT - 4}xiq")
 
 
 class TimerLog:
@@ -164,28 +159,39 @@ class TimerLog:
             self._low, self._high = segment.start, segment.end
         return self._mapping
 
-    def mark_all(self, outcomes: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
-        """As `mark`, for many pairs of position and outcome."""
-        unpack, pack = _COUNTED.unpack_from, _OUTCOME.pack_into
-        low = high = NO_UNIT
-        mapping: mmap.mmap | None = None
-        for position, outcome in outcomes:
-            if mapping is None or not low <= position < high:
-                mapping = self.mapping_of(position)
-                low, high = self._low, self._high
-                self._unsynced.add(low)
-            at = position - low
-            yield unpack(mapping, at + _COUNTED_AT)
-            pack(mapping, at + _OUTCOME_AT, outcome)
+    def due_units(self, positions: array[int]) -> list[DueUnit]:
+        """The units at some positions, where the log has units.
 
-    def mark(self, position: int, outcome: int) -> tuple[int, int, int]:
-        """Set a unit's outcome; give its magic, its topic's hash and the outcome it had."""
-        mapping = self.mapping_of(position)
-        at = position - self._low
-        counted = _COUNTED.unpack_from(mapping, at + _COUNTED_AT)
-        _OUTCOME.pack_into(mapping, at + _OUTCOME_AT, outcome)
-        self._unsynced.add(self._low)
-        return counted
+        Raises:
+            IndexError: no unit can stand at one of them.
+        """
+        units: list[DueUnit] = []
+        while left := positions[len(units) :]:
+            found = due_units(DueUnit, self.mapping_of(left[0]), self._low, left)
+            if not found:
+                raise IndexError(left[0])
+            units += found
+        return units
+
+    def settle(self, outcomes: list[tuple[int, int]]) -> dict[int, int]:
+        """Set outcomes of units, given by their positions.
+
+        Returns:
+            how many of them waited that are no markers, by the hashes of their topics.
+
+        Raises:
+            IndexError: no unit can stand at one of the positions.
+        """
+        counts: dict[int, int] = {}
+        done = 0
+        while done < len(outcomes):
+            before, position = done, outcomes[done][0]
+            mapping = self.mapping_of(position)
+            self._unsynced.add(self._low)
+            done = settle_units(mapping, self._low, outcomes, before, counts)
+            if done == before:
+                raise IndexError(position)
+        return counts
 
     def note_written(self, position: int) -> None:
         """Have the file that begins at a position synced: it was written through its mapping."""

@@ -89,8 +89,7 @@ class _Tidying:
             first = last if first == NO_UNIT else first
             count += -1 if unit.deletes else 1
         index.wheel.put(Slot(number, first, last, count, 0))
-        for unit in waiting:
-            index.log.mark(unit.position, NO_COPY)
+        index.log.settle([(unit.position, NO_COPY) for unit in waiting])
 
     def _append_filler(self, number: int) -> int:
         return self._append(

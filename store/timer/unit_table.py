@@ -133,10 +133,10 @@ class UnitTable:
         """Write the outcomes that were changed; the log goes on at `end` already."""
         changed = np.flatnonzero(self.outcome != self._found)
         positions, outcomes = self.position[changed].tolist(), self.outcome[changed].tolist()
-        for number, (position, outcome) in enumerate(zip(positions, outcomes, strict=True), 1):
-            self._log.mark(position, outcome)
-            if number % _BLOCK == 0:
-                yield
+        pairs = list(zip(positions, outcomes, strict=True))
+        for first in range(0, len(pairs), _BLOCK):
+            self._log.settle(pairs[first : first + _BLOCK])
+            yield
         self._found = self.outcome.copy()
 
     def link(self, indexes: NDArray[np.int64], previous: NDArray[np.int64]) -> None:

@@ -44,6 +44,24 @@ class Unit(NamedTuple):
         return bool(self.magic & _DELETE)
 
 
+class DueUnit(NamedTuple):
+    """What is to be known of a unit when its message is due.
+
+    Attributes:
+        physical_offset: Where the record stands in the log.
+        record_size: Its size in bytes.
+        write_time: When the unit was written, in ms since 1970.
+        position: Where the unit stands in the timer log.
+        rolls: Whether the record is only stored anew.
+    """
+
+    physical_offset: int
+    record_size: int
+    write_time: int
+    position: int
+    rolls: bool
+
+
 def slot_of(time: int, precision: int) -> int:
     """Start in ms of the slot that a time belongs to."""
     return time - time % precision

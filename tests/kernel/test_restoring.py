@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from rocketwire import _kernel as kernel
 from rocketwire.server import restoring
 from rocketwire.server.restoring import Undeliverable
-from rocketwire.server.timer_records import TIMER_ROOM, Due, restored_timer, rolled_timer, waiting_of
+from rocketwire.server.timer_records import TIMER_ROOM, restored_timer, rolled_timer, waiting_of
 from rocketwire.store.drafts import Draft
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
+from rocketwire.store.timer.units import DueUnit
 from rocketwire.store.timer.waiting import Waiting
 from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, Message, encode_record
 from rocketwire.wire.names import SCHEDULE_TOPIC, TIMER_TOPIC, TRANS_HALF_TOPIC
@@ -60,8 +61,8 @@ def check(record: bytes, place: int, enqueued: int, now: int) -> list[Any]:
     made = [kernel.restored_delayed(Draft, record)]
     twin = [outcome(restored_by_twin, record)]
     for rolled, one in ((False, restored_timer), (True, rolled_timer)):
-        due = [Due(place, len(record), enqueued)]
-        made += kernel.restored_timers(Draft, buffer, start, end, due, now, rolled)
+        due = [DueUnit(place, len(record), enqueued, 0, rolled)]
+        made += kernel.stored_again(Draft, buffer, start, end, due, now)
         twin.append(outcome(one, record, physical_offset=place, enqueued=enqueued, now=now))
     waiting = kernel.waiting_in(Waiting, buffer, start, end, entry)
     assert len(waiting) == 1
@@ -138,8 +139,8 @@ def test_the_longest_properties_are_the_twins_to_refuse() -> None:
 @given(st.lists(st.tuples(*[st.sampled_from([-(1 << 63), -1, 0, 99, 100, 200, 350, (1 << 63) - 1])] * 2), max_size=5))
 def test_places_outside_of_the_part_are_not_read(places: list[tuple[int, int]]) -> None:
     for start, end in [(100, 300), (100, 90), (-5, 195), (100, (1 << 63) - 1), (-(1 << 63), (1 << 63) - 1)]:
-        due = [Due(place, size, 0) for place, size in places]
-        made = kernel.restored_timers(Draft, bytes(200), start, end, due, 0, False)
+        due = [DueUnit(place, size, 0, 0, rolls=False) for place, size in places]
+        made = kernel.stored_again(Draft, bytes(200), start, end, due, 0)
         assert made == [None] * len(places)
         for place, size in places:
             entry = ENTRY_STRUCT.pack(place, size & 0x7FFFFFFF, 0)
@@ -154,10 +155,10 @@ def test_a_group_ends_at_the_first_entry_outside_and_half_an_entry_is_none() -> 
     assert kernel.waiting_in(Waiting, record, 100, 100 + len(record), b"") == []
 
 
-@pytest.mark.parametrize("due", [[1], [(1, 2)], [(1, 2, "3")], [(1 << 63, 2, 3)], (), [[1, 2, 3]]])
+@pytest.mark.parametrize("due", [[1], [(1, 2)], [(1, 2, "3", 4, 0)], [(1 << 63, 2, 3, 4, 0)], (), [[1, 2, 3, 4, 0]]])
 def test_what_is_no_list_of_numbers_is_an_error(due: Any) -> None:
     with pytest.raises((TypeError, OverflowError)):
-        kernel.restored_timers(Draft, b"", 0, 0, due, 0, False)
+        kernel.stored_again(Draft, b"", 0, 0, due, 0)
 
 
 def test_an_error_of_the_class_is_the_callers() -> None:
@@ -166,9 +167,16 @@ def test_an_error_of_the_class_is_the_callers() -> None:
     def refuse(*_: object) -> Draft:
         raise struct.error
 
-    args: tuple[Any, ...] = (refuse, record, PLACE, PLACE + len(record), [Due(PLACE, len(record), 0)], 0, False)
+    due = [DueUnit(PLACE, len(record), 0, 0, rolls=False)]
+    args: tuple[Any, ...] = (refuse, record, PLACE, PLACE + len(record), due, 0)
     with pytest.raises(struct.error):
-        kernel.restored_timers(*args)
+        kernel.stored_again(*args)
+
+
+def test_what_waits_is_a_tuple() -> None:
+    kind: Any = int
+    with pytest.raises(TypeError):
+        kernel.waiting_in(kind, b"", 0, 0, b"")
 
 
 def test_the_magic_is_that_of_records() -> None:

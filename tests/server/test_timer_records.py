@@ -16,19 +16,18 @@ from rocketwire.server.restoring import Undeliverable
 from rocketwire.server.stored_message import stored_message
 from rocketwire.server.timer_records import (
     TIMER_ROOM,
-    Due,
     Stale,
     cancels,
     restored_timer,
-    restored_timers,
     rolled_timer,
-    rolled_timers,
+    stored_again,
     waiting_in,
     waiting_of,
 )
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
 from rocketwire.store.reader import LogPart
 from rocketwire.store.store import Draft
+from rocketwire.store.timer.units import DueUnit
 from rocketwire.store.timer.waiting import Waiting
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.java import string_hash
@@ -40,7 +39,7 @@ from tests.wire import golden
 from tests.wire.test_message import messages
 
 
-def part_of(*texts: str) -> tuple[LogPart, list[Due]]:
+def part_of(*texts: str) -> tuple[LogPart, list[DueUnit]]:
     """A file of the log with timer records in it, behind others; and where they are."""
     data = mmap.mmap(-1, 1 << 16)
     start = 1 << 30
@@ -49,12 +48,12 @@ def part_of(*texts: str) -> tuple[LogPart, list[Due]]:
     for text in texts:
         record = timer_record(text, start + at)
         data[at : at + len(record)] = record
-        due.append(Due(start + at, len(record), 1000 + at))
+        due.append(DueUnit(start + at, len(record), 1000 + at, at, rolls=False))
         at += len(record)
     return LogPart(data, start, start + at), due
 
 
-def record_in(part: LogPart, each: Due) -> bytes:
+def record_in(part: LogPart, each: DueUnit) -> bytes:
     return part.data[each.physical_offset - part.start : each.physical_offset - part.start + each.record_size]
 
 
@@ -186,20 +185,19 @@ def test_room_for_the_times_is_all_that_has_to_be_left() -> None:
             again(timer_record(text + "b" * TIMER_ROOM), physical_offset=0, enqueued=longest, now=longest)
 
 
-@pytest.mark.parametrize(("many", "one"), [(restored_timers, restored_timer), (rolled_timers, rolled_timer)])
-def test_a_group_is_stored_again_at_once(many: Any, one: Any) -> None:
+def test_a_group_is_stored_again_at_once() -> None:
     part, due = part_of(*(f"{REAL}\x02UNIQ_KEY\x01{number}" for number in range(3)))
-    found = many(part, [due[2], due[0]], 5000)
+    found = stored_again(part, [due[2], due[0]._replace(rolls=True), due[1]], 5000)
     assert found == [
-        one(record_in(part, each), physical_offset=each.physical_offset, enqueued=each.enqueued, now=5000)
-        for each in (due[2], due[0])
+        one(record_in(part, each), physical_offset=each.physical_offset, enqueued=each.write_time, now=5000)
+        for each, one in ((due[2], restored_timer), (due[0], rolled_timer), (due[1], restored_timer))
     ]
-    assert many(part, [], 5000) == []
+    assert stored_again(part, [], 5000) == []
 
 
 def test_one_that_cannot_be_delivered_does_not_keep_others() -> None:
     part, due = part_of("a\x01b", REAL)
-    found = restored_timers(part, due, 5000)
+    found = stored_again(part, due, 5000)
     assert str(found[0]) == "it does not say where it is to go"
     assert not isinstance(found[0], Stale)
     assert isinstance(found[1], Draft)
@@ -207,7 +205,7 @@ def test_one_that_cannot_be_delivered_does_not_keep_others() -> None:
 
 def test_what_is_no_record_of_the_timer_is_stale() -> None:
     part, (due,) = part_of(REAL)
-    offset, size, _ = due
+    offset, size, *_ = due
     end = part.end
     for stale in [
         (offset + 1, size - 1),
@@ -217,7 +215,7 @@ def test_what_is_no_record_of_the_timer_is_stale() -> None:
         (offset, 0),
         (offset, -1),
     ]:
-        (found,) = restored_timers(part, [Due(*stale, 1)], 5000)
+        (found,) = stored_again(part, [DueUnit(*stale, 1, 0, rolls=False)], 5000)
         assert isinstance(found, Stale)
     other = encode_record(
         Message(topic="T", queue_id=0, body=b"body", properties=REAL.encode(), physical_offset=offset)
@@ -225,13 +223,13 @@ def test_what_is_no_record_of_the_timer_is_stale() -> None:
     with pytest.raises(Stale):
         restored_timer(other, physical_offset=offset, enqueued=0, now=0)
     moved = part._replace(start=part.start + 1, end=part.end + 1)
-    assert isinstance(restored_timers(moved, [Due(offset + 1, size, 0)], 0)[0], Stale)
+    assert isinstance(stored_again(moved, [due._replace(physical_offset=offset + 1)], 0)[0], Stale)
 
 
 def test_entries_are_read_up_to_the_end_of_the_part() -> None:
     part, due = part_of(f"{REAL}\x02TIMER_OUT_MS\x015000", "a\x01b", f"{REAL}\x02TIMER_OUT_MS\x01x")
-    rows = [*due, Due(part.end, 100, 0), due[0]]
-    entries = b"".join(ENTRY_STRUCT.pack(offset, size, 0) for offset, size, _ in rows)
+    rows = [*due, due[0]._replace(physical_offset=part.end), due[0]]
+    entries = b"".join(ENTRY_STRUCT.pack(offset, size, 0) for offset, size, *_ in rows)
     expected = Waiting(5000, due[0].physical_offset, due[0].record_size, string_hash("T"), False)
     assert waiting_in(part, entries) == [expected, None, None]
     assert waiting_in(part, entries[3 * ENTRY_SIZE :]) == []
