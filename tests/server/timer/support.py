@@ -113,7 +113,12 @@ class Timers:
         self.send_in(b"marker of " + key.encode(), delay, key=f"D{key}", TIMER_DEL_UNIQKEY=key)
 
     async def pass_time(self, ms: int) -> None:
-        """Turn both clocks on, and wait until the timer rests."""
+        """Turn both clocks on, and wait until the timer rests, before and after."""
+        await trio.testing.wait_all_tasks_blocked()
+        await self.jump(ms)
+
+    async def jump(self, ms: int) -> None:
+        """Turn both clocks on before any task runs, and wait until the timer rests."""
         self.clock.now += ms
         clock = trio.lowlevel.current_clock()
         assert isinstance(clock, trio.testing.MockClock)

@@ -1,20 +1,169 @@
-"""The stages together: when and how timer messages are delivered."""
+"""The stages together: when and how timer messages are delivered, and what stops, faults and the clock do to that."""
 
 from __future__ import annotations
 
+import json
+import logging
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+import trio
 
-from rocketwire.server.timer.timer import warn_of_lost_messages
-from tests.server.timer.support import Timers
+from rocketwire.server.appending import NOT_STORED, Refusals
+from rocketwire.server.errors import ServiceUnavailable
+from rocketwire.store.errors import DiskNearlyFull
+from rocketwire.store.store import Appended, Draft
+from rocketwire.wire.message import decode_record
+from rocketwire.wire.names import TIMER_TOPIC
+from rocketwire.wire.properties import decode_properties
+from tests.server.harness import Clock, mock_clock
+from tests.server.timer.support import Timers, timer_draft
+from tests.store.support import remove_log_file
+
+DAY = 86_400_000
+#: Slots of 100 ms, and a window of ten seconds.
+SHORT: dict[str, Any] = {"timer_precision": 100, "timer_roll_window": 100}
 
 
-async def test_a_message_is_delivered_when_it_is_due_and_no_sooner(tmp_path: Path) -> None:
+@pytest.mark.parametrize("delay", [1, 999, 1000, 1001, 5000, 123_456])
+async def test_a_message_is_delivered_when_it_is_due_and_no_sooner(tmp_path: Path, delay: int) -> None:
+    timers = Timers(tmp_path)
+    async with timers.running():
+        timers.send_in(b"a", delay)
+        await timers.pass_time(delay - 1)
+        assert timers.delivered() == []
+        await timers.pass_time(1)
+        assert timers.delivered() == [b"a"]
+        assert timers.timer.counts.delivered == timers.woken == 1
+    timers.stop()
+
+
+async def test_a_copy_says_what_it_is_of_and_how_it_waited(tmp_path: Path) -> None:
+    timers = Timers(tmp_path)
+    async with timers.running():
+        timers.send_in(b"a", 5000, TAGS="A")
+        sent = timers.clock.now
+        await timers.pass_time(5000)
+    place = timers.store.place(("T", 0), 0)
+    assert place is not None
+    record = timers.store.record_at(place)
+    assert record is not None
+    copy = decode_record(record)
+    properties = decode_properties(copy.properties.decode())
+    assert (copy.body, copy.prepared_transaction_offset) == (b"a", timers.store.place((TIMER_TOPIC, 0), 0))
+    assert properties["TIMER_ENQUEUE_MS"] == str(sent - sent % 1000)
+    assert properties["TIMER_DEQUEUE_MS"] == str(sent + 5000)
+    assert properties["TAGS"] == "A"
+    timers.stop()
+
+
+async def test_messages_of_one_slot_come_each_at_its_time(tmp_path: Path) -> None:
+    timers = Timers(tmp_path)
+    async with timers.running():
+        for delay in (2900, 2100, 2500, 2500):
+            timers.send_in(b"%d-%d" % (delay, timers.store.max_offset(TIMER_TOPIC, 0)), delay)
+        for passed, count in ((2100, 1), (399, 1), (1, 3), (399, 3), (1, 4)):
+            await timers.pass_time(passed)
+            assert len(timers.delivered()) == count
+    assert timers.delivered() == [b"2100-1", b"2500-2", b"2500-3", b"2900-0"]
+    timers.stop()
+
+
+# --- cancelling ---
+
+
+@pytest.mark.parametrize("laps", range(5))
+@pytest.mark.parametrize("when", ["before", "after", "in the middle"])
+async def test_a_marker_cancels_however_often_its_message_rolled(tmp_path: Path, laps: int, when: str) -> None:
+    """Apache's deletion can miss a message that rolled an odd number of times."""
+    timers = Timers(tmp_path, **SHORT)
+    delay = 3000 + laps * 10_000
+    async with timers.running():
+        if when == "before":
+            timers.cancel_in("a", delay)
+            timers.send_in(b"a", delay)
+        else:
+            timers.send_in(b"a", delay)
+        timers.send_in(b"other", delay)
+        for passed in range(0, delay, 1000):
+            if passed == (0 if when == "after" else delay // 2000 * 1000) and when != "before":
+                timers.cancel_in("a", delay - passed)
+            await timers.pass_time(1000)
+        assert timers.delivered() == [b"other"]
+        counts = timers.timer.counts
+        assert (counts.cancelled, counts.delivered) == (1, 1)
+        assert (counts.rolled > 0) is (laps > 0)
+        await timers.pass_time(1000)
+        assert timers.timer.pending == 0
+    timers.stop()
+
+
+async def test_a_marker_counts_up_to_the_last_moment(tmp_path: Path) -> None:
     timers = Timers(tmp_path)
     async with timers.running():
         timers.send_in(b"a", 5000)
+        timers.send_in(b"b", 5000)
         await timers.pass_time(4999)
+        timers.cancel_in("a", 1)
+        await timers.jump(1)
+        assert timers.delivered() == [b"b"]
+        timers.cancel_in("b", 1)
+        await timers.pass_time(1000)
+        assert timers.delivered() == [b"b"]
+    timers.stop()
+
+
+async def test_a_marker_counts_while_the_first_stages_are_far_behind(tmp_path: Path) -> None:
+    timers = Timers(tmp_path)
+    async with timers.running():
+        timers.send_in(b"a", 3000)
+        await timers.pass_time(1)
+        for number in range(3000):
+            timers.send_in(b"%d" % number, 50_000)
+        timers.cancel_in("a", 2999)
+        await timers.jump(2999)
+        assert timers.delivered() == []
+        assert timers.timer.counts.cancelled == 1
+    timers.stop()
+
+
+async def test_a_marker_of_another_time_cancels_nothing(tmp_path: Path) -> None:
+    timers = Timers(tmp_path)
+    async with timers.running():
+        timers.send_in(b"a", 5000)
+        timers.cancel_in("a", 8000)
+        timers.cancel_in("b", 5000)
+        await timers.pass_time(5000)
+        assert timers.delivered() == [b"a"]
+        await timers.pass_time(5000)
+        assert (timers.timer.counts.cancelled, timers.timer.pending) == (0, 0)
+    timers.stop()
+
+
+# --- rolling and stops ---
+
+
+@pytest.mark.parametrize("clean", [True, False])
+async def test_laps_go_on_over_a_stop(tmp_path: Path, clean: bool) -> None:
+    """Apache issue 11156."""
+    timers = Timers(tmp_path, **SHORT)
+    clock = timers.clock
+    due = clock.now + 55_555
+    timers.send(timer_draft(b"a", due, key="a", precision=100))
+    rolled = 0
+    for _ in range(5):
+        async with timers.running():
+            for _ in range(10):
+                await timers.pass_time(1000)
+        rolled += timers.timer.counts.rolled
+        timers.stop() if clean else timers.kill()
+        timers = Timers(tmp_path, clock=clock, **SHORT)
+        assert timers.delivered() == []
+    assert 5 <= rolled <= 6
+    async with timers.running():
+        await timers.pass_time(due - clock.now - 1)
         assert timers.delivered() == []
         await timers.pass_time(1)
         assert timers.delivered() == [b"a"]
@@ -22,13 +171,302 @@ async def test_a_message_is_delivered_when_it_is_due_and_no_sooner(tmp_path: Pat
     timers.stop()
 
 
-def test_a_lap_longer_than_the_log_is_kept_is_told_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("clean", [True, False])
+async def test_a_stop_longer_than_the_wheel_loses_nothing(tmp_path: Path, clean: bool) -> None:
     timers = Timers(tmp_path)
-    assert timers.timer.lap_ms == 48 * 3_600_000
+    delays = [10_000, DAY, 3 * DAY, 13 * DAY, 14 * DAY, 20 * DAY, 39 * DAY]
+    async with timers.running():
+        for number, delay in enumerate(delays):
+            timers.send_in(b"%d" % number, delay)
+            timers.send_in(b"c%d" % number, delay)
+            timers.cancel_in(f"c{number}", delay)
+        await timers.pass_time(1)
+    timers.stop() if clean else timers.kill()
+    timers.clock.now += 17 * DAY
+    timers = Timers(tmp_path, clock=timers.clock)
+    async with timers.running():
+        assert timers.timer.pending == 4 or timers.timer.pending >= 4
+        for _ in range(3):
+            await timers.pass_time(1)
+        assert timers.delivered() == [b"0", b"1", b"2", b"3", b"4"]
+        assert not timers.timer.catching_up
+        timers.send_in(b"new", 1000)
+        await timers.pass_time(1000)
+        assert timers.delivered()[-1] == b"new"
+        for _ in range(23):
+            await timers.pass_time(DAY)
+        assert timers.delivered()[-2:] == [b"5", b"6"]
+        assert timers.timer.counts.cancelled == 7
     timers.stop()
-    warn_of_lost_messages(48 * 3_600_000, 48)
-    assert not caplog.records
-    warn_of_lost_messages(48 * 3_600_000, 47)
-    assert [record.message for record in caplog.records] == [
-        "timer: messages are lost while they wait, see fileReservedTime (47 h) and timerRollWindowSlot (48.0 h)"
-    ]
+
+
+async def test_what_came_just_before_a_stop_is_put_into_the_index(tmp_path: Path) -> None:
+    timers = Timers(tmp_path)
+    async with timers.running():
+        timers.send_in(b"a", 5000)
+    assert timers.timer.enqueue_behind == 1
+    timers.stop()
+    assert (timers.timer.enqueue_behind, timers.timer.pending) == (0, 1)
+
+
+# --- faults ---
+
+
+async def test_what_the_log_has_lost_is_passed_over_and_counted(tmp_path: Path) -> None:
+    """Apache issue 10668: there the wheel stands still."""
+    timers = Timers(tmp_path, commit_log_file_size=4096)
+    async with timers.running():
+        for number in range(16):
+            timers.send_in(b"%d" % number, 5000)
+        await timers.pass_time(1)
+        remove_log_file(timers.store)
+        await timers.pass_time(5000)
+        found = timers.delivered()
+        assert 0 < len(found) < 16
+        assert found == [b"%d" % number for number in range(16 - len(found), 16)]
+        assert timers.timer.counts.stale == 16 - len(found)
+        assert timers.timer.pending == 0
+    timers.stop()
+
+
+class Refusing:
+    """Refuses drafts with certain bodies for now, and all that come behind one in its group, as the store does."""
+
+    def __init__(self, timers: Timers, *bodies: bytes) -> None:
+        self.bodies = set(bodies)
+        self.groups: list[list[bytes]] = []
+        self._append = timers.sending.append
+        timers.sending.append = self.append  # type: ignore[method-assign]  # stands before it
+
+    def append(self, drafts: Sequence[Draft]) -> tuple[list[Appended], Refusals]:
+        bodies = [bytes(draft.body) for draft in drafts]
+        self.groups.append(bodies)
+        bad = next((number for number, body in enumerate(bodies) if body in self.bodies), len(bodies))
+        appended, _ = self._append(drafts[:bad])
+        left = range(bad, len(bodies))
+        return [*appended, *(NOT_STORED for _ in left)], dict.fromkeys(left, ServiceUnavailable("not now"))
+
+
+async def test_a_message_that_is_refused_is_tried_again_alone(tmp_path: Path) -> None:
+    """Apache issue 6984: there its whole batch is stored again."""
+    timers = Timers(tmp_path)
+    async with timers.running():
+        refusing = Refusing(timers, b"3", b"4", b"7")
+        for number in range(10):
+            timers.send_in(b"%d" % number, 5000)
+        await timers.pass_time(5000)
+        for _ in range(4):
+            await timers.pass_time(500)
+        assert sorted(timers.delivered()) == [b"0", b"1", b"2", b"5", b"6", b"8", b"9"]
+        refusing.bodies.clear()
+        await timers.pass_time(500)
+        assert sorted(timers.delivered()) == [b"%d" % number for number in range(10)]
+        assert timers.timer.counts.delivered == 10
+    timers.stop()
+
+
+async def test_a_full_disk_holds_up_and_repeats_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    timers = Timers(tmp_path)
+    async with timers.running():
+        for number in range(1000):
+            timers.send_in(b"%d" % number, 5000)
+        await timers.pass_time(1)
+        timers.store.refusal = DiskNearlyFull("full")
+        for _ in range(10):
+            await timers.pass_time(1000)
+        assert timers.delivered() == []
+        assert timers.timer.lag_ms > 4000
+        assert len([each for each in caplog.records if each.levelno >= logging.WARNING]) == 1
+        timers.store.refusal = None
+        for _ in range(4):
+            await timers.pass_time(500)
+        assert sorted(timers.delivered()) == sorted(b"%d" % number for number in range(1000))
+        assert timers.timer.lag_ms == 0
+    timers.stop()
+
+
+async def test_a_message_that_can_never_be_stored_holds_up_no_other(tmp_path: Path) -> None:
+    timers = Timers(tmp_path)
+    async with timers.running():
+        timers.send_in(b"a", 5000)
+        timers.send_in(b"bad", 5000, topic="no/topic")
+        timers.send_in(b"b", 5000)
+        await timers.pass_time(6001)
+        assert timers.delivered() == [b"a", b"b"]
+        assert (timers.timer.counts.dropped, timers.timer.counts.delivered, timers.timer.pending) == (1, 2, 0)
+    timers.stop()
+
+
+async def test_a_record_that_says_no_time_is_passed_over(tmp_path: Path) -> None:
+    timers = Timers(tmp_path)
+    async with timers.running():
+        bad = timer_draft(b"bad", timers.clock.now + 5000, key="bad")
+        bad.properties = b"UNIQ_KEY\x01bad"
+        timers.send(bad)
+        timers.send_in(b"a", 5000)
+        await timers.pass_time(5000)
+        assert timers.delivered() == [b"a"]
+        assert timers.timer.enqueue_behind == 0
+    timers.stop()
+
+
+# --- the clock ---
+
+
+async def test_a_clock_that_is_set_forward(tmp_path: Path) -> None:
+    timers = Timers(tmp_path)
+    async with timers.running():
+        for number, delay in enumerate((5000, 3_600_000, 5 * DAY)):
+            timers.send_in(b"%d" % number, delay)
+        await timers.pass_time(1)
+        timers.clock.now += 3 * DAY
+        await timers.pass_time(500)
+        assert timers.delivered() == [b"0", b"1"]
+        for _ in range(2):
+            await timers.pass_time(DAY)
+        assert timers.delivered() == [b"0", b"1", b"2"]
+    timers.stop()
+
+
+@pytest.mark.parametrize("back", [1, 700, 5000, 3_600_000])
+async def test_a_clock_that_is_set_back(tmp_path: Path, back: int) -> None:
+    timers = Timers(tmp_path)
+    async with timers.running():
+        timers.send_in(b"a", 10_000)
+        timers.send_in(b"b", 10_500)
+        timers.send_in(b"c", 60_000)
+        due = timers.clock.now + 10_500
+        await timers.pass_time(10_000)
+        assert timers.delivered() == [b"a"]
+        timers.clock.now -= back
+        await timers.pass_time(500)
+        timers.send_in(b"d", 2000)
+        await timers.pass_time(2000)
+        assert timers.delivered() == ([b"a", b"b", b"d"] if timers.clock.now >= due else [b"a", b"d"])
+        await timers.pass_time(max(0, due - 1 - timers.clock.now))
+        await timers.pass_time(60_000)
+        assert sorted(timers.delivered()) == [b"a", b"b", b"c", b"d"]
+        assert timers.timer.counts.delivered == 4
+    timers.stop()
+
+
+async def test_a_clock_set_back_while_a_group_is_on_its_way(tmp_path: Path) -> None:
+    timers = Timers(tmp_path)
+    async with timers.running():
+        timers.send_in(b"a", 5000)
+        await timers.pass_time(4000)
+        timers.page_cache.busy = True
+        await timers.pass_time(1000)
+        timers.clock.now -= 600
+        timers.page_cache.busy = False
+        await timers.pass_time(0)
+        await timers.pass_time(599)
+        assert timers.delivered() == []
+        await timers.pass_time(1)
+        assert timers.delivered() == [b"a"]
+    timers.stop()
+
+
+# --- work ---
+
+
+async def test_a_large_slot_is_delivered_in_groups_in_the_order_of_the_log(tmp_path: Path) -> None:
+    timers = Timers(tmp_path, commit_log_file_size=4 << 20)
+    clock = timers.clock
+    for start in range(0, 6000, 500):
+        timers.send(*(timer_draft(b"%d" % n, clock.now + 60_000, key=f"{n}") for n in range(start, start + 500)))
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await trio.lowlevel.checkpoint()
+            turns += 1
+
+    async with timers.running():
+        refusing = Refusing(timers)
+        await timers.pass_time(59_000)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(others)
+            timers.clock.now += 1000
+            mock_clock().jump(1)
+            while len(timers.delivered()) < 6000:
+                await trio.lowlevel.checkpoint()
+            nursery.cancel_scope.cancel()
+    assert timers.delivered() == [b"%d" % number for number in range(6000)]
+    assert max(map(len, refusing.groups)) <= 256
+    assert turns > len(refusing.groups)
+    timers.stop()
+
+
+async def test_large_messages_make_small_groups(tmp_path: Path) -> None:
+    timers = Timers(tmp_path, commit_log_file_size=8 << 20)
+    async with timers.running():
+        refusing = Refusing(timers)
+        for number in range(8):
+            timers.send_in(b"%d" % number * 200_000, 5000, key=f"{number}")
+        await timers.pass_time(5000)
+        assert [len(group) for group in refusing.groups] == [2, 2, 2, 2]
+    timers.stop()
+
+
+class CountingClock(Clock):
+    """Counts how often it is looked at."""
+
+    looks = 0
+
+    def __call__(self) -> int:
+        self.looks += 1
+        return super().__call__()
+
+
+async def test_an_idle_timer_does_nothing(tmp_path: Path) -> None:
+    clock = CountingClock()
+    timers = Timers(tmp_path, clock=clock)
+    async with timers.running():
+        for _ in range(2):
+            before = clock.looks
+            for _ in range(100):
+                await timers.pass_time(60_000)
+            assert clock.looks == before
+            assert not timers.timer.catching_up
+            timers.send_in(b"a", 5000)
+            await timers.pass_time(5000)
+            await timers.pass_time(5000)
+            await timers.pass_time(5000)
+        assert len(timers.delivered()) == 2
+    timers.stop()
+
+
+async def test_nothing_is_made_on_the_disk_before_the_first_message(tmp_path: Path) -> None:
+    timers = Timers(tmp_path)
+    async with timers.running():
+        await timers.pass_time(10_000)
+    timers.stop()
+    assert {path.name for path in (tmp_path / "store").iterdir()} == {"checkpoint", "commitlog", "consumequeue", "lock"}
+
+
+# --- what it tells ---
+
+
+async def test_how_many_messages_of_each_topic_wait(tmp_path: Path) -> None:
+    timers = Timers(tmp_path)
+    path = tmp_path / "store" / "config" / "timermetrics"
+    async with timers.running():
+        timers.send_in(b"a", 5000)
+        timers.send_in(b"b", 50_000)
+        timers.send_in(b"c", 50_000, topic="U")
+        timers.send_in(b"d", 50_000, topic="gone")
+        await timers.pass_time(1000)
+        assert timers.timer.topic_counts() == {"T": 2, "U": 1}
+        await timers.pass_time(5000)
+        assert timers.timer.topic_counts() == {"T": 1, "U": 1}
+        assert timers.timer.pending == 3
+    timers.stop()
+    timers.timer.table.persist()
+    written = json.loads(path.read_bytes())
+    assert {topic: each["count"] for topic, each in written["timingCount"].items()} == {"T": 1, "U": 1}
+    timers = Timers(tmp_path, clock=timers.clock)
+    async with timers.running():
+        assert timers.timer.topic_counts() == {"T": 1, "U": 1}
+    timers.stop()
