@@ -78,7 +78,7 @@ def pack(index: Slots, waiting: Sequence[Waiting], write_time: int) -> Packed:
             magic, delay = _DEFAULT | _ROLL, rolled(delay, window, precision)
         number = (write_time + delay) // precision
         if number * precision < read_time:
-            number, delay = overdue // precision, overdue - write_time
+            number, delay = overdue // precision, overdue - write_time + 1  # due as soon as the slot begins
         slot = slots.get(number)
         if slot is None:
             slot = _take(index, number, slots, first=not entered)

@@ -20,7 +20,7 @@ from rocketwire.server.send_drafts import SendDrafts
 from rocketwire.server.sending import Sending
 from rocketwire.server.subscription_groups import SubscriptionGroups
 from rocketwire.server.timer.timer import Timer
-from rocketwire.server.timer_sends import TimerSends
+from rocketwire.server.timer_sends import TimerSends, out_time
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.store.files import FileSystem, RealFileSystem
 from rocketwire.store.groups import GroupTable
@@ -38,8 +38,7 @@ PRECISION = 1000
 
 def timer_draft(body: bytes, due: int, *, key: str, topic: str = "T", precision: int = PRECISION, **more: str) -> Draft:
     """A message that is due at a time in ms, as it waits."""
-    out = due if due % precision else due - precision
-    text = properties_text(UNIQ_KEY=key, TIMER_DELIVER_MS=str(due), **more, TIMER_OUT_MS=str(out))
+    text = properties_text(UNIQ_KEY=key, TIMER_DELIVER_MS=str(due), **more, TIMER_OUT_MS=str(out_time(due, precision)))
     return Draft(TIMER_TOPIC, 0, body, with_real_queue(text.encode(), topic, 0), 0, 0, due - 1, HOST, unique_key=key)
 
 

@@ -217,13 +217,13 @@ async def test_what_the_log_has_lost_is_passed_over_and_counted(tmp_path: Path) 
     timers = Timers(tmp_path, commit_log_file_size=4096)
     async with timers.running():
         for number in range(16):
-            timers.send_in(b"%d" % number, 5000)
+            timers.send_in(b"%d" % number + b"." * 400, 5000)
         await timers.pass_time(1)
         remove_log_file(timers.store)
         await timers.pass_time(5000)
         found = timers.delivered()
         assert 0 < len(found) < 16
-        assert found == [b"%d" % number for number in range(16 - len(found), 16)]
+        assert found == [b"%d" % number + b"." * 400 for number in range(16 - len(found), 16)]
         assert timers.timer.counts.stale == 16 - len(found)
         assert timers.timer.pending == 0
     timers.stop()
