@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 
 from rocketwire.store.errors import DiskFull
 from rocketwire.store.layout.timer_log import NO_UNIT, UnitMagic
-from rocketwire.store.layout.timer_wheel import SLOT_COUNT
 from rocketwire.store.timer.check import Check, Ends
 from rocketwire.store.timer.log import TimerLog
 from rocketwire.store.timer.packing import pack
@@ -36,8 +35,8 @@ __all__ = ["Snapshot", "TimerIndex"]
 _DELETE: Final = int(UnitMagic.DELETE)
 #: Units that are read of a slot at once.
 _PART: Final = 4096
-#: A window of more slots, or of one, is taken for this one, as Apache's brokers do.
-_MOST_WINDOW: Final = SLOT_COUNT // 2 - 60
+#: A window of more slots than half of the wheel less these, or of one, is taken for that, as Apache's brokers do.
+_SPARE: Final = 60
 
 
 class TimerIndex:
@@ -56,10 +55,10 @@ class TimerIndex:
 
     def __init__(self, settings: StoreSettings, store: MessageStore, files: FileSystem, now: int) -> None:
         self.precision = settings.timer_precision
-        window = settings.timer_roll_window
-        self.window = window if 2 <= window < _MOST_WINDOW else _MOST_WINDOW
         self.log = TimerLog(settings.timer_log, settings.timer_log_file_size, files)
         self.wheel = TimerWheel(settings.timer_wheel, files)
+        window, most = settings.timer_roll_window, self.wheel.slots // 2 - _SPARE
+        self.window = window if 2 <= window < most else most
         self.queue_offset = 0
         self.read_time = slot_of(now, self.precision)
         self.pending = 0

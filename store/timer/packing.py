@@ -7,10 +7,9 @@ from typing import Final, NamedTuple, Protocol
 
 from rocketwire.store.errors import DiskFull
 from rocketwire.store.layout.timer_log import NO_UNIT, UNIT_SIZE, UNIT_STRUCT, WAITS, UnitMagic
-from rocketwire.store.layout.timer_wheel import SLOT_COUNT
 from rocketwire.store.timer.log import TimerLog
 from rocketwire.store.timer.waiting import Waiting
-from rocketwire.store.timer.wheel import Slot
+from rocketwire.store.timer.wheel import Slot, TimerWheel
 
 _DEFAULT: Final = int(UnitMagic.DEFAULT)
 _ROLL: Final = int(UnitMagic.ROLL)
@@ -26,6 +25,7 @@ class Slots(Protocol):
     window: int
     read_time: int
     log: TimerLog
+    wheel: TimerWheel
 
     def slot_to_put(self, number: int) -> Slot | None:
         """See TimerIndex."""
@@ -108,7 +108,7 @@ def _take(index: Slots, number: int, slots: dict[int, list[int]], *, first: bool
         if first:
             raise
         return None
-    if slot is None or number - SLOT_COUNT in slots or number + SLOT_COUNT in slots:
+    if slot is None or number - index.wheel.slots in slots or number + index.wheel.slots in slots:
         return None
     slots[number] = fields = list(slot)
     return fields

@@ -129,6 +129,14 @@ class Recovery:
         properties = decode_properties(properties_of(record).decode("utf-8", "replace"))
         return string_hash(properties.get(REAL_TOPIC, "")) == unit.topic_hash
 
+    def _note_known(self, *, complete: bool) -> None:
+        units = self._units
+        known = units.physical_offset >= self._place(self.queue_offset)
+        if not complete:
+            # What they cancelled may have no unit any more.
+            known &= ~(units.deletes & (units.outcome == NO_COPY))
+        self.already.update(units.physical_offset[known].tolist())
+
     # --- what became of the units ---
 
     def _repair(self, *, complete: bool) -> Iterator[None]:
@@ -142,9 +150,8 @@ class Recovery:
             self.queue_offset = self._store.min_offset(*_QUEUE)
         yield
         yield from self._settle_copied(complete=complete)
-        first = self._place(self.queue_offset)
+        self._note_known(complete=complete)
         units = self._units
-        self.already.update(units.physical_offset[units.physical_offset >= first].tolist())
         yield from units.write()
         own = self._check.extension
         anew = own is not None and own.precision != self._precision
@@ -193,7 +200,7 @@ class Recovery:
 
     def _drop_behind_a_lap(self) -> bool:
         units = self._units
-        behind = behind_a_lap(units)
+        behind = behind_a_lap(units, self._wheel.slots)
         units.outcome[behind] = NO_COPY
         units.physical_offset[behind] = -1  # they get units again
         return bool(behind.any())

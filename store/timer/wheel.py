@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from rocketwire.store.files import FileSystem
 from rocketwire.store.layout.timer_log import NO_UNIT
-from rocketwire.store.layout.timer_wheel import FILE_SIZE, SLOT_COUNT, SLOT_SIZE, SLOT_STRUCT, slot_number
+from rocketwire.store.layout.timer_wheel import SLOT_COUNT, SLOT_SIZE, SLOT_STRUCT
 from rocketwire.store.segment import Segment
 
 #: Room is reserved by so many bytes.
@@ -38,14 +38,25 @@ def empty(number: int) -> Slot:
 
 
 class TimerWheel:
-    """The wheel's file; what is not there reads as empty."""
+    """The wheel's file; what is not there reads as empty.
+
+    Attributes:
+        slots: How many there are: a slot's place is its number modulo these.
+        exists: Whether there is a file.
+    """
+
+    slots = SLOT_COUNT
 
     def __init__(self, path: str, files: FileSystem) -> None:
         self.path = path
         self._files = files
-        self._segment = Segment(path, 0, FILE_SIZE, files, scattered=True)
+        self._size = self.slots * SLOT_SIZE
+        self._segment = Segment(path, 0, self._size, files, scattered=True)
         self._reserved: set[int] = set()
-        self.exists = files.size(path) == FILE_SIZE
+        self.exists = files.size(path) == self._size
+
+    def _place(self, number: int) -> int:
+        return number % self.slots * SLOT_SIZE
 
     def get(self, number: int) -> Slot | None:
         """A slot, None when it was not used in this lap."""
@@ -56,7 +67,7 @@ class TimerWheel:
         """What stands in a slot's place, of whichever lap; None when nothing does."""
         if not self.exists:
             return None
-        slot = Slot._make(SLOT_STRUCT.unpack_from(self._segment.mapping, slot_number(number) * SLOT_SIZE))
+        slot = Slot._make(SLOT_STRUCT.unpack_from(self._segment.mapping, self._place(number)))
         return slot if slot.time else None
 
     def reserve(self, number: int) -> None:
@@ -65,7 +76,7 @@ class TimerWheel:
         Raises:
             DiskFull: there is none; nothing changed.
         """
-        at = slot_number(number) * SLOT_SIZE
+        at = self._place(number)
         window = at // _WINDOW
         if window in self._reserved:
             return
@@ -74,23 +85,24 @@ class TimerWheel:
             self._segment.create()
             self.exists = True
         start = window * _WINDOW
-        length = min(_WINDOW, FILE_SIZE - start)
+        length = min(_WINDOW, self._size - start)
         self._segment.reserve_range(start, length)
         self._segment.touch_written(start, length)
         self._reserved.add(window)
 
     def put(self, slot: Slot) -> None:
         """Write a slot, for which room was reserved."""
-        SLOT_STRUCT.pack_into(self._segment.mapping, slot_number(slot.time) * SLOT_SIZE, *slot)
+        at = self._place(slot.time)
+        self._segment.mapping[at : at + SLOT_SIZE] = SLOT_STRUCT.pack(*slot)
 
     def next(self, start: int, end: int) -> int | None:
         """Number of the first slot from `start` on, and before `end`, that was used in this lap; None when none was."""
         if not self.exists:
             return None
         mapping = self._segment.mapping
-        end = min(end, start + SLOT_COUNT)
+        end = min(end, start + self.slots)
         while start < end:
-            at = slot_number(start) * SLOT_SIZE
+            at = self._place(start)
             stop = min(at - at % _BLOCK + _BLOCK, at + (end - start) * SLOT_SIZE)
             block = mapping[at:stop]
             if block != _NOTHING[: len(block)]:
@@ -105,7 +117,7 @@ class TimerWheel:
         if not self.exists:
             return
         mapping = self._segment.mapping
-        for start in range(0, FILE_SIZE, _WINDOW):
+        for start in range(0, self._size, _WINDOW):
             block = mapping[start : start + _WINDOW]
             if block == _NOTHING[: len(block)]:
                 continue

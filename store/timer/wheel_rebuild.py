@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rocketwire.store.layout.timer_log import NO_UNIT
-from rocketwire.store.layout.timer_wheel import SLOT_COUNT
 from rocketwire.store.timer.unit_table import UnitTable
 from rocketwire.store.timer.wheel import Slot, TimerWheel
 
@@ -18,12 +17,12 @@ from rocketwire.store.timer.wheel import Slot, TimerWheel
 _STEP: Final = 4096
 
 
-def behind_a_lap(units: UnitTable) -> NDArray[np.bool_]:
-    """Which units wait for slots whose places later slots take for which others wait."""
+def behind_a_lap(units: UnitTable, slots: int) -> NDArray[np.bool_]:
+    """Which units wait for slots whose places, of so many, later slots take for which others wait."""
     waits = units.waits
     if not waits.any():
         return waits
-    behind: NDArray[np.bool_] = waits & (units.number <= units.number[waits].max() - SLOT_COUNT)
+    behind: NDArray[np.bool_] = waits & (units.number <= units.number[waits].max() - slots)
     return behind
 
 
