@@ -136,7 +136,7 @@ class TimerCheck:
         wrong |= (units["magic"] & timer_log.UnitMagic.DEFAULT) == 0
         positions = file.start + at + np.arange(len(units), dtype=np.int64) * timer_log.UNIT_SIZE
         wrong |= (units["previous"] < timer_log.NO_UNIT) | (units["previous"] >= positions)
-        wrong |= (units["physical_offset"] < 0) | (units["record_size"] <= 0) | (units["outcome"] < timer_log.FILLER)
+        wrong |= (units["physical_offset"] < 0) | (units["record_size"] <= 0) | (units["outcome"] < timer_log.NO_RECORD)
         wrong |= units["write_time"] % _FINEST != 0
         # What was stored for a record stands behind it.
         wrong |= (units["outcome"] > timer_log.WAITS) & (units["outcome"] <= units["physical_offset"])

@@ -45,10 +45,12 @@ BLANK_SIZE = BLANK_STRUCT.size
 NO_UNIT: Final = -1
 #: Values of `outcome`; a positive one is the physical offset of the copy, or of the record that takes its place.
 WAITS: Final = 0
-#: It is settled without a copy: cancelled, out of date, or moved to a later unit.
+#: It is settled without a copy: cancelled, undeliverable, or moved to a later unit.
 NO_COPY: Final = -1
 #: It never was a message: it is there for what Apache's brokers read of a timer log.
 FILLER: Final = -2
+#: It stands for no record: the commit log has lost it, or it gets another unit.
+NO_RECORD: Final = -3
 FILE_SIZE: Final = 100 << 20
 
 

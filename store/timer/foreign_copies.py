@@ -53,8 +53,8 @@ class ForeignCopies:
                     found.append((index, copy_at))
             yield found
 
-    def of_records(self, start: int, end: int) -> Iterator[list[int]]:
-        """Places of the records of the timer's queue between two queue offsets that have a copy, some at a time."""
+    def of_records(self, start: int, end: int) -> Iterator[list[tuple[int, int]]]:
+        """As of_units, for records of the timer's queue between two queue offsets: the record's place, the copy's."""
         while self._places and start < end:
             start, entries = self._store.queue_entries(TIMER_TOPIC, 0, start, min(_AT_ONCE, end - start))
             if not entries:
@@ -62,8 +62,9 @@ class ForeignCopies:
             found = []
             for physical_offset, _, _ in ENTRY_STRUCT.iter_unpack(entries):
                 keys = self._keys(physical_offset)
-                if keys is not None and (self._take(keys[0]) or self._take(keys[1])):
-                    found.append(physical_offset)
+                copy_at = 0 if keys is None else self._take(keys[0]) or self._take(keys[1])
+                if copy_at:
+                    found.append((physical_offset, copy_at))
             start += len(entries) // ENTRY_SIZE
             yield found
 

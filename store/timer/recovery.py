@@ -23,7 +23,16 @@ import numpy as np
 
 from rocketwire.store.layout.derive import field_offsets
 from rocketwire.store.layout.record import properties_of, topic_of
-from rocketwire.store.layout.timer_log import NO_COPY, UNIT, UNIT_SIZE, WAITS
+from rocketwire.store.layout.timer_log import (
+    NO_COPY,
+    NO_RECORD,
+    NO_UNIT,
+    UNIT,
+    UNIT_SIZE,
+    UNIT_STRUCT,
+    WAITS,
+    UnitMagic,
+)
 from rocketwire.store.timer.check import Check, Ends
 from rocketwire.store.timer.copies import Key, find_copies, is_copy_of, key_of_copy, keys_of_record
 from rocketwire.store.timer.foreign_copies import ForeignCopies
@@ -44,6 +53,9 @@ if TYPE_CHECKING:
 _OUTCOME_AT: Final = field_offsets(UNIT)["outcome"]
 _TOPIC: Final = TIMER_TOPIC.encode()
 _QUEUE: Final = (TIMER_TOPIC, 0)
+_DEFAULT: Final = int(UnitMagic.DEFAULT)
+#: Records that are entered in one step.
+_AT_ONCE: Final = 512
 _NOWHERE: Final = (1 << 63) - 1
 
 
@@ -75,6 +87,8 @@ class Recovery:
         self.pending: Counter[int] = Counter()
         self.stale = 0
         self.repaired = False
+        #: Of records without a unit, by their place: where what was stored for them is.
+        self._copied: dict[int, int] = {}
 
     def steps(self) -> Iterator[None]:
         """Recover, some milliseconds at a time.
@@ -91,6 +105,8 @@ class Recovery:
             self.repaired = True
             self._log.resume(units.end, clear=True)
             yield from self._repair(complete=complete)
+        units = self._units
+        self.already.update(units.physical_offset[units.physical_offset >= self._place(self.queue_offset)].tolist())
         self._choose_read_time()
         self._count()
 
@@ -126,36 +142,30 @@ class Recovery:
         record = self._store.record_at(unit.physical_offset)
         if record is None or len(record) != unit.record_size or topic_of(record) != _TOPIC:
             return False
-        properties = decode_properties(properties_of(record).decode("utf-8", "replace"))
-        return string_hash(properties.get(REAL_TOPIC, "")) == unit.topic_hash
-
-    def _note_known(self, *, complete: bool) -> None:
-        units = self._units
-        known = units.physical_offset >= self._place(self.queue_offset)
-        if not complete:
-            # What they cancelled may have no unit any more.
-            known &= ~(units.deletes & (units.outcome == NO_COPY))
-        self.already.update(units.physical_offset[known].tolist())
+        return _topic_hash(record) == unit.topic_hash
 
     # --- what became of the units ---
 
     def _repair(self, *, complete: bool) -> Iterator[None]:
+        units = self._units
+        self._doubt_outcomes()
+        stale = units.waits & (units.physical_offset + units.record_size > self._ends.log)
+        self.stale = int(np.count_nonzero(stale))
+        self._drop(stale)
+        self._drop_doubles()
+        behind = behind_a_lap(units, self._wheel.slots)
+        complete = complete and not behind.any()
         if not complete:
             self.queue_offset = self._store.min_offset(*_QUEUE)
-        self._doubt_outcomes()
-        self._drop_stale()
-        self._drop_doubles()
-        if self._drop_behind_a_lap():
-            complete = False
-            self.queue_offset = self._store.min_offset(*_QUEUE)
+            # These get units again; so do markers, for what they cancelled may have no unit any more.
+            self._drop(behind | (units.deletes & (units.outcome == NO_COPY)))
         yield
         yield from self._settle_copied(complete=complete)
-        self._note_known(complete=complete)
-        units = self._units
         yield from units.write()
         own = self._check.extension
         anew = own is not None and own.precision != self._precision
         yield from rebuild(self._wheel, units, oldest=1 if anew else self.read_time // self._precision)
+        yield from self._enter_copied()
 
     def _doubt_outcomes(self) -> None:
         units = self._units
@@ -178,12 +188,10 @@ class Recovery:
     def _may_be_undone(self, marker: Unit) -> bool:
         return marker.slot_time >= self.read_time and self._is_whole(marker)
 
-    def _drop_stale(self) -> None:
-        units = self._units
-        stale = units.waits & (units.physical_offset + units.record_size > self._ends.log)
-        units.outcome[stale] = NO_COPY
-        units.physical_offset[stale] = -1  # no record's any more
-        self.stale = int(np.count_nonzero(stale))
+    def _drop(self, which: NDArray[np.bool_]) -> None:
+        """Have units stand for no record any more."""
+        self._units.outcome[which] = NO_RECORD
+        self._units.physical_offset[which] = -1
 
     def _drop_doubles(self) -> None:
         """Of units of one record settle all but the last; all if one of them is settled by a copy."""
@@ -197,13 +205,6 @@ class Recovery:
         copied[group[units.outcome > 0]] = True
         superseded = copied[group] | (last[group] != np.arange(len(group)))
         units.outcome[units.waits & superseded] = NO_COPY
-
-    def _drop_behind_a_lap(self) -> bool:
-        units = self._units
-        behind = behind_a_lap(units, self._wheel.slots)
-        units.outcome[behind] = NO_COPY
-        units.physical_offset[behind] = -1  # they get units again
-        return bool(behind.any())
 
     # --- copies ---
 
@@ -222,7 +223,7 @@ class Recovery:
                 self._units.outcome[index] = copy_at
             yield
         for places in foreign.of_records(self.queue_offset, self._ends.queue):
-            self.already.update(places)
+            self._copied.update(places)
             yield
 
     def _settle_by_copies(self, start: int, foreign: ForeignCopies | None) -> Iterator[None]:
@@ -233,9 +234,9 @@ class Recovery:
         for copies in find_copies(self._store, start, self._ends.log):
             for copy in copies:
                 if copy.prepared_offset or (of_first and key_of_copy(copy.record) in of_first):
-                    settled.by_place(copy.prepared_offset, copy.physical_offset)
-                    if copy.prepared_offset >= first:
-                        self.already.add(copy.prepared_offset)
+                    has_unit = settled.by_place(copy.prepared_offset, copy.physical_offset)
+                    if copy.prepared_offset >= first and not has_unit:
+                        self._copied[copy.prepared_offset] = copy.physical_offset
                 elif foreign is not None:
                     foreign.add(copy)
             yield
@@ -244,6 +245,19 @@ class Recovery:
         """By what copies of the log's very first record are known: its place, 0, says nothing."""
         record = self._store.record_at(0)
         return () if record is None or topic_of(record) != _TOPIC else keys_of_record(record)
+
+    def _enter_copied(self) -> Iterator[None]:
+        """Enter, as settled, the records that were delivered though they have no unit: so the next recovery knows."""
+        for number, (place, copy_at) in enumerate(sorted(self._copied.items()), 1):
+            record = self._store.record_at(place)
+            if record is not None and topic_of(record) == _TOPIC:
+                self._log.make_room(1)
+                time = max(self.read_time - self._precision, 0)
+                row = (UNIT_SIZE, NO_UNIT, _DEFAULT, time, 0, place, len(record), _topic_hash(record), copy_at)
+                self._log.append(UNIT_STRUCT.pack(*row))
+                self.already.add(place)
+            if number % _AT_ONCE == 0:
+                yield
 
     # --- the result ---
 
@@ -263,6 +277,12 @@ class Recovery:
         self.pending = Counter(dict(zip(hashes.tolist(), counts.tolist(), strict=True)))
 
 
+def _topic_hash(record: memoryview) -> int:
+    """Of a timer record, by the topic it is for."""
+    properties = decode_properties(properties_of(record).decode("utf-8", "replace"))
+    return string_hash(properties.get(REAL_TOPIC, ""))
+
+
 class _Settled:
     """Settles units by the place of their record."""
 
@@ -271,8 +291,10 @@ class _Settled:
         self._order: NDArray[np.int64] = np.argsort(units.physical_offset, kind="stable")
         self._offsets: NDArray[np.int64] = units.physical_offset[self._order]
 
-    def by_place(self, physical_offset: int, copy_at: int) -> None:
-        at = int(np.searchsorted(self._offsets, physical_offset))
+    def by_place(self, physical_offset: int, copy_at: int) -> bool:
+        """Settle the units of a record; false when it has none."""
+        first = at = int(np.searchsorted(self._offsets, physical_offset))
         while at < len(self._offsets) and self._offsets[at] == physical_offset:
             self._units.outcome[self._order[at]] = copy_at
             at += 1
+        return at > first

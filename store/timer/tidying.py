@@ -64,7 +64,7 @@ class _Tidying:
     def _last_units(self) -> Iterator[tuple[int, int]]:
         """Of the slots that are not over and of which units are settled: the number, and where the last unit is."""
         index = self._index
-        units = UnitTable(index.log, index.precision, fillers=True)
+        units = UnitTable(index.log, index.precision, every=True)
         for _ in units.read(
             strict_from=_NOWHERE, is_whole=lambda _: True, oldest=index.read_time, first_offset=_NOWHERE
         ):

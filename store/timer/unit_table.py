@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rocketwire.store.layout import timer_log
-from rocketwire.store.layout.timer_log import FILLER, UNIT_SIZE, UnitMagic
+from rocketwire.store.layout.timer_log import FILLER, NO_RECORD, UNIT_SIZE, UnitMagic
 from rocketwire.store.timer.log import TimerLog
 from rocketwire.store.timer.units import Unit
 
@@ -24,7 +24,7 @@ _STRICT_BLOCK: Final = 1 << 10
 
 
 class UnitTable:
-    """The units of a log that matter; fillers do only where they are asked for.
+    """The units of a log that matter; those that stand for no record do only where `every` one is asked for.
 
     Attributes:
         end: Behind the last unit of the log that is believed.
@@ -32,9 +32,9 @@ class UnitTable:
         number: Column of their slots' numbers: time in ms divided by the precision.
     """
 
-    def __init__(self, log: TimerLog, precision: int, *, fillers: bool = False) -> None:
+    def __init__(self, log: TimerLog, precision: int, *, every: bool = False) -> None:
         self._log = log
-        self._fillers = fillers
+        self._every = every
         self._precision = precision
         self.end = log.start
         self._kept: list[dict[str, NDArray[Any]]] = []
@@ -87,8 +87,8 @@ class UnitTable:
         number = (rows["write_time"].astype(np.int64) + rows["delay"]) // self._precision
         outcome = rows["outcome"].astype(np.int64)
         matters = (outcome == 0) | (number * self._precision >= oldest) | (rows["physical_offset"] >= first_offset)
-        if not self._fillers:
-            matters &= outcome != FILLER
+        if not self._every:
+            matters &= (outcome != FILLER) & (outcome != NO_RECORD)
         if matters.any():
             columns = {
                 name: rows[name][matters].astype(np.int64)

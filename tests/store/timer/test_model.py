@@ -60,7 +60,7 @@ class TimerModel(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "store"):
             self.guard(self.finish)
-            kill(self.store)
+            self.end()
             shutil.rmtree(self.work)
             self.patch.stop()
 
@@ -97,8 +97,12 @@ class TimerModel(RuleBasedStateMachine):
             action()
         except KilledError:
             self.disk.observer = None
-            kill(self.store)
+            self.end()
             self.open()
+
+    def end(self) -> None:
+        if not self.store._closed:
+            kill(self.store)
 
     # --- what the log says ---
 
@@ -126,11 +130,12 @@ class TimerModel(RuleBasedStateMachine):
     def waiting(self) -> list[tuple[int, Unit]]:
         """All units that wait, each with its slot, as the wheel leads to them."""
         found = []
-        at: int | None = self.index.read_time
-        most = self.index.read_time + SLOTS * self.precision
-        while at is not None and (at := self.index.next_slot(at, most)) is not None:
-            found += [(at, unit) for unit in self.index.waiting_in(at)]
-            at += self.precision
+        lap = SLOTS * self.precision
+        for start in range(self.index.read_time, max(self.clock.now, self.index.read_time) + lap, lap):
+            at: int | None = start
+            while at is not None and (at := self.index.next_slot(at, start + lap)) is not None:
+                found += [(at, unit) for unit in self.index.waiting_in(at)]
+                at += self.precision
         return found
 
     def check(self) -> None:
