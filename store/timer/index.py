@@ -65,6 +65,7 @@ class TimerIndex:
         self.pending_by_hash: Counter[int] = Counter()
         self.stale = 0
         self.already_until = 0
+        self._taken = 0
         self._already: set[int] = set()
         self._settings = settings
         self._store = store
@@ -232,15 +233,19 @@ class TimerIndex:
     def remove_settled_files(self) -> int:
         """Remove the oldest files of the timer log, as long as no unit of them waits; give how many.
 
+        Only what is saved is removed.
+
         Raises:
             OSError: one cannot be removed.
         """
-        if len(self.log.segments) <= 1:
+        # What the oldest units say must be on the disk, with the copies; and all that recovery found must have a unit.
+        unsaved = self._saver.saved != self._taken or self.queue_offset < self.already_until
+        if unsaved or len(self.log.segments) <= 1:
             return 0
         from rocketwire.store.timer.unit_table import waits_in_first_file  # noqa: PLC0415 - needs numpy
 
         removed = 0
-        while len(self.log.segments) > 1 and not waits_in_first_file(self.log):
+        while len(self.log.segments) > 1 and not self.log.first_unsynced and not waits_in_first_file(self.log):
             self.log.remove_first()
             removed += 1
         return removed
@@ -259,7 +264,11 @@ class TimerIndex:
         snapshot = self._snapshot()
         if not (self.log.unsynced or self._saver.differs(snapshot)):
             return None
-        return snapshot._replace(segments=self.log.take_unsynced())
+        return self._take(snapshot)
+
+    def _take(self, snapshot: Snapshot) -> Snapshot:
+        self._taken += 1
+        return snapshot._replace(segments=self.log.take_unsynced(), number=self._taken)
 
     def _snapshot(self) -> Snapshot:
         return Snapshot(self._store.max_physical_offset, self.read_time, self.log.end, self.queue_offset, [])
@@ -289,7 +298,7 @@ class TimerIndex:
                 clean = tidy(self, self._store, now)
             snapshot = self._snapshot()
             if self.log.unsynced or self._saver.differs(snapshot, clean=clean):
-                self._saver.save(snapshot._replace(segments=self.log.take_unsynced()), clean=clean)
+                self._saver.save(self._take(snapshot), clean=clean)
         finally:
             self.log.close()
             self.wheel.unmap()

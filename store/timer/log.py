@@ -231,6 +231,11 @@ class TimerLog:
         """Whether something was written since `take_unsynced`."""
         return bool(self._unsynced)
 
+    @property
+    def first_unsynced(self) -> bool:
+        """Whether the oldest file is among what was written since `take_unsynced`."""
+        return self.start in self._unsynced
+
     def take_unsynced(self) -> list[Segment]:
         """The files that were written since the last call; they are to be synced."""
         taken = self._unsynced

@@ -24,6 +24,7 @@ class Snapshot(NamedTuple):
         timer_log_end: End of the timer log.
         queue_offset: See TimerIndex.
         segments: Files of the timer log.
+        number: Counts snapshots.
     """
 
     log_end: int
@@ -31,6 +32,7 @@ class Snapshot(NamedTuple):
     timer_log_end: int
     queue_offset: int
     segments: list[Segment]
+    number: int = 0
 
 
 class Saver:
@@ -38,10 +40,12 @@ class Saver:
 
     Attributes:
         check: What config/timercheck says; None when it says nothing.
+        saved: Number of the last snapshot that is on the disk.
     """
 
     def __init__(self, settings: StoreSettings, log: TimerLog, wheel: TimerWheel, files: FileSystem) -> None:
         self.check: Check | None = None
+        self.saved = 0
         self._path = settings.timer_check
         self._root = str(settings.root)
         self._precision = settings.timer_precision
@@ -103,3 +107,4 @@ class Saver:
             self._log.put_back(snapshot.segments)
             raise FlushDelayed(self._path, error.strerror or str(error)) from error
         self.check = check
+        self.saved = snapshot.number

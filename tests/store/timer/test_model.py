@@ -36,7 +36,6 @@ from tests.store.crash_disk import CrashDisk
 from tests.store.support import START, Clock, draft, kill, open_store, small
 
 SLOTS = 1024
-LOG_FILE = 8192
 NOW = START - START % 1000
 
 
@@ -45,8 +44,8 @@ class KilledError(Exception):
 
 
 class TimerModel(RuleBasedStateMachine):
-    @initialize(precision=st.sampled_from([1000, 100]))
-    def start(self, precision: int) -> None:
+    @initialize(precision=st.sampled_from([1000, 100]), log_file=st.sampled_from([1024, 4096, 8192]))
+    def start(self, precision: int, log_file: int) -> None:
         shared = Path("/dev/shm")
         self.work = Path(tempfile.mkdtemp(prefix="rocketwire-timer-", dir=shared if shared.is_dir() else None))
         self.patch = mock.patch.object(TimerWheel, "slots", SLOTS)
@@ -54,6 +53,7 @@ class TimerModel(RuleBasedStateMachine):
         self.machines = self.numbers = 0
         self.clock = Clock(NOW)
         self.precision = precision
+        self.log_file = log_file
         self.cancelled: set[int] = set()
         self.boot({})
 
@@ -79,7 +79,7 @@ class TimerModel(RuleBasedStateMachine):
         settings = small(
             self.root / "store",
             commit_log_file_size=1 << 16,
-            timer_log_file_size=LOG_FILE,
+            timer_log_file_size=self.log_file,
             timer_precision=self.precision,
             timer_roll_window=60,
         )
@@ -395,7 +395,7 @@ class TimerModel(RuleBasedStateMachine):
     @invariant()
     def all_is_right(self) -> None:
         if hasattr(self, "store"):
-            self.check()
+            self.guard(self.check)
 
 
 TestTimerModel = TimerModel.TestCase
