@@ -1,9 +1,9 @@
 """What a repair does to the timer's files, which name records by their place.
 
 They are copied. Where records are gone, their units are marked as settled, so that no place that is filled, or written
-anew later, is taken for a message that waits; the timer goes on at the end of its queue where that is shorter now; and
-what `timercheck` says of the rest is made void, so that the next start reads the whole timer log. A timer log that is
-damaged itself is left out: the next start makes it from the messages.
+anew later, is taken for a message that waits; where copies are gone, their messages wait again. The timer goes on at
+the end of its queue where that is shorter now, and what `timercheck` says of the rest is void, so that the next start
+reads the whole timer log. A timer log that is damaged itself is left out: the next start makes it from the messages.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rocketwire.store.archive.directory import Directory, discover
 from rocketwire.store.archive.findings import Finding, Kind, Report
@@ -26,6 +27,8 @@ from rocketwire.store.layout.timer_check import CHECK_STRUCT, FILE_SIZE
 from rocketwire.wire.names import TIMER_TOPIC
 
 _OUTCOME_AT: Final = field_offsets(timer_log.UNIT)["outcome"]
+_SECOND: Final = 1000  # a multiple of every precision
+_WAITS: Final = timer_log.WAITS.to_bytes(8)
 _SETTLED: Final = timer_log.NO_COPY.to_bytes(8, "big", signed=True)
 
 
@@ -54,16 +57,19 @@ def mend_timer(root: str, lost: Ranges, end: int, files: FileSystem, report: Rep
     if torn is not None:
         # A crash left half of what was not on the disk yet.
         _cut(directory, torn, files)
-    settled = _settle(discover(root), lost, end, files)
+    mended, earliest = _mend_units(discover(root), lost, end, files)
     if check is None:
         return
     offset = min(check.last_queue_offset, _queue_end(directory))
     own = check.extension
-    void = own is not None and (torn is not None or settled > 0 or any(lost) or own.log_place > end)
-    if offset == check.last_queue_offset and not void:
+    void = own is not None and (torn is not None or mended or any(lost) or own.log_place > end)
+    if offset == check.last_queue_offset and earliest is None and not void:
         return
+    read_time = check.last_read_time
+    if earliest is not None:
+        read_time = min(read_time, earliest - earliest % _SECOND)
     fields = CHECK_STRUCT.pack(
-        check.last_read_time,
+        read_time,
         check.last_log_flushed,
         offset,
         min(check.master_queue_offset, offset),
@@ -112,28 +118,43 @@ def _leave_out(directory: Directory, files: FileSystem) -> None:
         files.remove(path)
 
 
-def _settle(directory: Directory, lost: Ranges, end: int, files: FileSystem) -> int:
-    """Mark the units that wait for records which are gone; give how many."""
-    count = 0
+def _mend_units(directory: Directory, lost: Ranges, end: int, files: FileSystem) -> tuple[bool, int | None]:
+    """Settle units whose record is gone, and have those wait again whose copy is.
+
+    Returns:
+        Whether there were any; the earliest time of a slot, in ms, of those that wait again.
+    """
+    any_changed, earliest = False, None
     for file in directory.timer_log:
-        gone: list[int] = []
+        changes: list[tuple[int, bytes]] = []
         for start, units in units_of(file, lambda _: None):
-            places = units["physical_offset"]
-            missing = places >= end
-            for low, high in lost:
-                missing |= (places >= low) & (places < high)
-            missing &= units["outcome"] == timer_log.WAITS
-            gone += (start - file.start + np.flatnonzero(missing) * timer_log.UNIT_SIZE).tolist()
-        if gone:
+            gone = _gone(units["physical_offset"], lost, end)
+            again = ~gone & (units["outcome"] > timer_log.WAITS) & _gone(units["outcome"], lost, end)
+            places = start - file.start + np.arange(len(units)) * timer_log.UNIT_SIZE + _OUTCOME_AT
+            gone &= units["outcome"] == timer_log.WAITS
+            changes += [(at, _SETTLED) for at in places[gone].tolist()]
+            changes += [(at, _WAITS) for at in places[again].tolist()]
+            if again.any():
+                first = int((units["write_time"].astype(np.int64) + units["delay"])[again].min())
+                earliest = first if earliest is None else min(earliest, first)
+        if changes:
             fd = files.open(file.path)
             try:
-                for at in gone:
-                    files.write_at(fd, _SETTLED, at + _OUTCOME_AT)
+                for at, outcome in changes:
+                    files.write_at(fd, outcome, at)
                 files.sync(fd)
             finally:
                 files.close(fd)
-        count += len(gone)
-    return count
+        any_changed = any_changed or bool(changes)
+    return any_changed, earliest
+
+
+def _gone(places: NDArray[np.int64], lost: Ranges, end: int) -> NDArray[np.bool_]:
+    """Which places in the log hold nothing any more."""
+    gone: NDArray[np.bool_] = places >= end
+    for low, high in lost:
+        gone |= (places >= low) & (places < high)
+    return gone
 
 
 def _queue_end(directory: Directory) -> int:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+import trio
+import trio.testing
 
 from rocketwire.store.archive.directory import discover
 from rocketwire.store.archive.findings import Finding
 from rocketwire.store.archive.repair import repair
 from rocketwire.store.archive.timer import StoreTimer, read_check
 from rocketwire.store.timer.index import TimerIndex
+from tests.server.timer.support import Timers as ServerTimers
 from tests.store.archive.support import Quick, damages
 from tests.store.archive.timers import NOW, Timers, made
 from tests.store.support import Clock, Golden, draft, open_store, small
@@ -147,3 +151,56 @@ def test_the_timer_of_apache(golden_550: Golden, tmp_path: Path, lose: bool) -> 
     repaired(root, tmp_path / "new")
     kept = waiting(tmp_path / "new")
     assert len(kept) == (4 if lose else 5)
+
+
+@pytest.mark.parametrize("damage", ["record", "tail", "timerlog"])
+def test_the_timer_of_a_repaired_store_delivers_what_is_left(tmp_path: Path, damage: str) -> None:
+    first = ServerTimers(tmp_path / "damaged")
+    root = first.settings.root
+
+    async def before() -> None:
+        for number in range(20):
+            first.send_in(b"body %02d" % number, 1500 + 1000 * (number // 2))
+        async with first.running():
+            await first.pass_time(4000)
+            assert len(first.delivered()) == 6
+        first.stop()
+
+    trio.run(before, clock=trio.testing.MockClock())
+    with StoreTimer(discover(str(root)), print) as timer:
+        row = timer.waiting[np.argsort(timer.waiting["physical_offset"])[5]]
+    place, position = int(row["physical_offset"]), int(row["position"])
+    if damage == "timerlog":
+        overwrite(root / "timerlog" / f"{0:020}", position, b"\x7f")
+    else:
+        log = root / "commitlog" / f"{0:020}"
+        overwrite(log, place, bytes(8 if damage == "record" else log.stat().st_size - place))
+    expected = {
+        "record": {b"body %02d" % number for number in range(20) if number != 11},
+        # The copies were cut off as well, and messages of which there is no copy are delivered.
+        "tail": {b"body %02d" % number for number in range(11)},
+        "timerlog": {b"body %02d" % number for number in range(20)},
+    }
+    repaired(root, tmp_path / "new" / "store")
+
+    second = ServerTimers(tmp_path / "new", clock=first.clock)
+
+    async def after() -> None:
+        async with second.running():
+            for _ in range(12):
+                await second.pass_time(1000)
+            assert set(second.delivered()) == expected[damage]
+            assert len(second.delivered()) == len(expected[damage])
+            second.send_in(b"new", 1500)
+            await second.pass_time(2000)
+            assert second.delivered()[-1] == b"new"
+        second.stop()
+
+    trio.run(after, clock=trio.testing.MockClock())
+    assert not damages(tmp_path / "new" / "store")
+
+
+def overwrite(path: Path, at: int, data: bytes) -> None:
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(data)
