@@ -142,7 +142,8 @@ def in_order(
     for first in range(0, len(rows), _SHOWN_AT_ONCE):
         some = rows[first : first + _SHOWN_AT_ONCE]
         for number, message in sorted(source.messages(some), key=lambda found: found[0]):
-            if message is not None:
+            # Another topic may have the same hash.
+            if message is not None and topic in (None, message.topic):
                 broker = source.broker(int(some["broker"][number]))
                 cancelled = message.mark != NO_MARK and bool(np.isin(message.mark, marks))
                 yield Listed(message, broker, due(message.out, source.precision), cancelled)

@@ -131,3 +131,13 @@ def test_a_message_that_is_gone_is_told(tmp_path: Path, mixed: Command) -> None:
     assert ran.code == 1
     assert ids(ran.objects) == ["O0000"]
     assert "at physical offset 0: of a message that waits for its time: " in ran.err
+
+
+def test_topics_with_the_same_hash_are_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with made(tmp_path / "store") as timers:
+        timers.add(NOW + 5000, topic="Aa")
+        timers.add(NOW + 6000, topic="BB")
+    run = Command(capsys, monkeypatch, "--store", tmp_path / "store", now=NOW)
+    assert [one["topic"] for one in run("ls", "--json", "--topic", "BB").objects] == ["BB"]
