@@ -240,18 +240,17 @@ class TimerModel(RuleBasedStateMachine):
     def deliver_some(self, most: int, *, backwards: bool = False) -> None:
         index, now = self.index, self.clock.now
         self.enqueue_all()
-        loaded = [unit for slot, unit in self.waiting() if slot + self.precision <= now]
-        cancels = {
-            self.properties(unit.physical_offset)["TIMER_DEL_UNIQKEY"]: unit
-            for unit in loaded
-            if unit.deletes and not unit.rolls
-        }
+        waiting = self.waiting()
+        loaded = [unit for slot, unit in waiting if slot + self.precision <= now]
+        # One that is late may be a slot behind what it cancels.
+        markers = [unit for slot, unit in waiting if slot <= now and unit.deletes and not unit.rolls]
+        cancels = {self.properties(unit.physical_offset)["TIMER_DEL_UNIQKEY"]: unit for unit in markers}
         messages = [unit for unit in loaded if unit.rolls or not unit.deletes]
         for unit in sorted(messages, reverse=backwards)[:most]:
             if not self.deliver_one(unit, cancels):
                 return
         if len(messages) <= most:
-            for unit in cancels.values():
+            for unit in (unit for unit in markers if unit in loaded):
                 index.settle(unit.position, NO_COPY)
                 self.cancelled.add(unit.physical_offset)
             if index.queue_offset == self.store.max_offset(TIMER_TOPIC, 0):

@@ -13,6 +13,7 @@ from rocketwire.store.errors import DiskFull, FlushFailed, StoreForeign
 from rocketwire.store.layout import timer_check, timer_log
 from rocketwire.store.layout.timer_log import FILLER, NO_COPY, NO_RECORD, UNIT_SIZE
 from rocketwire.store.timer.check import read_check
+from rocketwire.store.timer.waiting import Waiting
 from tests.store.crash_disk import CrashDisk
 from tests.store.support import kill
 from tests.store.timer.timers import HASH, NOW, Timers
@@ -147,8 +148,8 @@ def test_a_unit_whose_record_the_log_has_lost_is_dropped_for_good(timers: Timers
 @pytest.mark.parametrize("field", ["physical_offset", "record_size", "topic_hash"])
 def test_a_unit_that_does_not_fit_its_record_ends_the_log(timers: Timers, field: str) -> None:
     waiting = timers.add(IN_5, IN_9, IN_9)
-    changed = [waiting[0], waiting[1]._replace(**{field: 7}), waiting[2]]
-    timers.index.put(changed, NOW)
+    wrong = Waiting._make((waiting[1]._asdict() | {field: 7}).values())
+    timers.index.put([waiting[0], wrong, waiting[2]], NOW)
     timers.kill()
     assert timers.index.log.end == UNIT_SIZE
     assert set(timers.index.already) == {waiting[0].physical_offset}
