@@ -6,20 +6,24 @@
 #define WAIT_ITEM "\2WAIT\1"
 #define OUT_ITEM "\2TIMER_OUT_MS\1"
 
-enum { DIGITS_MOST = 15, SECOND = 1000 }; /* more digits are for Python: no number here comes near the end of int64 */
+enum {
+    DIGITS_MOST = 15, /* more digits are for Python: no number here comes near the end of int64 */
+    SECOND = 1000,
+    GRID = 10, /* ms; see store.timer.units.out_time */
+};
 
 bool timer_plan_read(PyObject *answer, timer_plan *plan)
 {
     PyObject *queue, *behind, *handle;
-    long long precision, most;
+    long long most;
     *plan = (timer_plan){0};
     if (answer == Py_None) return true;
-    if (!PyArg_ParseTuple(answer, "O!LLSO", QueueTail_Type, &queue, &precision, &most, &behind, &handle)) return false;
-    if (precision <= 0 || most > INT64_MAX / 4 || (handle != Py_None && !PyBytes_Check(handle))) {
-        PyErr_SetString(PyExc_ValueError, "a plan for timer messages has a precision, and bytes or None for the handle");
+    if (!PyArg_ParseTuple(answer, "O!LSO", QueueTail_Type, &queue, &most, &behind, &handle)) return false;
+    if (most > INT64_MAX / 4 || (handle != Py_None && !PyBytes_Check(handle))) {
+        PyErr_SetString(PyExc_ValueError, "a plan for timer messages has a longest delay, and bytes or None for the handle");
         return false;
     }
-    *plan = (timer_plan){(QueueTail *)Py_NewRef(queue), precision, most, Py_NewRef(behind),
+    *plan = (timer_plan){(QueueTail *)Py_NewRef(queue), most, Py_NewRef(behind),
                          handle == Py_None ? NULL : Py_NewRef(handle)};
     return true;
 }
@@ -97,7 +101,7 @@ bool timer_texts_of(const timer_plan *plan, const properties_found *found, int64
     uint8_t *p = room;
     if (wait.len > 0) p = put_span(put_span(p, span_of(WAIT_ITEM, sizeof WAIT_ITEM - 1)), wait);
     p = put_span(p, span_of(OUT_ITEM, sizeof OUT_ITEM - 1));
-    p = put_decimal(p, due % plan->precision != 0 ? due : due - plan->precision);
+    p = put_decimal(p, due % GRID != 0 ? due : due - 1);
     *made = (timer_texts){.properties = span_of(room, (size_t)(p - room)), .behind = bytes_span(plan->behind)};
     if (plan->handle == NULL || key.at == NULL || memchr(key.at, ' ', key.len) != NULL) return true;
     uint8_t *handle = p;

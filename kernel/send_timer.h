@@ -10,7 +10,6 @@
 /* What Python decided about such sends to one queue. */
 typedef struct {
     QueueTail *queue;   /* where they wait; NULL: they are for Python */
-    int64_t precision;  /* ms of a slot of the wheel */
     int64_t most;       /* ms that a message may wait */
     PyObject *behind;   /* bytes: the properties that say where it is to be delivered, the separator first */
     PyObject *handle;   /* bytes: the recall handle up to the time; NULL: there are none */

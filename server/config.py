@@ -200,7 +200,7 @@ class ServerConfig:
     # Messages for a set time.
     timer_wheel_enable: bool = key("deliver messages at a set time; else they are refused", default=True, apache=False)
     timer_precision_ms: int = key(
-        "ms of a slot of the timer's wheel; delivery is to the millisecond all the same",
+        "ms of a slot of the timer's wheel, a multiple of 10; delivery is by the ms all the same",
         default=1000,
         form=("1000|500|200|100", "1000, 500, 200 or 100"),
         apache=False,

@@ -24,7 +24,7 @@ from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.fast import SendFields
 from rocketwire.wire.send_answers import SendAnswers
 
-TimerPlan = tuple[ConsumeQueue, int, int, bytes, bytes | None]
+TimerPlan = tuple[ConsumeQueue, int, bytes, bytes | None]
 """The timer's queue, and what `timer_sends.PlainTimer` has."""
 Plan = tuple[ConsumeQueue | None, int, bytes | None, bool, TimerPlan | None]
 """The queue (None: only messages for a set time are planned), the sysFlag as it is stored, the properties behind those

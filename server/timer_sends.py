@@ -2,8 +2,8 @@
 
 A client says it by a property: 5.x's TIMER_DELAY_SEC, TIMER_DELAY_MS and TIMER_DELIVER_MS, of which the first that is
 there counts, or ``__STARTDELIVERTIME`` of cloud services. The message is stored in queue 0 of rmq_sys_wheel_timer, as
-5.5.0 stores it, with its topic and queue among its properties and the time as TIMER_OUT_MS: to the millisecond, but an
-exact multiple of the precision is one precision less, so that its slot of the wheel is Apache's too.
+5.5.0 stores it, with its topic and queue among its properties and the time as TIMER_OUT_MS: to the millisecond, as
+`store.timer.units` says it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.real_queue import with_real_queue
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.store.store import Draft
+from rocketwire.store.timer.units import out_time
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import SysFlag
@@ -54,13 +55,11 @@ class PlainTimer(NamedTuple):
     """What is the same of all timer messages for one queue that name a time and have nothing else to them.
 
     Attributes:
-        precision: Milliseconds of a slot.
         most: How many ms one may wait.
         behind: The properties behind TIMER_OUT_MS, with the separator before them.
         handle: What stands before the time in recall handles, before base64; None where there are none.
     """
 
-    precision: int
     most: int
     behind: bytes
     handle: bytes | None
@@ -84,11 +83,6 @@ def named_time(properties: Mapping[str, str]) -> str | None:
 def was_delivered(properties: bytes) -> bool:
     """Whether a message has been a timer message before, as one that is tried again: then it is none any more."""
     return _OUT_ITEM in properties and _out_of(properties) is not None
-
-
-def out_time(due: int, precision: int) -> int:
-    """TIMER_OUT_MS of what is due at a time, both in ms since 1970."""
-    return due if due % precision else due - precision
 
 
 class TimerSends:
@@ -117,7 +111,7 @@ class TimerSends:
             return None
         behind = with_real_queue(b"x", topic, queue_id)[1:]
         handle = None if topic.startswith(names.RETRY_PREFIX) else f"v1 {topic} {config.broker_name} ".encode()
-        return PlainTimer(config.timer_precision_ms, config.timer_max_delay_sec * _MS_PER_SECOND, behind, handle)
+        return PlainTimer(config.timer_max_delay_sec * _MS_PER_SECOND, behind, handle)
 
     def schedule(self, draft: Draft, items: str, wait: bytes) -> bytes | None:
         """Have a draft wait if its properties say so and the time is to come; the given one is changed.
@@ -155,7 +149,7 @@ class TimerSends:
             self._topics.create_retry(names.TIMER_TOPIC, 1)
         topic, key = draft.topic, draft.unique_key
         draft.properties = with_real_queue(
-            b"%b%b\x02TIMER_OUT_MS\x01%d" % (properties, wait, out_time(time, config.timer_precision_ms)),
+            b"%b%b\x02TIMER_OUT_MS\x01%d" % (properties, wait, out_time(time)),
             topic,
             draft.queue_id,
         )

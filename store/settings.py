@@ -33,8 +33,8 @@ class StoreSettings:
     `sync_flush` says that the caller waits for `flush_to` before it acknowledges; the store flushes only when told.
     `max_transfer_*` bound one answer of `get`: the first pair holds for messages near the end of the log, the second
     for those further behind than `access_message_in_memory_max_ratio` percent of the machine's memory.
-    A slot of the timer's wheel is of `timer_precision` milliseconds; a message that is farther away than
-    `timer_roll_window` slots goes round once more.
+    A slot of the timer's wheel is of `timer_precision` milliseconds, a multiple of 10; a message that is farther away
+    than `timer_roll_window` slots goes round once more.
     """
 
     root: Path

@@ -9,7 +9,7 @@ After a clean stop of rocketwire the wheel is believed, and units are only count
   has lost, or half written. A marker of a slot that may not have been done waits again: it does no harm twice.
 * What was stored for a unit settles it, found in the log behind the place that the checkpoint proves.
 * A unit whose record the log has lost is dropped. Of several units of one record the last one counts.
-* The wheel is made anew from the units.
+* The wheel is made anew from the units. So the precision may have been changed: times in units are in ms.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from rocketwire.store.timer.copies import Key, find_copies, is_copy_of, key_of_c
 from rocketwire.store.timer.foreign_copies import ForeignCopies
 from rocketwire.store.timer.unit_table import UnitTable
 from rocketwire.store.timer.units import Unit, slot_of
-from rocketwire.store.timer.wheel_rebuild import behind_a_lap, rebuild
+from rocketwire.store.timer.wheel_rebuild import behind_a_lap, bring_nearer, rebuild
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.properties import REAL_TOPIC, decode_properties
@@ -155,6 +155,7 @@ class Recovery:
         self.stale = int(np.count_nonzero(stale))
         self._drop(stale)
         self._drop_doubles()
+        bring_nearer(units, self._wheel.slots, self._ends.now // self._precision)
         behind = behind_a_lap(units, self._wheel.slots)
         complete = complete and not behind.any()
         if not complete:

@@ -118,6 +118,21 @@ class UnitTable:
         waiting: NDArray[np.bool_] = self.outcome == timer_log.WAITS
         return waiting
 
+    def roll_at(self, indexes: NDArray[np.int64], numbers: NDArray[np.int64]) -> None:
+        """Have units, given by their places in the columns, roll in slots before their own, given by number."""
+        size = self.file_size
+        starts = self.position[indexes] // size * size
+        for start in np.unique(starts).tolist():
+            here = starts == start
+            rows = np.frombuffer(self._log.mapping_of(start), _UNIT, self._log.units_a_file)
+            places = (self.position[indexes[here]] - start) // UNIT_SIZE
+            # First that they roll: a unit that says only this is not delivered in its slot, but stored anew.
+            rows["magic"][places] |= UnitMagic.ROLL
+            rows["delay"][places] = numbers[here] * self._precision - rows["write_time"][places]
+            self._log.note_written(start)
+        self.magic[indexes] |= UnitMagic.ROLL
+        self.number[indexes] = numbers
+
     @property
     def file_size(self) -> int:
         """Bytes of a file of the log: positions of it begin at multiples."""

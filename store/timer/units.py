@@ -2,6 +2,11 @@
 
 A slot of the wheel holds what is due within `precision` milliseconds: slot number k is of the messages that are due
 after k * precision and up to (k + 1) * precision. Slots are spoken of by the time in ms at which they begin.
+
+A record says the time by its TIMER_OUT_MS, from which the slot follows by a floored division. It is the time itself, or
+1 ms less where that ends in 0: so for every precision that is a multiple of 10 the slot is the one that Apache's time,
+which is floored, has; and a change of the precision changes no message's time. Apache's TIMER_OUT_MS end in 0, ours
+never do.
 """
 
 from __future__ import annotations
@@ -13,6 +18,8 @@ from rocketwire.store.layout.timer_log import UnitMagic
 # Plain numbers: an enum's `&` makes an enum again, which costs more than the rest of what is done with a unit.
 _ROLL: Final = int(UnitMagic.ROLL)
 _DELETE: Final = int(UnitMagic.DELETE)
+_GRID: Final = 10
+_LAST: Final = _GRID - 1
 
 
 class Unit(NamedTuple):
@@ -67,10 +74,18 @@ def slot_of(time: int, precision: int) -> int:
     return time - time % precision
 
 
-def due(out: int, precision: int) -> int:
-    """When a message with that TIMER_OUT_MS is due, in ms.
+def out_time(due: int) -> int:
+    """TIMER_OUT_MS of what is due at a time, both in ms since 1970."""
+    return due if due % _GRID else due - 1
 
-    What Apache wrote is a multiple of the precision and up to that much too early: never is it due before the time that
-    was asked for.
+
+def due(out: int, precision: int) -> int:
+    """When a message with that TIMER_OUT_MS is due, in ms; never before the time that was asked for.
+
+    That is the time that was asked for, or 1 ms later where that ends in 9. What Apache wrote is a multiple of its
+    precision, and up to that much too early.
     """
-    return out if out % precision else out + precision
+    last = out % _GRID
+    if last == _LAST:
+        return out + 1
+    return out if last else out + precision

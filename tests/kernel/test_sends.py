@@ -257,7 +257,7 @@ def timer_plan(rig: Rig, **changes: Any) -> Queue:
     """Have the rig plan for messages for a set time, which wait in the queue that is given."""
     waiting = Queue()
     waiting.queue_id, waiting.topic_field, waiting.end = 0, b"\1W", 40
-    plan = {"queue": waiting, "precision": 1000, "most": 60_000, "behind": b"\2R\1T", "handle": b"v1 T b ", **changes}
+    plan = {"queue": waiting, "most": 60_000, "behind": b"\2R\1T", "handle": b"v1 T b ", **changes}
     rig.answer = lambda: (rig.queue, 0, None, False, tuple(plan.values()))
     return waiting
 
@@ -275,7 +275,7 @@ def test_a_message_for_a_set_time_waits_in_the_timers_queue(rig: Rig) -> None:
         ("T", 3, 7),
         ("W", 0, 41),
     ]
-    stored = f"UNIQ_KEY\1U\2TIMER_DELAY_MS\x01500\2TAGS\1A\2CLUSTER\1C\2WAIT\1True\2TIMER_OUT_MS\1{NOW + 500}\2R\1T"
+    stored = f"UNIQ_KEY\1U\2TIMER_DELAY_MS\x01500\2TAGS\1A\2CLUSTER\1C\2WAIT\1True\2TIMER_OUT_MS\1{NOW + 499}\2R\1T"
     assert first.properties == third.properties == stored.encode()
     assert waiting.entries()[0] == (first.physical_offset, second.physical_offset - first.physical_offset, ord("A"))
     handle = encode_recall_handle("T", "b", NOW + 500, "U")
@@ -293,7 +293,7 @@ def test_a_handle_is_base64(rig: Rig, key: str) -> None:
     assert taken == 1
     handle = encode_recall_handle("T", "b", NOW + 5000, key) if key else b""
     assert (b'"recallHandle":"%b"' % handle in answers) is bool(key)
-    assert rig.records()[0].properties.endswith(b"TIMER_OUT_MS\x01%d\x02R\x01T" % (NOW + 4000))
+    assert rig.records()[0].properties.endswith(b"TIMER_OUT_MS\x01%d\x02R\x01T" % (NOW + 4999))
 
 
 def test_without_a_key_that_fits_there_is_no_handle(rig: Rig) -> None:
@@ -341,8 +341,7 @@ def test_without_a_queue_only_messages_for_a_set_time_are_taken(rig: Rig) -> Non
     "changes",
     [
         {"queue": None},
-        {"precision": 0},
-        {"precision": "1"},
+        {"most": "1"},
         {"most": 1 << 62},
         {"behind": "text"},
         {"handle": "text"},

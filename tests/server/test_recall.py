@@ -10,7 +10,8 @@ import pytest
 
 from rocketwire.server.errors import RecallFailed, RecallForbidden, RecallRefused, RecallTopicUnknown, response_code
 from rocketwire.server.recall import Recall
-from rocketwire.server.timer_sends import TimerSends, out_time
+from rocketwire.server.timer_sends import TimerSends
+from rocketwire.store.timer.units import out_time
 from rocketwire.wire.errors import PropertiesInvalid, RecallHandleInvalid
 from rocketwire.wire.headers.send import RecallMessageRequestHeader
 from rocketwire.wire.java import string_hash
@@ -51,7 +52,7 @@ def test_the_marker(recall: Recall) -> None:
         TIMER_DELIVER_MS=str(NOW + 5000),
         BORN_TIMESTAMP=str(NOW),
         PGROUP="G",
-        TIMER_OUT_MS=str(out_time(NOW + 5000, 1000)),
+        TIMER_OUT_MS=str(out_time(NOW + 5000)),
         REAL_TOPIC="T",
         REAL_QID="0",
     )

@@ -110,7 +110,7 @@ def test_a_timer_message_waits_in_the_timers_topic(setup: Setup) -> None:
         TAGS="A",
         CLUSTER="C",
         WAIT="true",
-        TIMER_OUT_MS=str(NOW + 1500),
+        TIMER_OUT_MS=str(NOW + 1499),
         REAL_TOPIC="T",
         REAL_QID="1",
     )

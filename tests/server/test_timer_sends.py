@@ -14,18 +14,17 @@ from rocketwire.server.timer_sends import (
     TimerSends,
     may_name_a_time,
     named_time,
-    out_time,
     was_delivered,
     without_times,
 )
 from rocketwire.store.store import Draft
+from rocketwire.store.timer.units import out_time
 from rocketwire.wire.property_edits import value_of
 from rocketwire.wire.recall_handle import decode_recall_handle
 from tests.server.harness import NOW, properties_text
 from tests.server.send_setup import HOST, Setup, body, fields
 
 DAY = 86_400_000
-precisions = st.sampled_from([100, 200, 500, 1000])
 
 
 @pytest.fixture
@@ -63,23 +62,6 @@ def out_of(draft: Draft) -> int | None:
     return None if text is None else int(text)
 
 
-@given(st.integers(1, 2**62), precisions)
-def test_the_slot_is_apaches_for_every_time(due: int, precision: int) -> None:
-    apache = due - precision if due % precision == 0 else due // precision * precision
-    out = out_time(due, precision)
-    assert out // precision == apache // precision
-    # What the wheel makes of it again: exactly the time asked for, and of Apache's never an earlier one.
-    assert (out if out % precision else out + precision) == due
-    assert due - precision <= apache < due <= apache + precision
-
-
-@given(st.integers(2, 2**62), precisions)
-def test_what_cancels_goes_to_the_slot_of_its_message(due: int, precision: int) -> None:
-    """A marker is sent with the handle's time: ours is the message's own, Apache's the floored one and 1 ms."""
-    of_apache = out_time(due, precision) // precision * precision + 1
-    assert out_time(of_apache, precision) // precision == out_time(due, precision) // precision
-
-
 @pytest.mark.parametrize(
     ("asked", "due"),
     [
@@ -109,7 +91,7 @@ def test_when_it_is_due(timers: TimerSends, asked: dict[str, str], due: int | No
     if due is None:
         assert (draft.topic, draft.queue_id, draft.properties) == ("T", 1, b"a\x01b")
     else:
-        assert out_of(draft) == out_time(due, 1000)
+        assert out_of(draft) == out_time(due)
         assert (draft.topic, draft.queue_id) == ("rmq_sys_wheel_timer", 0)
         assert draft.properties.endswith(b"\x02REAL_TOPIC\x01T\x02REAL_QID\x011")
 
@@ -143,7 +125,7 @@ def test_what_is_refused(setup: Setup, timers: TimerSends, asked: dict[str, str]
 
 def test_the_longest_delay_is_a_setting(setup: Setup, timers: TimerSends) -> None:
     setup.live.update({"timerMaxDelaySec": "3"})
-    assert out_of(scheduled(timers, TIMER_DELAY_SEC="3")) == NOW + 2000
+    assert out_of(scheduled(timers, TIMER_DELAY_SEC="3")) == NOW + 2999
     with pytest.raises(MessageIllegal, match="the max delay 3000ms"):
         scheduled(timers, TIMER_DELAY_MS="3001")
 
@@ -220,7 +202,7 @@ def said_by_the_rules(asked: dict[str, str]) -> str | int:
         return "refused"
     if due <= NOW:
         return "refused" if "TIMER_DEL_UNIQKEY" in asked else "at once"
-    return out_time(due, 1000)
+    return out_time(due)
 
 
 @given(st.permutations(range(9)), ASKED)

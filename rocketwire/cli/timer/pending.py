@@ -182,7 +182,8 @@ def _cancelled(source: Source, rows: NDArray[Any], markers: NDArray[Any]) -> NDA
 
 def _due(out: NDArray[np.int64], precision: int) -> NDArray[np.int64]:
     """See `due`, of many."""
-    times: NDArray[np.int64] = np.where(out % precision, out, out + precision)
+    last = out % 10
+    times: NDArray[np.int64] = out + np.where(last == 0, precision, last == 9)
     return times
 
 

@@ -107,7 +107,7 @@ def mixed(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
             timers.add(NOW + 10_000 + number, key=f"N{number:04d}")
         for number in (5, 3, 1):
             timers.add(NOW + 200_000_000 + number, key=f"F{number:04d}")
-        timers.add(NOW + 500, key="O0000")
+        timers.add(NOW + 499, key="O0000")
     return Command(capsys, monkeypatch, "--store", tmp_path / "store", now=NOW + 600)
 
 

@@ -171,7 +171,7 @@ def test_a_store_in_use_with_messages_that_are_behind(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with made(tmp_path / "store") as timers:
-        timers.add(NOW + 500, topic="Gone")
+        timers.add(NOW + 499, topic="Gone")
         timers.add(NOW + 3000, key="A")
         timers.add(NOW + 3000, key="B")
         timers.save()

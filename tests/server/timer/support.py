@@ -20,12 +20,13 @@ from rocketwire.server.send_drafts import SendDrafts
 from rocketwire.server.sending import Sending
 from rocketwire.server.subscription_groups import SubscriptionGroups
 from rocketwire.server.timer.timer import Timer
-from rocketwire.server.timer_sends import TimerSends, out_time
+from rocketwire.server.timer_sends import TimerSends
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.store.files import FileSystem, RealFileSystem
 from rocketwire.store.groups import GroupTable
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import Draft, MessageStore
+from rocketwire.store.timer.units import out_time
 from rocketwire.store.topics import TopicTable
 from rocketwire.wire.message import encode_host
 from rocketwire.wire.names import TIMER_TOPIC
@@ -33,12 +34,11 @@ from tests.server.harness import Clock, properties_text, run_inline, small_confi
 from tests.store.support import bodies, kill
 
 HOST = encode_host("10.0.0.1", 5)
-PRECISION = 1000
 
 
-def timer_draft(body: bytes, due: int, *, key: str, topic: str = "T", precision: int = PRECISION, **more: str) -> Draft:
+def timer_draft(body: bytes, due: int, *, key: str, topic: str = "T", **more: str) -> Draft:
     """A message that is due at a time in ms, as it waits."""
-    text = properties_text(UNIQ_KEY=key, TIMER_DELIVER_MS=str(due), **more, TIMER_OUT_MS=str(out_time(due, precision)))
+    text = properties_text(UNIQ_KEY=key, TIMER_DELIVER_MS=str(due), **more, TIMER_OUT_MS=str(out_time(due)))
     return Draft(TIMER_TOPIC, 0, body, with_real_queue(text.encode(), topic, 0), 0, 0, due - 1, HOST, unique_key=key)
 
 
@@ -105,7 +105,7 @@ class Timers:
     def send_in(self, body: bytes, delay: int, **more: Any) -> None:
         """Store a message to be delivered so many ms from now."""
         key = more.pop("key", body[:20].decode())
-        self.send(timer_draft(body, self.clock.now + delay, key=key, precision=self.settings.timer_precision, **more))
+        self.send(timer_draft(body, self.clock.now + delay, key=key, **more))
 
     def cancel_in(self, key: str, delay: int) -> None:
         """Store a marker that cancels a message that is due so many ms from now."""

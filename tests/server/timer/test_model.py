@@ -26,6 +26,8 @@ from tests.store.crash_disk import CrashDisk
 
 #: Precision in ms and window in slots: two days as by default, two hours, and ten seconds.
 SCALES = [(1000, 172_800), (1000, 7200), (100, 100)]
+#: That of the next start; None: as before.
+PRECISIONS = st.sampled_from([None, None, None, 100, 1000])
 #: Distances in windows, and in ms beyond that.
 DISTANCES = st.tuples(
     st.sampled_from([0, 0, 0, 0.01, 0.3, 0.5, 0.99, 1, 1.01, 1.4, 2, 2.5, 3, 7, 19.9]),
@@ -81,7 +83,7 @@ class TimerModel(RuleBasedStateMachine):
 
     def put(self, due: int, key: str, **more: str) -> bytes:
         body = b"%d" % len(self.expected) + key.encode()
-        assert self.life.send(timer_draft(body, due, key=key, precision=self.precision, **more))
+        assert self.life.send(timer_draft(body, due, key=key, **more))
         return body
 
     def new_key(self) -> str:
@@ -159,15 +161,17 @@ class TimerModel(RuleBasedStateMachine):
         self.full = not self.full
         self.life.timers.store.refusal = DiskNearlyFull("full") if self.full else None
 
-    @rule(windows=st.sampled_from([0, 0, 0.2, 1.5, 9.5]))
-    def stop(self, windows: float) -> None:
+    @rule(windows=st.sampled_from([0, 0, 0.2, 1.5, 9.5]), precision=PRECISIONS)
+    def stop(self, windows: float, precision: int | None) -> None:
+        self.precision = precision or self.precision
         self.life.stop()
         self.clock.now += int(windows * self.window)
         self.begin()
         self.check()
 
-    @rule(windows=st.sampled_from([0, 0, 0.2, 1.5, 9.5]))
-    def kill(self, windows: float) -> None:
+    @rule(windows=st.sampled_from([0, 0, 0.2, 1.5, 9.5]), precision=PRECISIONS)
+    def kill(self, windows: float, precision: int | None) -> None:
+        self.precision = precision or self.precision
         self.life.kill()
         self.clock.now += int(windows * self.window)
         self.begin()
