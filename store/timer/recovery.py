@@ -36,7 +36,7 @@ from rocketwire.store.layout.timer_log import (
 from rocketwire.store.timer.check import Check, Ends
 from rocketwire.store.timer.copies import Key, find_copies, is_copy_of, key_of_copy, keys_of_record
 from rocketwire.store.timer.foreign_copies import ForeignCopies
-from rocketwire.store.timer.unit_table import UnitTable
+from rocketwire.store.timer.unit_table import ByRecord, UnitTable
 from rocketwire.store.timer.units import Unit, slot_of
 from rocketwire.store.timer.wheel_rebuild import behind_a_lap, bring_nearer, rebuild
 from rocketwire.wire.java import string_hash
@@ -216,9 +216,7 @@ class Recovery:
         if complete and own is not None:
             yield from self._settle_by_copies(own.log_place, None)
             return
-        start = self._store.log.start
-        if complete and self._check.last_read_time:
-            start = self._store.file_before(self._check.last_read_time)
+        start = self._store.file_before(self._oldest_copy()) if complete else self._store.log.start
         foreign = ForeignCopies(self._store)
         yield from self._settle_by_copies(start, foreign)
         for pairs in foreign.of_units(self._units):
@@ -229,15 +227,24 @@ class Recovery:
             self._copied.update(places)
             yield
 
+    def _oldest_copy(self) -> int:
+        """Before what time in ms nothing was stored for a unit that waits, or for a record without one."""
+        units = self._units
+        times = units.number[units.waits] * self._precision
+        oldest = min(self._check.last_read_time, int(times.min()) if len(times) else _NOWHERE)
+        if self.queue_offset < self._ends.queue:
+            oldest = min(oldest, self._store.store_time(*_QUEUE, self.queue_offset))
+        return oldest
+
     def _settle_by_copies(self, start: int, foreign: ForeignCopies | None) -> Iterator[None]:
         """Settle what the copies from a place of the log on belong to; `foreign` gets those that do not say."""
         first = self._place(self.queue_offset)
-        settled = _Settled(self._units)
+        settled = ByRecord(self._units)
         of_first = self._keys_of_first()
         for copies in find_copies(self._store, start, self._ends.log):
             for copy in copies:
                 if copy.prepared_offset or (of_first and key_of_copy(copy.record) in of_first):
-                    has_unit = settled.by_place(copy.prepared_offset, copy.physical_offset)
+                    has_unit = settled.settle(copy.prepared_offset, copy.physical_offset)
                     if copy.prepared_offset >= first and not has_unit:
                         self._copied[copy.prepared_offset] = copy.physical_offset
                 elif foreign is not None:
@@ -284,20 +291,3 @@ def _topic_hash(record: memoryview) -> int:
     """Of a timer record, by the topic it is for."""
     properties = decode_properties(properties_of(record).decode("utf-8", "replace"))
     return string_hash(properties.get(REAL_TOPIC, ""))
-
-
-class _Settled:
-    """Settles units by the place of their record."""
-
-    def __init__(self, units: UnitTable) -> None:
-        self._units = units
-        self._order: NDArray[np.int64] = np.argsort(units.physical_offset, kind="stable")
-        self._offsets: NDArray[np.int64] = units.physical_offset[self._order]
-
-    def by_place(self, physical_offset: int, copy_at: int) -> bool:
-        """Settle the units of a record; false when it has none."""
-        first = at = int(np.searchsorted(self._offsets, physical_offset))
-        while at < len(self._offsets) and self._offsets[at] == physical_offset:
-            self._units.outcome[self._order[at]] = copy_at
-            at += 1
-        return at > first

@@ -169,6 +169,23 @@ class UnitTable:
                 self._log.note_written(start)
 
 
+class ByRecord:
+    """The units of a table by the place of their record, of whose outcome alone it may be told."""
+
+    def __init__(self, units: UnitTable) -> None:
+        self._units = units
+        self._order: NDArray[np.int64] = np.argsort(units.physical_offset, kind="stable")
+        self._offsets: NDArray[np.int64] = units.physical_offset[self._order]
+
+    def settle(self, physical_offset: int, copy_at: int) -> bool:
+        """Settle the units of a record; false when it has none."""
+        first = at = int(np.searchsorted(self._offsets, physical_offset))
+        while at < len(self._offsets) and self._offsets[at] == physical_offset:
+            self._units.outcome[self._order[at]] = copy_at
+            at += 1
+        return at > first
+
+
 def _count_whole(rows: NDArray[Any], position: int) -> int:
     """How many of the first units have the form of one."""
     positions = position + np.arange(len(rows), dtype=np.int64) * UNIT_SIZE

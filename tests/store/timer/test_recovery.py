@@ -12,7 +12,7 @@ import pytest
 from rocketwire.store.errors import DiskFull, FlushFailed, StoreForeign
 from rocketwire.store.layout import timer_check, timer_log
 from rocketwire.store.layout.timer_log import FILLER, NO_COPY, NO_RECORD, UNIT_SIZE
-from rocketwire.store.timer.check import read_check
+from rocketwire.store.timer.check import Check, read_check, write_check
 from rocketwire.store.timer.waiting import Waiting
 from tests.store.crash_disk import CrashDisk
 from tests.store.support import kill
@@ -205,6 +205,22 @@ def test_copies_that_apaches_broker_stored_are_found_by_what_they_are_of(timers:
     assert timers.unit(UNIT_SIZE).outcome == delivered.physical_offset
     assert timers.index.pending == 2
     assert set(timers.index.already) == {waiting[0].physical_offset}
+
+
+def test_what_apache_has_not_flushed_may_have_been_delivered_before_its_read_time(tmp_path: Path) -> None:
+    timers = Timers(tmp_path, commit_log_file_size=4096)
+    entered = timers.put(NOW + 3, *[IN_5] * 3)
+    timers.clock.now = NOW + 6_100
+    for position, _ in entered:
+        timers.copy(timers.unit(position), by_apache=True)
+    for _ in range(10):
+        timers.add(*[NOW + 90_000] * 3)  # a file of the log that begins before the read time, and has no copy
+    check = Check(last_read_time=NOW + 7_000, last_queue_offset=4, master_queue_offset=4, counter=1)
+    write_check(timers.settings.timer_check, timers.files, check)
+    assert timers.store.file_before(NOW + 7_000) > timers.unit(0).physical_offset
+    timers.kill()
+    assert timers.index.pending == 0
+    kill(timers.store)
 
 
 def test_units_of_slots_that_apache_has_done_do_not_wait(timers: Timers) -> None:
