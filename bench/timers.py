@@ -60,7 +60,7 @@ TIMERS: Final[Sequence[TimerLoad]] = (
         text="100,000 messages due at the same moment",
         count=100_000,
         span=0.0,
-        ahead=8.0,
+        ahead=15.0,
         bar=TimerBar(drain_seconds=4.0),
     ),
     TimerLoad(
