@@ -221,7 +221,7 @@ class TimerCheck:
         # Apache's brokers keep the first position when they rebuild a slot whose chain rocketwire began anew.
         if passed < first or (first >= start and not _is_of(_at(first, places, units), time, precision)):
             return f"slot {number} (time {time}): its chain ends at {passed}, not at {first}"
-        if count > length:
+        if count > length and due > self._read_until:
             return f"slot {number} (time {time}) counts {count} messages, its chain has {length} units"
         return ""
 
