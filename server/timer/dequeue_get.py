@@ -33,9 +33,9 @@ class DequeueGet:
     async def _step(self, groups: trio.MemorySendChannel[Sequence[Run]]) -> None:
         wheel = self._wheel
         now = wheel.now()
-        wheel.pass_slots(now)
+        more = wheel.pass_slots(now)
         runs = wheel.take(now, GROUP)
-        more = wheel.read(now)
+        more |= wheel.read(now)
         if runs:
             await groups.send(runs)
         elif more:

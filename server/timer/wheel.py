@@ -26,6 +26,8 @@ from rocketwire.store.timer.waiting import Waiting
 _AHEAD: Final = 2000
 #: Slots of the wheel that are searched in one step.
 _SEARCHED: Final = 1 << 15
+#: Markers that are settled in one step.
+_MARKERS: Final = 4096
 #: No further slot is read while so many are in memory, or so many messages.
 _MOST_SLOTS: Final = 256
 _MOST_MESSAGES: Final = 1 << 20
@@ -218,8 +220,8 @@ class NearWheel:
         if goes_on:
             self._bell.ring()
 
-    def pass_slots(self, now: int) -> None:
-        """Pass what is settled and over."""
+    def pass_slots(self, now: int) -> bool:
+        """Pass what is settled and over; true when there is more to do."""
         loaded, index = self.loaded, self.index
         while (slot := loaded.first) is not None:
             if not slot.loaded or slot.waiting or now < slot.start + self._precision:
@@ -228,10 +230,14 @@ class NearWheel:
                 slot.passed_at = self._topic.end
             if index.queue_offset < slot.passed_at:
                 break
-            for position in slot.markers:
-                index.settle(position, NO_COPY)
+            if slot.markers:
+                some = slot.markers[-_MARKERS:]
+                del slot.markers[-_MARKERS:]
+                index.settle_all([(position, NO_COPY) for position in some])
+                return True
             loaded.remove(slot)
         self._move_on(now)
+        return False
 
     def _move_on(self, now: int) -> None:
         """Have the index know from where on something may wait."""

@@ -34,7 +34,7 @@ __all__ = ["Snapshot", "TimerIndex"]
 
 _DELETE: Final = int(UnitMagic.DELETE)
 #: Units that are read of a slot at once.
-_PART: Final = 4096
+_PART: Final = 1024
 #: A window of more slots than half of the wheel less these, or of one, is taken for that, as Apache's brokers do.
 _SPARE: Final = 60
 

@@ -62,7 +62,8 @@ class Setup:
         for number in range(100):
             store_clock.now = NOW + (number - 100) * HOUR
             self.store.append([draft(number, body=bytes(400))])
-        self.lifetime = Lifetime(self.store, self.config, self.clock, run_inline)
+        self.held = False
+        self.lifetime = Lifetime(self.store, self.config, self.clock, run_inline, lambda: self.held)
         self.disk.removed.clear()
 
     @property
@@ -142,6 +143,17 @@ async def test_at_the_hour_what_is_expired_goes(setup: Setup, start: Callable[[]
     oldest = setup.store.earliest_time("T", 0)
     assert NOW - 78 * HOUR < oldest <= NOW - 70 * HOUR
     assert setup.store.min_offset("T", 0) == 100 - (NOW - oldest) // HOUR
+
+
+async def test_files_that_are_needed_go_only_when_the_disk_is_too_full(setup: Setup, start: Callable[[], None]) -> None:
+    setup.change(fileReservedTime=1, deleteWhen=";".join(map(str, range(24))))
+    setup.held = True
+    start()
+    await setup.pass_time(61)
+    assert setup.log_files() == []
+    setup.disk.used = 0.95
+    await setup.pass_time(10)
+    assert setup.log_files()
 
 
 async def test_ten_files_a_pass(setup: Setup, start: Callable[[], None]) -> None:

@@ -1,0 +1,29 @@
+"""Waking a task."""
+
+from __future__ import annotations
+
+import trio
+
+from rocketwire.server.timer.bell import Bell
+from tests.server.harness import mock_clock, settle
+
+
+async def test_what_rang_before_is_heard_once() -> None:
+    bell = Bell()
+    bell.ring()
+    bell.ring()
+    await bell.heard()
+    before = trio.current_time()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bell.heard, 5)
+        await settle()
+        mock_clock().jump(5)
+    assert trio.current_time() - before == 5
+
+
+async def test_a_task_that_waits_is_woken() -> None:
+    bell = Bell()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bell.heard)
+        await settle()
+        bell.ring()

@@ -1,0 +1,33 @@
+"""What is told of faults."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+
+from rocketwire.server.timer.faults import RETRY_SECONDS, Faults
+from rocketwire.store.errors import DiskNearlyFull
+from tests.server.harness import mock_clock, settle
+
+
+async def fail(faults: Faults, *errors: Exception | None) -> None:
+    for error in errors:
+        async with faults.told():
+            if error is not None:
+                raise error
+
+
+async def test_a_fault_is_told_once_until_the_job_is_done(caplog: pytest.LogCaptureFixture) -> None:
+    faults = Faults("the job")
+    full, refused = DiskNearlyFull("full"), OSError("refused")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(fail, faults, full, refused, full, None, refused)
+        for _ in range(4):
+            await settle()
+            mock_clock().jump(RETRY_SECONDS)
+    assert caplog.messages == ["the job: full", "the job: refused"]
+
+
+async def test_other_errors_are_not_kept_back() -> None:
+    with pytest.raises(ValueError, match="a bug"):
+        await fail(Faults("the job"), ValueError("a bug"))

@@ -1,0 +1,83 @@
+"""Slots in memory."""
+
+from __future__ import annotations
+
+from rocketwire.server.timer.loaded import Loaded
+
+P = 1000
+
+
+def taken(loaded: Loaded, now: int, most: int = 100, enqueued: int = 0) -> list[tuple[int, list[int]]]:
+    return [(run.due, list(run.positions)) for run in loaded.take(now, most, enqueued)]
+
+
+def test_a_slot_that_is_being_read_gives_nothing() -> None:
+    loaded = Loaded(0, P)
+    slot = loaded.begin(0)
+    loaded.add(slot, 52, 500, rolls=False)
+    assert loaded.next_due is None
+    assert taken(loaded, 2000) == []
+    loaded.finish(slot)
+    assert (loaded.next_due, loaded.count, loaded.to) == (500, 1, P)
+    assert taken(loaded, 499) == []
+    assert taken(loaded, 500) == [(500, [52])]
+    assert (loaded.next_due, loaded.count, slot.waiting) == (None, 0, 1)
+    assert loaded.settled(slot, rolled_to=None)
+
+
+def test_messages_come_out_by_time_and_the_oldest_of_a_time_first() -> None:
+    loaded = Loaded(0, P)
+    slot = loaded.begin(0)
+    for position, due in ((400, 7), (300, 5), (200, 7), (100, 7)):  # as units are read: newest first
+        loaded.add(slot, position, due, rolls=False)
+    loaded.finish(slot)
+    assert taken(loaded, 9, most=2) == [(5, [300]), (7, [100])]
+    assert taken(loaded, 9, most=9) == [(7, [400, 200])]
+
+
+def test_a_slot_waits_for_those_that_roll_before_it() -> None:
+    loaded = Loaded(0, P)
+    first, second = loaded.at(0), loaded.at(P)
+    loaded.add(first, 52, 0, rolls=True)
+    loaded.add(second, 104, P + 1, rolls=False)
+    assert taken(loaded, 5000) == [(0, [52])]
+    assert loaded.held_up(9)
+    assert taken(loaded, 5000) == []
+    assert loaded.settled(first, rolled_to=8)
+    assert loaded.held_up(7)
+    assert taken(loaded, 5000, enqueued=7) == []
+    assert taken(loaded, 5000, enqueued=8) == [(P + 1, [104])]
+
+
+def test_a_message_of_the_same_slot_does_not_wait_for_what_rolled() -> None:
+    loaded = Loaded(0, P)
+    slot = loaded.at(0)
+    loaded.add(slot, 52, 0, rolls=True)
+    loaded.add(slot, 104, 0, rolls=True)
+    loaded.add(slot, 156, 3, rolls=False)
+    assert taken(loaded, 1) == [(0, [52, 104])]
+    assert not loaded.settled(slot, rolled_to=8)
+    assert taken(loaded, 5) == [(3, [156])]
+    assert loaded.settled(slot, rolled_to=9)
+    assert loaded.settled(slot, rolled_to=None)
+
+
+def test_what_is_dropped_is_forgotten() -> None:
+    loaded = Loaded(0, P)
+    slot = loaded.at(P)
+    loaded.add(slot, 52, P + 5, rolls=True)
+    assert loaded.first is slot
+    assert len(loaded) == 1
+    loaded.drop(500)
+    assert slot.dropped
+    assert (loaded.first, loaded.next_due, loaded.count, loaded.to, len(loaded)) == (None, None, 0, 500, 0)
+    assert not loaded.settled(slot, rolled_to=None)
+    assert not loaded.held_up(0)
+
+
+def test_the_earliest_slot_is_the_first() -> None:
+    loaded = Loaded(0, P)
+    later, earlier = loaded.at(3 * P), loaded.at(P)
+    assert loaded.first is earlier
+    loaded.remove(earlier)
+    assert loaded.first is later

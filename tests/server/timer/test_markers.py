@@ -1,0 +1,67 @@
+"""Markers at the end of the timer's topic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rocketwire.server.timer.markers import Markers
+from rocketwire.server.timer.topic import TimerTopic
+from rocketwire.store.store import Draft, MessageStore
+from tests.server.timer.support import timer_draft
+from tests.store.support import START, open_store, small
+
+DUE = START + 5500
+SLOT = DUE - DUE % 1000
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[MessageStore]:
+    opened = open_store(small(tmp_path))
+    yield opened
+    opened.close()
+
+
+def marker(key: str, due: int = DUE) -> Draft:
+    return timer_draft(b"", due, key=f"D{key}", TIMER_DEL_UNIQKEY=key)
+
+
+def put(store: MessageStore, *drafts: Draft) -> None:
+    assert len(store.append(drafts)) == len(drafts)
+
+
+def test_markers_are_known_when_the_topic_was_looked_through(store: MessageStore) -> None:
+    topic = TimerTopic(store)
+    markers = Markers(topic, 1000, 0)
+    assert markers.look()
+    put(store, timer_draft(b"", DUE, key="a"), marker("a"), marker("b", DUE + 1000))
+    assert markers.look()
+    assert (set(markers.cancelled(SLOT)), set(markers.cancelled(SLOT + 1000))) == ({"a"}, {"b"})
+    assert not markers.cancelled(SLOT + 2000)
+
+
+def test_a_long_look_takes_several_steps(store: MessageStore) -> None:
+    put(store, *(timer_draft(b"", DUE, key=f"{number}") for number in range(600)), marker("a"))
+    markers = Markers(TimerTopic(store), 1000, 0)
+    steps = 1
+    while not markers.look():
+        steps += 1
+    assert steps > 2
+    assert "a" in markers.cancelled(SLOT)
+
+
+def test_markers_that_are_in_the_index_are_forgotten_in_time(store: MessageStore) -> None:
+    topic = TimerTopic(store)
+    markers = Markers(topic, 1000, 0)
+    put(store, marker("a"))
+    assert markers.look()
+    markers.enqueued(0)
+    put(store, marker("b"))
+    assert markers.look()
+    assert set(markers.cancelled(SLOT)) == {"a", "b"}
+    markers.enqueued(1)
+    markers.enqueued(2)
+    markers.enqueued(2)
+    assert not markers.cancelled(SLOT)

@@ -1,0 +1,74 @@
+"""Reading the timer's topic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rocketwire.server.timer.topic import TimerTopic
+from rocketwire.store.store import Draft, MessageStore
+from tests.server.timer.support import timer_draft
+from tests.store.support import START, open_store, remove_log_file, small
+
+DUE = START + 5500
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[MessageStore]:
+    opened = open_store(small(tmp_path))
+    yield opened
+    opened.close()
+
+
+def put(store: MessageStore, *drafts: Draft) -> None:
+    assert len(store.append(drafts)) == len(drafts)
+
+
+def test_an_empty_topic(store: MessageStore) -> None:
+    topic = TimerTopic(store)
+    assert topic.end == 0
+    assert topic.read(0, 10) == ([], 0)
+
+
+def test_messages_are_read_from_an_offset_on(store: MessageStore) -> None:
+    put(store, *(timer_draft(b"", DUE + number, key=f"{number}") for number in range(30)))
+    topic = TimerTopic(store)
+    found, offset = [], 3
+    while offset < topic.end:
+        group = topic.read(offset, 10)
+        assert len(group.waiting) == group.end - offset <= 10
+        found += group.waiting
+        offset = group.end
+    assert [each.out for each in found] == [DUE + number for number in range(3, 30)]
+
+
+def test_groups_are_bounded_by_bytes(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path, commit_log_file_size=4 << 20))
+    put(store, *(timer_draft(bytes(300_000), DUE, key=f"{number}") for number in range(3)))
+    assert [TimerTopic(store).read(offset, 10).end for offset in range(3)] == [1, 2, 3]
+    store.close()
+
+
+def test_records_that_are_gone_are_passed_over(store: MessageStore, caplog: pytest.LogCaptureFixture) -> None:
+    put(store, *(timer_draft(bytes(900), DUE, key=f"{number}") for number in range(9)))
+    remove_log_file(store)
+    topic = TimerTopic(store)
+    offset, found = 0, 0
+    while offset < topic.end:
+        group = topic.read(offset, 10)
+        found += len(group.waiting)
+        offset = group.end
+    assert found == 9 - topic.lost
+    assert topic.lost > 0
+    assert len(caplog.messages) == topic.lost
+
+
+def test_records_that_say_no_time_are_counted(store: MessageStore) -> None:
+    bad = timer_draft(b"", DUE, key="bad")
+    bad.properties = b"UNIQ_KEY\x01bad"
+    put(store, timer_draft(b"", DUE, key="a"), bad, timer_draft(b"", DUE, key="b"))
+    topic = TimerTopic(store)
+    group = topic.read(0, 10)
+    assert (len(group.waiting), group.end, topic.unreadable) == (2, 3, 1)
