@@ -105,8 +105,8 @@ class DequeuePut:
             return True
         if copy.rolls or draft.unique_key is None:
             return False
-        slot = copy.slot
-        if draft.unique_key not in slot.cancelled and draft.unique_key not in self._markers.cancelled(slot.start):
+        key = draft.unique_key
+        if key not in copy.slot.cancelled and not self._markers.cancel(key, draft.properties):
             return False
         self._settle(copy, NO_COPY)
         self._counts.cancelled += 1

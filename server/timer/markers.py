@@ -6,16 +6,20 @@ stages. So before messages are stored, the topic is looked through up to its end
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from rocketwire.server.timer.topic import TimerTopic
 from rocketwire.store.timer.units import slot_of
 from rocketwire.store.timer.waiting import Waiting
+from rocketwire.wire import properties as property_names
+from rocketwire.wire.java import natural_number
+from rocketwire.wire.property_edits import reader_of
 
 #: Entries that one look goes through.
 _LOOK: Final = 256
-_NONE: Final[frozenset[str]] = frozenset()
+_NONE: Final[frozenset[int]] = frozenset()
+_out: Final = reader_of(property_names.TIMER_OUT_MS.encode())
 
 
 class Markers:
@@ -29,9 +33,9 @@ class Markers:
         self.looked = offset
         self._topic = topic
         self._precision = precision
-        #: Keys by their slot: of markers noted lately, and of those noted before `_older_end` was the place looked to.
-        self._newer: dict[int, set[str]] = {}
-        self._older: dict[int, set[str]] = {}
+        #: Slots by the key that is cancelled there, by markers noted lately, and by those noted before `_older_end`.
+        self._newer: dict[str, set[int]] = {}
+        self._older: dict[str, set[int]] = {}
         self._older_end = offset
 
     def note(self, waiting: Sequence[Waiting], end: int) -> None:
@@ -40,7 +44,7 @@ class Markers:
             if each.deletes:
                 key = self._topic.cancelled_by(each.physical_offset, each.record_size)
                 if key is not None:
-                    self._newer.setdefault(slot_of(each.out, self._precision), set()).add(key)
+                    self._newer.setdefault(key, set()).add(slot_of(each.out, self._precision))
         self.looked = max(self.looked, end)
 
     def look(self) -> bool:
@@ -50,12 +54,13 @@ class Markers:
             self.note(group.waiting, group.end)
         return self.looked >= self._topic.end
 
-    def cancelled(self, start: int) -> Collection[str]:
-        """Unique keys that markers of the slot from a time in ms cancel."""
-        newer, older = self._newer.get(start), self._older.get(start)
-        if newer is None or older is None:
-            return newer or older or _NONE
-        return newer | older
+    def cancel(self, key: str, properties: bytes) -> bool:
+        """Whether one of them cancels the message with a unique key; its properties say when that is due."""
+        slots = self._newer.get(key, _NONE) | self._older.get(key, _NONE)
+        if not slots:
+            return False
+        out = natural_number(_out(properties) or b"")
+        return out is not None and slot_of(out, self._precision) in slots
 
     def enqueued(self, offset: int) -> None:
         """Forget those before an offset of the queue: they are in the index."""

@@ -18,10 +18,10 @@ def test_a_slot_that_is_being_read_gives_nothing() -> None:
     assert loaded.next_due is None
     assert taken(loaded, 2000) == []
     loaded.finish(slot)
-    assert (loaded.next_due, loaded.count, loaded.to) == (500, 1, P)
+    assert [loaded.next_due, loaded.count, loaded.to] == [500, 1, P]
     assert taken(loaded, 499) == []
     assert taken(loaded, 500) == [(500, [52])]
-    assert (loaded.next_due, loaded.count, slot.waiting) == (None, 0, 1)
+    assert [loaded.next_due, loaded.count, slot.waiting] == [None, 0, 1]
     assert loaded.settled(slot, rolled_to=None)
 
 
@@ -70,7 +70,7 @@ def test_what_is_dropped_is_forgotten() -> None:
     assert len(loaded) == 1
     loaded.drop(500)
     assert slot.dropped
-    assert (loaded.first, loaded.next_due, loaded.count, loaded.to, len(loaded)) == (None, None, 0, 500, 0)
+    assert [loaded.first, loaded.next_due, loaded.count, loaded.to, len(loaded)] == [None, None, 0, 500, 0]
     assert not loaded.settled(slot, rolled_to=None)
     assert not loaded.held_up(0)
 

@@ -14,7 +14,7 @@ from tests.server.timer.support import timer_draft
 from tests.store.support import START, open_store, small
 
 DUE = START + 5500
-SLOT = DUE - DUE % 1000
+SAME_TIME = timer_draft(b"", DUE, key="x").properties
 
 
 @pytest.fixture
@@ -38,8 +38,10 @@ def test_markers_are_known_when_the_topic_was_looked_through(store: MessageStore
     assert markers.look()
     put(store, timer_draft(b"", DUE, key="a"), marker("a"), marker("b", DUE + 1000))
     assert markers.look()
-    assert (set(markers.cancelled(SLOT)), set(markers.cancelled(SLOT + 1000))) == ({"a"}, {"b"})
-    assert not markers.cancelled(SLOT + 2000)
+    for key, due, cancelled in (("a", DUE, True), ("a", DUE + 1000, False), ("b", DUE + 1000, True), ("c", DUE, False)):
+        assert markers.cancel(key, timer_draft(b"", due, key=key).properties) is cancelled
+    assert not markers.cancel("a", b"TIMER_OUT_MS\x01never")
+    assert not markers.cancel("a", b"")
 
 
 def test_a_long_look_takes_several_steps(store: MessageStore) -> None:
@@ -49,7 +51,7 @@ def test_a_long_look_takes_several_steps(store: MessageStore) -> None:
     while not markers.look():
         steps += 1
     assert steps > 2
-    assert "a" in markers.cancelled(SLOT)
+    assert markers.cancel("a", SAME_TIME)
 
 
 def test_markers_that_are_in_the_index_are_forgotten_in_time(store: MessageStore) -> None:
@@ -60,8 +62,10 @@ def test_markers_that_are_in_the_index_are_forgotten_in_time(store: MessageStore
     markers.enqueued(0)
     put(store, marker("b"))
     assert markers.look()
-    assert set(markers.cancelled(SLOT)) == {"a", "b"}
+    assert markers.cancel("a", SAME_TIME)
+    assert markers.cancel("b", SAME_TIME)
     markers.enqueued(1)
     markers.enqueued(2)
     markers.enqueued(2)
-    assert not markers.cancelled(SLOT)
+    assert not markers.cancel("a", SAME_TIME)
+    assert not markers.cancel("b", SAME_TIME)

@@ -129,6 +129,23 @@ async def test_a_marker_counts_while_the_first_stages_are_far_behind(tmp_path: P
     timers.stop()
 
 
+@pytest.mark.parametrize("apart", [300, 3000])
+async def test_a_marker_counts_though_all_is_overdue_before_it_is_in_the_index(tmp_path: Path, apart: int) -> None:
+    timers = Timers(tmp_path)
+    timers.send_in(b"a", 1000)
+    for number in range(apart):
+        timers.send_in(b"%d" % number, 1_000_000)
+    timers.cancel_in("a", 1000)
+    timers.kill()
+    timers.clock.now += 60_500
+    timers = Timers(tmp_path, clock=timers.clock)
+    async with timers.running():
+        await timers.pass_time(3000)
+        assert timers.delivered() == []
+        assert timers.timer.counts.cancelled == 1
+    timers.stop()
+
+
 async def test_a_marker_of_another_time_cancels_nothing(tmp_path: Path) -> None:
     timers = Timers(tmp_path)
     async with timers.running():

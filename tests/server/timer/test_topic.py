@@ -9,6 +9,7 @@ import pytest
 
 from rocketwire.server.timer.topic import TimerTopic
 from rocketwire.store.store import Draft, MessageStore
+from rocketwire.store.timer.units import due
 from tests.server.timer.support import timer_draft
 from tests.store.support import START, open_store, remove_log_file, small
 
@@ -41,7 +42,7 @@ def test_messages_are_read_from_an_offset_on(store: MessageStore) -> None:
         assert len(group.waiting) == group.end - offset <= 10
         found += group.waiting
         offset = group.end
-    assert [each.out for each in found] == [DUE + number for number in range(3, 30)]
+    assert [due(each.out, 1000) for each in found] == [DUE + number for number in range(3, 30)]
 
 
 def test_groups_are_bounded_by_bytes(tmp_path: Path) -> None:
