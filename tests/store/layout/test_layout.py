@@ -21,6 +21,7 @@ from rocketwire.store.layout.record import (
     properties_of,
     record_head,
     store_timestamp,
+    topic_of,
 )
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.message import FIXED_V1_IPV4, MAGIC_V1, MAGIC_V2, RECORD, Message, encode_record
@@ -101,7 +102,7 @@ def test_the_smallest_record_is_one() -> None:
 @pytest.mark.parametrize("bits", HOST_FORMS)
 @pytest.mark.parametrize("magic", [MAGIC_V1, MAGIC_V2])
 @pytest.mark.parametrize("properties", [b"", b"a\x011", b"p" * 32767])
-def test_properties_of_any_record_are_found(bits: int, magic: int, properties: bytes) -> None:
+def test_topic_and_properties_of_any_record_are_found(bits: int, magic: int, properties: bytes) -> None:
     message = Message(
         topic="Topic",
         queue_id=0,
@@ -111,11 +112,13 @@ def test_properties_of_any_record_are_found(bits: int, magic: int, properties: b
         properties=properties,
         magic=magic,
     )
-    assert properties_of(memoryview(encode_record(message))) == properties
+    record = memoryview(encode_record(message))
+    assert properties_of(record) == properties
+    assert topic_of(record) == b"Topic"
 
 
-def test_a_damaged_record_has_no_properties() -> None:
+def test_a_damaged_record_has_no_topic_and_no_properties() -> None:
     record = bytearray(encode_record(Message(topic="Topic", queue_id=0, body=b"abc", properties=b"a\x011")))
-    assert properties_of(memoryview(record)[:40]) == b""
+    assert properties_of(memoryview(record)[:40]) == topic_of(memoryview(record)[:40]) == b""
     record[4] ^= 1  # of the magic number
-    assert properties_of(memoryview(record)) == b""
+    assert properties_of(memoryview(record)) == topic_of(memoryview(record)) == b""

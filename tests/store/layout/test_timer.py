@@ -34,12 +34,13 @@ def test_sizes_are_apaches() -> None:
     assert timer_log.BLANK_SIZE == 16
     assert timer_wheel.SLOT_SIZE == 32
     assert timer_wheel.FILE_SIZE == 38_707_200
-    assert timer_check.CHECK_STRUCT.size == 56
+    assert timer_check.CHECK_STRUCT.size == 56 <= timer_check.EXTENSION_AT
+    assert timer_check.EXTENSION_STRUCT.size == 24
 
 
 @given(data=st.data())
 def test_fast_codecs_are_the_declarations(data: st.DataObject) -> None:
-    for declaration in (timer_log.UNIT, timer_log.BLANK, timer_wheel.SLOT, timer_check.CHECK):
+    for declaration in (timer_log.UNIT, timer_log.BLANK, timer_wheel.SLOT, timer_check.CHECK, timer_check.EXTENSION):
         fast = fixed_struct(declaration)
         names = list(field_offsets(declaration))
         values = [data.draw(INT64 if code == "q" else INT32) for code in fast.format.lstrip(">")]
