@@ -121,15 +121,15 @@ def test_a_group_fills_more_than_one_file(timers: Timers) -> None:
 def test_between_two_parts_of_a_slot_messages_may_come_and_be_settled(tmp_path: Path) -> None:
     timers = Timers(tmp_path, timer_log_file_size=1 << 20)
     entered = timers.index.put(many(*[NOW + 5_000] * 5_000), NOW)
-    seen = 0
+    seen = parts = 0
     for part in timers.index.walk(NOW + 5_000):
+        parts += 1
         timers.index.settle_all([(unit.position, 1 << 40) for unit in part])
         timers.index.put(many(NOW + 5_000), NOW)
         seen += len(part)
     assert seen == len(entered)
-    assert timers.index.pending == 2
     timers.index.settle(entered[0][0], 1 << 40)  # once more
-    assert timers.index.pending == timers.index.pending_by_hash[HASH] == 2
+    assert timers.index.pending == timers.index.pending_by_hash[HASH] == parts > 1
     kill(timers.store)
 
 
