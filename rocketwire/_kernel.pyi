@@ -131,7 +131,7 @@ class Hub:
     def close(self) -> None: ...
 
 # sends_type.c
-_TimerPlan: TypeAlias = tuple[PythonQueueTail, int, int, bytes, bytes | None]
+_TimerPlan: TypeAlias = tuple[PythonQueueTail, int, bytes, bytes | None]
 
 class Sends:
     enabled: bool

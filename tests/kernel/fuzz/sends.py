@@ -53,13 +53,11 @@ _ID: Final = encode_host(*_STORE).hex().upper().encode() + b"%016X"
 
 _DAYS: Final = 40 * 24 * 3600
 _CONFIG: Any = SimpleNamespace(
-    current=SimpleNamespace(
-        timer_wheel_enable=True, timer_max_delay_sec=_DAYS, timer_precision_ms=1000, broker_name="b"
-    )
+    current=SimpleNamespace(timer_wheel_enable=True, timer_max_delay_sec=_DAYS, broker_name="b")
 )
 _TOPICS: Any = SimpleNamespace(get=lambda _: True)
 _TIMERS: Final = TimerSends(_CONFIG, _TOPICS, lambda: _NOW)
-_TIMED: Final = (1000, _DAYS * 1000, with_real_queue(b"x", "T", 3)[1:], b"v1 T b ")
+_TIMED: Final = (_DAYS * 1000, with_real_queue(b"x", "T", 3)[1:], b"v1 T b ")
 
 
 class _Queue(QueueTail):
