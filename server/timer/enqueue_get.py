@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Final
 
 import trio
 
 from rocketwire.server.timer.bell import Bell
+from rocketwire.server.timer.counts import Counts
 from rocketwire.server.timer.faults import Faults
 from rocketwire.server.timer.markers import Markers
 from rocketwire.server.timer.topic import Entries, TimerTopic
+
+log = logging.getLogger(__name__)
 
 #: Entries of one group.
 _GROUP: Final = 512
@@ -18,9 +22,10 @@ _GROUP: Final = 512
 class EnqueueGet:
     """Reads messages that are to wait, in groups, from an offset of the topic's queue on."""
 
-    def __init__(self, topic: TimerTopic, markers: Markers, arrivals: Bell, offset: int) -> None:
+    def __init__(self, topic: TimerTopic, markers: Markers, counts: Counts, arrivals: Bell, offset: int) -> None:
         self._topic = topic
         self._markers = markers
+        self._counts = counts
         self._arrivals = arrivals
         self._offset = offset
         self._faults = Faults("reading timer messages")
@@ -34,5 +39,15 @@ class EnqueueGet:
             async with self._faults.told():
                 group = self._topic.read(self._offset, _GROUP)
                 self._markers.note(group.waiting, group.end)
+                self._count(group)
                 self._offset = group.end
                 await groups.send(group)
+
+    def _count(self, group: Entries) -> None:
+        """Count, and tell of, messages that can never be delivered."""
+        if group.lost:
+            log.error("timer: %d messages from offset %d on are not in the log any more", group.lost, self._offset)
+            self._counts.stale += group.lost
+        if group.unreadable:
+            log.error("timer: %d messages from offset %d on say no time or topic", group.unreadable, self._offset)
+            self._counts.dropped += group.unreadable

@@ -170,7 +170,7 @@ class Timer:
         entries_in, entries_out = trio.open_memory_channel[Entries](_CHANNEL)
         runs_in, runs_out = trio.open_memory_channel[Sequence[Run]](_CHANNEL)
         copies_in, copies_out = trio.open_memory_channel[list[Copy]](_CHANNEL)
-        enqueue_get = EnqueueGet(self._topic, markers, self._arrivals, index.queue_offset)
+        enqueue_get = EnqueueGet(self._topic, markers, self.counts, self._arrivals, index.queue_offset)
         enqueue_put = EnqueuePut(wheel, changed.ring)
         dequeue_get = DequeueGet(wheel, due)
         dequeue_message = DequeueMessage(index, self._store, self._clock)

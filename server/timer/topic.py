@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Final, NamedTuple
 
 from rocketwire.server.timer_records import cancels, waiting_in
@@ -10,8 +9,6 @@ from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
 from rocketwire.store.store import MessageStore
 from rocketwire.store.timer.waiting import Waiting
 from rocketwire.wire.names import TIMER_TOPIC
-
-log = logging.getLogger(__name__)
 
 QUEUE: Final = (TIMER_TOPIC, 0)
 """Topic and queue id."""
@@ -21,24 +18,26 @@ _GROUP_BYTES: Final = 512 << 10
 
 
 class Entries(NamedTuple):
-    """What some entries of the queue lead to: the messages, and the offset behind all of the entries."""
+    """What some entries of the queue lead to.
+
+    Attributes:
+        waiting: The messages.
+        end: The offset behind all of the entries.
+        lost: How many of them have a record that the log does not have any more.
+        unreadable: How many have one that says nothing that a timer message has to say.
+    """
 
     waiting: list[Waiting]
     end: int
+    lost: int = 0
+    unreadable: int = 0
 
 
 class TimerTopic:
-    """Reads the queue of the timer's topic.
-
-    Attributes:
-        lost: Entries whose records the log does not have any more.
-        unreadable: Entries whose records say nothing that a timer message has to say.
-    """
+    """Reads the queue of the timer's topic."""
 
     def __init__(self, store: MessageStore) -> None:
         self._store = store
-        self.lost = 0
-        self.unreadable = 0
 
     @property
     def end(self) -> int:
@@ -50,20 +49,14 @@ class TimerTopic:
         first, entries = self._store.queue_entries(*QUEUE, offset, most)
         if not entries:
             return Entries([], max(offset, first))
-        if first > offset:
-            log.error("timer: goes on at offset %d, for there is none %d", first, offset)
         place = ENTRY_STRUCT.unpack_from(entries)[0]
         part = self._store.log_part(place)
         found = waiting_in(part, _first_of(entries)) if part is not None else []
+        before = first - min(offset, first)  # entries that went with their files
         if not found:
-            self.lost += 1
-            log.error("timer: the message at offset %d is not in the log any more", first)
-            return Entries([], first + 1)
+            return Entries([], first + 1, lost=before + 1)
         waiting = [each for each in found if each is not None]
-        if len(waiting) < len(found):
-            self.unreadable += len(found) - len(waiting)
-            log.error("timer: %d messages from offset %d say no time or topic", len(found) - len(waiting), first)
-        return Entries(waiting, first + len(found))
+        return Entries(waiting, first + len(found), lost=before, unreadable=len(found) - len(waiting))
 
     def cancelled_by(self, physical_offset: int, size: int) -> str | None:
         """The unique key of the message that the marker at a place in the log cancels; None for one that is lost."""
