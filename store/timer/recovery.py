@@ -243,7 +243,7 @@ class Recovery:
         of_first = self._keys_of_first()
         for copies in find_copies(self._store, start, self._ends.log):
             for copy in copies:
-                if copy.prepared_offset or (of_first and key_of_copy(copy.record) in of_first):
+                if copy.prepared_offset or (foreign is None and of_first and key_of_copy(copy.record) in of_first):
                     has_unit = settled.settle(copy.prepared_offset, copy.physical_offset)
                     if copy.prepared_offset >= first and not has_unit:
                         self._copied[copy.prepared_offset] = copy.physical_offset

@@ -223,6 +223,23 @@ def test_what_apache_has_not_flushed_may_have_been_delivered_before_its_read_tim
     kill(timers.store)
 
 
+def test_a_copy_of_apaches_that_fits_the_logs_first_record_settles_who_waits(timers: Timers) -> None:
+    """The first record's place is 0, which Apache writes into all copies; here it went another round."""
+    out = NOW + 5_000
+    ((first, _),) = timers.put(out)
+    assert timers.unit(first).physical_offset == 0
+    ((second, _),) = timers.put(out, rolled=1)
+    rolled = timers.unit(second)
+    timers.index.settle_all([(first, rolled.physical_offset)])
+    timers.save()
+    timers.clock.now = NOW + 6_000
+    copy = timers.copy(rolled, by_apache=True)
+    void_extension(timers)
+    timers.kill()
+    assert timers.unit(second).outcome == copy.physical_offset
+    assert timers.index.pending == 0
+
+
 def test_units_of_slots_that_apache_has_done_do_not_wait(timers: Timers) -> None:
     timers.put(NOW + 3, IN_5, IN_9)
     timers.index.move_read_time(NOW + 6_000)  # which we would not do
