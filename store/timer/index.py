@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Final
 
 from rocketwire.store.errors import DiskFull
-from rocketwire.store.layout.timer_log import NO_UNIT, UnitMagic
+from rocketwire.store.layout.timer_log import NO_UNIT
 from rocketwire.store.timer.check import Check, Ends
 from rocketwire.store.timer.log import TimerLog
 from rocketwire.store.timer.packing import pack
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Snapshot", "TimerIndex"]
 
-_DELETE: Final = int(UnitMagic.DELETE)
 #: Units that are read of a slot at once.
 _PART: Final = 1024
 #: A window of more slots than half of the wheel less these, or of one, is taken for that, as Apache's brokers do.
@@ -67,7 +66,6 @@ class TimerIndex:
         self.already_until = 0
         self._taken = 0
         self._already: set[int] = set()
-        self._settings = settings
         self._store = store
         self._saver = Saver(settings, self.log, self.wheel, files)
         self._ends = Ends(store.max_physical_offset, store.max_offset(TIMER_TOPIC, 0), now)
@@ -168,14 +166,14 @@ class TimerIndex:
 
     def _put_together(self, waiting: Sequence[Waiting], write_time: int) -> list[tuple[int, int]]:
         """Enter messages of which all have room in the timer log's file; raises when not even the first has a slot."""
-        packed = pack(self, waiting, write_time)
-        if packed.entered:
-            self.log.append(packed.rows)
-            for slot in packed.slots:
+        rows, entered, slots, hashes = pack(self, waiting, write_time)
+        if entered:
+            self.log.append(rows)
+            for slot in slots:
                 self.wheel.put(slot)
-            self.pending += len(packed.hashes)
-            self.pending_by_hash.update(packed.hashes)
-        return packed.entered
+            self.pending += len(hashes)
+            self.pending_by_hash.update(hashes)
+        return entered
 
     def slot_to_put(self, number: int) -> Slot | None:
         """What a slot says, by its number, before it is written; None when units of another lap wait in its place.
@@ -184,12 +182,11 @@ class TimerIndex:
             DiskFull: the disk has no room for it.
         """
         self.wheel.reserve(number)
-        slot = self.wheel.at(number)
-        if slot is not None and slot.time == number:
+        slot = self.wheel.at(number) or empty(number)
+        if slot.time == number:
             return slot
-        if slot is not None and slot.time * self.precision >= self.read_time and any(self._walk(slot)):
-            return None
-        return empty(number)
+        waits = slot.time * self.precision >= self.read_time and any(self._walk(slot))
+        return None if waits else empty(number)
 
     # --- reading and settling ---
 
