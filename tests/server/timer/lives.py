@@ -5,6 +5,7 @@ A life ends cleanly, or killed: at rest, or in the middle of its writes, where `
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -165,6 +166,14 @@ class Life:
         self._end()
         self.fuse = None
         self.timers.stop()
+
+    def kill_at_stop(self, fuse: int) -> None:
+        """Begin a clean stop that is killed before so many writes more."""
+        self._end()
+        self.fuse = fuse
+        with contextlib.suppress(Killed):
+            self.timers.timer.close()
+        self.timers.kill()
 
     def _end(self) -> None:
         if self._token is not None:

@@ -191,6 +191,12 @@ class TimerModel(RuleBasedStateMachine):
         self.begin(again)
         self.check()
 
+    @rule(fuse=st.integers(0, 30))
+    def kill_at_stop(self, fuse: int) -> None:
+        self.life.kill_at_stop(fuse)
+        self.begin()
+        self.check()
+
     @rule(changes=st.integers(0, 8), pages=st.integers(0, (1 << 64) - 1))
     def cut_power(self, changes: int, pages: int) -> None:
         left = disk_images.after(self.disk.image(), disk_images.chosen(changes, pages))
