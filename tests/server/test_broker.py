@@ -30,6 +30,8 @@ from tests.server.harness import (
     small_config,
     subscription,
 )
+from tests.server.timer.support import timer_draft
+from tests.store.support import bodies
 
 
 def made(store: Path, routes: RouteTable | None = None, host: str = "127.0.0.1", **changes: Any) -> Broker:
@@ -210,3 +212,34 @@ async def test_clients_that_wait_for_the_disk_are_a_reason_to_let_other_tasks_ru
             broker._flush.wait_durable(1, lambda _: None)
             assert broker._others_are_due()
         broker.close()
+
+
+async def test_timer_messages_are_delivered_by_a_broker(tmp_path: Path) -> None:
+    broker = made(tmp_path)
+    store, clock = broker.services.store, broker.services.clock
+    assert isinstance(clock, Clock)
+    async with trio.open_nursery() as nursery:
+        broker.start(nursery)
+        await settle()
+        assert store.append([timer_draft(b"a", clock.now + 2500, key="a")])
+        await settle()
+        clock.now += 2500
+        mock_clock().jump(2.5)
+        await settle()
+        assert bodies(store, "T") == [b"a"]
+        assert broker.services.timer is not None
+        assert broker.services.timer.counts.delivered == 1
+        nursery.cancel_scope.cancel()
+    broker.close()
+    assert (tmp_path / "config" / "timercheck").exists()
+
+
+async def test_a_broker_without_a_timer_leaves_its_files_alone(tmp_path: Path) -> None:
+    broker = made(tmp_path, timer_wheel_enable=False)
+    assert broker.services.timer is None
+    async with trio.open_nursery() as nursery:
+        broker.start(nursery)
+        await settle()
+        nursery.cancel_scope.cancel()
+    broker.close()
+    assert not (tmp_path / "config" / "timercheck").exists()
