@@ -100,7 +100,8 @@ class TimerIndex:
             return
         from rocketwire.store.timer.recovery import Recovery  # noqa: PLC0415 - needs numpy, most stores need no timer
 
-        recovery = Recovery(self.log, self.wheel, self._saver.check, self._store, self.precision, ends)
+        saver = self._saver
+        recovery = Recovery(self.log, self.wheel, saver.check, self._store, self.precision, ends, saver.begin_anew)
         yield from recovery.steps()
         self.read_time = recovery.read_time
         self.queue_offset = recovery.queue_offset
@@ -115,6 +116,7 @@ class TimerIndex:
         # What was dropped must not come back when the places of lost records are taken by others.
         snapshot = self.snapshot()
         if snapshot is not None:
+            self._store.flush_to(ends.log)
             self.save(snapshot._replace(log_end=ends.log))
 
     # --- entering ---
@@ -292,7 +294,7 @@ class TimerIndex:
             if len(self.log.segments):
                 from rocketwire.store.timer.tidying import tidy  # noqa: PLC0415 - needs numpy
 
-                clean = tidy(self, self._store, now)
+                clean = tidy(self, self._store, now, self._saver.save_log)
             snapshot = self._snapshot()
             if self.log.unsynced or self._saver.differs(snapshot, clean=clean):
                 self._saver.save(self._take(snapshot), clean=clean)

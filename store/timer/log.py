@@ -132,6 +132,8 @@ class TimerLog:
         segment.mapping[at : at + len(rows)] = rows
         self._unsynced.add(segment.start)
         self.end += len(rows)
+        if self.end == segment.start + self.units_a_file * UNIT_SIZE:
+            self.end = segment.end
         return position
 
     # --- single units ---

@@ -15,7 +15,7 @@ After a clean stop of rocketwire the wheel is believed, and units are only count
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from mmap import PAGESIZE
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +24,7 @@ import numpy as np
 from rocketwire.store.layout.derive import field_offsets
 from rocketwire.store.layout.record import properties_of, topic_of
 from rocketwire.store.layout.timer_log import (
+    FILLER,
     NO_COPY,
     NO_RECORD,
     NO_UNIT,
@@ -72,12 +73,20 @@ class Recovery:
     """
 
     def __init__(
-        self, log: TimerLog, wheel: TimerWheel, check: Check | None, store: MessageStore, precision: int, ends: Ends
+        self,
+        log: TimerLog,
+        wheel: TimerWheel,
+        check: Check | None,
+        store: MessageStore,
+        precision: int,
+        ends: Ends,
+        begin_anew: Callable[[], None],
     ) -> None:
         self._log = log
         self._wheel = wheel
         self._check = check or Check()
         self._store = store
+        self._begin_anew = begin_anew
         self._precision = precision
         self._ends = ends
         self._units = UnitTable(log, precision)
@@ -102,7 +111,11 @@ class Recovery:
         # Apache's broker notes no outcome. What has been put since may be due earlier: the clock may have gone back.
         over = (units.number * self._precision < self.read_time) & (units.position < self._check.last_log_flushed)
         units.outcome[units.waits & over] = NO_COPY
-        complete = self._check != Check() and self._check.last_log_flushed <= units.end
+        check = self._check
+        # One that says neither was written by a recovery that makes all anew, and was stopped.
+        known = bool(check.last_log_flushed or check.last_queue_offset or units.end == self._log.start)
+        complete = check != Check() and known and check.last_log_flushed <= units.end
+        trusted = trusted and check.last_log_flushed == units.end
         if not (trusted and complete):
             self.repaired = True
             self._log.resume(units.end, clear=True)
@@ -117,6 +130,7 @@ class Recovery:
         return (
             own is not None
             and own.clean
+            and own.log_place == self._ends.log  # nothing has been appended since
             and own.precision == self._precision
             and self._store.recovered.clean
             and self._wheel.exists
@@ -139,6 +153,8 @@ class Recovery:
 
     def _is_whole(self, unit: Unit) -> bool:
         """Whether a unit says what its record says; one whose record the log has lost is dealt with later."""
+        if unit.outcome == FILLER:
+            return True
         if not self._store.log.start <= unit.physical_offset < self._ends.log:
             return True
         record = self._store.record_at(unit.physical_offset)
@@ -159,6 +175,7 @@ class Recovery:
         behind = behind_a_lap(units, self._wheel.slots)
         complete = complete and not behind.any()
         if not complete:
+            self._begin_anew()
             self.queue_offset = self._store.min_offset(*_QUEUE)
             # These get units again; so do markers, for what they cancelled may have no unit any more.
             self._drop(behind | (units.deletes & (units.outcome == NO_COPY)))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from rocketwire.store.errors import FlushDelayed, FlushFailed, SyncFailed
@@ -91,20 +94,50 @@ class Saver:
             FlushFailed: the disk refused; nothing is saved any more until the store is opened anew.
             FlushDelayed: it could not be tried now; the next snapshot makes it good.
         """
-        if self._failed is not None:
-            raise self._failed
         check = self.check_of(snapshot, clean=clean)
-        try:
+        with self._refusals(snapshot.segments):
             self._log.sync(snapshot.segments)
             if clean:
                 self._wheel.sync()
                 self._files.sync_directory(self._root)
             write_check(self._path, self._files, check)
+        self.check = check
+        self.saved = snapshot.number
+
+    def save_log(self) -> None:
+        """Put all that was written to the timer log on the disk. Blocking; raises what `save` does."""
+        segments = self._log.take_unsynced()
+        with self._refusals(segments):
+            self._log.sync(segments)
+
+    def begin_anew(self) -> None:
+        """Have the file say that all records have to get units, until it is saved. Blocking; raises what `save` does.
+
+        For a recovery that finds that they have to, and may be stopped half-way.
+        """
+        if self.check is None:
+            return
+        check = replace(
+            self.check,
+            last_log_flushed=0,
+            last_queue_offset=0,
+            master_queue_offset=0,
+            counter=self.check.counter + 1,
+            extension=None,
+        )
+        with self._refusals([]):
+            write_check(self._path, self._files, check)
+        self.check = check
+
+    @contextlib.contextmanager
+    def _refusals(self, segments: list[Segment]) -> Iterator[None]:
+        if self._failed is not None:
+            raise self._failed
+        try:
+            yield
         except SyncFailed as error:
             self._failed = FlushFailed(self._path, error.strerror or str(error))
             raise self._failed from error
         except OSError as error:
-            self._log.put_back(snapshot.segments)
+            self._log.put_back(segments)
             raise FlushDelayed(self._path, error.strerror or str(error)) from error
-        self.check = check
-        self.saved = snapshot.number

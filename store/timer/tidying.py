@@ -10,7 +10,7 @@ the log belongs to the record before `queue_offset`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -32,12 +32,19 @@ log = logging.getLogger(__name__)
 _NOWHERE: Final = (1 << 63) - 1
 
 
-def tidy(index: TimerIndex, store: MessageStore, now: int) -> bool:
-    """Leave timer log and wheel as said above; false when the disk is full, which the log is told."""
+def tidy(index: TimerIndex, store: MessageStore, now: int, save_log: Callable[[], None]) -> bool:
+    """Leave timer log and wheel as said above; false when the disk is full, which the log is told.
+
+    The units appended anew are on the disk, by `save_log`, before the former ones are settled: of both, recovery takes
+    the later ones.
+    """
     offset, entries = store.queue_entries(TIMER_TOPIC, 0, index.queue_offset - 1, 1)
     try:
         if entries and offset == index.queue_offset - 1:
-            _Tidying(index, now, entries).run()
+            moved = _Tidying(index, now, entries).run()
+            if moved:
+                save_log()
+                index.log.settle([(position, NO_COPY) for position in moved])
     except DiskFull as error:
         log.warning("Apache's broker would deliver some timer messages twice if it opened this store: %s", error)
         return False
@@ -52,14 +59,19 @@ class _Tidying:
         self._now = slot_of(now, index.precision)
         self._last_record, self._last_size, _ = ENTRY_STRUCT.unpack(entry)
 
-    def run(self) -> None:
+    def run(self) -> list[int]:
+        """Append what is to be appended; give the positions of the units that were appended anew."""
         index = self._index
+        moved: list[int] = []
         for number, position in self._last_units():
             if any(unit.outcome not in (WAITS, FILLER) for unit in index.log.chain(position)):
-                self._append_anew(number, index.waiting_in(number * index.precision))
+                waiting = index.waiting_in(number * index.precision)
+                self._append_anew(number, waiting)
+                moved += [unit.position for unit in waiting]
         last = index.log.last_unit()
         if last is not None and last.physical_offset != self._last_record:
             self._append_filler(index.read_time // index.precision - 1)
+        return moved
 
     def _last_units(self) -> Iterator[tuple[int, int]]:
         """Of the slots that are not over and of which units are settled: the number, and where the last unit is."""
@@ -89,7 +101,6 @@ class _Tidying:
             first = last if first == NO_UNIT else first
             count += -1 if unit.deletes else 1
         index.wheel.put(Slot(number, first, last, count, 0))
-        index.log.settle([(unit.position, NO_COPY) for unit in waiting])
 
     def _append_filler(self, number: int) -> int:
         return self._append(

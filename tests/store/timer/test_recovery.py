@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -13,7 +15,10 @@ from rocketwire.store.errors import DiskFull, FlushFailed, StoreForeign
 from rocketwire.store.layout import timer_check, timer_log
 from rocketwire.store.layout.timer_log import FILLER, NO_COPY, NO_RECORD, UNIT_SIZE
 from rocketwire.store.timer.check import Check, read_check, write_check
+from rocketwire.store.timer.index import TimerIndex
 from rocketwire.store.timer.waiting import Waiting
+from rocketwire.store.timer.wheel import TimerWheel
+from tests.store import disk_images
 from tests.store.crash_disk import CrashDisk
 from tests.store.support import kill
 from tests.store.timer.timers import HASH, NOW, Timers
@@ -416,3 +421,66 @@ def test_a_full_disk_does_not_keep_a_stop_from_being_one(tmp_path: Path, caplog:
     timers.open()
     assert timers.index.pending == 18
     kill(timers.store)
+
+
+def test_a_power_cut_in_the_middle_of_a_clean_stop_loses_nothing(tmp_path: Path) -> None:
+    with mock.patch.object(TimerWheel, "slots", 1024):
+        disk = CrashDisk(tmp_path / "0")
+        timers = Timers(tmp_path / "0" / "store", disk, timer_log_file_size=1 << 14)
+        timers.put(*[IN_9 + 1_000 * n for n in range(70)])  # so that the units anew come into another page
+        (message, _), (waits, _) = timers.put(IN_5, IN_5)
+        timers.index.settle(message, timers.copy(timers.unit(message)).physical_offset)
+        timers.save()
+        place = timers.unit(waits).physical_offset
+        images = [disk.image()]
+        disk.observer = lambda _: images.append(disk.image())
+        timers.close()
+        crashes = (disk_images.EVERYTHING, disk_images.NOTHING, disk_images.EVEN, disk_images.ODD)
+        for number, (image, crash) in enumerate(itertools.product(images, crashes), 1):
+            root = tmp_path / str(number)
+            root.mkdir()
+            disk_images.put(disk_images.after(image, crash), root)
+            timers.files, timers.settings = CrashDisk(root), replace(timers.settings, root=root / "store")
+            timers.open()
+            there = [timers.unit(position).physical_offset for _, position in timers.waiting()]
+            assert (len(there), there.count(place)) == (71, 1)
+            kill(timers.store)
+
+
+def test_a_clean_check_is_not_believed_when_something_was_appended_since(timers: Timers) -> None:
+    timers.put(IN_5)
+    timers.close()
+    wheel = Path(timers.settings.timer_wheel)
+    former = wheel.read_bytes()
+    timers.open()
+    timers.put(IN_9)
+    timers.kill()
+    timers.index.close(NOW)
+    timers.store.close()
+    # As if the timer had not come to save anything: the check is that of the first stop, and the wheel's page was lost.
+    check = read_check(timers.settings.timer_check, timers.files)
+    assert check is not None
+    assert check.extension is not None
+    old = replace(
+        check, last_log_flushed=UNIT_SIZE, last_queue_offset=1, extension=replace(check.extension, log_place=0)
+    )
+    write_check(timers.settings.timer_check, timers.files, old)
+    wheel.write_bytes(former)
+    timers.open()
+    assert timers.waiting() == [(NOW + 5_000, 0), (NOW + 9_000, UNIT_SIZE)]
+
+
+def test_a_recovery_that_makes_all_anew_may_be_stopped(timers: Timers) -> None:
+    entered = timers.put(*[IN_5] * 4)
+    timers.index.settle(0, timers.copy(timers.unit(0)).physical_offset)
+    timers.close()
+    path = Path(timers.settings.timer_log) / f"{0:020d}"
+    data = bytearray(path.read_bytes())
+    data[entered[1][0] : entered[1][0] + UNIT_SIZE] = b"\xff" * UNIT_SIZE  # before the checkpoint
+    path.write_bytes(data)
+    with mock.patch.object(TimerIndex, "save", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        timers.open()
+    for _ in range(2):
+        timers.kill()
+        assert timers.index.queue_offset == 0
+        assert len(timers.index.already) == 1  # the other three get units again
