@@ -96,14 +96,14 @@ class TimerLog:
             before = last.reserved
             try:
                 last.reserve(upto, _WINDOW)
-            except DiskFull:
-                count = (before - BLANK_SIZE - at) // UNIT_SIZE
-                if count <= 0:
-                    raise
-            else:
                 segments.pin(last)
                 last.read_singly(at)
                 last.touch_written(before, last.reserved - before)
+            except DiskFull:
+                last.reserved = before  # also when the room is there, and a page of it was refused
+                count = (before - BLANK_SIZE - at) // UNIT_SIZE
+                if count <= 0:
+                    raise
         return count
 
     def _next_file(self, last: Segment | None) -> Segment:
