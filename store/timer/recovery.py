@@ -5,8 +5,9 @@ After a clean stop of rocketwire the wheel is believed, and units are only count
 * The timer log is read up to the first unit that is not whole; those behind the last checkpoint are compared with their
   record. Where it ends before the checkpoint, or nothing says how far it was written, all records of the timer's queue
   get a unit again.
-* A unit waits when its outcome says so; and when its outcome is one that a power cut may leave: of a copy that the log
-  has lost, or half written. A marker of a slot that may not have been done waits again: it does no harm twice.
+* A unit waits when its outcome says so; and when its outcome is one that a power cut may leave: half written, or of a
+  copy that the log may have lost since the checkpoint. A marker of a slot that may not have been done waits again: it
+  does no harm twice.
 * What was stored for a unit settles it, found in the log behind the place that the checkpoint proves.
 * A unit whose record the log has lost is dropped. Of several units of one record the last one counts.
 * The wheel is made anew from the units. So the precision may have been changed: times in units are in ms.
@@ -22,7 +23,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from rocketwire.store.layout.derive import field_offsets
-from rocketwire.store.layout.record import properties_of, topic_of
 from rocketwire.store.layout.timer_log import (
     FILLER,
     NO_COPY,
@@ -37,12 +37,11 @@ from rocketwire.store.layout.timer_log import (
 from rocketwire.store.timer.check import Check, Ends
 from rocketwire.store.timer.copies import Key, find_copies, is_copy_of, key_of_copy, keys_of_record
 from rocketwire.store.timer.foreign_copies import ForeignCopies
+from rocketwire.store.timer.unit_records import fits, is_timer_record, topic_hash_of
 from rocketwire.store.timer.unit_table import ByRecord, UnitTable
 from rocketwire.store.timer.units import Unit, slot_of
 from rocketwire.store.timer.wheel_rebuild import behind_a_lap, bring_nearer, rebuild
-from rocketwire.wire.java import string_hash
 from rocketwire.wire.names import TIMER_TOPIC
-from rocketwire.wire.properties import REAL_TOPIC, decode_properties
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,7 +51,6 @@ if TYPE_CHECKING:
     from rocketwire.store.timer.wheel import TimerWheel
 
 _OUTCOME_AT: Final = field_offsets(UNIT)["outcome"]
-_TOPIC: Final = TIMER_TOPIC.encode()
 _QUEUE: Final = (TIMER_TOPIC, 0)
 _DEFAULT: Final = int(UnitMagic.DEFAULT)
 #: Records that are entered in one step.
@@ -144,6 +142,7 @@ class Recovery:
             is_whole=self._is_whole,
             oldest=self.read_time,
             first_offset=self._place(self.queue_offset),
+            copies_from=self._ends.log if (own := self._check.extension) is None else own.log_place,
         )
         self._log.resume(self._units.end, clear=False)
 
@@ -157,20 +156,17 @@ class Recovery:
             return True
         if not self._store.log.start <= unit.physical_offset < self._ends.log:
             return True
-        record = self._store.record_at(unit.physical_offset)
-        if record is None or len(record) != unit.record_size or topic_of(record) != _TOPIC:
-            return False
-        return _topic_hash(record) == unit.topic_hash
+        return fits(unit, self._store.record_at(unit.physical_offset))
 
     # --- what became of the units ---
 
     def _repair(self, *, complete: bool) -> Iterator[None]:
         units = self._units
-        self._doubt_outcomes()
+        self._doubt_outcomes(self._copies_from(complete=complete))
         stale = units.waits & (units.physical_offset + units.record_size > self._ends.log)
         self.stale = int(np.count_nonzero(stale))
         self._drop(stale)
-        self._drop_doubles()
+        units.settle_doubles()
         bring_nearer(units, self._wheel.slots, self._ends.now // self._precision)
         behind = behind_a_lap(units, self._wheel.slots)
         complete = complete and not behind.any()
@@ -187,10 +183,11 @@ class Recovery:
         yield from rebuild(self._wheel, units, oldest=1 if anew else self.read_time // self._precision)
         yield from self._enter_copied()
 
-    def _doubt_outcomes(self) -> None:
+    def _doubt_outcomes(self, copies_from: int) -> None:
+        """Have units wait whose outcome may be of a copy that is lost: those that are not are found from there on."""
         units = self._units
         outcome = units.outcome
-        doubtful = (outcome >= self._ends.log) | ((outcome > 0) & (outcome <= units.physical_offset))
+        doubtful = (outcome >= min(copies_from, self._ends.log)) | ((outcome > 0) & (outcome <= units.physical_offset))
         doubtful |= outcome < NO_COPY
         # In two pages, of which a power cut may leave one.
         within = units.position % units.file_size % PAGESIZE
@@ -213,27 +210,13 @@ class Recovery:
         self._units.outcome[which] = NO_RECORD
         self._units.physical_offset[which] = -1
 
-    def _drop_doubles(self) -> None:
-        """Of units of one record settle all but the last; all if one of them is settled by a copy."""
-        units = self._units
-        _, group, count = np.unique(units.physical_offset, return_inverse=True, return_counts=True)
-        if not (count > 1).any():
-            return
-        last = np.zeros(len(count), np.int64)
-        np.maximum.at(last, group, np.arange(len(group)))
-        copied = np.zeros(len(count), bool)
-        copied[group[units.outcome > 0]] = True
-        superseded = copied[group] | (last[group] != np.arange(len(group)))
-        units.outcome[units.waits & superseded] = NO_COPY
-
     # --- copies ---
 
     def _settle_copied(self, *, complete: bool) -> Iterator[None]:
-        own = self._check.extension
-        if complete and own is not None:
-            yield from self._settle_by_copies(own.log_place, None)
+        start = self._copies_from(complete=complete)
+        if complete and self._check.extension is not None:
+            yield from self._settle_by_copies(start, None)
             return
-        start = self._store.file_before(self._oldest_copy()) if complete else self._store.log.start
         foreign = ForeignCopies(self._store)
         yield from self._settle_by_copies(start, foreign)
         for pairs in foreign.of_units(self._units):
@@ -243,6 +226,13 @@ class Recovery:
         for places in foreign.of_records(self.queue_offset, self._ends.queue):
             self._copied.update(places)
             yield
+
+    def _copies_from(self, *, complete: bool) -> int:
+        """From what place of the log on copies may be of which units do not speak."""
+        if not complete:
+            return self._store.log.start
+        own = self._check.extension
+        return self._store.file_before(self._oldest_copy()) if own is None else own.log_place
 
     def _oldest_copy(self) -> int:
         """Before what time in ms nothing was stored for a unit that waits, or for a record without one."""
@@ -271,16 +261,16 @@ class Recovery:
     def _keys_of_first(self) -> tuple[Key, ...]:
         """By what copies of the log's very first record are known: its place, 0, says nothing."""
         record = self._store.record_at(0)
-        return () if record is None or topic_of(record) != _TOPIC else keys_of_record(record)
+        return () if record is None or not is_timer_record(record) else keys_of_record(record)
 
     def _enter_copied(self) -> Iterator[None]:
         """Enter, as settled, the records that were delivered though they have no unit: so the next recovery knows."""
         for number, (place, copy_at) in enumerate(sorted(self._copied.items()), 1):
             record = self._store.record_at(place)
-            if record is not None and topic_of(record) == _TOPIC:
+            if record is not None and is_timer_record(record):
                 self._log.make_room(1)
                 time = max(self.read_time - self._precision, 0)
-                row = (UNIT_SIZE, NO_UNIT, _DEFAULT, time, 0, place, len(record), _topic_hash(record), copy_at)
+                row = (UNIT_SIZE, NO_UNIT, _DEFAULT, time, 0, place, len(record), topic_hash_of(record), copy_at)
                 self._log.append(UNIT_STRUCT.pack(*row))
                 self.already.add(place)
             if number % _AT_ONCE == 0:
@@ -302,9 +292,3 @@ class Recovery:
         messages = units.waits & ~units.deletes
         hashes, counts = np.unique(units.topic_hash[messages], return_counts=True)
         self.pending = Counter(dict(zip(hashes.tolist(), counts.tolist(), strict=True)))
-
-
-def _topic_hash(record: memoryview) -> int:
-    """Of a timer record, by the topic it is for."""
-    properties = decode_properties(properties_of(record).decode("utf-8", "replace"))
-    return string_hash(properties.get(REAL_TOPIC, ""))

@@ -78,7 +78,11 @@ class _Tidying:
         index = self._index
         units = UnitTable(index.log, index.precision, every=True)
         for _ in units.read(
-            strict_from=_NOWHERE, is_whole=lambda _: True, oldest=index.read_time, first_offset=_NOWHERE
+            strict_from=_NOWHERE,
+            is_whole=lambda _: True,
+            oldest=index.read_time,
+            first_offset=_NOWHERE,
+            copies_from=_NOWHERE,
         ):
             pass
         settled = np.unique(units.number[~units.waits])

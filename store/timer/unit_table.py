@@ -45,7 +45,13 @@ class UnitTable:
         return len(self.position)
 
     def read(
-        self, *, strict_from: int, is_whole: Callable[[Unit], bool], oldest: int, first_offset: int
+        self,
+        *,
+        strict_from: int,
+        is_whole: Callable[[Unit], bool],
+        oldest: int,
+        first_offset: int,
+        copies_from: int,
     ) -> Iterator[None]:
         """Read the log up to the first unit that is not believed.
 
@@ -53,7 +59,8 @@ class UnitTable:
             strict_from: Units at or behind this position are believed only when
             is_whole: says so.
             oldest: A time in ms: settled units of slots before it are not kept,
-            first_offset: but for those of records at or behind this physical offset.
+            first_offset: but for those of records at or behind this physical offset,
+            copies_from: and those of which copies stand at or behind this one.
         """
         for segment in self._log.segments:
             at = 0
@@ -65,7 +72,7 @@ class UnitTable:
                 believed = _count_whole(rows, position)
                 if strict:
                     believed = self._count_strictly(rows[:believed], position, strict_from, is_whole)
-                self._keep(rows[:believed], position, oldest, first_offset)
+                self._keep(rows[:believed], position, oldest, first_offset, copies_from)
                 self.end = position + believed * UNIT_SIZE
                 if believed < most:
                     self._gather()
@@ -83,10 +90,11 @@ class UnitTable:
                 return number
         return len(rows)
 
-    def _keep(self, rows: NDArray[Any], position: int, oldest: int, first_offset: int) -> None:
+    def _keep(self, rows: NDArray[Any], position: int, oldest: int, first_offset: int, copies_from: int) -> None:
         number = (rows["write_time"].astype(np.int64) + rows["delay"]) // self._precision
         outcome = rows["outcome"].astype(np.int64)
         matters = (outcome == 0) | (number * self._precision >= oldest) | (rows["physical_offset"] >= first_offset)
+        matters |= outcome >= copies_from
         if not self._every:
             matters &= (outcome != FILLER) & (outcome != NO_RECORD)
         if matters.any():
@@ -117,6 +125,18 @@ class UnitTable:
         """Which of them wait."""
         waiting: NDArray[np.bool_] = self.outcome == timer_log.WAITS
         return waiting
+
+    def settle_doubles(self) -> None:
+        """Of units of one record settle all but the last; all if one of them is settled by a copy."""
+        _, group, count = np.unique(self.physical_offset, return_inverse=True, return_counts=True)
+        if not (count > 1).any():
+            return
+        last = np.zeros(len(count), np.int64)
+        np.maximum.at(last, group, np.arange(len(group)))
+        copied = np.zeros(len(count), bool)
+        copied[group[self.outcome > 0]] = True
+        superseded = copied[group] | (last[group] != np.arange(len(group)))
+        self.outcome[self.waits & superseded] = timer_log.NO_COPY
 
     def roll_at(self, indexes: NDArray[np.int64], numbers: NDArray[np.int64]) -> None:
         """Have units, given by their places in the columns, roll in slots before their own, given by number."""

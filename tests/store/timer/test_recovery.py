@@ -113,6 +113,22 @@ def test_an_outcome_that_cannot_be_is_none(timers: Timers, outcome: int) -> None
     assert timers.outcomes()[:2] == [0, 0]
 
 
+@pytest.mark.parametrize("void", [False, True])
+def test_an_outcome_is_believed_only_of_a_copy_that_is_there(timers: Timers, *, void: bool) -> None:
+    """After a power cut another record may stand where the copy stood."""
+    (first, _), (second, _), (third, _) = timers.put(IN_5, IN_9, IN_9)
+    timers.save()
+    other = timers.add(IN_9 + 1_000)
+    copy = timers.copy(timers.unit(second))
+    timers.index.settle_all([(first, other[0].physical_offset), (second, copy.physical_offset)])
+    timers.index.move_read_time(NOW + 7_000)
+    if void:
+        void_extension(timers)
+    timers.kill()
+    assert timers.outcomes()[:3] == [0, copy.physical_offset, 0]
+    assert [position for _, position in timers.waiting()] == [first, third]
+
+
 @pytest.mark.parametrize("whole", [False, True])
 def test_half_an_outcome_is_compared_with_the_copy(tmp_path: Path, *, whole: bool) -> None:
     timers = Timers(tmp_path, timer_log_file_size=1 << 16, commit_log_file_size=1 << 20)
@@ -150,7 +166,7 @@ def test_a_unit_whose_record_the_log_has_lost_is_dropped_for_good(timers: Timers
     assert timers.index.stale == 0
 
 
-@pytest.mark.parametrize("field", ["physical_offset", "record_size", "topic_hash"])
+@pytest.mark.parametrize("field", ["out", "physical_offset", "record_size", "topic_hash"])
 def test_a_unit_that_does_not_fit_its_record_ends_the_log(timers: Timers, field: str) -> None:
     waiting = timers.add(IN_5, IN_9, IN_9)
     wrong = Waiting._make((waiting[1]._asdict() | {field: 7}).values())
@@ -230,14 +246,17 @@ def test_what_apache_has_not_flushed_may_have_been_delivered_before_its_read_tim
 
 def test_a_copy_of_apaches_that_fits_the_logs_first_record_settles_who_waits(timers: Timers) -> None:
     """The first record's place is 0, which Apache writes into all copies; here it went another round."""
-    out = NOW + 5_000
+    day = 86_400_000
+    out = NOW + 2 * day + 5_000
     ((first, _),) = timers.put(out)
     assert timers.unit(first).physical_offset == 0
+    assert timers.unit(first).rolls
+    timers.clock.now = NOW + day
     ((second, _),) = timers.put(out, rolled=1)
     rolled = timers.unit(second)
     timers.index.settle_all([(first, rolled.physical_offset)])
     timers.save()
-    timers.clock.now = NOW + 6_000
+    timers.clock.now = out + 1_000
     copy = timers.copy(rolled, by_apache=True)
     void_extension(timers)
     timers.kill()

@@ -41,7 +41,7 @@ class Timers:
         for out in outs:
             item = f"UNIQ_KEY\x01U{out}\x02TIMER_OUT_MS\x01{out}\x02REAL_TOPIC\x01T\x02REAL_QID\x010"
             item += f"\x02TIMER_DEL_UNIQKEY\x01U{out}" if cancels else ""
-            item += f"\x02TIMER_ROLL_TIMES\x01{rolled}" if rolled else ""
+            item += f"\x02TIMER_ROLL_TIMES\x01{rolled}\x02TIMER_DEQUEUE_MS\x01{self.clock.now}" if rolled else ""
             drafts.append(draft(topic=TIMER_TOPIC, properties=item.encode(), keys=None))
         appended = self.store.append(drafts)
         return [
