@@ -54,6 +54,20 @@ class Ends(NamedTuple):
     now: int
 
 
+def believed(check: Check | None, *, newest: int, log_end: int) -> Check:
+    """What a check says; nothing when it has no sum and cannot be.
+
+    Args:
+        check: As it was read.
+        newest: The latest time in ms that may have been read.
+        log_end: Where the last file of the timer log ends.
+    """
+    if check is None:
+        return Check()
+    can_be = 0 <= check.last_read_time <= newest and 0 <= check.last_log_flushed <= log_end
+    return check if check.extension is not None or (can_be and check.last_queue_offset >= 0) else Check()
+
+
 def read_check(path: str, files: FileSystem) -> Check | None:
     """What the file says; None when there is none, or one that is too short.
 

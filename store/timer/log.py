@@ -66,6 +66,12 @@ class TimerLog:
         first = self.segments.first
         return first.start if first is not None else 0
 
+    @property
+    def files_end(self) -> int:
+        """Where the last file ends; 0 for an empty log."""
+        last = self.segments.last
+        return last.end if last is not None else 0
+
     def resume(self, end: int, *, clear: bool) -> None:
         """Go on at `end`: files after it are removed, and with `clear` what follows it in its file is zeroed."""
         self.end = end

@@ -1,6 +1,6 @@
 """What the timer does at a start: find out from its files and the commit log what still waits.
 
-After a clean stop of rocketwire the wheel is believed, and units are only counted. Else:
+After a clean stop of rocketwire the wheel is believed if it leads to all that waits, and units are only counted. Else:
 
 * The timer log is read up to the first unit that is not whole; those behind the last checkpoint are compared with their
   record. Where it ends before the checkpoint, or nothing says how far it was written, all records of the timer's queue
@@ -34,13 +34,13 @@ from rocketwire.store.layout.timer_log import (
     WAITS,
     UnitMagic,
 )
-from rocketwire.store.timer.check import Check, Ends
+from rocketwire.store.timer.check import Check, Ends, believed
 from rocketwire.store.timer.copies import Key, find_copies, is_copy_of, key_of_copy, keys_of_record
 from rocketwire.store.timer.foreign_copies import ForeignCopies
 from rocketwire.store.timer.unit_records import fits, is_timer_record, topic_hash_of
 from rocketwire.store.timer.unit_table import ByRecord, UnitTable
 from rocketwire.store.timer.units import Unit, slot_of
-from rocketwire.store.timer.wheel_rebuild import behind_a_lap, bring_nearer, rebuild
+from rocketwire.store.timer.wheel_rebuild import behind_a_lap, bring_nearer, leads_to_all, rebuild
 from rocketwire.wire.names import TIMER_TOPIC
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Recovery:
     ) -> None:
         self._log = log
         self._wheel = wheel
-        self._check = check or Check()
+        self._check = believed(check, newest=ends.now + wheel.slots * precision, log_end=log.files_end)
         self._store = store
         self._begin_anew = begin_anew
         self._precision = precision
@@ -113,7 +113,7 @@ class Recovery:
         # One that says neither was written by a recovery that makes all anew, and was stopped.
         known = bool(check.last_log_flushed or check.last_queue_offset or units.end == self._log.start)
         complete = check != Check() and known and check.last_log_flushed <= units.end
-        trusted = trusted and check.last_log_flushed == units.end
+        trusted = trusted and check.last_log_flushed == units.end and leads_to_all(self._wheel, units)
         if not (trusted and complete):
             self.repaired = True
             self._log.resume(units.end, clear=True)

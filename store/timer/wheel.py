@@ -7,6 +7,7 @@ disk is an error, not the end of the process.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Container, Iterator
 from typing import Final, NamedTuple
 
@@ -111,6 +112,11 @@ class TimerWheel:
                         return number
             start += len(block) // SLOT_SIZE
         return None
+
+    @property
+    def mapping(self) -> mmap.mmap:
+        """All places of the file, which there is."""
+        return self._segment.mapping
 
     def forget_from(self, oldest: int, kept: Container[int]) -> Iterator[None]:
         """Take out all slots from number `oldest` on but those `kept`, a part of the file at a time."""

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rocketwire.store.layout.timer_log import NO_UNIT
+from rocketwire.store.layout.timer_wheel import SLOT_DTYPE
 from rocketwire.store.timer.unit_table import UnitTable
 from rocketwire.store.timer.wheel import Slot, TimerWheel
 
+_SLOT: Final = np.dtype(SLOT_DTYPE)
 #: Slots that are written in one step.
 _STEP: Final = 4096
 
@@ -34,6 +36,18 @@ def behind_a_lap(units: UnitTable, slots: int) -> NDArray[np.bool_]:
         return waits
     behind: NDArray[np.bool_] = waits & (units.number <= units.number[waits].max() - slots)
     return behind
+
+
+def leads_to_all(wheel: TimerWheel, units: UnitTable) -> bool:
+    """Whether the wheel leads to the newest unit of every slot for which one waits."""
+    slots = np.unique(units.number[units.waits])
+    if not len(slots):
+        return True
+    of_slots = np.isin(units.number, slots)
+    numbers, from_end = np.unique(units.number[of_slots][::-1], return_index=True)
+    newest = units.position[of_slots][::-1][from_end]
+    rows = np.frombuffer(wheel.mapping, _SLOT)[numbers % wheel.slots]
+    return bool(((rows["time"] == numbers) & (rows["last_position"] == newest)).all())
 
 
 def rebuild(wheel: TimerWheel, units: UnitTable, *, oldest: int) -> Iterator[None]:

@@ -211,6 +211,31 @@ def test_a_lost_file_costs_no_message_and_no_second_copy(timers: Timers, lost: s
         assert len(index.already) == (1 if lost == "timerlog" else 3)
 
 
+@pytest.mark.parametrize("content", ["zeros", "older"])
+def test_a_wheel_that_does_not_lead_to_all_units_is_made_anew(timers: Timers, content: str) -> None:
+    timers.put(IN_5, IN_9)
+    timers.close()
+    path = timers.settings.root / "timerwheel"
+    wheel = path.read_bytes() if content == "older" else bytes(path.stat().st_size)
+    timers.open()
+    timers.put(IN_5)
+    timers.close()
+    path.write_bytes(wheel)
+    timers.open()
+    assert timers.waiting() == [(NOW + 5_000, 0), (NOW + 5_000, 2 * UNIT_SIZE), (NOW + 9_000, UNIT_SIZE)]
+    timers.restart()
+    assert len(timers.waiting()) == 3
+
+
+def test_a_check_that_cannot_be_is_none(timers: Timers) -> None:
+    timers.put(IN_5, IN_9)
+    timers.close()
+    Path(timers.settings.timer_check).write_bytes(b"\x55" * timer_check.FILE_SIZE)
+    timers.open()
+    assert (timers.index.pending, timers.index.queue_offset, timers.index.read_time) == (2, 0, NOW)
+    assert len(timers.waiting()) == len(timers.index.already) == 2
+
+
 def test_copies_that_apaches_broker_stored_are_found_by_what_they_are_of(timers: Timers) -> None:
     timers.put(NOW + 3)
     timers.put(IN_5, IN_9)
@@ -412,7 +437,10 @@ def test_a_clean_stop_leaves_nothing_that_apache_would_deliver_twice(timers: Tim
     assert last.physical_offset == places[4]  # of the last record that has a unit
     assert timers.index.pending == 2
     end = timers.index.log.end
-    timers.restart()
+    timers.close()
+    check = Path(timers.settings.timer_check).read_bytes()
+    timers.open()
+    assert Path(timers.settings.timer_check).read_bytes() == check  # nothing is made anew
     assert timers.index.log.end == end  # nothing more to tidy up
     assert apache_slots(timers) == expected
     assert FILLER in timers.outcomes()
