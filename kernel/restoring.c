@@ -70,6 +70,13 @@ static bool has_destination(const waited *from, int64_t *queue_id)
            !span_is(topic, "RMQ_SYS_TRANS_HALF_TOPIC", sizeof "RMQ_SYS_TRANS_HALF_TOPIC" - 1);
 }
 
+/* Whether it says a time that is still to come. */
+static bool is_early(const waited *from, int64_t now)
+{
+    int64_t out;
+    return waited_number(from->values[WAITED_OUT], INT64_MAX, &out) && out > now;
+}
+
 /* Whether what is stored again is plain: the names that are kept for it are text. */
 static bool is_plain(const waited *from)
 {
@@ -122,7 +129,7 @@ static PyObject *again(restoring *in, int64_t place, int64_t size, int64_t enque
     int64_t queue_id = 0;
     if (record.at == NULL || !waited_read(record, TIMER_TOPIC_FIELD, &from) || from.size != size ||
         from.physical_offset != place || !is_plain(&from) ||
-        from.twice || (!rolls && !has_destination(&from, &queue_id))) {
+        from.twice || (!rolls && (is_early(&from, in->now) || !has_destination(&from, &queue_id)))) {
         Py_RETURN_NONE;
     }
     int64_t numbers[] = {0, enqueued, in->now};

@@ -47,6 +47,18 @@ class Stale(Undeliverable):
     """A timer message whose record is not in the log: another one stands there, or none."""
 
 
+class Early(Undeliverable):
+    """A timer message that is to wait longer than its unit says.
+
+    Attributes:
+        again: What is to be stored for it, as for one that rolls.
+    """
+
+    def __init__(self, again: Draft) -> None:
+        super().__init__("its time is still to come")
+        self.again = again
+
+
 def restored_timer(record: bytes, *, physical_offset: int, enqueued: int, now: int) -> Draft:
     """The copy of a timer message that is due: what its real topic gets.
 
@@ -58,9 +70,12 @@ def restored_timer(record: bytes, *, physical_offset: int, enqueued: int, now: i
 
     Raises:
         Stale: it is no record of a timer message that stands there.
+        Early: its time is still to come.
         Undeliverable: the record is damaged, or names no queue that a message can be delivered to.
     """
     draft = _read_timer(record, physical_offset)
+    if (natural_number(_out(draft.properties) or b"") or 0) > now:
+        raise Early(rolled_timer(record, physical_offset=physical_offset, enqueued=enqueued, now=now))
     draft.topic, draft.queue_id = destination(draft.properties)
     if draft.topic == names.TIMER_TOPIC:
         raise Undeliverable("it is to go where it waits")

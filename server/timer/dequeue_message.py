@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -11,10 +12,12 @@ import trio
 from rocketwire.server.clock import Clock
 from rocketwire.server.restoring import Undeliverable
 from rocketwire.server.timer.loaded import Copy, Run, Slot
-from rocketwire.server.timer_records import Stale, stored_again
+from rocketwire.server.timer_records import Early, Stale, stored_again
 from rocketwire.store.store import Draft, MessageStore
 from rocketwire.store.timer.index import TimerIndex
 from rocketwire.store.timer.units import DueUnit
+
+log = logging.getLogger(__name__)
 
 #: Records of one group are not larger together, if there are more than one.
 _GROUP_BYTES: Final = 512 << 10
@@ -77,5 +80,14 @@ class DequeueMessage:
                 Copy(slot, due, unit.position, unit.rolls, draft)
                 for (unit, slot, due), draft in zip(wanted[at:end], drafts, strict=True)
             ]
+            if Early in map(type, drafts):
+                copies = [_wait_again(copy, copy.draft) if isinstance(copy.draft, Early) else copy for copy in copies]
             at = end
         return copies
+
+
+def _wait_again(copy: Copy, early: Early) -> Copy:
+    """Have a message that is not due, whatever its unit says, wait in a new record."""
+    log.error("timer: the unit at %d of the timer log is damaged; its message waits on", copy.position)
+    copy.slot.rolls += 1
+    return copy._replace(rolls=True, draft=early.again)

@@ -105,7 +105,8 @@ def test_a_damaged_record_is_read_as_the_twin_reads_it(changes: list[tuple[int, 
 def test_the_kernel_takes_what_this_broker_writes() -> None:
     for added in ("", "\x02TIMER_ENQUEUE_MS\x011\x02TIMER_DEQUEUE_MS\x012\x02TIMER_ROLL_TIMES\x0141", "\x02漢\x01😀"):
         text = (PLAIN + added).encode()
-        assert None not in check(encoded(text), PLACE, 1, 2)[1:]
+        assert None not in check(encoded(text), PLACE, 1, 5000)[1:]
+        assert check(encoded(text), PLACE, 1, 4999)[1] is None
         assert check(encoded(text, SCHEDULE_TOPIC), PLACE, 1, 2)[0] is not None
 
 
@@ -168,7 +169,7 @@ def test_an_error_of_the_class_is_the_callers() -> None:
         raise struct.error
 
     due = [DueUnit(PLACE, len(record), 0, 0, rolls=False)]
-    args: tuple[Any, ...] = (refuse, record, PLACE, PLACE + len(record), due, 0)
+    args: tuple[Any, ...] = (refuse, record, PLACE, PLACE + len(record), due, 5000)
     with pytest.raises(struct.error):
         kernel.stored_again(*args)
 

@@ -16,6 +16,7 @@ from rocketwire.server.restoring import Undeliverable
 from rocketwire.server.stored_message import stored_message
 from rocketwire.server.timer_records import (
     TIMER_ROOM,
+    Early,
     Stale,
     cancels,
     restored_timer,
@@ -201,6 +202,15 @@ def test_one_that_cannot_be_delivered_does_not_keep_others() -> None:
     assert str(found[0]) == "it does not say where it is to go"
     assert not isinstance(found[0], Stale)
     assert isinstance(found[1], Draft)
+
+
+def test_what_is_to_come_yet_is_to_wait_again() -> None:
+    part, due = part_of(*(f"{REAL}\x02TIMER_OUT_MS\x01{out}" for out in (5000, 5001)))
+    copy, early = stored_again(part, due, 5000)
+    assert isinstance(copy, Draft)
+    assert isinstance(early, Early)
+    (rolled,) = stored_again(part, [due[1]._replace(rolls=True)], 5000)
+    assert early.again == rolled
 
 
 def test_what_is_no_record_of_the_timer_is_stale() -> None:
