@@ -185,7 +185,7 @@ def test_nothing_stays_of_connections_that_are_gone(hub: Any, sessions: Callable
     del gone
     gc.collect()
     assert seen() is None
-    assert descriptors() == before
+    assert not descriptors() - before
 
 
 def test_a_closed_hub_reads_nothing_more(session: Session) -> None:
@@ -202,7 +202,7 @@ def test_a_closed_hub_reads_nothing_more(session: Session) -> None:
     for each in (late, later):
         each.close()
         each.far.close()
-    assert descriptors() == before
+    assert not descriptors() - before
 
 
 def test_arguments_are_checked(hub: Any) -> None:

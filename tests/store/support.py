@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import shutil
 import tarfile
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -140,7 +142,14 @@ class Golden:
         return [json.loads(line) for line in text.splitlines()]
 
 
-def descriptors() -> int:
-    """How many this process has, but for those of what nobody has any more: other tests leave such things."""
+def descriptors() -> Counter[str]:
+    """What the descriptors of this process stand for; `descriptors() - before` are those that came since.
+
+    Other tests leave some that go at any time, so how many there are says nothing.
+    """
     gc.collect()
-    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+    links: Counter[str] = Counter()
+    for each in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # that of the listing itself
+            links[str(each.readlink())] += 1
+    return links
