@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -11,6 +12,8 @@ import trio
 
 from rocketwire.server.clock import Clock
 from rocketwire.server.restoring import Undeliverable
+from rocketwire.server.timer.faults import Faults
+from rocketwire.server.timer.groups import in_groups
 from rocketwire.server.timer.loaded import Copy, Run, Slot
 from rocketwire.server.timer_records import Early, Stale, stored_again
 from rocketwire.store.store import Draft, MessageStore
@@ -19,8 +22,6 @@ from rocketwire.store.timer.units import DueUnit
 
 log = logging.getLogger(__name__)
 
-#: Records of one group are not larger together, if there are more than one.
-_GROUP_BYTES: Final = 512 << 10
 _by_unit: Final = itemgetter(0)
 
 
@@ -39,33 +40,30 @@ class DequeueMessage:
         self._index = index
         self._store = store
         self._clock = clock
+        self._faults = Faults("reading timer messages that are due")
 
     async def run(
         self, groups: trio.MemoryReceiveChannel[Sequence[Run]], copies: trio.MemorySendChannel[list[Copy]]
     ) -> None:
         """Fetch what comes, for ever."""
         async for runs in groups:
-            for part in self._parts(runs):
-                await copies.send(self._fetch(part))
+            for part in await self._faults.until_done(partial(self._parts, runs)):
+                await copies.send(await self._faults.until_done(partial(self._fetch, part)))
 
-    def _parts(self, runs: Sequence[Run]) -> Iterator[list[_Wanted]]:
+    def _parts(self, runs: Sequence[Run]) -> list[list[_Wanted]]:
         """The units of a group in the order of their records, so many at a time that these are not too large."""
         wanted: list[_Wanted] = []
         for slot, due, positions in runs:
+            if slot.dropped:
+                continue
             wanted += [_Wanted(unit, slot, due) for unit in self._index.log.due_units(positions)]
         wanted.sort(key=_by_unit)
-        first = size = 0
-        for number, (unit, _, _) in enumerate(wanted):
-            size += unit.record_size
-            if size > _GROUP_BYTES and number > first:
-                yield wanted[first:number]
-                first, size = number, unit.record_size
-        yield wanted[first:]
+        return list(in_groups(wanted, [unit.record_size for unit, _, _ in wanted]))
 
     def _fetch(self, wanted: list[_Wanted]) -> list[Copy]:
         copies: list[Copy] = []
         units = [each.unit for each in wanted]
-        at = 0
+        early, at = False, 0
         while at < len(units):
             place = units[at].physical_offset
             part = self._store.log_part(place)
@@ -80,9 +78,10 @@ class DequeueMessage:
                 Copy(slot, due, unit.position, unit.rolls, draft)
                 for (unit, slot, due), draft in zip(wanted[at:end], drafts, strict=True)
             ]
-            if Early in map(type, drafts):
-                copies = [_wait_again(copy, copy.draft) if isinstance(copy.draft, Early) else copy for copy in copies]
+            early = early or Early in map(type, drafts)
             at = end
+        if early:  # only now: what is to be read again after a fault leads to the same
+            copies = [_wait_again(copy, copy.draft) if isinstance(copy.draft, Early) else copy for copy in copies]
         return copies
 
 

@@ -18,6 +18,7 @@ from rocketwire.server.restoring import Undeliverable
 from rocketwire.server.sending import Sending
 from rocketwire.server.timer.counts import Counts
 from rocketwire.server.timer.faults import RETRY_SECONDS, Faults
+from rocketwire.server.timer.groups import in_groups
 from rocketwire.server.timer.loaded import Copy
 from rocketwire.server.timer.markers import Markers
 from rocketwire.server.timer.wheel import NearWheel
@@ -28,8 +29,9 @@ from rocketwire.store.store import Appended
 
 log = logging.getLogger(__name__)
 
-#: Of what was refused for now no more is kept beside what comes.
+#: Of what was refused for now no more is kept beside what comes: so many messages, or bytes.
 _MOST_REFUSED: Final = 1024
+_MOST_BYTES: Final = 16 << 20
 _FOR_EVER: Final = (RecordTooLarge, TopicUnusable)
 
 
@@ -65,37 +67,63 @@ class DequeuePut:
         self._refused: list[Copy] = []
         self._retry_at = math.inf
         self._faults = Faults("timer messages are not delivered for now")
+        self._preparing = Faults("timer messages wait to be delivered")
 
     async def run(self, groups: trio.MemoryReceiveChannel[list[Copy]]) -> None:
         """Store what comes, for ever."""
         while True:
-            copies: list[Copy] = []
-            with trio.move_on_at(self._retry_at):
-                if len(self._refused) >= _MOST_REFUSED:
-                    await trio.sleep_forever()
-                copies = await groups.receive()
-            if trio.current_time() >= self._retry_at:
-                copies = self._refused + copies
-                self._refused, self._retry_at = [], math.inf
-            while not self._markers.look():
-                await trio.lowlevel.checkpoint()
-            self.store(copies)  # no other task ran since all markers are known
+            await self._store_in_groups(await self._next(groups))
 
-    def store(self, copies: list[Copy]) -> None:
-        """Store what is to be stored; all markers have to be known."""
+    async def _next(self, groups: trio.MemoryReceiveChannel[list[Copy]]) -> list[Copy]:
+        """What is to be stored next: what comes, behind all that was refused when it is time to try that again."""
+        copies: list[Copy] = []
+        with trio.move_on_at(self._retry_at):
+            if len(self._refused) >= _MOST_REFUSED or sum(map(_size, self._refused)) >= _MOST_BYTES:
+                await trio.sleep_forever()
+            copies = await groups.receive()
+        if trio.current_time() >= self._retry_at:
+            copies = self._refused + copies
+            self._refused, self._retry_at = [], math.inf
+        return copies
+
+    async def _store_in_groups(self, copies: list[Copy]) -> None:
+        held_up: list[Copy] = []
+        for number, group in enumerate(in_groups(copies, map(_size, copies))):
+            if held_up:
+                held_up += group
+                continue
+            if number:
+                await trio.lowlevel.checkpoint()
+            await self._prepare(group)
+            held_up = self._store(group)  # no other task ran since all markers are known
+        self._refused = held_up + self._refused
+        if self._refused:
+            self._retry_at = min(self._retry_at, trio.current_time() + RETRY_SECONDS)
+
+    async def _prepare(self, copies: list[Copy]) -> None:
+        """Get to know all markers, and open what is to be written of the index: once stored, all has to be noted."""
+        ready = False
+        while not ready:
+            async with self._preparing.told():
+                for _ in self._markers.look():
+                    await trio.lowlevel.checkpoint()
+                for copy in copies:
+                    if not copy.slot.dropped:
+                        self._wheel.index.log.mapping_of(copy.position)
+                ready = True
+
+    def _store(self, copies: list[Copy]) -> list[Copy]:
+        """Store what is to be stored of a group; those that were refused though they are not to blame."""
         now = self._wheel.now()
         copies = [copy for copy in copies if not copy.slot.dropped]
         if any(copy.due > now for copy in copies):  # the clock was set back
             self._wheel.drop()
-            return
+            return []
         copies = [copy for copy in copies if not self._is_settled(copy)]
-        unblamed = self._store(copies, now)
-        if unblamed:
-            self._refused = unblamed + self._refused
-        if self._refused:
-            self._retry_at = min(self._retry_at, trio.current_time() + RETRY_SECONDS)
+        unblamed = self._append(copies, now)
         self._wake()
         self._changed()
+        return unblamed
 
     def _is_settled(self, copy: Copy) -> bool:
         """Settle a message that is not to be stored; false for any other."""
@@ -112,7 +140,7 @@ class DequeuePut:
         self._counts.cancelled += 1
         return True
 
-    def _store(self, copies: list[Copy], now: int) -> list[Copy]:
+    def _append(self, copies: list[Copy], now: int) -> list[Copy]:
         """Store copies; what is to blame for a refusal is put aside, and the rest tried without it.
 
         Returns:
@@ -165,3 +193,8 @@ class DequeuePut:
             self._counts.dropped += 1
             log.error("timer: the message due at %d is not delivered: %s", copy.due, error)
         self._settle(copy, NO_COPY)
+
+
+def _size(copy: Copy) -> int:
+    draft = copy.draft
+    return 0 if isinstance(draft, Undeliverable) else len(draft.body) + len(draft.properties)

@@ -15,8 +15,9 @@ from rocketwire.server.timer.topic import Entries, TimerTopic
 
 log = logging.getLogger(__name__)
 
-#: Entries of one group.
+#: Entries of one group, unless more came since the one before.
 _GROUP: Final = 512
+_MOST: Final = 8192
 
 
 class EnqueueGet:
@@ -28,6 +29,7 @@ class EnqueueGet:
         self._counts = counts
         self._arrivals = arrivals
         self._offset = offset
+        self._end = topic.end
         self._faults = Faults("reading timer messages")
 
     async def run(self, groups: trio.MemorySendChannel[Entries]) -> None:
@@ -37,11 +39,24 @@ class EnqueueGet:
                 await self._arrivals.heard()
                 continue
             async with self._faults.told():
-                group = self._topic.read(self._offset, _GROUP)
+                group = self._read()
                 self._markers.note(group.waiting, group.end)
                 self._count(group)
                 self._offset = group.end
                 await groups.send(group)
+
+    def _read(self) -> Entries:
+        """The next group: it has twice what came since the one before, to get to the end however fast others send."""
+        end = self._topic.end
+        upto = min(self._offset + min(2 * (end - self._end), _MOST), end)
+        group = self._topic.read(self._offset, max(_GROUP, upto - self._offset))
+        while group.end < upto:
+            more = self._topic.read(group.end, upto - group.end)
+            group = Entries(
+                group.waiting + more.waiting, more.end, group.lost + more.lost, group.unreadable + more.unreadable
+            )
+        self._end = end
+        return group
 
     def _count(self, group: Entries) -> None:
         """Count, and tell of, messages that can never be delivered."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import trio
 
@@ -27,9 +28,5 @@ class EnqueuePut:
     async def run(self, groups: trio.MemoryReceiveChannel[Entries]) -> None:
         """Enter what comes, for ever."""
         async for group in groups:
-            done = False
-            while not done:
-                async with self._faults.told():
-                    self._wheel.enter(group)
-                    done = True
+            await self._faults.until_done(partial(self._wheel.enter, group))
             self._changed()

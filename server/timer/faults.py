@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Final, TypeVar
 
 import trio
 
@@ -14,6 +14,8 @@ from rocketwire.store.errors import StoreError
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS: Final = 0.5
+
+T = TypeVar("T")
 
 
 class Faults:
@@ -43,3 +45,9 @@ class Faults:
             await trio.sleep(RETRY_SECONDS)
         else:
             self._told = False
+
+    async def until_done(self, job: Callable[[], T]) -> T:
+        """Do the job, again after each fault until it is done; what it gives."""
+        while True:
+            async with self.told():
+                return job()

@@ -6,8 +6,10 @@ stages. So before messages are stored, the topic is looked through up to its end
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
+
+import trio
 
 from rocketwire.server.timer.topic import TimerTopic
 from rocketwire.store.timer.units import slot_of
@@ -16,8 +18,10 @@ from rocketwire.wire import properties as property_names
 from rocketwire.wire.java import natural_number
 from rocketwire.wire.property_edits import reader_of
 
-#: Entries that one look goes through.
+#: Entries that are read at once.
 _LOOK: Final = 256
+#: How long one step of a look takes, in seconds, if no more came meanwhile than it goes through.
+_STEP: Final = 0.005
 _NONE: Final[frozenset[int]] = frozenset()
 _out: Final = reader_of(property_names.TIMER_OUT_MS.encode())
 
@@ -40,19 +44,38 @@ class Markers:
 
     def note(self, waiting: Sequence[Waiting], end: int) -> None:
         """Note the markers among messages, which stand before an offset of the queue."""
+        if end <= self.looked:
+            return  # they are noted
         for each in waiting:
             if each.deletes:
                 key = self._topic.cancelled_by(each.physical_offset, each.record_size)
                 if key is not None:
                     self._newer.setdefault(key, set()).add(slot_of(each.out, self._precision))
-        self.looked = max(self.looked, end)
+        self.looked = end
 
-    def look(self) -> bool:
-        """Look at some entries more; true when all are known that there are at this moment."""
-        if self.looked < self._topic.end:
-            group = self._topic.read(self.looked, _LOOK)
-            self.note(group.waiting, group.end)
-        return self.looked >= self._topic.end
+    def look(self, monotonic: Callable[[], float] = trio.current_time) -> Iterator[None]:
+        """Look through the topic up to its end; other tasks may have their turn after each step.
+
+        Every step goes through more than came since the one before, so that it gets to the end however fast others
+        send. When it is exhausted, all markers are known that there are at this moment.
+
+        Args:
+            monotonic: Gives a time in seconds.
+
+        Raises:
+            OSError: the topic cannot be read now; another look goes on.
+        """
+        end, least = self._topic.end, 0
+        while True:
+            until = monotonic() + _STEP
+            while self.looked < end and (self.looked < least or monotonic() < until):
+                group = self._topic.read(self.looked, _LOOK)
+                self.note(group.waiting, group.end)
+            if self.looked >= end:
+                return
+            yield
+            came = self._topic.end - end
+            end, least = end + came, self.looked + came + _LOOK
 
     def cancel(self, key: str, properties: bytes) -> bool:
         """Whether one of them cancels the message with a unique key; its properties say when that is due."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from rocketwire.server.timer.groups import GROUP_BYTES
 from rocketwire.server.timer_records import cancels, waiting_in
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
 from rocketwire.store.store import MessageStore
@@ -12,9 +13,6 @@ from rocketwire.wire.names import TIMER_TOPIC
 
 QUEUE: Final = (TIMER_TOPIC, 0)
 """Topic and queue id."""
-
-#: Records of one group are not larger together, if there are more than one.
-_GROUP_BYTES: Final = 512 << 10
 
 
 class Entries(NamedTuple):
@@ -66,7 +64,7 @@ class TimerTopic:
 
 def _first_of(entries: bytes) -> bytes:
     """As many of the entries as have records that are read in one go."""
-    left = _GROUP_BYTES
+    left = GROUP_BYTES
     for number, (_, size, _) in enumerate(ENTRY_STRUCT.iter_unpack(entries)):
         left -= size
         if left < 0:

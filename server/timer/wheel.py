@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from rocketwire.server.clock import Clock
 from rocketwire.server.timer.bell import Bell
 from rocketwire.server.timer.loaded import Copy, Loaded, Run, Slot
 from rocketwire.server.timer.markers import Markers
+from rocketwire.server.timer.pieces import with_few_markers
 from rocketwire.server.timer.topic import Entries, TimerTopic
 from rocketwire.store.errors import WheelFull
 from rocketwire.store.layout.timer_log import NO_COPY
@@ -81,6 +83,15 @@ class NearWheel:
         self._searched = self.loaded.to
         self._bell.ring()
 
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Forget what is in memory when some of it could not be read: no message is left out."""
+        try:
+            yield
+        except BaseException:
+            self.drop()
+            raise
+
     # --- entering ---
 
     def enter(self, group: Entries) -> None:
@@ -98,9 +109,7 @@ class NearWheel:
             if each.physical_offset > self._entered and each.physical_offset not in already
         ]
         while waiting:
-            count = self._put(waiting, now)
-            self._entered = waiting[count - 1].physical_offset
-            waiting = waiting[count:]
+            waiting = waiting[self._put(waiting, now) :]
         index = self.index
         if index.queue_offset < index.already_until <= group.end:
             index.forget_already()
@@ -125,7 +134,9 @@ class NearWheel:
         entered = self.index.put(waiting, write_time) or self.index.put(waiting, read_time)
         if not entered:
             raise WheelFull(self.index.wheel.path)
-        self._note(waiting, entered)
+        self._entered = waiting[len(entered) - 1].physical_offset
+        with self._all_or_nothing():
+            self._note(waiting, entered)
         return len(entered)
 
     def _note(self, waiting: Sequence[Waiting], entered: Sequence[tuple[int, int]]) -> None:
@@ -163,12 +174,16 @@ class NearWheel:
         if self._reading is None and not self._begin(now):
             return self._next is None and self._search()
         assert self._reading is not None  # noqa: S101 - just begun
-        slot, pieces = self._reading
+        with self._all_or_nothing():
+            self._read_piece(*self._reading)
+        return True
+
+    def _read_piece(self, slot: Slot, pieces: Iterator[Sequence[Unit]]) -> None:
         units = next(pieces, None)
         if units is None:
             self.loaded.finish(slot)
             self._reading = None
-            return True
+            return
         add, precision = self.loaded.add, self._precision
         for unit in units:
             if unit.rolls:
@@ -177,7 +192,6 @@ class NearWheel:
                 self._mark(slot, unit.position, unit.physical_offset, unit.record_size)
             else:
                 add(slot, unit.position, due(unit.slot_time, precision), rolls=False)
-        return True
 
     def _begin(self, now: int) -> bool:
         start = self._next
@@ -186,7 +200,7 @@ class NearWheel:
             return False
         if not self._has_room:
             return False
-        self._reading = loaded.begin(start), self.index.walk(start)
+        self._reading = loaded.begin(start), with_few_markers(self.index.walk(start))
         self._next = None
         self._searched = loaded.to
         return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,8 @@ from typing import Any
 import trio
 import trio.testing
 
+from rocketwire.server.appending import NOT_STORED, Refusals
+from rocketwire.server.errors import ServiceUnavailable
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.page_cache import PageCacheGuard
@@ -25,7 +27,7 @@ from rocketwire.server.topics import BrokerTopics
 from rocketwire.store.files import FileSystem, RealFileSystem
 from rocketwire.store.groups import GroupTable
 from rocketwire.store.settings import StoreSettings
-from rocketwire.store.store import Draft, MessageStore
+from rocketwire.store.store import Appended, Draft, MessageStore
 from rocketwire.store.timer.units import out_time
 from rocketwire.store.topics import TopicTable
 from rocketwire.wire.message import encode_host
@@ -136,3 +138,21 @@ class Timers:
         """Stop as a broker does."""
         self.timer.close()
         self.store.close()
+
+
+class Refusing:
+    """Refuses drafts with certain bodies for now, and all that come behind one in its group, as the store does."""
+
+    def __init__(self, timers: Timers, *bodies: bytes) -> None:
+        self.bodies = set(bodies)
+        self.groups: list[list[bytes]] = []
+        self._append = timers.sending.append
+        timers.sending.append = self.append  # type: ignore[method-assign]  # stands before it
+
+    def append(self, drafts: Sequence[Draft]) -> tuple[list[Appended], Refusals]:
+        bodies = [bytes(draft.body) for draft in drafts]
+        self.groups.append(bodies)
+        bad = next((number for number, body in enumerate(bodies) if body in self.bodies), len(bodies))
+        appended, _ = self._append(drafts[:bad])
+        left = range(bad, len(bodies))
+        return [*appended, *(NOT_STORED for _ in left)], dict.fromkeys(left, ServiceUnavailable("not now"))

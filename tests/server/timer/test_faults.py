@@ -31,3 +31,22 @@ async def test_a_fault_is_told_once_until_the_job_is_done(caplog: pytest.LogCapt
 async def test_other_errors_are_not_kept_back() -> None:
     with pytest.raises(ValueError, match="a bug"):
         await fail(Faults("the job"), ValueError("a bug"))
+
+
+async def test_a_job_is_tried_again_until_it_is_done() -> None:
+    outcomes: list[OSError | str] = [OSError("refused"), OSError("again"), "done"]
+
+    def job() -> str:
+        outcome = outcomes.pop(0)
+        if isinstance(outcome, OSError):
+            raise outcome
+        return outcome
+
+    async def turn_on() -> None:
+        for _ in range(2):
+            await settle()
+            mock_clock().jump(RETRY_SECONDS)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(turn_on)
+        assert await Faults("the job").until_done(job) == "done"

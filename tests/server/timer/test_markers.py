@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from rocketwire.server.timer.markers import Markers
 from rocketwire.server.timer.topic import TimerTopic
 from rocketwire.store.store import Draft, MessageStore
+from rocketwire.wire.names import TIMER_TOPIC
 from tests.server.timer.support import timer_draft
 from tests.store.support import START, open_store, small
 
@@ -28,6 +30,10 @@ def marker(key: str, due: int = DUE) -> Draft:
     return timer_draft(b"", due, key=f"D{key}", TIMER_DEL_UNIQKEY=key)
 
 
+def look(markers: Markers) -> None:
+    assert list(markers.look(lambda: 0.0)) == []
+
+
 def put(store: MessageStore, *drafts: Draft) -> None:
     assert len(store.append(drafts)) == len(drafts)
 
@@ -35,9 +41,9 @@ def put(store: MessageStore, *drafts: Draft) -> None:
 def test_markers_are_known_when_the_topic_was_looked_through(store: MessageStore) -> None:
     topic = TimerTopic(store)
     markers = Markers(topic, 1000, 0)
-    assert markers.look()
+    look(markers)
     put(store, timer_draft(b"", DUE, key="a"), marker("a"), marker("b", DUE + 1000))
-    assert markers.look()
+    look(markers)
     for key, due, cancelled in (("a", DUE, True), ("a", DUE + 1000, False), ("b", DUE + 1000, True), ("c", DUE, False)):
         assert markers.cancel(key, timer_draft(b"", due, key=key).properties) is cancelled
     assert not markers.cancel("a", b"TIMER_OUT_MS\x01never")
@@ -47,21 +53,30 @@ def test_markers_are_known_when_the_topic_was_looked_through(store: MessageStore
 def test_a_long_look_takes_several_steps(store: MessageStore) -> None:
     put(store, *(timer_draft(b"", DUE, key=f"{number}") for number in range(600)), marker("a"))
     markers = Markers(TimerTopic(store), 1000, 0)
-    steps = 1
-    while not markers.look():
-        steps += 1
-    assert steps > 2
+    assert len(list(markers.look(count().__next__))) > 1
     assert markers.cancel("a", SAME_TIME)
+
+
+def test_a_look_catches_up_with_senders_however_fast(store: MessageStore) -> None:
+    some = [timer_draft(b"", DUE, key=f"{number}") for number in range(600)]
+    put(store, *some)
+    markers = Markers(TimerTopic(store), 1000, 0)
+    steps = 0
+    for _ in markers.look(count().__next__):  # each step has time for one piece
+        put(store, *some)
+        steps += 1
+        assert steps < 10
+    assert markers.looked == store.max_offset(TIMER_TOPIC, 0) == 600 * (steps + 1)
 
 
 def test_markers_that_are_in_the_index_are_forgotten_in_time(store: MessageStore) -> None:
     topic = TimerTopic(store)
     markers = Markers(topic, 1000, 0)
     put(store, marker("a"))
-    assert markers.look()
+    look(markers)
     markers.enqueued(0)
     put(store, marker("b"))
-    assert markers.look()
+    look(markers)
     assert markers.cancel("a", SAME_TIME)
     assert markers.cancel("b", SAME_TIME)
     markers.enqueued(1)

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 
-from rocketwire.server.appending import NOT_STORED, Refusals
-from rocketwire.server.errors import ServiceUnavailable
-from rocketwire.store.errors import DiskNearlyFull
-from rocketwire.store.store import Appended, Draft
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.properties import decode_properties
 from tests.server.harness import Clock, mock_clock
-from tests.server.timer.support import Timers, timer_draft
+from tests.server.timer.support import Refusing, Timers, timer_draft
 from tests.store.support import remove_log_file
 
 DAY = 86_400_000
@@ -243,74 +237,6 @@ async def test_what_the_log_has_lost_is_passed_over_and_counted(tmp_path: Path) 
         assert found == [b"%d" % number + b"." * 400 for number in range(16 - len(found), 16)]
         assert timers.timer.counts.stale == 16 - len(found)
         assert timers.timer.pending == 0
-    timers.stop()
-
-
-class Refusing:
-    """Refuses drafts with certain bodies for now, and all that come behind one in its group, as the store does."""
-
-    def __init__(self, timers: Timers, *bodies: bytes) -> None:
-        self.bodies = set(bodies)
-        self.groups: list[list[bytes]] = []
-        self._append = timers.sending.append
-        timers.sending.append = self.append  # type: ignore[method-assign]  # stands before it
-
-    def append(self, drafts: Sequence[Draft]) -> tuple[list[Appended], Refusals]:
-        bodies = [bytes(draft.body) for draft in drafts]
-        self.groups.append(bodies)
-        bad = next((number for number, body in enumerate(bodies) if body in self.bodies), len(bodies))
-        appended, _ = self._append(drafts[:bad])
-        left = range(bad, len(bodies))
-        return [*appended, *(NOT_STORED for _ in left)], dict.fromkeys(left, ServiceUnavailable("not now"))
-
-
-async def test_a_message_that_is_refused_is_tried_again_alone(tmp_path: Path) -> None:
-    """Apache issue 6984: there its whole batch is stored again."""
-    timers = Timers(tmp_path)
-    async with timers.running():
-        refusing = Refusing(timers, b"3", b"4", b"7")
-        for number in range(10):
-            timers.send_in(b"%d" % number, 5000)
-        await timers.pass_time(5000)
-        for _ in range(4):
-            await timers.pass_time(500)
-        assert sorted(timers.delivered()) == [b"0", b"1", b"2", b"5", b"6", b"8", b"9"]
-        refusing.bodies.clear()
-        await timers.pass_time(500)
-        assert sorted(timers.delivered()) == [b"%d" % number for number in range(10)]
-        assert timers.timer.counts.delivered == 10
-    timers.stop()
-
-
-async def test_a_full_disk_holds_up_and_repeats_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    timers = Timers(tmp_path)
-    async with timers.running():
-        for number in range(1000):
-            timers.send_in(b"%d" % number, 5000)
-        await timers.pass_time(1)
-        timers.store.refusal = DiskNearlyFull("full")
-        for _ in range(10):
-            await timers.pass_time(1000)
-        assert timers.delivered() == []
-        assert timers.timer.lag_ms > 4000
-        assert len([each for each in caplog.records if each.levelno >= logging.WARNING]) == 1
-        timers.store.refusal = None
-        for _ in range(4):
-            await timers.pass_time(500)
-        assert sorted(timers.delivered()) == sorted(b"%d" % number for number in range(1000))
-        assert timers.timer.lag_ms == 0
-    timers.stop()
-
-
-async def test_a_message_that_can_never_be_stored_holds_up_no_other(tmp_path: Path) -> None:
-    timers = Timers(tmp_path)
-    async with timers.running():
-        timers.send_in(b"a", 5000)
-        timers.send_in(b"bad", 5000, topic="no/topic")
-        timers.send_in(b"b", 5000)
-        await timers.pass_time(6001)
-        assert timers.delivered() == [b"a", b"b"]
-        assert (timers.timer.counts.dropped, timers.timer.counts.delivered, timers.timer.pending) == (1, 2, 0)
     timers.stop()
 
 

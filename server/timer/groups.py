@@ -1,0 +1,28 @@
+"""Groups of what stands in the log, small enough to be read or stored in one step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, TypeVar
+
+GROUP_BYTES: Final = 512 << 10
+"""Records of one group are not larger together, if there are more than one."""
+
+T = TypeVar("T")
+
+
+def in_groups(items: list[T], sizes: Iterable[int]) -> Iterator[list[T]]:
+    """Items in their order, in as few groups as may be; see `GROUP_BYTES`.
+
+    Args:
+        items: Any number of them.
+        sizes: How many bytes each takes.
+    """
+    first = together = 0
+    for number, size in enumerate(sizes):
+        together += size
+        if together > GROUP_BYTES and number > first:
+            yield items[first:number]
+            first, together = number, size
+    if items:
+        yield items[first:]
