@@ -17,10 +17,10 @@ from rocketwire.server.timer.loaded import Copy, Loaded, Run, Slot
 from rocketwire.server.timer.markers import Markers
 from rocketwire.server.timer.pieces import with_few_markers
 from rocketwire.server.timer.topic import Entries, TimerTopic
-from rocketwire.store.errors import WheelFull
 from rocketwire.store.layout.timer_log import NO_COPY
 from rocketwire.store.layout.timer_wheel import SLOT_COUNT
 from rocketwire.store.timer.index import TimerIndex
+from rocketwire.store.timer.making_way import make_way
 from rocketwire.store.timer.units import Unit, due, slot_of
 from rocketwire.store.timer.waiting import Waiting
 
@@ -119,7 +119,7 @@ class NearWheel:
             self._bell.ring()
 
     def _put(self, waiting: Sequence[Waiting], now: int) -> int:
-        """Put some messages, from the first on; how many.
+        """Put some messages, from the first on; how many: none when there was only made way for them.
 
         What is overdue goes where it would have gone in time: there are the markers, and what they cancel.
         """
@@ -133,7 +133,11 @@ class NearWheel:
         # Where there is no place left in the wheel, far behind, a lap from there has one.
         entered = self.index.put(waiting, write_time) or self.index.put(waiting, read_time)
         if not entered:
-            raise WheelFull(self.index.wheel.path)
+            moved = make_way(self.index, now)
+            if moved < (self._searched if self._next is None else self._next):
+                self._next = moved
+                self._bell.ring()
+            return 0
         self._entered = waiting[len(entered) - 1].physical_offset
         with self._all_or_nothing():
             self._note(waiting, entered)

@@ -50,6 +50,7 @@ class TimerIndex:
         pending_by_hash: The same by the hash of their topic.
         stale: Units that recovery dropped because the log was cut before their records.
         already_until: Queue offset from which on `already` says nothing.
+        blocked: Number of the slot that the last `put` could not write; None when it put all.
     """
 
     def __init__(self, settings: StoreSettings, store: MessageStore, files: FileSystem, now: int) -> None:
@@ -64,6 +65,7 @@ class TimerIndex:
         self.pending_by_hash: Counter[int] = Counter()
         self.stale = 0
         self.already_until = 0
+        self.blocked: int | None = None
         self._taken = 0
         self._already: set[int] = set()
         self._store = store
@@ -95,18 +97,16 @@ class TimerIndex:
         Raises:
             StoreError: a file cannot be written.
         """
-        ends = self._ends
-        if self._saver.check is None and not len(self.log.segments) and not self.wheel.exists and not ends.queue:
+        ends, saver = self._ends, self._saver
+        if saver.check is None and not len(self.log.segments) and not self.wheel.exists and not ends.queue:
             return
         from rocketwire.store.timer.recovery import Recovery  # noqa: PLC0415 - needs numpy, most stores need no timer
 
-        saver = self._saver
         recovery = Recovery(self.log, self.wheel, saver.check, self._store, self.precision, ends, saver.begin_anew)
         yield from recovery.steps()
         self.read_time = recovery.read_time
         self.queue_offset = recovery.queue_offset
-        self._already = recovery.already
-        self.already_until = ends.queue
+        self._already, self.already_until = recovery.already, ends.queue
         self.pending_by_hash = recovery.pending
         self.pending = recovery.pending.total()
         self.stale = recovery.stale
@@ -168,7 +168,7 @@ class TimerIndex:
 
     def _put_together(self, waiting: Sequence[Waiting], write_time: int) -> list[tuple[int, int]]:
         """Enter messages of which all have room in the timer log's file; raises when not even the first has a slot."""
-        rows, entered, slots, hashes = pack(self, waiting, write_time)
+        rows, entered, slots, hashes, self.blocked = pack(self, waiting, write_time)
         if entered:
             self.log.append(rows)
             for slot in slots:
@@ -241,13 +241,9 @@ class TimerIndex:
         unsaved = self._saver.saved != self._taken or self.queue_offset < self.already_until
         if unsaved or len(self.log.segments) <= 1:
             return 0
-        from rocketwire.store.timer.unit_table import waits_in_first_file  # noqa: PLC0415 - needs numpy
+        from rocketwire.store.timer.unit_table import remove_settled_files  # noqa: PLC0415 - needs numpy
 
-        removed = 0
-        while len(self.log.segments) > 1 and not self.log.first_unsynced and not waits_in_first_file(self.log):
-            self.log.remove_first()
-            removed += 1
-        return removed
+        return remove_settled_files(self.log)
 
     # --- the disk ---
 

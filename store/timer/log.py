@@ -15,7 +15,7 @@ from array import array
 from collections.abc import Iterable
 from typing import Final
 
-from rocketwire.store.errors import DiskFull
+from rocketwire.store.errors import DiskFull, StoreForeign
 from rocketwire.store.files import FileSystem
 from rocketwire.store.layout.timer_log import BLANK_SIZE, NO_UNIT, UNIT_SIZE, UNIT_STRUCT, blank
 from rocketwire.store.segment import Segment
@@ -57,7 +57,11 @@ class TimerLog:
         Raises:
             StoreForeign: a file has another size, or the row has a gap.
         """
-        self.segments.load(SIZE_SETTING)
+        try:
+            self.segments.load(SIZE_SETTING)
+        except StoreForeign as error:
+            hint = "the timer's files (timerlog/, timerwheel, config/timercheck) are made anew when they are removed"
+            raise StoreForeign(error.path, f"{error.what}; {hint}") from error
         self.end = self.start
 
     @property
@@ -200,6 +204,13 @@ class TimerLog:
             if done == before:
                 raise IndexError(position)
         return counts
+
+    def rewrite(self, unit: Unit) -> None:
+        """Write a unit where it stands, with other fields."""
+        at = unit.position - unit.position % self.segments.file_size
+        mapping = self.mapping_of(unit.position)
+        mapping[unit.position - at : unit.position - at + UNIT_SIZE] = UNIT_STRUCT.pack(UNIT_SIZE, *unit[1:])
+        self._unsynced.add(at)
 
     def note_written(self, position: int) -> None:
         """Have the file that begins at a position synced: it was written through its mapping."""

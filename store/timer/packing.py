@@ -40,12 +40,14 @@ class Packed(NamedTuple):
         entered: Position and start of the slot in ms of each.
         slots: What the wheel's slots say then.
         hashes: Those of the topics of all that are no markers.
+        blocked: The slot of the next message, which cannot be written now.
     """
 
     rows: bytearray
     entered: list[tuple[int, int]]
     slots: list[Slot]
     hashes: list[int]
+    blocked: int | None
 
 
 def rolled(ahead: int, window: int, precision: int) -> int:
@@ -72,6 +74,7 @@ def pack(index: Slots, waiting: Sequence[Waiting], write_time: int) -> Packed:
     hashes: list[int] = []
     slots: dict[int, list[int]] = {}
     position, at = index.log.end, 0
+    blocked: int | None = None
     for out, physical_offset, size, topic_hash, deletes in waiting:
         magic, delay = _DEFAULT, out - write_time
         if delay >= far:
@@ -83,6 +86,7 @@ def pack(index: Slots, waiting: Sequence[Waiting], write_time: int) -> Packed:
         if slot is None:
             slot = _take(index, number, slots, first=not entered)
             if slot is None:
+                blocked = number
                 break
         if deletes:
             magic |= _DELETE
@@ -98,7 +102,7 @@ def pack(index: Slots, waiting: Sequence[Waiting], write_time: int) -> Packed:
         entered.append((position, number * precision))
         position += UNIT_SIZE
         at += UNIT_SIZE
-    return Packed(rows[:at], entered, [Slot._make(fields) for fields in slots.values()], hashes)
+    return Packed(rows[:at], entered, [Slot._make(fields) for fields in slots.values()], hashes, blocked)
 
 
 def _take(index: Slots, number: int, slots: dict[int, list[int]], *, first: bool) -> list[int] | None:

@@ -138,8 +138,11 @@ class UnitTable:
         superseded = copied[group] | (last[group] != np.arange(len(group)))
         self.outcome[self.waits & superseded] = timer_log.NO_COPY
 
-    def roll_at(self, indexes: NDArray[np.int64], numbers: NDArray[np.int64]) -> None:
-        """Have units, given by their places in the columns, roll in slots before their own, given by number."""
+    def roll_at(self, indexes: NDArray[np.int64], numbers: NDArray[np.int64], now: int) -> None:
+        """Have units, given by their places in the columns, roll in slots before their own, given by number as `now`.
+
+        They may have been written far ahead of it: so they are of now.
+        """
         size = self.file_size
         starts = self.position[indexes] // size * size
         for start in np.unique(starts).tolist():
@@ -148,7 +151,8 @@ class UnitTable:
             places = (self.position[indexes[here]] - start) // UNIT_SIZE
             # First that they roll: a unit that says only this is not delivered in its slot, but stored anew.
             rows["magic"][places] |= UnitMagic.ROLL
-            rows["delay"][places] = numbers[here] * self._precision - rows["write_time"][places]
+            rows["write_time"][places] = now * self._precision
+            rows["delay"][places] = (numbers[here] - now) * self._precision
             self._log.note_written(start)
         self.magic[indexes] |= UnitMagic.ROLL
         self.number[indexes] = numbers
@@ -216,7 +220,19 @@ def _count_whole(rows: NDArray[Any], position: int) -> int:
     return len(rows) if whole.all() else int(whole.argmin())
 
 
-def waits_in_first_file(log: TimerLog) -> bool:
-    """Whether a unit of the log's oldest file waits; there is another file."""
+def remove_settled_files(log: TimerLog) -> int:
+    """Remove the oldest files of a log, but for the last one, of which no unit waits; give how many.
+
+    Raises:
+        OSError: one cannot be removed.
+    """
+    removed = 0
+    while len(log.segments) > 1 and not log.first_unsynced and not _waits_in_first_file(log):
+        log.remove_first()
+        removed += 1
+    return removed
+
+
+def _waits_in_first_file(log: TimerLog) -> bool:
     rows = np.frombuffer(log.mapping_of(log.start), _UNIT, log.units_a_file)
     return bool((rows["outcome"] == timer_log.WAITS).any())

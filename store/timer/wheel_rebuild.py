@@ -26,7 +26,7 @@ def bring_nearer(units: UnitTable, slots: int, now: int) -> None:
     """
     far = np.flatnonzero(units.waits & (units.number >= now + slots))
     if len(far):
-        units.roll_at(far, now + slots // 2 + units.number[far] % (slots // 4))
+        units.roll_at(far, now + slots // 2 + units.number[far] % (slots // 4), now)
 
 
 def behind_a_lap(units: UnitTable, slots: int) -> NDArray[np.bool_]:

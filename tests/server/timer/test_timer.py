@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import trio
 
+from rocketwire.store.layout.timer_wheel import SLOT_COUNT
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.properties import decode_properties
@@ -290,6 +291,27 @@ async def test_a_clock_that_is_set_back(tmp_path: Path, back: int) -> None:
         await timers.pass_time(60_000)
         assert sorted(timers.delivered()) == [b"a", b"b", b"c", b"d"]
         assert timers.timer.counts.delivered == 4
+    timers.stop()
+
+
+async def test_what_was_sent_while_the_clock_stood_far_ahead_holds_up_nothing(tmp_path: Path) -> None:
+    timers = Timers(tmp_path, **SHORT)
+    lap = SLOT_COUNT * 100
+    async with timers.running():
+        timers.clock.now += 2 * lap
+        timers.send_in(b"of another time", 9000)
+        await timers.pass_time(100)
+        timers.clock.now -= 2 * lap
+        await timers.pass_time(100)
+        timers.send_in(b"same place", 8800)
+        timers.send_in(b"other", 8900)
+        await timers.pass_time(8800)
+        assert timers.delivered() == [b"same place"]
+        await timers.pass_time(100)
+        assert timers.delivered() == [b"same place", b"other"]
+        assert (timers.timer.enqueue_behind, timers.timer.pending) == (0, 1)
+        await timers.pass_time(lap)
+        assert timers.timer.counts.rolled > 0
     timers.stop()
 
 

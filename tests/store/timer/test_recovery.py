@@ -309,6 +309,18 @@ def test_what_is_put_after_the_clock_went_back_waits(timers: Timers) -> None:
     assert timers.index.read_time == NOW
 
 
+def test_what_was_put_while_the_clock_stood_far_ahead_rolls_in_time(timers: Timers) -> None:
+    lap = timers.index.wheel.slots * 1000
+    timers.clock.now = NOW + 5 * lap
+    ((position, _),) = timers.put(timers.clock.now + 5_000)
+    timers.clock.now = NOW
+    timers.kill()
+    unit = timers.unit(position)
+    assert unit.rolls
+    assert NOW < unit.slot_time < NOW + lap
+    assert timers.waiting() == [(unit.slot_time, position)]
+
+
 def test_another_precision_has_the_wheel_made_anew(timers: Timers) -> None:
     timers.put(IN_5, NOW + 5_550, IN_9)
     for precision in (100, 1000, 200):
@@ -341,7 +353,7 @@ def test_recovery_that_finds_no_room_may_be_tried_again(tmp_path: Path) -> None:
 def test_a_timer_log_of_another_file_size_is_refused(timers: Timers, tmp_path: Path) -> None:
     timers.put(IN_5)
     timers.close()
-    with pytest.raises(StoreForeign, match="mappedFileSizeTimerLog"):
+    with pytest.raises(StoreForeign, match=r"mappedFileSizeTimerLog.*made anew"):
         Timers(tmp_path, timer_log_file_size=2048)
 
 

@@ -1,0 +1,50 @@
+"""What waits for a later lap, in the way of an earlier one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rocketwire.store.errors import WheelFull
+from rocketwire.store.timer.making_way import make_way
+from tests.store.support import kill
+from tests.store.timer.timers import NOW, Timers
+
+OUT = NOW + 5_500
+
+
+def test_a_later_lap_rolls_to_make_way(tmp_path: Path) -> None:
+    timers = Timers(tmp_path)
+    index = timers.index
+    lap = index.wheel.slots * 1000
+    with pytest.raises(WheelFull):
+        make_way(index, NOW)
+    timers.clock.now = NOW + lap
+    later = timers.put(OUT + lap, OUT + lap + 1)
+    timers.clock.now = NOW
+    (waiting,) = timers.add(OUT)
+    assert index.put([waiting], NOW) == []
+    start = make_way(index, NOW)
+    assert NOW + lap // 2 <= start < NOW + lap
+    ((position, slot),) = index.put([waiting], NOW)
+    index.queue_offset += 1
+    assert slot == NOW + 5_000
+    expected = [(slot, position), *[(start, place) for place, _ in later]]
+    for _ in range(2):
+        assert timers.waiting() == expected
+        assert timers.index.pending == 3
+        assert [timers.unit(place).rolls for _, place in expected] == [False, True, True]
+        timers.kill()
+    kill(timers.store)
+
+
+def test_an_earlier_lap_stays(tmp_path: Path) -> None:
+    timers = Timers(tmp_path)
+    index = timers.index
+    timers.put(OUT)
+    (waiting,) = timers.add(OUT + index.wheel.slots * 1000)
+    assert index.put([waiting], waiting.out - 5_000) == []
+    with pytest.raises(WheelFull):
+        make_way(index, waiting.out - 5_000)
+    kill(timers.store)
