@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Callable
 from typing import Final
 
@@ -49,6 +48,7 @@ from rocketwire.server.send_checks import SendChecks
 from rocketwire.server.send_drafts import SendDrafts
 from rocketwire.server.sending import Sending
 from rocketwire.server.services import BrokerServices
+from rocketwire.server.store_opening import opened_store, store_settings
 from rocketwire.server.subscription_groups import SubscriptionGroups
 from rocketwire.server.timer.timer import Timer, warn_of_lost_messages
 from rocketwire.server.timer_sends import TimerSends
@@ -61,15 +61,11 @@ from rocketwire.store.flush import GroupCommit, RunBlocking
 from rocketwire.store.groups import GroupTable
 from rocketwire.store.offsets import OffsetTable
 from rocketwire.store.saved_table import SavedTable
-from rocketwire.store.settings import StoreSettings
-from rocketwire.store.store import MessageStore
 from rocketwire.store.topics import TopicTable
 from rocketwire.wire.codes import VERSION_4_9_7, RequestCode
 from rocketwire.wire.fast_done import DoneAnswers
 from rocketwire.wire.message import encode_host
 from rocketwire.wire.send_answers import SendAnswers
-
-log = logging.getLogger(__name__)
 
 Arrivals = Callable[[list[tuple[str, int]]], None]
 
@@ -104,7 +100,7 @@ class Broker:
         settings = store_settings(config)
         # Records and message ids hold addresses, no names.
         store_host = encode_host(ip_address(advertised.host, option="--advertise, brokerIP1"), advertised.port)
-        store = _opened(settings, clock, store_host)
+        store = opened_store(settings, clock, store_host)
         self._store = store
         self._flush = GroupCommit(timeout=config.sync_flush_timeout / 1000) if config.sync_flush else None
         config_dir = settings.root / "config"
@@ -326,47 +322,3 @@ def both(first: Arrivals, second: Arrivals) -> Arrivals:
         second(queues)
 
     return arrived
-
-
-def store_settings(config: ServerConfig) -> StoreSettings:
-    """The store's part of the configuration."""
-    return StoreSettings(
-        root=config.store_dir,
-        commit_log_path=config.commit_log_dir,
-        commit_log_file_size=config.mapped_file_size_commit_log,
-        consume_queue_file_size=config.consume_queue_file_size,
-        index_slots=config.max_hash_slot_num,
-        index_entries=config.max_index_num,
-        sync_flush=config.sync_flush,
-        message_index_enable=config.message_index_enable,
-        check_crc_on_recover=config.check_crc_on_recover,
-        flush_interval_commit_log=config.flush_interval_commit_log,
-        flush_commit_log_least_pages=config.flush_commit_log_least_pages,
-        flush_commit_log_thorough_interval=config.flush_commit_log_thorough_interval,
-        flush_interval_consume_queue=config.flush_interval_consume_queue,
-        flush_consume_queue_least_pages=config.flush_consume_queue_least_pages,
-        flush_consume_queue_thorough_interval=config.flush_consume_queue_thorough_interval,
-        max_transfer_count_in_memory=config.max_transfer_count_on_message_in_memory,
-        max_transfer_bytes_in_memory=config.max_transfer_bytes_on_message_in_memory,
-        max_transfer_count_on_disk=config.max_transfer_count_on_message_in_disk,
-        max_transfer_bytes_on_disk=config.max_transfer_bytes_on_message_in_disk,
-        access_message_in_memory_max_ratio=config.access_message_in_memory_max_ratio,
-        delay_levels=config.delay_levels,
-        timer_log_file_size=config.mapped_file_size_timer_log,
-        timer_flush_interval=config.timer_flush_interval_ms,
-        timer_precision=config.timer_precision_ms,
-        timer_roll_window=config.timer_roll_window_slot,
-    )
-
-
-def _opened(settings: StoreSettings, clock: Clock, store_host: bytes) -> MessageStore:
-    started = clock()
-    store = MessageStore.open(settings, clock=clock, store_host=store_host)
-    log.info(
-        "recovered %d records from offset %d to %d in %.1f s",
-        store.recovered.records,
-        store.recovered.start,
-        store.recovered.end,
-        (clock() - started) / 1000,
-    )
-    return store

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import logging
 from pathlib import Path
 from typing import Any
@@ -9,14 +8,13 @@ import pytest
 import trio
 
 from rocketwire.server.addresses import Address, HostUnknown
-from rocketwire.server.broker import Broker, store_settings
+from rocketwire.server.broker import Broker
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.routes import RouteTable
 from rocketwire.store.consumer_filters import ConsumerFilter, ConsumerFilterTable
 from rocketwire.store.delay_offsets import DelayOffsetTable
 from rocketwire.store.errors import StoreNotWritable
 from rocketwire.store.offsets import OffsetTable
-from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from tests.server.harness import (
@@ -45,49 +43,6 @@ def made(store: Path, routes: RouteTable | None = None, host: str = "127.0.0.1",
         run_sync=run_inline,
         run_flush=run_inline,
     )
-
-
-@pytest.mark.parametrize(
-    ("key", "field", "value"),
-    [
-        ("mapped_file_size_commit_log", "commit_log_file_size", 8192),
-        ("mapped_file_size_consume_queue", "consume_queue_file_size", 400),
-        ("max_hash_slot_num", "index_slots", 7),
-        ("max_index_num", "index_entries", 7),
-        ("message_index_enable", "message_index_enable", False),
-        ("check_crc_on_recover", "check_crc_on_recover", False),
-        ("flush_interval_commit_log", "flush_interval_commit_log", 7),
-        ("flush_commit_log_least_pages", "flush_commit_log_least_pages", 7),
-        ("flush_commit_log_thorough_interval", "flush_commit_log_thorough_interval", 7),
-        ("flush_interval_consume_queue", "flush_interval_consume_queue", 7),
-        ("flush_consume_queue_least_pages", "flush_consume_queue_least_pages", 7),
-        ("flush_consume_queue_thorough_interval", "flush_consume_queue_thorough_interval", 7),
-        ("max_transfer_count_on_message_in_memory", "max_transfer_count_in_memory", 7),
-        ("max_transfer_bytes_on_message_in_memory", "max_transfer_bytes_in_memory", 7),
-        ("max_transfer_count_on_message_in_disk", "max_transfer_count_on_disk", 7),
-        ("max_transfer_bytes_on_message_in_disk", "max_transfer_bytes_on_disk", 7),
-        ("access_message_in_memory_max_ratio", "access_message_in_memory_max_ratio", 7),
-    ],
-)
-def test_each_key_of_the_store_reaches_it(key: str, field: str, value: object) -> None:
-    settings = store_settings(small_config(Path("s"), **{key: value}))
-    assert getattr(settings, field) == value
-
-
-def test_the_stores_other_settings(tmp_path: Path) -> None:
-    settings = store_settings(
-        small_config(
-            tmp_path,
-            store_path_commit_log=str(tmp_path / "log"),
-            flush_disk_type="SYNC_FLUSH",
-            message_delay_level="1s 2m",
-        )
-    )
-    assert settings.root == tmp_path
-    assert settings.commit_log_path == tmp_path / "log"
-    assert settings.sync_flush
-    assert settings.delay_levels == (1000, 120_000)
-    assert dataclasses.is_dataclass(StoreSettings)
 
 
 async def test_a_name_is_advertised_by_its_address_in_ids(tmp_path: Path) -> None:
