@@ -15,8 +15,8 @@ def keys() -> str:
 def _row(key: Key) -> tuple[str, ...]:
     names = ", ".join(f"`{name}`" for name in (key.name, *key.aliases))
     default = f"`{write(key.default)}`" if write(key.default) else "empty"
-    own = "" if key.apache else " (not Apache's)"
-    return (names, default, key.allowed, key.meaning + own, "yes" if key.online else "")
+    known = f" ({key.known})" if key.known else ""
+    return (names, default, key.allowed, key.meaning + known, "yes" if key.online else "")
 
 
 def without_effect() -> str:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rocketwire.server.addresses import Address
 from rocketwire.server.apache_keys import APACHE_KEYS_WITHOUT_EFFECT
 from rocketwire.server.config import KEYS, ConfigError, ServerConfig, read_settings
-from rocketwire.server.config_keys import Key, camel, write
+from rocketwire.server.config_keys import NEWER, OURS, Key, camel, write
 from rocketwire.server.java_properties import format_java_properties, parse_java_properties
 from rocketwire.store.settings import DELAY_LEVELS
 
@@ -198,3 +198,21 @@ def test_an_answer_that_no_frame_holds_cannot_be_asked_for(name: str) -> None:
     read_settings({name: str((16 << 20) - 65536)})
     with pytest.raises(ConfigError, match="1 to 16711680"):
         read_settings({name: str(16 << 20)})
+
+
+def test_keys_that_apaches_4_9_7_does_not_know_say_who_does() -> None:
+    ours = {key.name for key in KEYS if key.known == OURS}
+    assert ours == {"fastRemoting", "enableTopicMessageTypeCheck"}
+    newer = {key.name for key in KEYS if key.known == NEWER}
+    assert newer == {
+        "bindAddress",
+        "diskSpaceCleanForciblyRatio",
+        "diskSpaceWarningLevelRatio",
+        "timerWheelEnable",
+        "timerPrecisionMs",
+        "timerRollWindowSlot",
+        "timerMaxDelaySec",
+        "mappedFileSizeTimerLog",
+        "timerFlushIntervalMs",
+        "recallMessageEnable",
+    }
