@@ -4,8 +4,7 @@
 
 #include "frame.h"
 #include "requests.h"
-
-static PyObject *bytes_of(span text) { return PyBytes_FromStringAndSize((const char *)text.at, (Py_ssize_t)text.len); }
+#include "values.h"
 
 /* A text that the header holds as UTF-8; None: it is not there. */
 static PyObject *text_of(span text)
@@ -24,21 +23,6 @@ static PyObject *number_or_none(bool there, int64_t value)
         Py_RETURN_NONE;
     }
     return number_of(value);
-}
-
-/* A tuple of new references; any of them NULL is an error that was set. */
-static PyObject *tuple_of(PyObject *const *values, Py_ssize_t count)
-{
-    PyObject *result = PyTuple_New(count);
-    for (Py_ssize_t i = 0; i < count; i++) {
-        if (result == NULL || values[i] == NULL) {
-            Py_CLEAR(result);
-            Py_XDECREF(values[i]);
-        } else {
-            PyTuple_SetItem(result, i, values[i]);
-        }
-    }
-    return result;
 }
 
 #define TUPLE(...) \

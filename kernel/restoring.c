@@ -5,6 +5,7 @@
 #include "drafts.h"
 #include "header.h"
 #include "text.h"
+#include "values.h"
 #include "waited.h"
 
 enum { LAST_GIVEN = DRAFT_KEYS + 1, DUE_FIELDS = 5, ENTRY_SIZE = 20, WAITING_FIELDS = 5 };
@@ -25,8 +26,6 @@ typedef struct {
     kept topic, born_host;
 } restoring;
 
-static PyObject *bytes_of(span text) { return PyBytes_FromStringAndSize((const char *)text.at, (Py_ssize_t)text.len); }
-
 static PyObject *text_of(span text)
 {
     return PyUnicode_DecodeUTF8((const char *)text.at, (Py_ssize_t)text.len, "replace");
@@ -43,21 +42,6 @@ static PyObject *keep(kept *last, span text, PyObject *(*make)(span))
         last->text = text;
     }
     return Py_XNewRef(last->value);
-}
-
-/* A tuple of new references, which become its own; with NULL among them an exception is set. */
-static PyObject *tuple_of(PyObject *const *values, Py_ssize_t count)
-{
-    PyObject *result = PyTuple_New(count);
-    for (Py_ssize_t i = 0; i < count; i++) {
-        if (result == NULL || values[i] == NULL) {
-            Py_CLEAR(result);
-            Py_XDECREF(values[i]);
-        } else {
-            PyTuple_SetItem(result, i, values[i]);
-        }
-    }
-    return result;
 }
 
 /* Whether it may be delivered where it says, to a queue of that number. */
@@ -161,14 +145,6 @@ static bool numbers_of(PyObject *tuple, int64_t *numbers, Py_ssize_t count)
     return true;
 }
 
-/* Append a new reference, which may be NULL: an exception is set. */
-static bool append(PyObject *list, PyObject *value)
-{
-    int done = value == NULL ? -1 : PyList_Append(list, value);
-    Py_XDECREF(value);
-    return done == 0;
-}
-
 static void release(restoring *in)
 {
     PyBuffer_Release(&in->view);
@@ -190,7 +166,7 @@ static PyObject *stored_again(PyObject *self, PyObject *args)
     for (Py_ssize_t i = 0; result != NULL && i < PyList_Size(due); i++) {
         int64_t numbers[DUE_FIELDS];
         if (!numbers_of(PyList_GetItem(due, i), numbers, DUE_FIELDS) ||
-            !append(result, again(&in, numbers[0], numbers[1], numbers[2], numbers[4] != 0))) {
+            !append_value(result, again(&in, numbers[0], numbers[1], numbers[2], numbers[4] != 0))) {
             Py_CLEAR(result);
         }
     }
@@ -235,11 +211,7 @@ static PyObject *waiting_of(PyTypeObject *type, newfunc make, span record, int64
         PyLong_FromLong(java_hash(0, from.values[WAITED_TOPIC])),
         PyBool_FromLong(from.values[WAITED_CANCELS].at != NULL),
     };
-    PyObject *fields = tuple_of(values, WAITING_FIELDS);
-    PyObject *arguments = fields == NULL ? NULL : tuple_of(&fields, 1);
-    PyObject *result = arguments == NULL ? NULL : make(type, arguments, NULL);
-    Py_XDECREF(arguments);
-    return result;
+    return named_tuple_of(type, make, values, WAITING_FIELDS);
 }
 
 static PyObject *waiting_in(PyObject *self, PyObject *args)
@@ -253,11 +225,8 @@ static PyObject *waiting_in(PyObject *self, PyObject *args)
         return NULL;
     }
     in.start = start, in.end = end;
-    newfunc make = (newfunc)PyType_GetSlot(&PyTuple_Type, Py_tp_new);
-    PyObject *result = PyType_IsSubtype(type, &PyTuple_Type) ? PyList_New(0) : NULL;
-    if (result == NULL && !PyErr_Occurred()) {
-        PyErr_SetString(PyExc_TypeError, "what waits is a tuple");
-    }
+    newfunc make = named_tuple_maker(type);
+    PyObject *result = make == NULL ? NULL : PyList_New(0);
     const uint8_t *at = entries.buf;
     for (Py_ssize_t left = entries.len; result != NULL && left >= ENTRY_SIZE; left -= ENTRY_SIZE, at += ENTRY_SIZE) {
         int64_t place = (int64_t)get64(at);
@@ -265,7 +234,7 @@ static PyObject *waiting_in(PyObject *self, PyObject *args)
         if (record.at == NULL) {
             break;
         }
-        if (!append(result, waiting_of(type, make, record, place))) {
+        if (!append_value(result, waiting_of(type, make, record, place))) {
             Py_CLEAR(result);
         }
     }

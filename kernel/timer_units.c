@@ -3,6 +3,7 @@
 #include "kernel.h"
 
 #include "span.h"
+#include "values.h"
 
 /* As store.layout.timer_log declares a unit. */
 enum { UNIT_SIZE = 52, MAGIC_AT = 12, WRITE_TIME_AT = 16, PLACE_AT = 28, SIZE_AT = 36, HASH_AT = 40, OUTCOME_AT = 44 };
@@ -24,28 +25,6 @@ static uint8_t *unit_at(const log_file *file, int64_t position)
     return (uint8_t *)file->view.buf + (position - file->low);
 }
 
-/* A named tuple of new references, which become its own; with NULL among them an exception is set. */
-static PyObject *named_tuple(PyTypeObject *type, newfunc make, PyObject *const *values, Py_ssize_t count)
-{
-    PyObject *fields = PyTuple_New(count), *result = NULL;
-    bool whole = fields != NULL;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        whole = whole && values[i] != NULL;
-        if (fields == NULL || values[i] == NULL) {
-            Py_XDECREF(values[i]);
-        } else {
-            PyTuple_SetItem(fields, i, values[i]);
-        }
-    }
-    PyObject *arguments = whole ? PyTuple_Pack(1, fields) : NULL;
-    if (arguments != NULL) {
-        result = make(type, arguments, NULL);
-    }
-    Py_XDECREF(arguments);
-    Py_XDECREF(fields);
-    return result;
-}
-
 static PyObject *due_unit(PyTypeObject *type, newfunc make, const uint8_t *unit, int64_t position)
 {
     PyObject *values[DUE_FIELDS] = {
@@ -55,14 +34,7 @@ static PyObject *due_unit(PyTypeObject *type, newfunc make, const uint8_t *unit,
         PyLong_FromLongLong(position),
         PyBool_FromLong(get32(unit + MAGIC_AT) & ROLL),
     };
-    return named_tuple(type, make, values, DUE_FIELDS);
-}
-
-static bool append(PyObject *list, PyObject *value)
-{
-    int done = value == NULL ? -1 : PyList_Append(list, value);
-    Py_XDECREF(value);
-    return done == 0;
+    return named_tuple_of(type, make, values, DUE_FIELDS);
 }
 
 static PyObject *due_units(PyObject *self, PyObject *args)
@@ -76,11 +48,8 @@ static PyObject *due_units(PyObject *self, PyObject *args)
         return NULL;
     }
     file.low = low;
-    newfunc make = (newfunc)PyType_GetSlot(&PyTuple_Type, Py_tp_new);
-    PyObject *result = PyType_IsSubtype(type, &PyTuple_Type) ? PyList_New(0) : NULL;
-    if (result == NULL && !PyErr_Occurred()) {
-        PyErr_SetString(PyExc_TypeError, "units are tuples");
-    }
+    newfunc make = named_tuple_maker(type);
+    PyObject *result = make == NULL ? NULL : PyList_New(0);
     for (Py_ssize_t at = 0; result != NULL && at + 8 <= positions.len; at += 8) {
         int64_t position;
         memcpy(&position, (const char *)positions.buf + at, sizeof position);
@@ -88,7 +57,7 @@ static PyObject *due_units(PyObject *self, PyObject *args)
         if (unit == NULL) {
             break;
         }
-        if (!append(result, due_unit(type, make, unit, position))) {
+        if (!append_value(result, due_unit(type, make, unit, position))) {
             Py_CLEAR(result);
         }
     }

@@ -18,7 +18,7 @@ from typing import Final
 
 from rocketwire.server.addresses import MAX_PORT, Address
 from rocketwire.server.apache_keys import APACHE_KEYS_WITHOUT_EFFECT, WHY_WITHOUT_EFFECT
-from rocketwire.server.config_keys import ConfigError, Key, Value, key, keys_of, write
+from rocketwire.server.config_keys import NEWER, OURS, ConfigError, Key, Value, key, keys_of, write
 from rocketwire.wire.codes import MAX_FRAME_LENGTH
 
 __all__ = [
@@ -57,11 +57,11 @@ class ServerConfig:
     broker_name: str = key("the name by which clients know the broker's queues", default="broker-a")
     broker_cluster_name: str = key("the cluster the broker belongs to", default="DefaultCluster")
     broker_id: int = key("0 is the master's", default=0, form=("0", "0: this broker is always a master"))
-    bind_address: str = key("the host the broker listens on", default="127.0.0.1", apache=False)
+    bind_address: str = key("the host the broker listens on", default="127.0.0.1", known=NEWER)
     listen_port: int = key("the port the broker listens on; 0 is any free one", default=10911, high=MAX_PORT)
     broker_ip1: str = key("the host clients are told; empty: the one listened on", name="brokerIP1", default="")
     fast_remoting: bool = key(
-        "listen on listenPort - 2 too, where clients with the VIP channel connect", default=True, apache=False
+        "listen on listenPort - 2 too, where clients with the VIP channel connect", default=True, known=OURS
     )
     broker_permission: int = key("2 write, 4 read, 6 both", default=6, low=2, high=6, online=True)
     region_id: str = key("told to producers with each answer", default="DefaultRegion")
@@ -88,7 +88,7 @@ class ServerConfig:
         "refuse messages of another type than the topic's attribute message.type says",
         default=True,
         online=True,
-        apache=False,
+        known=OURS,
     )
     max_message_size: int = key(
         "largest message body in bytes", default=4 * 1024 * 1024, low=1, high=LARGEST_BODY, online=True
@@ -167,10 +167,10 @@ class ServerConfig:
         online=True,
     )
     disk_space_clean_forcibly_ratio: int = key(
-        "percent of the disk; above it younger files are removed too", default=85, high=100, online=True, apache=False
+        "percent of the disk; above it younger files are removed too", default=85, high=100, online=True, known=NEWER
     )
     disk_space_warning_level_ratio: int = key(
-        "percent of the disk; above it sends are refused", default=90, high=100, online=True, apache=False
+        "percent of the disk; above it sends are refused", default=90, high=100, online=True, known=NEWER
     )
     clean_file_forcibly_enable: bool = key("remove younger files when the disk is that full", default=True, online=True)
     clean_resource_interval: int = key("ms between two looks for files to remove", default=10_000, low=1, online=True)
@@ -198,26 +198,26 @@ class ServerConfig:
     flush_consume_queue_thorough_interval: int = key("ms after which fewer pages are flushed too", default=60_000)
 
     # Messages for a set time.
-    timer_wheel_enable: bool = key("deliver messages at a set time; else they are refused", default=True, apache=False)
+    timer_wheel_enable: bool = key("deliver messages at a set time; else they are refused", default=True, known=NEWER)
     timer_precision_ms: int = key(
         "ms of a slot of the timer's wheel, a multiple of 10; delivery is by the ms all the same",
         default=1000,
         form=("1000|500|200|100", "1000, 500, 200 or 100"),
-        apache=False,
+        known=NEWER,
     )
     timer_roll_window_slot: int = key(
         "slots; a message that waits longer is stored again after so many, to outlive the log",
         default=172_800,
         low=2,
-        apache=False,
+        known=NEWER,
     )
     timer_max_delay_sec: int = key(
-        "most seconds a message may wait for its time", default=40 * 86_400, online=True, apache=False
+        "most seconds a message may wait for its time", default=40 * 86_400, online=True, known=NEWER
     )
-    mapped_file_size_timer_log: int = key("bytes of a timer log file", default=100 << 20, low=52, apache=False)
-    timer_flush_interval_ms: int = key("ms between two checkpoints of the timer", default=1000, low=1, apache=False)
+    mapped_file_size_timer_log: int = key("bytes of a timer log file", default=100 << 20, low=52, known=NEWER)
+    timer_flush_interval_ms: int = key("ms between two checkpoints of the timer", default=1000, low=1, known=NEWER)
     recall_message_enable: bool = key(
-        "such messages can be cancelled by request (370)", default=True, online=True, apache=False
+        "such messages can be cancelled by request (370)", default=True, online=True, known=NEWER
     )
 
     @property

@@ -19,6 +19,11 @@ V = TypeVar("V", bool, int, str)
 INT_MAX: Final = 2**31 - 1
 _METADATA: Final = "rocketwire key"
 
+OURS: Final = "not Apache's"
+"""Of a key that no broker of Apache knows."""
+NEWER: Final = "of Apache 5.5.0, not of 4.9.7"
+"""Of a key that only the newer of Apache's brokers knows."""
+
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
 
 
@@ -41,7 +46,7 @@ class Key:
         form: a regular expression the whole text must match, and what it asks for in words; empty = any.
         aliases: other spellings that mean the same.
         online: whether code 25 may change it while the broker runs.
-        apache: whether Apache 4.9.7 knows the key too.
+        known: which broker knows the key, where Apache 4.9.7 does not: `OURS` or `NEWER`; else empty.
     """
 
     name: str
@@ -54,7 +59,7 @@ class Key:
     form: tuple[str, str] | None
     aliases: tuple[str, ...]
     online: bool
-    apache: bool
+    known: str
 
     @property
     def allowed(self) -> str:
@@ -110,7 +115,7 @@ def key(
     form: tuple[str, str] | None = None,
     aliases: tuple[str, ...] = (),
     online: bool = False,
-    apache: bool = True,
+    known: str = "",
 ) -> V:
     """Declare a field of `ServerConfig` as a key; see `Key` for the arguments.
 
@@ -125,7 +130,7 @@ def key(
         "form": form,
         "aliases": aliases,
         "online": online,
-        "apache": apache,
+        "known": known,
     }
     # What `field` really returns is a Field; the dataclass decorator replaces it by the default.
     made: V = field(default=default, metadata={_METADATA: declaration})

@@ -23,7 +23,16 @@ async def test_what_rang_before_is_heard_once() -> None:
 
 async def test_a_task_that_waits_is_woken() -> None:
     bell = Bell()
+    heard: list[float] = []
+
+    async def wait() -> None:
+        await bell.heard()
+        heard.append(trio.current_time())
+
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(bell.heard)
+        nursery.start_soon(wait)
         await settle()
+        assert heard == []
         bell.ring()
+        await settle()
+        assert heard == [trio.current_time()]
