@@ -120,7 +120,7 @@ def _bound(option: str, text: str | None) -> Bound | None:
 
 def _queue_id(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= _OFFSET_DIGITS):
-        raise Mistake(f"--queue {text}: a whole number is needed")
+        raise Mistake(f"--queue {text}: a whole number is needed, 0 or more")
     return int(text)
 
 

@@ -121,7 +121,7 @@ def _offsets(text: str | None) -> tuple[int, int | None]:
 
 def _whole(option: str, text: str) -> int:
     if not _is_whole(text):
-        raise Mistake(f"{option} {text}: a whole number is needed")
+        raise Mistake(f"{option} {text}: a whole number is needed, 0 or more")
     return int(text)
 
 

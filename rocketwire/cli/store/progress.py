@@ -1,10 +1,13 @@
-"""A progress bar on stderr, for commands that read a whole store."""
+"""A progress bar on stderr, for commands that read a whole store, or a whole topic."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
+from typing import Final
+
+_BYTES: Final = "B"
 
 
 class Progress:
@@ -15,7 +18,7 @@ class Progress:
         self._aside = aside
 
     def advance(self, count: int) -> None:
-        """So many bytes more were read."""
+        """So much more was read."""
         self._advance(count)
 
     def show(self, line: Callable[[], None]) -> None:
@@ -26,12 +29,13 @@ class Progress:
 
 
 @contextlib.contextmanager
-def progress_bar(total: int, *, wanted: bool = True) -> Iterator[Progress]:
-    """A bar of so many bytes, if it is wanted and stderr is a terminal."""
+def progress_bar(total: int, *, wanted: bool = True, unit: str = _BYTES) -> Iterator[Progress]:
+    """A bar of so many bytes, or of another unit, if it is wanted and stderr is a terminal."""
     if not wanted or not sys.stderr.isatty():
         yield Progress(lambda _: None, lambda: None)
         return
     from tqdm import tqdm
 
-    with tqdm(total=total, unit="B", unit_scale=True, unit_divisor=1024, file=sys.stderr, leave=False) as bar:
+    divisor = 1024 if unit == _BYTES else 1000
+    with tqdm(total=total, unit=unit, unit_scale=True, unit_divisor=divisor, file=sys.stderr, leave=False) as bar:
         yield Progress(bar.update, bar.clear)

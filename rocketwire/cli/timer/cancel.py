@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rocketwire.cli.ending import ended
 from rocketwire.cli.mistake import Mistake
-from rocketwire.cli.output import json_line
+from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.remote.options import add_name_server
 
 if TYPE_CHECKING:
@@ -15,9 +15,13 @@ if TYPE_CHECKING:
     from rocketwire.cli.serve import Commands
     from rocketwire.wire.recall_handle import RecallHandle
 
+NOT_FOUND: Final = 1
+"""Exit code: the broker has noted what is to be cancelled, but no such message is found among those that wait."""
+
 _EPILOG = """\
 HANDLE is the recallHandle that the send was answered with. Without it, a message is found by its topic and id among
-those that wait. Exit code: 0 when the broker has noted it, 2 when it does not or there is no such message.
+those that wait. Exit code: 0 when it is cancelled; 1 when the broker has noted the wish, but no such message is found
+among those that wait; 2 when the broker refuses, or has no message of that topic and id.
 docs/command-line.md tells more."""
 
 
@@ -39,6 +43,7 @@ def add_parser(commands: Commands) -> None:
 
 def _cancel(options: argparse.Namespace) -> int:
     from rocketwire.cli.remote.cluster import Cluster
+    from rocketwire.cli.timer.lookup import waits_on_broker
     from rocketwire.wire.recall_handle import decode_recall_handle
 
     by_id = options.topic is not None and options.id is not None
@@ -46,11 +51,14 @@ def _cancel(options: argparse.Namespace) -> int:
         raise Mistake("cancel: name a message by HANDLE, or by --topic and --id")
     handle = None if options.handle is None else decode_recall_handle(options.handle)
     with Cluster(options.namesrv) as cluster:
+        found = handle is None
         if handle is None:
             handle = _handle_of(cluster, options.topic, options.id)
         _recall(cluster, handle)
-    _tell(handle, json=options.json)
-    return 0
+        # Only now: what waits still is not delivered any more.
+        found = found or waits_on_broker(cluster, handle)
+    _tell(handle, found=found, json=options.json)
+    return 0 if found else NOT_FOUND
 
 
 def _handle_of(cluster: Cluster, topic: str, message_id: str) -> RecallHandle:
@@ -99,7 +107,7 @@ def _recall(cluster: Cluster, handle: RecallHandle) -> None:
     brokers[handle.broker].ask(RequestCode.RECALL_MESSAGE, fields)
 
 
-def _tell(handle: RecallHandle, *, json: bool) -> None:
+def _tell(handle: RecallHandle, *, found: bool, json: bool) -> None:
     from rocketwire.cli.table import clean
     from rocketwire.cli.times import shown
 
@@ -110,8 +118,12 @@ def _tell(handle: RecallHandle, *, json: bool) -> None:
                 "broker": handle.broker,
                 "message_id": handle.unique_key,
                 "due_time": handle.time,
+                "found": found,
             }
         )
-    else:
-        message = f"message {clean(handle.unique_key)} of topic {clean(handle.topic)}"
-        print(f"cancelled: {message}, due {shown(handle.time)} UTC, broker {clean(handle.broker)}")
+    message = f"message {clean(handle.unique_key)} of topic {clean(handle.topic)}"
+    message += f", due {shown(handle.time)} UTC, broker {clean(handle.broker)}"
+    if not found:
+        warn(f"noted by the broker, but no such message is found among those that wait: {message}")
+    elif not json:
+        print(f"cancelled: {message}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rocketwire.server import clock
 from rocketwire.store.archive.directory import Directory
 from rocketwire.store.archive.plan import known_topics
 from rocketwire.store.archive.scan import Report
@@ -10,7 +11,11 @@ from rocketwire.wire.java import string_hash
 
 
 class LocalTimer(StoreTimer):
-    """A store's timer, with the names of its topics."""
+    """A store's timer, with the names of its topics.
+
+    Attributes:
+        time: When its files were looked at, ms.
+    """
 
     def __init__(self, directory: Directory, report: Report) -> None:
         """Read it.
@@ -18,6 +23,7 @@ class LocalTimer(StoreTimer):
         Raises:
             StoreUnreadable: one of its files cannot be read.
         """
+        self.time = clock.system_clock()
         super().__init__(directory, report)
         self.directory = directory
         self._topics = {string_hash(topic): topic for topic in known_topics(directory, report)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from rocketwire.cli.remote.cluster import Cluster
 from rocketwire.cli.timer.remote import may_wait, timers_of
@@ -16,8 +16,11 @@ from rocketwire.store.archive.selected import Selected
 from rocketwire.store.archive.timer import StoreTimer
 from rocketwire.store.archive.timer_message import NO_MARK, TimerMessage, timer_message
 from rocketwire.store.layout.timer_log import UnitMagic
-from rocketwire.store.timer.units import due
+from rocketwire.store.timer.units import due, out_time
 from rocketwire.wire.names import TIMER_TOPIC
+from rocketwire.wire.recall_handle import RecallHandle
+
+_SECOND: Final = 1000
 
 
 class Found(NamedTuple):
@@ -100,6 +103,25 @@ def on_brokers(cluster: Cluster, message_id: str) -> Iterator[Found]:
                 position=None,
                 copy=_copy_of(one, copies),
             )
+
+
+def waits_on_broker(cluster: Cluster, handle: RecallHandle) -> bool:
+    """Whether the message of a handle is found among those that wait, by the broker's index.
+
+    Raises:
+        Mistake: no broker has a timer.
+        NotReached, Refused: a broker does not answer, or refuses.
+    """
+    # A marker acts in the slot of its message: within one second, see `TimerMessage.mark`.
+    second = out_time(handle.time) // _SECOND
+    return any(
+        each.waits
+        and each.broker == handle.broker
+        and (each.message.topic, each.message.unique_key) == (handle.topic, handle.unique_key)
+        and each.message.out // _SECOND == second
+        and each.message.cancels is None
+        for each in on_brokers(cluster, handle.unique_key)
+    )
 
 
 def _newest(records: Iterable[Selected]) -> Iterator[TimerMessage]:

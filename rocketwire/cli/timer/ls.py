@@ -44,11 +44,12 @@ def add_parser(commands: Commands) -> None:
 def _ls(options: argparse.Namespace) -> int:
     limit = natural_number(options.limit)
     if limit is None:
-        raise Mistake(f"--limit {options.limit}: a whole number is needed")
+        raise Mistake(f"--limit {options.limit}: a whole number is needed, 0 or more")
     start = None if options.start is None else parsed("--from", options.start)
     end = None if options.end is None else parsed("--to", options.end)
+    if start is not None and end is not None and end < start:
+        raise Mistake(f"--to {options.end}: it is before --from {options.start}")
     from rocketwire.cli.timer.pending import in_order
-    from rocketwire.server import clock
 
     report = Complaints()
     with opened(options, report) as source:
@@ -57,7 +58,7 @@ def _ls(options: argparse.Namespace) -> int:
             for each in found:
                 json_line(json_object(each))
         else:
-            _write_table(found, clock.system_clock())
+            _write_table(found, source.time)
     return DAMAGED if report.any else 0
 
 

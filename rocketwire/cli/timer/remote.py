@@ -18,7 +18,9 @@ from rocketwire.cli.mistake import Mistake
 from rocketwire.cli.remote.cluster import Cluster
 from rocketwire.cli.remote.connection import Connection
 from rocketwire.cli.remote.errors import Refused
+from rocketwire.cli.store.progress import progress_bar
 from rocketwire.cli.timer.source import Warn
+from rocketwire.server import clock
 from rocketwire.server.java_properties import parse_java_properties
 from rocketwire.store.archive.timer import PRECISION
 from rocketwire.store.archive.timer_message import NO_MARK, TimerMessage, timer_message
@@ -81,6 +83,7 @@ class RemoteTimer:
     """What waits on all brokers that have a timer.
 
     Attributes:
+        time: When they were asked how far they are, ms: pulling the topic takes a while.
         brokers: What these brokers say.
         precision: Milliseconds of a slot of the first.
         waiting: Messages and markers that wait, an array of WAITING; all of them are known to be due at `out`.
@@ -93,6 +96,7 @@ class RemoteTimer:
             Mistake: no broker has a timer.
             NotReached, Refused: a broker does not answer, or refuses.
         """
+        self.time = clock.system_clock()
         self.brokers = timers_of(cluster)
         self._topics: dict[int, str] = {}
         self._report = report
@@ -122,11 +126,13 @@ class RemoteTimer:
         broker = self.brokers[number]
         found, rolls = [np.empty(0, WAITING)], [np.empty(0, np.int32)]
         offsets = broker.queue.offsets()
-        messages = filter(None, map(timer_message, broker.queue.messages(offsets, self._report)))
-        while some := list(islice(messages, _BLOCK)):
-            some = [each for each in some if may_wait(each, broker)]
-            found.append(np.array([self._row(each, number) for each in some], WAITING))
-            rolls.append(np.array([each.rolls for each in some], np.int32))
+        with progress_bar(len(offsets), unit=" messages") as bar:
+            records = broker.queue.messages(offsets, lambda what: bar.show(lambda: self._report(what)))
+            while block := list(islice(records, _BLOCK)):
+                some = [each for each in filter(None, map(timer_message, block)) if may_wait(each, broker)]
+                found.append(np.array([self._row(each, number) for each in some], WAITING))
+                rolls.append(np.array([each.rolls for each in some], np.int32))
+                bar.advance(len(block))
         rows, times = np.concatenate(found), np.concatenate(rolls)
         return rows[_newest(rows, times)]
 

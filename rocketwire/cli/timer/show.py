@@ -58,7 +58,7 @@ def _show(options: argparse.Namespace) -> int:
 def _show_slots(options: argparse.Namespace, report: Complaints) -> None:
     most = natural_number(str(_SLOTS) if options.slots is None else options.slots)
     if most is None:
-        raise Mistake(f"--slots {options.slots}: a whole number is needed")
+        raise Mistake(f"--slots {options.slots}: a whole number is needed, 0 or more")
     directory = store_of(options)
     if directory is None:
         raise Mistake("slots are seen in a store directory only: name it with --store DIR, or a message by its MSGID")

@@ -21,8 +21,15 @@ Warn = Callable[[str], None]
 
 
 class Source(Protocol):
-    """What waits: `waiting` is an array of store.archive.timer_units.WAITING."""
+    """What waits.
 
+    Attributes:
+        time: When it was looked at, ms: what is read of it later is not newer.
+        precision: Milliseconds of a slot.
+        waiting: An array of store.archive.timer_units.WAITING.
+    """
+
+    time: int
     precision: int
     waiting: NDArray[Any]
 

@@ -39,16 +39,15 @@ def add_parser(commands: Commands) -> None:
 
 def _stats(options: argparse.Namespace) -> int:
     from rocketwire.cli.timer.pending import counted
-    from rocketwire.server import clock
 
     report = Complaints()
     with opened(options, report) as source:
-        now = clock.system_clock()
+        now = source.time
         found = counted(source, now)
         if options.json:
             json_line(_object(source, found, now))
         else:
-            for title, text in (*_facts(source, now), *_counts(found, now)):
+            for title, text in (*_facts(source, found), *_counts(found, now)):
                 print(f"{title:<16}{text}".rstrip())
             _print_tables(source, found)
     return DAMAGED if report.any else 0
@@ -87,22 +86,28 @@ def _of_broker(broker: BrokerTimer) -> dict[str, Any]:
     return told
 
 
-def _facts(source: Source, now: int) -> Iterator[tuple[str, str]]:
+def _facts(source: Source, found: Counted) -> Iterator[tuple[str, str]]:
     from rocketwire.cli.timer.local import LocalTimer
     from rocketwire.cli.timer.remote import RemoteTimer
+    from rocketwire.store.archive.directory import State
 
     if isinstance(source, LocalTimer):
         yield "store", source.directory.root
         yield "state", source.directory.state.value
         check = source.check
         read_time, queue_offset = (None, 0) if check is None else (check.last_read_time, check.last_queue_offset)
-        yield "timer", _timer(source.precision, read_time, now, max(0, source.queue_end - queue_offset))
+        on_time = source.directory.state is State.LIVE and not found.overdue
+        behind = max(0, source.queue_end - queue_offset)
+        yield "timer", _timer(source.precision, read_time, None if on_time else source.time, behind)
         if source.stale:
             yield "stale", f"{_of(source.stale, 'unit')} of records that the log has no more"
     elif isinstance(source, RemoteTimer):
         for broker in source.brokers:
             behind = max(0, broker.queue_end - broker.queue_offset)
-            yield broker.name, _timer(broker.precision, broker.read_time, now, behind)
+            yield (
+                broker.name,
+                _timer(broker.precision, broker.read_time, source.time if found.overdue else None, behind),
+            )
             if broker.counts is not None:
                 total = sum(broker.counts.values())
                 yield "", f"counts {_of(total, 'message')} for {_of(len(broker.counts), 'topic')}"
@@ -110,10 +115,12 @@ def _facts(source: Source, now: int) -> Iterator[tuple[str, str]]:
                 yield "", ", ".join(f"{name} {value}" for name, value in broker.runtime.items())
 
 
-def _timer(precision: int, read_time: int | None, now: int, behind: int) -> str:
+def _timer(precision: int, read_time: int | None, late_at: int | None, behind: int) -> str:
+    """How far a timer is; one that works on time does not go on while nothing is due, so its age says nothing."""
     text = f"slots of {precision} ms"
     if read_time is not None:
-        text += f", read up to {shown(read_time)} ({_span(now - read_time)} ago)"
+        age = "nothing overdue" if late_at is None else f"{_span(late_at - read_time)} ago"
+        text += f", read up to {shown(read_time)} ({age})"
     return text + (f", {_of(behind, 'message')} not in the wheel yet" if behind else "")
 
 

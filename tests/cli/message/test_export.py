@@ -131,7 +131,7 @@ def test_a_topic_without_messages(export: Any) -> None:
         (["--topic", "Nope"], "topic Nope: the name server"),
         (["--topic", "T", "--queue", "2"], "--queue 2: topic T has the queues 0 to 1"),
         (["--topic", "Empty", "--queue", "1"], "--queue 1: topic Empty has the queue 0 only"),
-        (["--topic", "T", "--queue", "x"], "--queue x: a whole number is needed"),
+        (["--topic", "T", "--queue", "x"], "--queue x: a whole number is needed, 0 or more"),
         (["--topic", "T", "--from", "soon"], "--from soon: allowed is ISO 8601"),
         (["--topic", "T", "--to", "-1"], "--to -1: allowed is ISO 8601"),
     ],

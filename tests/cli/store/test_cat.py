@@ -195,9 +195,9 @@ def test_a_damaged_message_is_told_and_passed_over(tmp_path: Path, run: Command)
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--limit", "x"], "--limit x: a whole number is needed"),
-        (["--limit", "-1"], "--limit -1: a whole number is needed"),
-        (["--queue", "1" * 19], "--queue 1111111111111111111: a whole number is needed"),
+        (["--limit", "x"], "--limit x: a whole number is needed, 0 or more"),
+        (["--limit", "-1"], "--limit -1: a whole number is needed, 0 or more"),
+        (["--queue", "1" * 19], "--queue 1111111111111111111: a whole number is needed, 0 or more"),
         (["--offset", "a:b"], "--offset a:b: allowed is A, A:, :B or A:B with whole numbers"),
         (["--offset", ":"], "--offset :: allowed is A, A:, :B or A:B with whole numbers"),
         (["--offset", ""], "--offset : allowed is A, A:, :B or A:B with whole numbers"),

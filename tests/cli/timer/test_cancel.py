@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rocketwire.cli.times import shown
 from rocketwire.store.layout.timer_check import CHECK_STRUCT
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.recall_handle import decode_recall_handle, encode_recall_handle
@@ -36,14 +37,38 @@ def recalled(server: TimerBroker) -> list[dict[str, str]]:
 
 
 def test_by_its_handle(server: TimerBroker, run: Command) -> None:
-    handle = encode_recall_handle("T", "b", DUE, "U").decode()
+    handle = encode_recall_handle("GoldenTimer", "b", DUE, HOUR).decode()
     ran = run("cancel", handle)
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out == f"cancelled: message U of topic T, due {DONE}\n"
-    assert recalled(server) == [{"topic": "T", "recallHandle": handle, "bname": "b"}]
+    assert ran.out == f"cancelled: message {HOUR} of topic GoldenTimer, due {DONE}\n"
+    assert recalled(server) == [{"topic": "GoldenTimer", "recallHandle": handle, "bname": "b"}]
     assert run("cancel", handle, "--json").objects == [
-        {"topic": "T", "broker": "b", "message_id": "U", "due_time": DUE}
+        {"topic": "GoldenTimer", "broker": "b", "message_id": HOUR, "due_time": DUE, "found": True}
     ]
+
+
+@pytest.mark.parametrize(
+    ("topic", "due", "key"),
+    [
+        ("GoldenTimer", DUE, "U"),
+        ("T", DUE, HOUR),
+        # A marker acts in one slot only: here the message is not.
+        ("GoldenTimer", DUE + 5000, HOUR),
+    ],
+)
+def test_a_handle_of_a_message_that_is_not_found(
+    topic: str, due: int, key: str, server: TimerBroker, run: Command
+) -> None:
+    handle = encode_recall_handle(topic, "b", due, key).decode()
+    ran = run("cancel", handle)
+    assert (ran.code, ran.out, len(recalled(server))) == (1, "", 1)
+    assert ran.err == (
+        "rocketwire: noted by the broker, but no such message is found among those that wait: "
+        f"message {key} of topic {topic}, due {shown(due)} UTC, broker b\n"
+    )
+    ran = run("cancel", handle, "--json")
+    assert (ran.code, ran.objects[0]["found"]) == (1, False)
+    assert ran.err
 
 
 def test_by_its_id(server: TimerBroker, run: Command) -> None:

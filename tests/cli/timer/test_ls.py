@@ -87,7 +87,9 @@ def test_some_of_them(run: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--limit", "x"], "--limit x: a whole number is needed"),
+        (["--limit", "-5"], "--limit -5: a whole number is needed, 0 or more"),
+        (["--from", "2026-01-02", "--to", "2026-01-01"], "--to 2026-01-01: it is before --from 2026-01-02"),
+        (["--limit", "x"], "--limit x: a whole number is needed, 0 or more"),
         (["--from", "soon"], "--from soon: allowed is ISO 8601"),
         (["--to", "later"], "--to later: allowed is ISO 8601"),
     ],

@@ -137,7 +137,8 @@ def test_messages_of_a_store_of_ours(
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--slots", "x"], "--slots x: a whole number is needed"),
+        (["--slots", "-1"], "--slots -1: a whole number is needed, 0 or more"),
+        (["--slots", "x"], "--slots x: a whole number is needed, 0 or more"),
         (["--slots", "1", "ID"], "--slots: not with MSGID"),
         (["ID"], "ID: {} has no such message in rmq_sys_wheel_timer"),
     ],

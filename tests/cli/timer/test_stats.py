@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from rocketwire.server import clock
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.names import TIMER_TOPIC
 from tests.cli.endpoint import Answers, Told, fake_server
@@ -96,7 +98,7 @@ def test_a_broker_with_the_same_messages_is_told_to_have_the_same(
         (found,) = run("stats", "--json").objects
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith(
-        "b               slots of 1000 ms, read up to 2026-11-21 09:07:46.000 (14.0 s ago)\n"
+        "b               slots of 1000 ms, read up to 2026-11-21 09:07:46.000 (nothing overdue)\n"
         "                counts -3 messages for 2 topics\n"
         "                timerOffsetBehind 0, timerReadBehind 1\n"
     )
@@ -115,6 +117,42 @@ def test_a_broker_with_the_same_messages_is_told_to_have_the_same(
             "precision": 1000,
         }
     ]
+
+
+def test_what_came_due_while_the_topic_was_pulled_is_not_overdue(
+    golden_550: Golden, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with broker(golden_550.untouched) as server:
+        run = Command(capsys, monkeypatch, "--namesrv", server.address)
+        pull, late = server.answers[RequestCode.PULL_MESSAGE], GOLDEN_NOW + 7_200_000
+
+        def slow(ext: dict[str, str]) -> Told | bytes | None:
+            monkeypatch.setattr(clock, "system_clock", lambda: late)
+            return pull(ext)
+
+        server.answers[RequestCode.PULL_MESSAGE] = slow
+        (found,) = run("stats", "--json").objects
+        assert (found["time"], found["messages"], found["overdue"]) == (GOLDEN_NOW, 4, 0)
+        monkeypatch.setattr(clock, "system_clock", lambda: GOLDEN_NOW)
+        ran = run("ls")
+        assert (ran.out.count(" waits"), ran.out.count(" overdue")) == (3, 0)
+        # Now they are: the broker stands still.
+        ran = run("stats")
+    assert "read up to 2026-11-21 09:07:46.000 (2.0 h ago)\n" in ran.out
+    assert "overdue         3 messages, the oldest by 92.1 min\n" in ran.out
+
+
+def test_a_bar_shows_how_much_of_the_topic_is_pulled(
+    golden_550: Golden, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with broker(golden_550.untouched) as server:
+        run = Command(capsys, monkeypatch, "--namesrv", server.address)
+        with monkeypatch.context() as terminal:
+            terminal.setattr(sys.stderr, "isatty", lambda: True)
+            ran = run("stats")
+    assert ran.code == 0
+    assert "/52.0 [" in ran.err
+    assert "messages/s]" in ran.err
 
 
 def test_what_a_broker_does_not_tell_is_left_out(
