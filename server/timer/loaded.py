@@ -13,10 +13,16 @@ from __future__ import annotations
 
 from array import array
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from rocketwire.server.restoring import Undeliverable
 from rocketwire.store.store import Draft
+
+#: No further slot is read while something waits in so many, or so many messages do.
+_MOST_UNSETTLED: Final = 256
+_MOST_MESSAGES: Final = 1 << 20
+#: Settled slots that cannot be passed stay as long as nothing can be put into the index; no more than these.
+_MOST_SLOTS: Final = 4096
 
 
 class Slot:
@@ -98,6 +104,15 @@ class Loaded:
     def first(self) -> Slot | None:
         """The earliest slot."""
         return self._slots[min(self._slots)] if self._slots else None
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a further slot may be read."""
+        if len(self) >= _MOST_UNSETTLED:
+            unsettled = sum(1 for slot in self._slots.values() if slot.waiting or not slot.loaded)
+            if unsettled >= _MOST_UNSETTLED or len(self) >= _MOST_SLOTS:
+                return False
+        return self.count < _MOST_MESSAGES
 
     @property
     def next_due(self) -> int | None:

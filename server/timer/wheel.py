@@ -30,9 +30,6 @@ _AHEAD: Final = 2000
 _SEARCHED: Final = 1 << 15
 #: Markers that are settled in one step.
 _MARKERS: Final = 4096
-#: No further slot is read while so many are in memory, or so many messages.
-_MOST_SLOTS: Final = 256
-_MOST_MESSAGES: Final = 1 << 20
 #: The clock may be set meanwhile: while something waits, the longest rest is this, in ms.
 _LONGEST_REST: Final = 500
 #: What is due within this time comes out together.
@@ -202,16 +199,12 @@ class NearWheel:
         loaded = self.loaded
         if start is None or start >= now + self._ahead:
             return False
-        if not self._has_room:
+        if not loaded.has_room:
             return False
         self._reading = loaded.begin(start), with_few_markers(self.index.walk(start))
         self._next = None
         self._searched = loaded.to
         return True
-
-    @property
-    def _has_room(self) -> bool:
-        return len(self.loaded) < _MOST_SLOTS and self.loaded.count < _MOST_MESSAGES
 
     def _search(self) -> bool:
         """Look a little further for the next slot; true when the search is to go on."""
@@ -290,7 +283,7 @@ class NearWheel:
                 moments.append(over)
             else:
                 self._awaits_entries = True
-        if self._next is not None and self._has_room:
+        if self._next is not None and loaded.has_room:
             moments.append(self._next - self._ahead)
         if first is None and self._next is None:
             return math.inf

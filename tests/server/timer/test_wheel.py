@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
+import pytest
+
+from rocketwire.server.timer import loaded
 from rocketwire.server.timer.bell import Bell
 from rocketwire.server.timer.markers import Markers
 from rocketwire.server.timer.topic import Entries, TimerTopic
@@ -12,6 +16,7 @@ from rocketwire.store.files import RealFileSystem
 from rocketwire.store.timer.index import TimerIndex
 from rocketwire.store.timer.waiting import Waiting
 from tests.server.harness import Clock
+from tests.server.timer.support import Timers
 from tests.store.support import START, open_store, small
 
 NOW = START - START % 1000
@@ -28,14 +33,40 @@ def test_what_is_put_far_away_does_not_hide_the_slots_before_it(tmp_path: Path) 
     index = TimerIndex.open(store.settings, store, RealFileSystem(), now=NOW)
     assert list(index.recovery()) == []
     topic = TimerTopic(store)
-    wheel = NearWheel(index, topic, Markers(topic, index.precision, 0), clock, Bell())
-    wheel.enter(waiting_in(1, 3, 5))
-    assert wheel.read(NOW)  # begins with the first slot, so that the next one is not known
-    wheel.enter(waiting_in(9))
+    near = NearWheel(index, topic, Markers(topic, index.precision, 0), clock, Bell())
+    near.enter(waiting_in(1, 3, 5))
+    assert near.read(NOW)  # begins with the first slot, so that the next one is not known
+    near.enter(waiting_in(9))
     for second in range(1, 10):
         clock.now = NOW + 1000 * second
-        while wheel.read(wheel.now()):
+        while near.read(near.now()):
             pass
-    assert [run.due - NOW for run in wheel.take(NOW + 10_000, 100)] == [1005, 3005, 5005, 9005]
+    assert [run.due - NOW for run in near.take(NOW + 10_000, 100)] == [1005, 3005, 5005, 9005]
     index.close(NOW)
     store.close()
+
+
+async def test_what_waits_is_delivered_while_nothing_more_can_be_put(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slots cannot be passed then, and stay in memory."""
+    monkeypatch.setattr(loaded, "_MOST_UNSETTLED", 4)
+    timers = Timers(tmp_path)
+    sent = [b"%d" % number for number in range(10, 30)]
+    async with timers.running():
+        for number, body in enumerate(sent):
+            timers.send_in(body, 10_000 + number * 1000)
+        await timers.pass_time(1)
+        with monkeypatch.context() as patch:
+
+            def refused(*_: object) -> None:
+                raise OSError(errno.ENOSPC, "no space left")
+
+            patch.setattr(TimerIndex, "put", refused)
+            timers.send_in(b"late", 5000)
+            for _ in range(35):
+                await timers.pass_time(1000)
+            assert timers.delivered() == sent
+        await timers.pass_time(1000)
+        assert timers.delivered() == [*sent, b"late"]
+    timers.stop()
