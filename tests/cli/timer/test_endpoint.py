@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from rocketwire.cli import main
 from rocketwire.server.clock import system_clock
+from rocketwire.wire.recall_handle import encode_recall_handle
 from tests.cli.endpoint import SECONDS, Addresses, real_endpoint
 from tests.cli.store.support import Ran
 from tests.server.processes import Caller
@@ -18,12 +20,12 @@ from tests.server.processes import Caller
 HOUR = 3_600_000
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("timer") / "store"
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "store"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def endpoint(store: Path) -> Iterator[Addresses]:
     with real_endpoint(store) as addresses:
         yield addresses
@@ -99,3 +101,17 @@ def test_both_say_the_same_of_what_waits_and_of_what_came(endpoint: Addresses, r
     asked, looked = run("show", "FAR", "--json")
     assert asked.objects[0]["waits"]
     assert looked.objects[0]["rolls_at"] in range(start + 48 * HOUR - 2000, system_clock() + 48 * HOUR)
+
+
+def test_a_handle_is_looked_up_when_it_is_cancelled(endpoint: Addresses, capsys: pytest.CaptureFixture[str]) -> None:
+    def cancelled(key: str) -> tuple[int, bool]:
+        handle = encode_recall_handle("Other", "broker-a", due, key).decode()
+        code = main(["timer", "cancel", handle, "--json", "--namesrv", str(endpoint.name_server)])
+        return code, json.loads(capsys.readouterr().out)["found"]
+
+    due = system_clock() + HOUR
+    with Caller(str(endpoint.broker)) as caller:
+        caller.create_topic("Other", 1)
+        caller.send("Other", b"body", properties=f"UNIQ_KEY\x01U\x02TIMER_DELIVER_MS\x01{due}")
+    assert cancelled("Nobody") == (1, False)
+    assert cancelled("U") == (0, True)
