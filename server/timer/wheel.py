@@ -29,7 +29,7 @@ _AHEAD: Final = 2000
 #: Slots of the wheel that are searched in one step.
 _SEARCHED: Final = 1 << 15
 #: Markers that are settled in one step.
-_MARKERS: Final = 4096
+_MARKERS: Final = 1024
 #: The clock may be set meanwhile: while something waits, the longest rest is this, in ms.
 _LONGEST_REST: Final = 500
 #: What is due within this time comes out together.
