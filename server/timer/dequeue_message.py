@@ -63,6 +63,7 @@ class DequeueMessage:
     def _fetch(self, wanted: list[_Wanted]) -> list[Copy]:
         copies: list[Copy] = []
         units = [each.unit for each in wanted]
+        now = self._clock()
         early, at = False, 0
         while at < len(units):
             place = units[at].physical_offset
@@ -73,20 +74,36 @@ class DequeueMessage:
             else:
                 while end < len(units) and units[end].physical_offset < part.end:
                     end += 1
-                drafts = stored_again(part, units[at:end], self._clock())
+                drafts = stored_again(part, units[at:end], now)
             copies += [
                 Copy(slot, due, unit.position, unit.rolls, draft)
                 for (unit, slot, due), draft in zip(wanted[at:end], drafts, strict=True)
             ]
             early = early or Early in map(type, drafts)
             at = end
-        if early:  # only now: what is to be read again after a fault leads to the same
-            copies = [_wait_again(copy, copy.draft) if isinstance(copy.draft, Early) else copy for copy in copies]
-        return copies
+        # Only now: what is to be read again after a fault leads to the same.
+        return _with_early(copies, now) if early else copies
 
 
-def _wait_again(copy: Copy, early: Early) -> Copy:
-    """Have a message that is not due, whatever its unit says, wait in a new record."""
-    log.error("timer: the unit at %d of the timer log is damaged; its message waits on", copy.position)
-    copy.slot.rolls += 1
-    return copy._replace(rolls=True, draft=early.again)
+def _with_early(copies: list[Copy], now: int) -> list[Copy]:
+    """Have messages that are not due, though their units say so, wait in new records.
+
+    Where the unit does not say so either, the clock was set back since it came out: the fifth stage forgets such slots.
+    """
+    result: list[Copy] = []
+    damaged: list[int] = []
+    for copy in copies:
+        draft = copy.draft
+        if isinstance(draft, Early) and copy.due <= now:
+            damaged.append(copy.position)
+            copy.slot.rolls += 1
+            result.append(copy._replace(rolls=True, draft=draft.again))
+        else:
+            result.append(copy)
+    if damaged:
+        log.error(
+            "timer: %d units of the timer log are damaged, the first at %d; their messages wait on",
+            len(damaged),
+            min(damaged),
+        )
+    return result

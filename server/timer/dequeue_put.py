@@ -22,7 +22,7 @@ from rocketwire.server.timer.groups import in_groups
 from rocketwire.server.timer.loaded import Copy
 from rocketwire.server.timer.markers import Markers
 from rocketwire.server.timer.wheel import NearWheel
-from rocketwire.server.timer_records import Stale
+from rocketwire.server.timer_records import Early, Stale
 from rocketwire.store.errors import RecordTooLarge, TopicUnusable
 from rocketwire.store.layout.timer_log import NO_COPY
 from rocketwire.store.store import Appended
@@ -116,7 +116,7 @@ class DequeuePut:
         """Store what is to be stored of a group; those that were refused though they are not to blame."""
         now = self._wheel.now()
         copies = [copy for copy in copies if not copy.slot.dropped]
-        if any(copy.due > now for copy in copies):  # the clock was set back
+        if any(copy.due > now or isinstance(copy.draft, Early) for copy in copies):  # the clock was set back
             self._wheel.drop()
             return []
         copies = [copy for copy in copies if not self._is_settled(copy)]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 import trio
 
 from rocketwire.server.timer.faults import Faults
+from rocketwire.server.timer.markers import STEP
 from rocketwire.server.timer.topic import Entries
 from rocketwire.server.timer.wheel import NearWheel
 
@@ -26,7 +28,14 @@ class EnqueuePut:
         self._faults = Faults("timer messages wait to be put into the timer's files")
 
     async def run(self, groups: trio.MemoryReceiveChannel[Entries]) -> None:
-        """Enter what comes, for ever."""
+        """Enter what comes, for ever: in one go as many groups as some ms are enough for."""
         async for group in groups:
-            await self._faults.until_done(partial(self._wheel.enter, group))
-            self._changed()
+            until = trio.current_time() + STEP
+            await self._enter(group)
+            with suppress(trio.WouldBlock):
+                while trio.current_time() < until:
+                    await self._enter(groups.receive_nowait())
+
+    async def _enter(self, group: Entries) -> None:
+        await self._faults.until_done(partial(self._wheel.enter, group))
+        self._changed()

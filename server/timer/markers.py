@@ -20,8 +20,8 @@ from rocketwire.wire.property_edits import reader_of
 
 #: Entries that are read at once.
 _LOOK: Final = 256
-#: How long one step of a look takes, in seconds, if no more came meanwhile than it goes through.
-_STEP: Final = 0.005
+STEP: Final = 0.005
+"""How long one step takes, in seconds; one of a look goes on for longer when more came meanwhile."""
 _NONE: Final[frozenset[int]] = frozenset()
 _out: Final = reader_of(property_names.TIMER_OUT_MS.encode())
 
@@ -67,7 +67,7 @@ class Markers:
         """
         end, least = self._topic.end, 0
         while True:
-            until = monotonic() + _STEP
+            until = monotonic() + STEP
             while self.looked < end and (self.looked < least or monotonic() < until):
                 group = self._topic.read(self.looked, _LOOK)
                 self.note(group.waiting, group.end)

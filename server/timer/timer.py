@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 
 #: Groups that wait between two stages.
 _CHANNEL: Final = 2
+#: Between the first two, which go through several groups at a time.
+_ENTRIES_CHANNEL: Final = 16
 #: Entries of the topic that are put in one go at the stop.
 _REST: Final = 1024
 #: So far behind the time in ms it catches up: it was stopped, or the clock was set.
@@ -167,7 +169,7 @@ class Timer:
         changed, due = Bell(), Bell()
         markers = Markers(self._topic, index.precision, index.queue_offset)
         self._wheel = wheel = NearWheel(index, self._topic, markers, self._clock, due)
-        entries_in, entries_out = trio.open_memory_channel[Entries](_CHANNEL)
+        entries_in, entries_out = trio.open_memory_channel[Entries](_ENTRIES_CHANNEL)
         runs_in, runs_out = trio.open_memory_channel[Sequence[Run]](_CHANNEL)
         copies_in, copies_out = trio.open_memory_channel[list[Copy]](_CHANNEL)
         enqueue_get = EnqueueGet(self._topic, markers, self.counts, self._arrivals, index.queue_offset)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from rocketwire.server.timer.dequeue_message import DequeueMessage
+from rocketwire.server.timer.loaded import Copy
 from rocketwire.store.layout.derive import field_offsets
 from rocketwire.store.layout.timer_log import UNIT
 from tests.server.timer.support import Timers
@@ -40,3 +43,30 @@ async def test_a_damaged_unit_delivers_nothing_early(tmp_path: Path, caplog: pyt
         await again.pass_time(3000)
     assert again.delivered() == [b"a"]
     again.stop()
+
+
+@pytest.mark.parametrize("on_again", [0, 3000])
+async def test_a_clock_set_back_after_messages_came_out_is_no_damage(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, on_again: int
+) -> None:
+    timers = Timers(tmp_path)
+    fetch = DequeueMessage._fetch
+
+    def fetch_set_back(*args: Any) -> list[Copy]:
+        monkeypatch.setattr(DequeueMessage, "_fetch", fetch)
+        timers.clock.now -= 3000
+        copies = fetch(*args)
+        timers.clock.now += on_again
+        return copies
+
+    monkeypatch.setattr(DequeueMessage, "_fetch", fetch_set_back)
+    async with timers.running():
+        for body in (b"a", b"b"):
+            timers.send_in(body, 5000)
+        await timers.pass_time(5000)
+        for _ in range(6):
+            await timers.pass_time(500)
+        assert timers.delivered() == [b"a", b"b"]
+        assert timers.timer.counts.rolled == 0
+    assert "damaged" not in caplog.text
+    timers.stop()

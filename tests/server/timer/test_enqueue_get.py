@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 
 import trio
+import trio.testing
 
+from rocketwire.server.timer.bell import Bell
+from rocketwire.server.timer.counts import Counts
+from rocketwire.server.timer.enqueue_get import EnqueueGet
+from rocketwire.server.timer.markers import Markers
+from rocketwire.server.timer.topic import Entries, TimerTopic
 from tests.server.harness import mock_clock
 from tests.server.timer.support import Timers, timer_draft
+from tests.store.support import START, open_store, small
 
 DAY = 86_400_000
 
@@ -29,3 +37,24 @@ async def test_nothing_waits_for_a_flood_of_sends_to_end(tmp_path: Path) -> None
         assert timers.delivered() == [b"a", b"b", b"c"]
         assert timers.timer.enqueue_behind < 10_000
     timers.stop()
+
+
+async def test_what_came_at_once_is_read_in_short_steps(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path, commit_log_file_size=4 << 20, consume_queue_file_size=20 << 12))
+    assert len(store.append([timer_draft(b"", START + DAY, key=f"{number}") for number in range(2000)])) == 2000
+    topic = TimerTopic(store)
+    for slow, most in ((False, 512), (True, 128)):
+        groups_in, groups_out = trio.open_memory_channel[Entries](4)
+        ends = [0]
+        async with trio.open_nursery() as nursery:
+            stage = EnqueueGet(topic, Markers(topic, 1000, 0), Counts(), Bell(), 0)
+            nursery.start_soon(stage.run, groups_in, count().__next__ if slow else lambda: 0.0)
+            await trio.testing.wait_all_tasks_blocked()
+            assert groups_out.statistics().current_buffer_used == 4
+            while ends[-1] < 2000:
+                group = await groups_out.receive()
+                ends.append(group.end)
+                assert len(group.waiting) == group.end - ends[-2] <= most
+            nursery.cancel_scope.cancel()
+        assert len(ends) - 1 == -(-2000 // most)
+    store.close()
