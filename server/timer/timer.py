@@ -221,7 +221,7 @@ class Timer:
             self._put_the_rest(self._wheel)
             self._store.flush_to(self._store.max_physical_offset)
             self._note_counts()
-            self._index.close(self._clock())
+            self._index.close()
 
     def _put_the_rest(self, wheel: NearWheel) -> None:
         """Put all that waits into the index: Apache's broker would else deliver some of it without its marker."""

@@ -277,7 +277,7 @@ class TimerIndex:
         """
         self._saver.save(snapshot, clean=False)
 
-    def close(self, now: int) -> None:
+    def close(self) -> None:
         """Stop cleanly: leave the files so that Apache's broker delivers nothing twice, and put them on the disk.
 
         The store has to be flushed before, and closed after.
@@ -290,7 +290,7 @@ class TimerIndex:
             if len(self.log.segments):
                 from rocketwire.store.timer.tidying import tidy  # noqa: PLC0415 - needs numpy
 
-                clean = tidy(self, self._store, now, self._saver.save_log)
+                clean = tidy(self, self._store, self._saver.save_log)
             snapshot = self._snapshot()
             if self.log.unsynced or self._saver.differs(snapshot, clean=clean):
                 self._saver.save(self._take(snapshot), clean=clean)

@@ -32,7 +32,8 @@ def make_way(index: TimerIndex, now: int) -> int:
     if number is None or slot is None or slot.time <= number:
         raise WheelFull(index.wheel.path)
     first = now // precision + slots // 2
-    places = range(first + slot.time % (slots // 4), first + slots // 2)
+    # Never behind its own slot: it would be late.
+    places = range(first + slot.time % (slots // 4), min(first + slots // 2, slot.time))
     free = next((place for place in places if index.slot_to_put(place) == empty(place)), None)
     if free is None:
         raise WheelFull(index.wheel.path)

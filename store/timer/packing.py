@@ -77,8 +77,9 @@ def pack(index: Slots, waiting: Sequence[Waiting], write_time: int) -> Packed:
     blocked: int | None = None
     for out, physical_offset, size, topic_hash, deletes in waiting:
         magic, delay = _DEFAULT, out - write_time
-        if delay >= far:
-            magic, delay = _DEFAULT | _ROLL, rolled(delay, window, precision)
+        # A lap that ended in the message's own slot would be no roll: it is only late there, behind its markers.
+        if delay >= far and (write_time + (lap := rolled(delay, window, precision))) // precision < out // precision:
+            magic, delay = _DEFAULT | _ROLL, lap
         number = (write_time + delay) // precision
         if number * precision < read_time:
             number, delay = overdue // precision, overdue - write_time + 1  # due as soon as the slot begins

@@ -162,7 +162,8 @@ class Recovery:
 
     def _repair(self, *, complete: bool) -> Iterator[None]:
         units = self._units
-        self._doubt_outcomes(self._copies_from(complete=complete))
+        doubted_from = self._copies_from(complete=complete)
+        self._doubt_outcomes(doubted_from)
         stale = units.waits & (units.physical_offset + units.record_size > self._ends.log)
         self.stale = int(np.count_nonzero(stale))
         self._drop(stale)
@@ -176,7 +177,8 @@ class Recovery:
             # These get units again; so do markers, for what they cancelled may have no unit any more.
             self._drop(behind | (units.deletes & (units.outcome == NO_COPY)))
         yield
-        yield from self._settle_copied(complete=complete)
+        # What waits has changed since: all outcomes that were doubted are to be found.
+        yield from self._settle_copied(min(doubted_from, self._copies_from(complete=complete)), complete=complete)
         yield from units.write()
         own = self._check.extension
         anew = own is not None and own.precision != self._precision
@@ -212,8 +214,7 @@ class Recovery:
 
     # --- copies ---
 
-    def _settle_copied(self, *, complete: bool) -> Iterator[None]:
-        start = self._copies_from(complete=complete)
+    def _settle_copied(self, start: int, *, complete: bool) -> Iterator[None]:
         if complete and self._check.extension is not None:
             yield from self._settle_by_copies(start, None)
             return

@@ -19,7 +19,7 @@ from rocketwire.store.errors import DiskFull
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.store.layout.timer_log import FILLER, NO_COPY, NO_UNIT, UNIT_SIZE, UNIT_STRUCT, WAITS, UnitMagic
 from rocketwire.store.timer.unit_table import UnitTable
-from rocketwire.store.timer.units import Unit, slot_of
+from rocketwire.store.timer.units import Unit
 from rocketwire.store.timer.wheel import Slot
 from rocketwire.wire.names import TIMER_TOPIC
 
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 _NOWHERE: Final = (1 << 63) - 1
 
 
-def tidy(index: TimerIndex, store: MessageStore, now: int, save_log: Callable[[], None]) -> bool:
+def tidy(index: TimerIndex, store: MessageStore, save_log: Callable[[], None]) -> bool:
     """Leave timer log and wheel as said above; false when the disk is full, which the log is told.
 
     The units appended anew are on the disk, by `save_log`, before the former ones are settled: of both, recovery takes
@@ -41,7 +41,7 @@ def tidy(index: TimerIndex, store: MessageStore, now: int, save_log: Callable[[]
     offset, entries = store.queue_entries(TIMER_TOPIC, 0, index.queue_offset - 1, 1)
     try:
         if entries and offset == index.queue_offset - 1:
-            moved = _Tidying(index, now, entries).run()
+            moved = _Tidying(index, entries).run()
             if moved:
                 save_log()
                 index.log.settle([(position, NO_COPY) for position in moved])
@@ -54,9 +54,8 @@ def tidy(index: TimerIndex, store: MessageStore, now: int, save_log: Callable[[]
 class _Tidying:
     """One stop; `entry` is the queue's for the last record that has a unit."""
 
-    def __init__(self, index: TimerIndex, now: int, entry: bytes) -> None:
+    def __init__(self, index: TimerIndex, entry: bytes) -> None:
         self._index = index
-        self._now = slot_of(now, index.precision)
         self._last_record, self._last_size, _ = ENTRY_STRUCT.unpack(entry)
 
     def run(self) -> list[int]:
@@ -112,8 +111,9 @@ class _Tidying:
                 position=NO_UNIT,
                 previous=NO_UNIT,
                 magic=UnitMagic.DEFAULT | UnitMagic.DELETE,
-                write_time=self._now,
-                delay=number * self._index.precision - self._now,
+                # Not written now: the slot may be farther away than `delay` can say, when the clock stood wrong.
+                write_time=number * self._index.precision,
+                delay=0,
                 physical_offset=self._last_record,
                 record_size=self._last_size,
                 topic_hash=0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rocketwire.cli.ending import ended
 from rocketwire.cli.mistake import Mistake
@@ -12,16 +12,17 @@ from rocketwire.cli.remote.options import add_name_server
 
 if TYPE_CHECKING:
     from rocketwire.cli.remote.cluster import Cluster
+    from rocketwire.cli.remote.connection import Connection
     from rocketwire.cli.serve import Commands
     from rocketwire.wire.recall_handle import RecallHandle
 
 NOT_FOUND: Final = 1
-"""Exit code: the broker has noted what is to be cancelled, but no such message is found among those that wait."""
+"""Exit code: the broker has noted what is to be cancelled, but no such message was found among those that wait."""
 
 _EPILOG = """\
 HANDLE is the recallHandle that the send was answered with. Without it, a message is found by its topic and id among
 those that wait. Exit code: 0 when it is cancelled; 1 when the broker has noted the wish, but no such message is found
-among those that wait; 2 when the broker refuses, or has no message of that topic and id.
+among those that wait, or it could not be looked for; 2 when the broker refuses, or has no message of that topic and id.
 docs/command-line.md tells more."""
 
 
@@ -43,7 +44,6 @@ def add_parser(commands: Commands) -> None:
 
 def _cancel(options: argparse.Namespace) -> int:
     from rocketwire.cli.remote.cluster import Cluster
-    from rocketwire.cli.timer.lookup import waits_on_broker
     from rocketwire.wire.recall_handle import decode_recall_handle
 
     by_id = options.topic is not None and options.id is not None
@@ -51,14 +51,34 @@ def _cancel(options: argparse.Namespace) -> int:
         raise Mistake("cancel: name a message by HANDLE, or by --topic and --id")
     handle = None if options.handle is None else decode_recall_handle(options.handle)
     with Cluster(options.namesrv) as cluster:
-        found = handle is None
         if handle is None:
             handle = _handle_of(cluster, options.topic, options.id)
-        _recall(cluster, handle)
-        # Only now: what waits still is not delivered any more.
-        found = found or waits_on_broker(cluster, handle)
-    _tell(handle, found=found, json=options.json)
-    return 0 if found else NOT_FOUND
+            _recall(cluster, handle)
+            doubt = None
+        else:
+            # Looked for only then: what waits still is not delivered any more.
+            doubt = _doubt(_recall(cluster, handle), handle)
+    _tell(handle, doubt, json=options.json)
+    return 0 if doubt is None else NOT_FOUND
+
+
+class _Doubt(NamedTuple):
+    """Why it is not certain that a message is cancelled; `found` is None when it could not be looked for."""
+
+    found: bool | None
+    text: str
+
+
+def _doubt(broker: Connection, handle: RecallHandle) -> _Doubt | None:
+    from rocketwire.cli.timer.lookup import waits_on_broker
+    from rocketwire.wire.errors import WireError
+
+    try:
+        if waits_on_broker(broker, handle):
+            return None
+    except (Mistake, WireError) as error:
+        return _Doubt(None, f"it could not be looked up ({error})")
+    return _Doubt(found=False, text="no such message is found among those that wait")
 
 
 def _handle_of(cluster: Cluster, topic: str, message_id: str) -> RecallHandle:
@@ -87,8 +107,8 @@ def _handle_of(cluster: Cluster, topic: str, message_id: str) -> RecallHandle:
     return RecallHandle(topic, one.broker or "", one.due, message_id)
 
 
-def _recall(cluster: Cluster, handle: RecallHandle) -> None:
-    """Have the broker note it.
+def _recall(cluster: Cluster, handle: RecallHandle) -> Connection:
+    """Have the broker note it; give the connection to that broker.
 
     Raises:
         Mistake: the broker is not there.
@@ -104,10 +124,12 @@ def _recall(cluster: Cluster, handle: RecallHandle) -> None:
     fields = RecallMessageRequestHeader(
         topic=handle.topic, recall_handle=encode_recall_handle(*handle).decode(), bname=handle.broker
     )
-    brokers[handle.broker].ask(RequestCode.RECALL_MESSAGE, fields)
+    broker = brokers[handle.broker]
+    broker.ask(RequestCode.RECALL_MESSAGE, fields)
+    return broker
 
 
-def _tell(handle: RecallHandle, *, found: bool, json: bool) -> None:
+def _tell(handle: RecallHandle, doubt: _Doubt | None, *, json: bool) -> None:
     from rocketwire.cli.table import clean
     from rocketwire.cli.times import shown
 
@@ -118,12 +140,12 @@ def _tell(handle: RecallHandle, *, found: bool, json: bool) -> None:
                 "broker": handle.broker,
                 "message_id": handle.unique_key,
                 "due_time": handle.time,
-                "found": found,
+                "found": True if doubt is None else doubt.found,
             }
         )
     message = f"message {clean(handle.unique_key)} of topic {clean(handle.topic)}"
     message += f", due {shown(handle.time)} UTC, broker {clean(handle.broker)}"
-    if not found:
-        warn(f"noted by the broker, but no such message is found among those that wait: {message}")
+    if doubt is not None:
+        warn(f"noted by the broker, but {doubt.text}: {message}")
     elif not json:
         print(f"cancelled: {message}")

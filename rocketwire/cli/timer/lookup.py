@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from rocketwire.cli.remote.cluster import Cluster
-from rocketwire.cli.timer.remote import may_wait, timers_of
-from rocketwire.cli.trace.query import messages_of
+from rocketwire.cli.remote.connection import Connection
+from rocketwire.cli.timer.remote import may_wait, timer_of, timers_of
+from rocketwire.cli.trace.query import messages_of, messages_on
 from rocketwire.store.archive.directory import Directory
 from rocketwire.store.archive.plan import find
 from rocketwire.store.archive.scan import Report
@@ -105,22 +106,21 @@ def on_brokers(cluster: Cluster, message_id: str) -> Iterator[Found]:
             )
 
 
-def waits_on_broker(cluster: Cluster, handle: RecallHandle) -> bool:
-    """Whether the message of a handle is found among those that wait, by the broker's index.
+def waits_on_broker(connection: Connection, handle: RecallHandle) -> bool:
+    """Whether the message of a handle is found among those that wait, by the index of the handle's broker.
 
     Raises:
-        Mistake: no broker has a timer.
-        NotReached, Refused: a broker does not answer, or refuses.
+        NotReached, Refused: the broker does not answer, has no timer, or refuses.
     """
+    broker = timer_of(handle.broker, connection)
     # A marker acts in the slot of its message: within one second, see `TimerMessage.mark`.
     second = out_time(handle.time) // _SECOND
     return any(
-        each.waits
-        and each.broker == handle.broker
-        and (each.message.topic, each.message.unique_key) == (handle.topic, handle.unique_key)
-        and each.message.out // _SECOND == second
-        and each.message.cancels is None
-        for each in on_brokers(cluster, handle.unique_key)
+        may_wait(one, broker)
+        and (one.topic, one.unique_key) == (handle.topic, handle.unique_key)
+        and one.out // _SECOND == second
+        and one.cancels is None
+        for one in _newest(messages_on(connection, TIMER_TOPIC, handle.unique_key))
     )
 
 

@@ -71,7 +71,7 @@ def timers_of(cluster: Cluster) -> list[BrokerTimer]:
     found, reason = [], ""
     for name, connection in cluster.all_brokers().items():
         try:
-            found.append(_asked(name, connection))
+            found.append(timer_of(name, connection))
         except Refused as refused:
             reason = str(refused)
     if not found:
@@ -166,11 +166,12 @@ def _newest(rows: NDArray[Any], rolls: NDArray[np.int32]) -> NDArray[np.bool_]:
     return keep
 
 
-def _asked(name: str, connection: Connection) -> BrokerTimer:
-    """What a broker says.
+def timer_of(name: str, connection: Connection) -> BrokerTimer:
+    """What a broker says of its timer.
 
     Raises:
         Refused: it has no timer, or refuses.
+        NotReached: it does not answer.
     """
     check = bytes(connection.ask(RequestCode.GET_TIMER_CHECK_POINT).body)
     if len(check) < CHECK_STRUCT.size:

@@ -65,6 +65,15 @@ def messages_of(cluster: Cluster, topic: str, message_id: str) -> list[Stored]:
     return []
 
 
+def messages_on(broker: Connection, topic: str, unique_key: str) -> Iterator[Selected]:
+    """The messages of a topic with a unique key on one broker.
+
+    Raises:
+        NotReached, Refused: the broker does not answer, or refuses.
+    """
+    return _asked(broker, topic, unique_key, unique=True)
+
+
 def unique_key_of(cluster: Cluster, message_id: str) -> str | None:
     """The id by which clients trace the message with this offset message id; None when there is no such message."""
     try:

@@ -71,6 +71,23 @@ def test_a_handle_of_a_message_that_is_not_found(
     assert ran.err
 
 
+def test_a_message_that_cannot_be_looked_up(server: TimerBroker, run: Command) -> None:
+    server.answers[RequestCode.QUERY_MESSAGE] = lambda _: Told(1, remark="disk error")
+    handle = encode_recall_handle("GoldenTimer", "b", DUE, HOUR).decode()
+    ran = run("cancel", handle)
+    assert (ran.code, ran.out, len(recalled(server))) == (1, "", 1)
+    assert ran.err == (
+        f"rocketwire: noted by the broker, but it could not be looked up (broker {server.address} answered code 1: "
+        f"disk error): message {HOUR} of topic GoldenTimer, due {DONE}\n"
+    )
+    assert run("cancel", handle, "--json").objects[0]["found"] is None
+
+
+def test_no_other_broker_is_asked_for_a_handle(server: TimerBroker, run: Command) -> None:
+    assert run("cancel", encode_recall_handle("GoldenTimer", "b", DUE, HOUR).decode()).code == 0
+    assert RequestCode.GET_BROKER_CLUSTER_INFO not in [code for code, _ in server.asked]
+
+
 def test_by_its_id(server: TimerBroker, run: Command) -> None:
     ran = run("cancel", "--topic", "GoldenTimer", "--id", HOUR)
     assert (ran.code, ran.err) == (0, "")

@@ -42,7 +42,7 @@ def test_what_is_put_far_away_does_not_hide_the_slots_before_it(tmp_path: Path) 
         while near.read(near.now()):
             pass
     assert [run.due - NOW for run in near.take(NOW + 10_000, 100)] == [1005, 3005, 5005, 9005]
-    index.close(NOW)
+    index.close()
     store.close()
 
 

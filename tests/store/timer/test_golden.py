@@ -95,7 +95,7 @@ def test_the_golden_store_is_opened_as_it_is(
     messages = [line["topicHash"] for line in waiting if "DELETE" not in line["magicNames"]]
     assert (len(waiting), index.pending, index.stale, list(index.already)) == (5, 4, 0, [])
     assert index.pending_by_hash == Counter(messages)
-    index.close(STOPPED)
+    index.close()
     store.close()
 
 
@@ -114,5 +114,5 @@ def test_the_same_units_make_the_same_bytes(
         written = (tmp_path / "timerlog" / name).read_bytes()
         assert written == (golden_550.untouched / "timerlog" / name).read_bytes()
     assert (tmp_path / "timerwheel").read_bytes() == (golden_550.untouched / "timerwheel").read_bytes()
-    index.close(STOPPED)
+    index.close()
     store.close()

@@ -39,6 +39,20 @@ def test_a_later_lap_rolls_to_make_way(tmp_path: Path) -> None:
     kill(timers.store)
 
 
+def test_nothing_rolls_behind_its_own_slot(tmp_path: Path) -> None:
+    timers = Timers(tmp_path)
+    index = timers.index
+    lap = index.wheel.slots * 1000
+    timers.clock.now = NOW + lap
+    timers.put(OUT + lap)
+    (waiting,) = timers.add(OUT)
+    assert index.put([waiting], NOW) == []
+    with pytest.raises(WheelFull):
+        make_way(index, NOW + lap)  # what is read is far behind: half a lap from now is too late
+    assert not timers.unit(0).rolls
+    kill(timers.store)
+
+
 def test_an_earlier_lap_stays(tmp_path: Path) -> None:
     timers = Timers(tmp_path)
     index = timers.index

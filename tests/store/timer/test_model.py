@@ -349,7 +349,7 @@ class TimerModel(RuleBasedStateMachine):
     def close(self) -> None:
         self.disk.room = None
         self.store.flush_to(self.store.max_physical_offset)
-        self.index.close(self.clock.now)
+        self.index.close()
         self.store.close()
 
     @rule(precision=st.sampled_from([1000, 1000, 100]))

@@ -289,6 +289,28 @@ def test_a_copy_of_apaches_that_fits_the_logs_first_record_settles_who_waits(tim
     assert timers.index.pending == 0
 
 
+def test_outcomes_that_were_doubted_are_found_though_an_older_unit_is_stale(tmp_path: Path) -> None:
+    timers = Timers(tmp_path, commit_log_file_size=4096)
+    _, (position, _) = timers.put(NOW + 3, NOW + 70_000)
+    timers.clock.now = NOW + 12_000
+    copy = timers.copy(timers.unit(position))
+    timers.index.settle_all([(position, copy.physical_offset)])
+    timers.clock.now = NOW + 50_000
+    for _ in range(10):
+        timers.put(*[NOW + 90_000] * 3)
+    timers.index.settle(0, NO_COPY)
+    timers.index.move_read_time(NOW + 60_000)
+    timers.save()
+    assert timers.store.file_before(NOW + 60_000) > copy.physical_offset
+    void_extension(timers)
+    timers.index.move_read_time(NOW)  # the clock went back
+    timers.index.put([Waiting(IN_9, timers.store.max_physical_offset + 200, 100, HASH, deletes=False)], NOW)
+    timers.kill()
+    assert timers.index.stale == 1
+    assert timers.unit(position).outcome == copy.physical_offset
+    kill(timers.store)
+
+
 def test_units_of_slots_that_apache_has_done_do_not_wait(timers: Timers) -> None:
     timers.put(NOW + 3, IN_5, IN_9)
     timers.index.move_read_time(NOW + 6_000)  # which we would not do
@@ -514,7 +536,7 @@ def test_a_clean_check_is_not_believed_when_something_was_appended_since(timers:
     timers.open()
     timers.put(IN_9)
     timers.kill()
-    timers.index.close(NOW)
+    timers.index.close()
     timers.store.close()
     # As if the timer had not come to save anything: the check is that of the first stop, and the wheel's page was lost.
     check = read_check(timers.settings.timer_check, timers.files)
@@ -543,3 +565,19 @@ def test_a_recovery_that_makes_all_anew_may_be_stopped(timers: Timers) -> None:
         timers.kill()
         assert timers.index.queue_offset == 0
         assert len(timers.index.already) == 1  # the other three get units again
+
+
+@pytest.mark.parametrize("days", [-30, 30])
+def test_a_stop_tidies_slots_farther_away_than_a_unit_can_say(timers: Timers, days: int) -> None:
+    """The clock stood wrong; `delay` is 24.8 days at most."""
+    timers.clock.now = far = NOW + days * 86_400_000
+    timers.index.move_read_time(far)
+    timers.put(far + 5_500, far + 9_250)
+    timers.index.settle(0, NO_COPY)
+    timers.clock.now = NOW
+    timers.close()
+    timers.open()
+    last = timers.index.log.last_unit()
+    assert last is not None
+    assert (last.physical_offset, last.outcome) == (timers.unit(UNIT_SIZE).physical_offset, FILLER)
+    assert timers.index.pending == 1

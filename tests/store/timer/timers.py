@@ -97,7 +97,7 @@ class Timers:
 
     def close(self) -> None:
         self.store.flush_to(self.store.max_physical_offset)
-        self.index.close(self.clock.now)
+        self.index.close()
         self.store.close()
 
     def restart(self) -> None:
