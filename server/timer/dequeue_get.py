@@ -11,6 +11,7 @@ from rocketwire.server.timer.bell import Bell
 from rocketwire.server.timer.faults import Faults
 from rocketwire.server.timer.loaded import Run
 from rocketwire.server.timer.wheel import NearWheel
+from rocketwire.store.errors import StoreError
 
 #: Messages of one group.
 GROUP: Final = 256
@@ -35,7 +36,13 @@ class DequeueGet:
         now = wheel.now()
         more = wheel.pass_slots(now)
         runs = wheel.take(now, GROUP)
-        more |= wheel.read(now)
+        try:
+            more |= wheel.read(now)
+        except (OSError, StoreError):
+            while runs:  # what is read already does not wait for it
+                await groups.send(runs)
+                runs = wheel.take(wheel.now(), GROUP)
+            raise
         if runs:
             await groups.send(runs)
         elif more:

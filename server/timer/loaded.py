@@ -131,6 +131,14 @@ class Loaded:
         for due in slot.buckets:
             heappush(self._due, (due, slot.start))
 
+    def forget(self, slot: Slot) -> None:
+        """Forget the last slot, whose units are being read: it is to be read again."""
+        slot.dropped = True
+        self.remove(slot)
+        self._rolling.discard(slot.start)
+        self.count -= slot.waiting
+        self.to = slot.start
+
     def at(self, start: int) -> Slot:
         """The slot that begins at a time before `to`."""
         slot = self._slots.get(start)

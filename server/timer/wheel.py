@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Final
 
 from rocketwire.server.clock import Clock
@@ -80,15 +79,6 @@ class NearWheel:
         self._searched = self.loaded.to
         self._bell.ring()
 
-    @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """Forget what is in memory when some of it could not be read: no message is left out."""
-        try:
-            yield
-        except BaseException:
-            self.drop()
-            raise
-
     # --- entering ---
 
     def enter(self, group: Entries) -> None:
@@ -136,8 +126,11 @@ class NearWheel:
                 self._bell.ring()
             return 0
         self._entered = waiting[len(entered) - 1].physical_offset
-        with self._all_or_nothing():
+        try:
             self._note(waiting, entered)
+        except BaseException:
+            self.drop()  # no message is left out
+            raise
         return len(entered)
 
     def _note(self, waiting: Sequence[Waiting], entered: Sequence[tuple[int, int]]) -> None:
@@ -171,12 +164,22 @@ class NearWheel:
     # --- reading ---
 
     def read(self, now: int) -> bool:
-        """Read a piece of what is due soon; true when there is more to read."""
+        """Read a piece of what is due soon; true when there is more to read.
+
+        Raises:
+            StoreError, OSError: a slot cannot be read now; the next call begins with it anew.
+        """
         if self._reading is None and not self._begin(now):
             return self._next is None and self._search()
         assert self._reading is not None  # noqa: S101 - just begun
-        with self._all_or_nothing():
-            self._read_piece(*self._reading)
+        slot, pieces = self._reading
+        try:
+            self._read_piece(slot, pieces)
+        except BaseException:
+            self.loaded.forget(slot)
+            self._reading = None
+            self._next = slot.start if self._next is None else min(self._next, slot.start)
+            raise
         return True
 
     def _read_piece(self, slot: Slot, pieces: Iterator[Sequence[Unit]]) -> None:

@@ -70,3 +70,36 @@ async def test_what_waits_is_delivered_while_nothing_more_can_be_put(
         await timers.pass_time(1000)
         assert timers.delivered() == [*sent, b"late"]
     timers.stop()
+
+
+async def test_a_slot_that_cannot_be_read_holds_up_none_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timers = Timers(tmp_path)
+    sent = [b"%d" % number for number in range(600)]
+    for body in sent:
+        timers.send_in(body, 10_500)
+    timers.send_in(b"x", 11_500)
+    timers.send_in(b"y", 11_500)
+    timers.cancel_in("x", 11_500)
+    async with timers.running():
+        await timers.pass_time(1)
+    timers.stop()
+    again = Timers(tmp_path, clock=timers.clock)
+    async with again.running():
+        with monkeypatch.context() as patch:
+
+            def refused(*_: object) -> None:
+                raise OSError(errno.EMFILE, "too many open files")
+
+            patch.setattr(TimerTopic, "cancelled_by", refused)
+            for _ in range(23):
+                await again.pass_time(500)
+            again.send_in(b"between", 100)
+            await again.pass_time(1000)
+            assert again.delivered() == sent
+        for _ in range(3):
+            await again.pass_time(500)
+        late = again.delivered()[len(sent) :]
+        assert sorted(late) == [b"between", b"y"]
+    again.stop()
