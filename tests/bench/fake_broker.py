@@ -10,9 +10,32 @@ from typing import Self
 
 from rocketwire.wire.frame import Frame, decode_frame, encode_frame
 from rocketwire.wire.header import Header
+from rocketwire.wire.message import Message, encode_record
 
 Answer = tuple[int, dict[str, str], bytes]
 """Response code, extFields, body."""
+
+
+def record(offset: int, *, stored: int = 1, body: bytes = b"x" * 100, properties: bytes = b"") -> bytes:
+    """A record of queue 0 that was born at 1 ms and stored at `stored` ms."""
+    return encode_record(
+        Message(
+            topic="T",
+            queue_id=0,
+            flag=0,
+            queue_offset=offset,
+            physical_offset=0,
+            sys_flag=0,
+            born_timestamp=1,
+            born_host=("127.0.0.1", 1),
+            store_timestamp=stored,
+            store_host=("127.0.0.1", 2),
+            reconsume_times=0,
+            prepared_transaction_offset=0,
+            body=body,
+            properties=properties,
+        )
+    )
 
 
 class FakeBroker:

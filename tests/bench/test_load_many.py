@@ -13,29 +13,7 @@ import pytest
 from bench.drivers import LoadFailedError, RawLoad
 from bench.tools import Tools
 from rocketwire.wire.frame import Frame
-from rocketwire.wire.message import Message, encode_record
-from tests.bench.fake_broker import Answer, FakeBroker
-
-
-def record(offset: int, body: bytes) -> bytes:
-    return encode_record(
-        Message(
-            topic="T",
-            queue_id=0,
-            flag=0,
-            queue_offset=offset,
-            physical_offset=0,
-            sys_flag=0,
-            born_timestamp=1,
-            born_host=("127.0.0.1", 1),
-            store_timestamp=1,
-            store_host=("127.0.0.1", 2),
-            reconsume_times=0,
-            prepared_transaction_offset=0,
-            body=body,
-            properties=b"",
-        )
-    )
+from tests.bench.fake_broker import Answer, FakeBroker, record
 
 
 class Queues:
@@ -65,7 +43,7 @@ class Queues:
         with self._changed:
             if not self._changed.wait_for(lambda: len(queue) > first, 0.5):
                 return 19, {"nextBeginOffset": str(first)}, b""
-            found = [record(first + self._shift + number, body) for number, body in enumerate(queue[first:])]
+            found = [record(first + self._shift + number, body=body) for number, body in enumerate(queue[first:])]
         return 0, {"nextBeginOffset": str(first + len(found))}, b"".join(found)
 
 

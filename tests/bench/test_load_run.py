@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from rocketwire.wire.frame import Frame
-from rocketwire.wire.message import Message, encode_record
 from rocketwire.wire.properties import decode_properties
-from tests.bench.fake_broker import Answer, FakeBroker
+from tests.bench.fake_broker import Answer, FakeBroker, record
 
 SENT: Answer = (0, {"msgId": "7F00000100002A9F0000000000000000", "queueId": "0", "queueOffset": "41"}, b"")
 FILLED = 64
@@ -21,28 +20,6 @@ def run(load: Path, broker: FakeBroker, mode: str, *options: str) -> tuple[int, 
     command = [str(load), mode, "--port", str(broker.port), "--warmup", "0", "--seconds", "0.2", *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     return done.returncode, json.loads(done.stdout)
-
-
-def record(offset: int, *, age: int = 0) -> bytes:
-    """A record of 100 B that was stored `age` ms after it was born."""
-    return encode_record(
-        Message(
-            topic="T",
-            queue_id=0,
-            flag=0,
-            queue_offset=offset,
-            physical_offset=0,
-            sys_flag=0,
-            born_timestamp=1,
-            born_host=("127.0.0.1", 1),
-            store_timestamp=1 + age,
-            store_host=("127.0.0.1", 2),
-            reconsume_times=0,
-            prepared_transaction_offset=0,
-            body=b"x" * 100,
-            properties=b"",
-        )
-    )
 
 
 def filled(frame: Frame, *, skip: int = 0, short: int = 0) -> Answer:
@@ -203,7 +180,7 @@ class Delivering:
         if frame.header.code == 11:
             first = int(ext["queueOffset"])
             until = min(first + int(ext["maxMsgNums"]), held)
-            body = b"".join(record(offset, age=self._age) for offset in range(first, until))
+            body = b"".join(record(offset, stored=1 + self._age) for offset in range(first, until))
             return 0, {"nextBeginOffset": str(until)}, body
         return 0, {}, b""
 

@@ -10,9 +10,8 @@ import pytest
 from rocketwire.wire.frame import Frame
 from rocketwire.wire.headers._codec import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
-from rocketwire.wire.message import Message, encode_record
 from rocketwire.wire.properties import decode_properties
-from tests.bench.fake_broker import Answer, FakeBroker
+from tests.bench.fake_broker import Answer, FakeBroker, record
 from tests.bench.test_load_frames import dump, golden_header, shape
 from tests.bench.test_load_run import SENT, run
 
@@ -46,24 +45,7 @@ class Timer:
         return SENT
 
     def _record(self, offset: int) -> bytes:
-        return encode_record(
-            Message(
-                topic="T",
-                queue_id=0,
-                flag=0,
-                queue_offset=offset,
-                physical_offset=0,
-                sys_flag=0,
-                born_timestamp=1,
-                born_host=("127.0.0.1", 1),
-                store_timestamp=self.due[offset] + self.late,
-                store_host=("127.0.0.1", 2),
-                reconsume_times=0,
-                prepared_transaction_offset=0,
-                body=b"x" * 100,
-                properties=self.properties[offset],
-            )
-        )
+        return record(offset, stored=self.due[offset] + self.late, properties=self.properties[offset])
 
     def __call__(self, frame: Frame) -> Answer:
         ext = frame.header.ext or {}
