@@ -1,12 +1,15 @@
 # make serve   name server 127.0.0.1:9876 and broker 127.0.0.1:10911 on ./data   (ARGS= passes more options)
 # make test    everything: installs what the tests need, then tox
 # make bench   measure side by side with the Apache broker
+# make bench-spark   measure what Spark's data source costs, beside reading the bytes; needs Java
+# make spark-demo   make a store, and run docs/examples/rocketmq-in-spark.ipynb on it (needs Java)
+# make fuzz    ten minutes of made-up inputs for all that reads bytes from outside (ARGS="--seconds N PART...")
 # make clean   forget environments and caches (never ./data)
 
 PYTHON ?= python3
 ARGS ?=
 
-.PHONY: help serve test bench clean
+.PHONY: help serve test bench bench-spark spark-demo fuzz clean
 .DELETE_ON_ERROR:
 
 help:
@@ -17,10 +20,21 @@ serve: .venv/installed
 
 test: .venv-dev/installed
 	.venv-dev/bin/python -m compat_tests.artifacts
-	.venv-dev/bin/tox run --result-json .tox/result.json $(ARGS)
+	.venv-dev/bin/tox run-parallel --parallel 2 --parallel-no-spinner --result-json .tox/result.json $(ARGS)
 
 bench: .venv/installed
 	.venv/bin/python -m bench $(ARGS)
+
+spark-demo: .venv/installed
+	.venv/bin/python -m pip install --quiet --editable '.[spark]' 'matplotlib>=3.8'
+	.venv/bin/python -m tools.spark_demo $(ARGS)
+
+bench-spark: .venv/installed
+	.venv/bin/python -m pip install --quiet --editable '.[spark]'
+	.venv/bin/python -m bench.spark $(ARGS)
+
+fuzz: .venv-dev/installed
+	.venv-dev/bin/tox run -e nightly -- $(ARGS)
 
 clean:
 	rm -rf .venv .venv-dev .tox .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

@@ -23,7 +23,8 @@ from rocketwire.server.filters.sql import compile_sql
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import Draft, FetchStatus, MessageStore
 from rocketwire.wire.fast import stored_properties
-from rocketwire.wire.message import decode_record, encode_host
+from rocketwire.wire.hosts import encode_host
+from rocketwire.wire.message import decode_record
 
 MESSAGES: Final = 50_000
 ROUNDS: Final = 5

@@ -36,11 +36,14 @@ start = time.perf_counter()
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 imported = time.perf_counter()
+before = time.process_time()
 store = MessageStore.open(StoreSettings(root=Path(sys.argv[1])), clock=lambda: 1_700_000_000_000, store_host=bytes(8))
+worked = time.process_time() - before
 opened = time.perf_counter()
 status = dict(re.findall(r"(\\w+):\\s+(\\d+) kB", Path("/proc/self/status").read_text()))
 print(json.dumps({
     "seconds": opened - imported,
+    "cpu_seconds": worked,
     "with_imports": opened - start,
     "most_memory": int(status["VmHWM"]) << 10,
     "own_memory": int(status["RssAnon"]) << 10,
@@ -58,6 +61,7 @@ class Opened(NamedTuple):
     """What the opening process says of itself: times in seconds, memory in bytes, and what it found."""
 
     seconds: float
+    cpu_seconds: float
     with_imports: float
     most_memory: int
     own_memory: int

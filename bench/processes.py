@@ -40,6 +40,12 @@ def parse_smaps_rollup(text: str) -> Memory:
     return Memory(rss=values["Rss:"], private=values["Anonymous:"])
 
 
+def cpu_seconds(pid: int) -> float:
+    """Processor time that a process has had, its own and the system's for it."""
+    fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def allow_open_files() -> None:
     """Let this process and those it starts open as many files as the system allows it: connections are files."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -120,7 +120,7 @@ class Apache:
         name_server_port, self.broker_port = setup.ports.name_server(), setup.ports.broker()
         self.name_server = f"127.0.0.1:{name_server_port}"
         conf = root / "home" / "conf"
-        conf.mkdir(parents=True)
+        conf.mkdir(parents=True, exist_ok=True)
         for program in ("broker", "namesrv", "tools"):
             (conf / f"logback_{program}.xml").write_text(
                 _LOGBACK.format(name=program, package=self._logback_package), "utf-8"
@@ -195,6 +195,7 @@ class Rocketwire:
     """`rocketwire serve` of this working tree, one process."""
 
     name = "rocketwire"
+    settings: Mapping[str, str] = {}
 
     def __init__(self, setup: Setup, root: Path) -> None:
         """Start it with its store in `root` (made here) and wait for the first accepted send.
@@ -203,8 +204,9 @@ class Rocketwire:
         """
         name_server_port, self.broker_port = setup.ports.name_server(), setup.ports.broker()
         self.name_server = f"127.0.0.1:{name_server_port}"
-        root.mkdir(parents=True)
+        root.mkdir(parents=True, exist_ok=True)
         settings = {
+            **self.settings,
             "brokerName": BROKER_NAME,
             "brokerClusterName": "DefaultCluster",
             "flushDiskType": _FLUSH[setup.flush],

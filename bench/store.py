@@ -20,7 +20,7 @@ from bench.opening import GIB, MIB, large_messages, many_messages, opened
 from bench.whole_store import measure_whole
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import Draft, FetchStatus, MessageStore
-from rocketwire.wire.message import encode_host
+from rocketwire.wire.hosts import encode_host
 
 HOST = encode_host("127.0.0.1", 10911)
 GROUP = 32

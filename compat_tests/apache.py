@@ -51,8 +51,11 @@ _USUAL: Final = (
     "WARN RocketmqStore message store has shutdown, so getMessage is forbidden",
 )
 _USUAL_WHEN_NEW: Final = "WARN RocketmqStore The commitlog files are deleted, and delete the consume queue files"
-# A killed broker may leave queue entries of a message that it did not come to write, and messages that are not flushed.
+# A killed broker may leave queue entries of a message that it did not come to write, messages that are not flushed, and
+# one that it was writing: a part of it.
 _USUAL_AFTER_A_KILL: Final = (
+    "WARN RocketmqStore (CRC check failed|found a illegal magic code)",
+    r"ERROR RocketmqStore \[BUG\]read total count not equals msg total size",
     "WARN RocketmqStore Maybe try to build consume queue repeatedly",
     "WARN RocketmqStore maxPhyOffsetOfConsumeQueue.*, truncate dirty logic files",
 )

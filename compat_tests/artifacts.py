@@ -142,7 +142,7 @@ def _found(program: str) -> bool:
 
 
 @contextlib.contextmanager
-def _locked(name: str) -> Iterator[None]:
+def locked(name: str) -> Iterator[None]:
     """Hold the cache's lock called `name`; a second process waits here."""
     CACHE.mkdir(exist_ok=True)
     with (CACHE / f"{name}.lock").open("w") as lock:
@@ -158,7 +158,7 @@ def cached(name: str, make: Callable[[Path], None]) -> Path:
     entry = CACHE / name
     if entry.is_dir():
         return entry
-    with _locked(name.replace("/", "-")):
+    with locked(name.replace("/", "-")):
         if not entry.is_dir():
             entry.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=".making-", dir=entry.parent) as scratch:
@@ -240,7 +240,7 @@ def go_program(source: Path) -> Path:
     """
     module = go_module()
     binary = module / source.stem
-    with _locked("go-build"):
+    with locked("go-build"):
         if not binary.exists() or binary.stat().st_mtime < source.stat().st_mtime:
             folder = module / "src" / source.stem
             folder.mkdir(parents=True, exist_ok=True)

@@ -24,6 +24,7 @@ from urllib.parse import urlencode
 
 from compat_tests import artifacts, image
 from compat_tests.messages import Event, Outgoing
+from compat_tests.processes import READY_WITHIN
 
 # A short life and little heap: start fast, keep the other core free.
 JVM_FLAGS: Final = (
@@ -33,8 +34,11 @@ JVM_FLAGS: Final = (
     "-XX:TieredStopAtLevel=1",
     "-Drocketmq.client.logLevel=ERROR",
     "-Drocketmq.log.root.level=ERROR",
+    "-Dcom.rocketmq.remoting.client.connect.timeout=30000",
 )
 _INSIDE: Final = "/opt/compat"
+LONGEST: Final = 300.0
+"""Seconds that no scenario takes: what it waits for itself, it gives up before."""
 
 Argument = str | int | Iterable[str] | Iterable[int] | Iterable[Outgoing]
 
@@ -140,7 +144,7 @@ class Jvm:
         self._answers = self._process.stdout
         self._reader = threading.Thread(target=self._read, args=(self._answers,), daemon=True)
         self._reader.start()
-        self._next(time.monotonic() + 60)
+        self._next(time.monotonic() + READY_WITHIN)
 
     def _read(self, stream: IO[str]) -> None:
         for line in stream:
@@ -263,7 +267,7 @@ class Client:
         named: Mapping[str, Argument] | None = None,
         /,
         *,
-        within: float = 60.0,
+        within: float = LONGEST,
         watch: Callable[[Event], None] | None = None,
         **arguments: Argument,
     ) -> list[Event]:
@@ -278,7 +282,7 @@ class Client:
         named: Mapping[str, Argument] | None = None,
         /,
         *,
-        within: float = 60.0,
+        within: float = LONGEST,
         **arguments: Argument,
     ) -> list[Event]:
         """What the scenario printed of one kind of event."""

@@ -18,12 +18,13 @@ from compat_tests.endpoints import TARGETS, Endpoint, running
 from compat_tests.ports import LOOPBACK, free_ports
 
 _PROGRAMS = pytest.StashKey[Programs]()
+_SPARK: Final = Path(__file__).parent / "spark"
 
 #: What takes minutes or hours, in seconds: retries begin at level 3, level 18 is the last.
 _SWIFT: Final = {
     "messageDelayLevel": "1s 2s" + 15 * " 1s" + " 3s",
-    "transactionTimeOut": "1000",
-    "transactionCheckInterval": "1000",
+    "transactionTimeOut": "2000",
+    "transactionCheckInterval": "2000",  # what a producer says must come before it is asked again
     "transactionCheckMax": "3",
     "enablePropertyFilter": "true",
 }
@@ -50,8 +51,10 @@ def programs_of(config: pytest.Config) -> Programs:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Say what is tested and where the clients run: a run without containers must show."""
-    where = "not asked" if config.option.collectonly else programs_of(config).description
+    """Say what is tested and where the clients run: a run without containers must show. Spark's tests need none."""
+    asked = (config.invocation_params.dir / argument.partition("::")[0] for argument in config.args)
+    needless = config.option.collectonly or all(path.is_relative_to(_SPARK) for path in asked)
+    where = "not asked" if needless else programs_of(config).description
     return [f"endpoint: {config.getoption('--target')}", f"Java clients: {where}"]
 
 
@@ -84,7 +87,7 @@ def target(request: pytest.FixtureRequest) -> str:
     return name
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def only_rocketwire(target: str) -> None:
     """For a test of what Apache's broker has no option for."""
     if target != "rocketwire":

@@ -1,21 +1,29 @@
 """Who is connected to a port of this machine, as the kernel sees it; and a way to a port that shows who took it.
 
 Theory: containers of the tests share the machine's network, so /proc/net/tcp has both ends of every connection of every
-client. `Watch` reads it over and over while something runs, `Forwarder` is a port that leads to another one.
+client. `Watch` reads it over and over while something runs, `Forwarder` is a port that leads to another one, and `Tap`
+one that counts what passes.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import selectors
 import socket
+import struct
 import threading
+import time
+from collections import Counter
 from pathlib import Path
 from typing import Final, Self
 
 _ESTABLISHED: Final = "01"  # include/net/tcp_states.h
 _EVERY: Final = 0.01  # seconds
 _CHUNK: Final = 1 << 16
+_LENGTHS: Final = struct.Struct(">II")
+_LENGTH_SIZE: Final = 4
+_RESPONSE: Final = 1
 
 
 def peers(port: int) -> set[int]:
@@ -100,15 +108,55 @@ class Forwarder:
         self._selector.register(near, selectors.EVENT_READ, (near, far))
         self._selector.register(far, selectors.EVENT_READ, (far, near))
 
+    def passing(self, source: socket.socket, sink: socket.socket, data: bytes) -> None:
+        """Called with what is about to be handed on."""
+
     def _copy(self, source: socket.socket, sink: socket.socket) -> None:
         if source not in self._ends:
             return  # its other half has ended in this very round
         data = b""
         with contextlib.suppress(OSError):
             data = source.recv(_CHUNK)
+            self.passing(source, sink, data)
             sink.sendall(data)
         if not data:
             self._ends -= {source, sink}
             for end in (source, sink):
                 self._selector.unregister(end)
                 end.close()
+
+
+class Tap(Forwarder):
+    """Counts the frames that it hands on, all of which have headers in JSON.
+
+    Attributes:
+        requests: How often each request code came from a client.
+        answers: How often each response code went to one.
+        first: When each request code first came from a client (ms) since this was cleared.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requests: Counter[int] = Counter()
+        self.answers: Counter[int] = Counter()
+        self.first: dict[int, int] = {}
+        self._rests: dict[socket.socket, bytes] = {}
+
+    def passing(self, source: socket.socket, sink: socket.socket, data: bytes) -> None:
+        """Count the frames that are whole now; those of clients come from a socket with this end's port."""
+        del sink
+        rest = self._rests.get(source, b"") + data
+        while len(rest) >= _LENGTHS.size:
+            length, header_length = _LENGTHS.unpack_from(rest)
+            end = length + _LENGTH_SIZE
+            if len(rest) < end:
+                break
+            header = json.loads(rest[_LENGTHS.size : _LENGTHS.size + header_length])
+            from_client = source.getsockname()[1] == self.port
+            if from_client and not header["flag"] & _RESPONSE:
+                self.requests[header["code"]] += 1
+                self.first.setdefault(header["code"], time.time_ns() // 1_000_000)
+            elif not from_client and header["flag"] & _RESPONSE:
+                self.answers[header["code"]] += 1
+            rest = rest[end:]
+        self._rests[source] = rest

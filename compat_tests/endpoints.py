@@ -10,7 +10,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
@@ -62,8 +62,9 @@ class Rocketwire:
         host: str = LOOPBACK,
         advertise: str | None = None,
         ports: tuple[int, int] | None = None,
+        options: Sequence[str] = (),
     ) -> None:
-        """`ports`: the name server's and the broker's, if not free ones."""
+        """`ports`: the name server's and the broker's, if not free ones; `options`: more of the command line."""
         self._folder = folder
         self._host = host
         self._advertise = advertise
@@ -73,8 +74,10 @@ class Rocketwire:
             # How full the machine's disk is, is no concern of a test.
             "diskSpaceWarningLevelRatio": "100",
             "diskSpaceCleanForciblyRatio": "100",
+            "brokerFastFailureEnable": "false",  # a busy machine is no reason to refuse
             **(settings or {}),
         }
+        self._options = options
         self._process: Process | None = None
 
     @property
@@ -95,6 +98,7 @@ class Rocketwire:
             command += ["--advertise", self._advertise]
         for key, value in self._settings.items():
             command += ["--set", f"{key}={value}"]
+        command += self._options
         self._process = Process("rocketwire", command, cwd=artifacts.ROOT, env=os.environ)
         self._process.wait_for("ready", within=READY_WITHIN)
 

@@ -23,6 +23,7 @@ from compat_tests.artifacts import (
     ArtifactError,
     ensure_programs,
     jars,
+    locked,
     run,
 )
 
@@ -47,8 +48,10 @@ def clients_image() -> str:
     ensure_programs(CONTAINER_PACKAGES)
     base = os.environ.get(BASE_VARIABLE) or debian_image("jdk", JDK_PACKAGES)
     tag = f"localhost/rocketwire-clients:{sources_digest(base)}"
-    if not _exists(tag):
-        with _context() as context:
+    if _exists(tag):
+        return tag
+    with locked("clients-image"), _context() as context:
+        if not _exists(tag):  # another test process may have built it meanwhile
             for version in CLIENT_VERSIONS:
                 shutil.copytree(jars(version), Path(context) / "jars" / f"client-{version}", copy_function=_link)
             shutil.copytree(HERE / "java", Path(context) / "java")
@@ -62,8 +65,10 @@ def debian_image(name: str, packages: Sequence[str]) -> str:
     """An image of a minimal Debian with `packages`; built when missing. Raises ArtifactError."""
     ensure_programs(CONTAINER_PACKAGES)
     tag = f"localhost/rocketwire-{name}:{_digest([SUITE.encode(), *(package.encode() for package in packages)])}"
-    if not _exists(tag):
-        with _context() as context:
+    if _exists(tag):
+        return tag
+    with locked(f"{name}-image"), _context() as context:
+        if not _exists(tag):
             debian_tree(Path(context) / "root", packages)
             run(["tar", "-C", Path(context) / "root", "-cf", Path(context) / "root.tar", "."])
             shutil.rmtree(Path(context) / "root")

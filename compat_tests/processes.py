@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final
 
-READY_WITHIN: Final = 60.0  # seconds; Apache's broker takes 2-4 here, more on a busy machine
-STOP_WITHIN: Final = 30.0
+READY_WITHIN: Final = 180.0  # seconds; Apache's broker takes 2-4 here, many times as long on a busy machine
+STOP_WITHIN: Final = 120.0
 
 
 class EndpointError(Exception):

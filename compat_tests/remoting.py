@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, Self
 
 GET_MAX_OFFSET: Final = 30
 GET_ROUTE_BY_TOPIC: Final = 105
-_TIMEOUT: Final = 15.0
+_TIMEOUT: Final = 60.0
 _AT_ONCE: Final = 64  # requests on the way
 _ANSWER: Final = 1  # the flag of frames that answer one
 
@@ -40,9 +40,9 @@ class Answer(NamedTuple):
 class Connection:
     """One connection to a server, HOST:PORT or [IPV6]:PORT. Everything raises OSError when it does not answer."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, timeout: float = _TIMEOUT) -> None:
         host, _, port = address.rpartition(":")
-        self._socket = socket.create_connection((host.strip("[]"), int(port)), _TIMEOUT)
+        self._socket = socket.create_connection((host.strip("[]"), int(port)), timeout)
         self._stream = self._socket.makefile("rb")
         self._opaque = 0
 

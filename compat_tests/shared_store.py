@@ -137,6 +137,13 @@ class SharedStore:
         folder.mkdir(parents=True, exist_ok=True)
         Segments(str(folder), QUEUE_FILE * 20, RealFileSystem(), most_mapped=1).append(offset * 20, AHEAD)
 
+    def remove_unfinished(self) -> None:
+        """Remove files without a size, which a broker had just made when it was killed: Apache's own starts on none."""
+        for folder in ("commitlog", "consumequeue", "index"):
+            for path in (self.path / folder).rglob("*"):
+                if path.is_file() and not path.stat().st_size:
+                    path.unlink()
+
     def remove(self, *folders: str) -> None:
         """Remove folders of the store."""
         for folder in folders:

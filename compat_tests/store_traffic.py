@@ -30,7 +30,7 @@ COMPRESSED: Final = 1  # sysFlag
 _STORED: Final = frozenset({0, 10, 11, 12})  # 10 to 12: stored, but not (yet) on the disk or on a slave
 _BATCHED: Final = struct.Struct(">iiiii")  # a message in a batch: size, magic, CRC, flag, length of the body
 _LARGE: Final = 60_000
-_DISPATCHED_WITHIN: Final = 20.0  # seconds
+_DISPATCHED_WITHIN: Final = 120.0  # seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +224,7 @@ class Load:
         for thread in self._threads:
             thread.start()
 
-    def wait_for(self, count: int, *, within: float = 30.0) -> None:
+    def wait_for(self, count: int, *, within: float = 120.0) -> None:
         """Return once so many are acknowledged."""
         end = time.monotonic() + within
         while (got := sum(map(len, self._acknowledged))) < count:
@@ -234,7 +234,7 @@ class Load:
     def join(self) -> list[Sent]:
         """Everything acknowledged, once the broker is gone."""
         for thread in self._threads:
-            thread.join(30)
+            thread.join(120)
             assert not thread.is_alive(), "the broker still answers"
         return [sent for acknowledged in self._acknowledged for sent in acknowledged]
 

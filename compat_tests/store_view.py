@@ -32,7 +32,7 @@ _BY_SUBSCRIPTION: Final = 4  # the pull's sysFlag: the filter is in the request
 _AT_ONCE: Final = 32
 _MANY: Final = 64
 _FOREVER: Final = 1 << 62
-_INDEXED_WITHIN: Final = 10.0  # seconds
+_INDEXED_WITHIN: Final = 120.0  # seconds
 
 K = TypeVar("K")
 V = TypeVar("V")

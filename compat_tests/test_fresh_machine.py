@@ -26,7 +26,7 @@ from compat_tests.clients import Client, Clients, Programs
 from compat_tests.messages import Outgoing, assert_same
 from compat_tests.processes import Process
 
-SET_UP_WITHIN: Final = 240.0  # seconds, most of them pip's
+SET_UP_WITHIN: Final = 600.0  # seconds, most of them pip's
 PORTS: Final = (9876, 10911, 10909)  # the name server, the broker and its VIP channel, as the README promises
 
 

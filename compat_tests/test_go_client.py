@@ -31,7 +31,7 @@ def program() -> Path:
 
 def run_go(program: Path, *arguments: str) -> list[Event]:
     """What the program printed; its exit code must be 0."""
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=90, check=False)
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
@@ -107,7 +107,7 @@ def test_a_go_batch_is_refused(
     java = Client(clients=clients, version="4.9.7", namesrv=endpoint.namesrv)
     java.run("CreateTopic", topic=topic, queues=1)
     done = subprocess.run(
-        [program, "batch", endpoint.namesrv, topic, "3"], capture_output=True, text=True, timeout=60, check=False
+        [program, "batch", endpoint.namesrv, topic, "3"], capture_output=True, text=True, timeout=240, check=False
     )
     assert done.returncode == 1
     assert '""' in done.stderr or "''" in done.stderr

@@ -72,6 +72,7 @@ def test_a_store_of_apache_can_be_looked_into_at_any_time(
     assert_found(run("cat", store.path), sent)
     assert_found(run("cat", store.path, "--topic", "Load"), [each for each in sent if each.queue[0] == "Load"])
 
+    store.remove_unfinished()
     with store.apache(version):
         pass
     assert run("info", store.path)[0]["state"] == "at_rest"

@@ -153,7 +153,7 @@ def test_order_is_kept_over_a_restart(quick_clients: Clients, own_endpoint: Endp
             seen.append(event)
             own_endpoint.restart()
 
-    got = client.run("OrderedGroup", named, pause=1200, change=changes, within=150, watch=restart)
+    got = client.run("OrderedGroup", named, pause=1200, change=changes, watch=restart)
     check_order(got, restarted=bool(seen))
     assert takers(got) == {"a", "b", "c", "d"}
     assert events(got, "again")
@@ -166,7 +166,7 @@ def test_a_client_that_dies_keeps_its_locks(endpoint: Endpoint, group: str) -> N
         assert lock(dying, "dying", group, 0, 1) == {0, 1}
         assert lock(other, "other", group, 1, 2) == {2}
     with remoting.Connection(endpoint.broker) as other:
-        end = time.monotonic() + 20
+        end = time.monotonic() + 120
         while other.ask(GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": group}).code == 0:
             assert time.monotonic() < end, "the broker has not noticed that the client is gone"
             time.sleep(0.02)

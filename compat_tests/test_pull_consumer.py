@@ -98,12 +98,12 @@ def test_old_pull_past_either_end(client: Client, topic: str, group: str) -> Non
 def test_pull_block_if_not_found(client: Client, topic: str, group: str) -> None:
     """At a queue's end the broker holds the pull: as long as asked, or until a message comes."""
     message = Outgoing(body="it came", tags="T")
-    got = client.run("PullBlocking", topic=topic, group=group, suspend=2_000, after=700, message=[message], within=90)
+    got = client.run("PullBlocking", topic=topic, group=group, suspend=2_000, after=700, message=[message])
     in_vain, woken = events(got, "pulled")
     assert in_vain["status"] == "NO_NEW_MSG"
-    assert 1_800 <= in_vain["took"] < 12_000
+    assert 1_800 <= in_vain["took"] < 15_000
     assert woken["status"] == "FOUND"
-    assert 600 <= woken["took"] < 5_000
+    assert 700 <= woken["took"] < 15_000  # not when its 20 s are over
     (received,) = events(got, "received")
     assert_same(received, message)
 

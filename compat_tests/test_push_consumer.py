@@ -58,7 +58,7 @@ def test_orderly_consumer_hands_its_queues_on(client: Client, topic: str, group:
     assert len(client.only("received", "PushOrderly", topic=topic, group=group, count=8)) == 8
     second = [Outgoing(body=f"second {i}", queue=i % 4) for i in range(8)]
     client.run("SendBySelector", topic=topic, message=second)
-    received = client.only("received", "PushOrderly", topic=topic, group=group, count=8, wait=25)
+    received = client.only("received", "PushOrderly", topic=topic, group=group, count=8)
     assert_each_once(received, second)
 
 
@@ -76,5 +76,5 @@ def test_a_message_wakes_the_waiting_consumer(client: Client, topic: str, group:
     got = client.run("PushWhileSending", topic=topic, group=group, message=messages)
     assert_each_once(events(got, "received"), messages)
     delays = sorted(event["ms"] for event in events(got, "delay"))
-    assert delays[len(delays) // 2] < 500
-    assert delays[-1] < 5_000
+    assert delays[len(delays) // 2] < 2_000
+    assert delays[-1] < 10_000

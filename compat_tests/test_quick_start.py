@@ -17,16 +17,16 @@ COUNT = 100
 def test_quick_start(own_endpoint: Endpoint, programs: Programs, version: str) -> None:
     env = {"NAMESRV_ADDR": own_endpoint.namesrv}
     producer = programs.java(version, "quickstart.Producer", str(COUNT), env=env)
-    done = subprocess.run(producer, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(producer, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.count("sendStatus=SEND_OK") == COUNT
 
     command = programs.java(version, "quickstart.Consumer", env=env, name=f"rocketwire-{uuid.uuid4().hex[:12]}")
     consumer = Process("consumer", command, cwd=HERE, env=os.environ)
     try:
-        consumer.wait_for("Consumer Started.", within=30)
+        consumer.wait_for("Consumer Started.", within=240)
         for _ in range(COUNT):
-            consumer.wait_for("received: ", within=60)
+            consumer.wait_for("received: ", within=240)
     finally:
         consumer.stop()
     received = [line.removeprefix("received: ") for line in consumer.output if line.startswith("received: ")]

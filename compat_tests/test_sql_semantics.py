@@ -89,7 +89,7 @@ def _apache(classes: Path, version: str, messages: Sequence[bytes], expressions:
         [artifacts.java(), "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8", "-cp", jars, "filter.Evaluate"],
         input=_packed(messages) + _packed([expression.encode() for expression in expressions]),
         stdout=subprocess.PIPE,
-        timeout=60,
+        timeout=240,
         check=True,
     )
     return done.stdout.decode().removesuffix("\n").split("\n")

@@ -36,7 +36,7 @@ WHEEL: Final = "rmq_sys_wheel_timer"
 WINDOW: Final = {"timerRollWindowSlot": "6"}
 STAY: Final = 4.7  # seconds: what rolled after 3 s is in the files, and what was done is in the checkpoint
 FAR: Final = 11_000  # ms: it rolls after 6 s, while nobody runs, or by who runs then
-WITHIN: Final = 60.0
+WITHIN: Final = 120.0
 GOLDEN_TOPICS: Final = ("GoldenTimer", "GoldenRecall")
 GOLDEN_PENDING: Final = {"timer_s3600", "timer_at7200000"}  # there is one of a day as well
 GOLDEN_SIZES: Final = {
@@ -59,6 +59,7 @@ class Book:
     def __init__(self) -> None:
         self.due: dict[str, int] = {}
         self.cancelled: set[str] = set()
+        self.either: set[str] = set()  # cancelled when they were about to come: on a busy machine
 
     def stay(self, broker: ApacheBroker | Rocketwire, name: str, **more: int) -> None:
         """Send what is due during this stay, between it and the next and during the next; wait for the first of it."""
@@ -72,8 +73,10 @@ class Book:
 
     def cancel(self, broker: ApacheBroker | Rocketwire, *names: str) -> None:
         """Send markers that cancel messages."""
-        self.cancelled.update(names)
         self._send(broker, {f"no {name}": self.due[name] for name in names}, cancels=True)
+        told = now()
+        for name in names:
+            (self.cancelled if told + 1000 < self.due[name] else self.either).add(name)
 
     @staticmethod
     def _send(broker: ApacheBroker | Rocketwire, due: dict[str, int], *, cancels: bool = False) -> None:
@@ -88,14 +91,14 @@ class Book:
 
     def wanted(self, until: int) -> set[str]:
         """What must have come up to some time, at the latest."""
-        return {name for name, due in self.due.items() if due <= until} - self.cancelled
+        return {name for name, due in self.due.items() if due <= until} - self.cancelled - self.either
 
     def assert_so_far(self, found: list[Stored], until: int) -> None:
         """All that had to come has come, nothing twice or before its time, and nothing else."""
         times = Counter(message.unique_key for message in found)
         assert [name for name in times if times[name] > 1] == []
         assert self.wanted(until) - times.keys() == set()
-        assert times.keys() - self.wanted(until + 100_000) == set()
+        assert times.keys() - self.wanted(until + 100_000) - self.either == set()
         early = {each.unique_key: each.store_timestamp - self.due[each.unique_key] for each in found}
         assert {name: ms for name, ms in early.items() if ms < 0} == {}
 
@@ -180,6 +183,8 @@ def test_the_golden_store(tmp_path: Path) -> None:
     before = {each["UNIQ_KEY"] for each in golden_properties(*GOLDEN_TOPICS)}
     wanted = (due & mine) - recalled - before
     assert len(wanted) >= len(GOLDEN_PENDING)
+    # What is to come later may be due while the broker runs.
+    later = mine - recalled - before - due
     with running(Rocketwire(tmp_path, settings=GOLDEN_SIZES)) as broker, Connection(broker.broker) as connection:
         queues = [(topic, queue) for topic in GOLDEN_TOPICS for queue in (0, 1)]
         found: list[str] = []
@@ -191,6 +196,7 @@ def test_the_golden_store(tmp_path: Path) -> None:
         time.sleep(1)
         found = [each.unique_key for queue in queues for each in messages_in(connection, queue)]
         keys = {each.properties["KEYS"] for queue in queues for each in messages_in(connection, queue)}
-    assert sorted(found) == sorted(before | wanted)
+    assert len(found) == len(set(found))
+    assert before | wanted <= set(found) <= before | wanted | later
     assert keys >= GOLDEN_PENDING
     assert_undamaged(tmp_path / "store")

@@ -22,12 +22,13 @@ from compat_tests.shared_store import SharedStore
 END_TRANSACTION: Final = 37
 HALF: Final = "RMQ_SYS_TRANS_HALF_TOPIC"
 GAVE_UP: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
-TIME_OUT: Final = 1000  # ms
+TIME_OUT: Final = 2000  # ms
 MOST_CHECKS: Final = 3
+LATE: Final = 20_000  # ms that a check may be late on a machine that does much else
 LONG: Final = "u" * 20
 QUICK: Final = {
     "transactionTimeOut": str(TIME_OUT),
-    "transactionCheckInterval": "1000",
+    "transactionCheckInterval": "2000",
     "transactionCheckMax": "15",
 }
 
@@ -59,7 +60,7 @@ def test_each_message_has_the_outcome_that_its_producer_says(
         plan("ur"),
         plan("uuc"),
         plan("u"),
-        plan("uc", "immune", CHECK_IMMUNITY_TIME_IN_SECONDS="2"),
+        plan("uc", "immune", CHECK_IMMUNITY_TIME_IN_SECONDS="4"),
         Outgoing(body="undelayed", keys="c", tags="Tag", flag=7, delay=18),
     ]
     got = client.run("SendInTransaction", topic=topic, producerGroup=unique("producers"), message=messages, checks=8)
@@ -84,8 +85,8 @@ def test_each_message_has_the_outcome_that_its_producer_says(
         assert (event["topic"], event["queueId"]) == (topic, sent[event["text"]]["queueId"])
         assert event["transactionId"] == sent[event["text"]]["msgId"]
         assert event["properties"]["WAIT"] == "false"
-        age = 2000 if event["text"] == "immune" else TIME_OUT
-        assert age <= event["at"] - event["bornTimestamp"] < age + 5000
+        age = 4000 if event["text"] == "immune" else TIME_OUT
+        assert age <= event["at"] - event["bornTimestamp"] < age + LATE
     counted = [event["properties"]["TRANSACTION_CHECK_TIMES"] for event in checked if event["text"] == "u"]
     assert counted == [str(number + 1) for number in range(MOST_CHECKS)]
 
@@ -100,7 +101,7 @@ def test_each_message_has_the_outcome_that_its_producer_says(
 
 def wait_for_given_up(client: Client, group: str, message_id: str) -> list[Event]:
     """A message among those that were given up; they come in the round after the last check."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + 120
     found: list[Event] = []
     while not found and time.monotonic() < end:
         time.sleep(0.2)
@@ -202,7 +203,7 @@ def test_pending_transactions_go_from_one_broker_to_the_other_and_back(
     with between(**QUICK) as endpoint:
         client = Client(clients=clients, version="4.9.7", namesrv=endpoint.namesrv)
         messages = [plan("c", "third"), plan("r"), plan("uc", "fourth"), plan(LONG + "c", "fifth")]
-        got = client.run("SendInTransaction", topic=topic, producerGroup="P", message=messages, checks=6)
+        got = client.run("SendInTransaction", topic=topic, producerGroup="P", message=messages, checks=8)
         assert {"first", "second", "fourth", "fifth"} <= set(texts(events(got, "checked")))
     client = Client(clients=clients, version="4.9.7", namesrv=name_server.address)
     with store.apache(**QUICK):

@@ -63,6 +63,7 @@ void channel_close(Channel *channel)
     }
     channel->whole = false;
     Py_CLEAR(channel->held);
+    channel_count(channel);
     Py_CLEAR(channel->session);
 }
 
@@ -72,6 +73,13 @@ void channel_stall(Channel *channel)
         channel->stalled = true;
         ignore(channel);
     }
+}
+
+void channel_count(Channel *channel)
+{
+    size_t now = channel->held == NULL ? 0 : channel->held_end;
+    channel->hub->held += (long long)now - (long long)channel->counted;
+    channel->counted = now;
 }
 
 int channel_hold(Channel *channel, const uint8_t *bytes, size_t size)
@@ -87,6 +95,7 @@ int channel_hold(Channel *channel, const uint8_t *bytes, size_t size)
     channel->held = held;
     channel->held_at = 0;
     channel->held_end = size;
+    channel_count(channel);
     Py_XDECREF(former);
     return 0;
 }
@@ -96,6 +105,24 @@ static PyObject *close_method(PyObject *self, PyObject *unused)
     (void)unused;
     channel_close((Channel *)self);
     return Py_NewRef(Py_None);
+}
+
+static PyObject *beginning_method(PyObject *self, PyObject *unused)
+{
+    Channel *channel = (Channel *)self;
+    (void)unused;
+    if (channel->held == NULL) {
+        return PyBytes_FromStringAndSize(NULL, 0);
+    }
+    size_t size = channel->held_end - channel->held_at;
+    const char *bytes = PyByteArray_AsString(channel->held) + channel->held_at;
+    return PyBytes_FromStringAndSize(bytes, (Py_ssize_t)(size < BEGINNING_MOST ? size : BEGINNING_MOST));
+}
+
+static PyObject *held_now(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromSize_t(((Channel *)self)->counted);
 }
 
 static PyObject *resume_method(PyObject *self, PyObject *unused)
@@ -148,6 +175,7 @@ static void dealloc(PyObject *self)
 static PyMemberDef members[] = {
     {"last_activity", T_DOUBLE, offsetof(Channel, last_activity), 0, "When bytes last came or went, in seconds."},
     {"frame_started", T_DOUBLE, offsetof(Channel, frame_started), 0, "When the unfinished frame began; infinite: none."},
+    {"began", T_BOOL, offsetof(Channel, began), READONLY, "Whether a whole frame has come."},
     {"writing", T_BOOL, offsetof(Channel, writing), 0, "Whether the session's writing task is at work."},
     {"stalled", T_BOOL, offsetof(Channel, stalled), READONLY, "Whether nothing is read, as the client reads nothing."},
     {NULL, 0, 0, 0, NULL},
@@ -156,7 +184,13 @@ static PyMemberDef members[] = {
 static PyMethodDef methods[] = {
     {"resume", resume_method, METH_NOARGS, "Go on reading: the client has read its answers."},
     {"close", close_method, METH_NOARGS, "Read nothing more. Comes before the socket is closed."},
+    {"beginning", beginning_method, METH_NOARGS, "The first bytes of what is held: enough for a frame's header."},
     {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef properties[] = {
+    {"held", held_now, NULL, "Bytes that were received and wait: of an unfinished frame, or whole ones.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot slots[] = {
@@ -166,6 +200,7 @@ static PyType_Slot slots[] = {
     {Py_tp_dealloc, dealloc},
     {Py_tp_members, members},
     {Py_tp_methods, methods},
+    {Py_tp_getset, properties},
     {0, NULL},
 };
 

@@ -11,13 +11,13 @@
 #include <arm_acle.h>
 #endif
 
-enum { STEP = 16 };
+enum { STEP = 16, WIDE_WORTH = 256 };
 
 /* table[k][b]: what byte b becomes with k zero bytes behind it. */
 static uint32_t table[STEP][256];
 
 #ifdef WITH_PCLMUL
-static bool can_fold; /* this processor can */
+static bool can_fold, can_fold_wide; /* this processor can */
 #endif
 
 __attribute__((constructor)) static void prepare(void)
@@ -36,6 +36,7 @@ __attribute__((constructor)) static void prepare(void)
 #ifdef WITH_PCLMUL
     __builtin_cpu_init();
     can_fold = __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
+    can_fold_wide = can_fold && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("vpclmulqdq");
 #endif
 }
 
@@ -63,6 +64,7 @@ static uint32_t by_tables(uint32_t crc, const uint8_t *p, size_t left)
 /* Folding by carry-less multiplication (Gopal and others, "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ
  * Instruction", Intel 2009). The constants are powers of x modulo the polynomial, bits reversed: a lane that is folded
  * over n bits is multiplied by x^(n+32) and x^(n-32). */
+#define FOLD_1024 _mm_set_epi64x(0x14A7FE880, 0x1E88EF372)
 #define FOLD_512 _mm_set_epi64x(0x1C6E41596, 0x154442BD4)
 #define FOLD_128 _mm_set_epi64x(0x0CCAA009E, 0x1751997D0)
 #define FOLD_64 _mm_set_epi64x(0, 0x163CD6124)
@@ -91,30 +93,80 @@ FOLDING static inline uint32_t reduce(__m128i lane)
     return (uint32_t)_mm_extract_epi32(_mm_xor_si128(lane, down), 1);
 }
 
-/* `left` is 16 at least; what does not fill 16 bytes is for the tables. */
+/* The last `left` bytes, fewer than 16, behind a lane: the lane moves up by so many, and what falls out of it is folded. */
+FOLDING static inline __m128i fold_rest(__m128i lane, const uint8_t *end, size_t left)
+{
+#define NOTHING 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80
+    static const uint8_t places[48] = {NOTHING, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, NOTHING};
+#undef NOTHING
+    __m128i fallen = load(places + left), new_bytes = _mm_cmpgt_epi8(fallen, _mm_set1_epi8(-1));
+    __m128i moved = _mm_shuffle_epi8(lane, load(places + 16 + left));
+    return fold(_mm_shuffle_epi8(lane, fallen), FOLD_128, _mm_or_si128(moved, _mm_and_si128(load(end - 16), new_bytes)));
+}
+
+/* One lane, on over what is left: there are at least 16 bytes before it. */
+FOLDING static inline uint32_t by_lane(__m128i lane, const uint8_t *p, size_t left)
+{
+    for (; left >= 16; p += 16, left -= 16) lane = fold(lane, FOLD_128, load(p));
+    return reduce(left == 0 ? lane : fold_rest(lane, p + left, left));
+}
+
+/* Four lanes that stand for 64 bytes, on over what follows. */
+FOLDING static inline uint32_t by_lanes(__m128i lane, __m128i lane1, __m128i lane2, __m128i lane3, const uint8_t *p,
+                                        size_t left)
+{
+    for (; left >= 64; p += 64, left -= 64) {
+        lane = fold(lane, FOLD_512, load(p));
+        lane1 = fold(lane1, FOLD_512, load(p + 16));
+        lane2 = fold(lane2, FOLD_512, load(p + 32));
+        lane3 = fold(lane3, FOLD_512, load(p + 48));
+    }
+    lane = fold(lane, FOLD_128, lane1);
+    lane = fold(lane, FOLD_128, lane2);
+    lane = fold(lane, FOLD_128, lane3);
+    return by_lane(lane, p, left);
+}
+
+/* `left` is 16 at least. */
 FOLDING static uint32_t by_folding(uint32_t crc, const uint8_t *p, size_t left)
 {
     __m128i lane = _mm_xor_si128(load(p), _mm_cvtsi32_si128((int)crc));
-    if (left >= 128) {
-        __m128i lane1 = load(p + 16), lane2 = load(p + 32), lane3 = load(p + 48);
-        for (p += 64, left -= 64; left >= 64; p += 64, left -= 64) {
-            lane = fold(lane, FOLD_512, load(p));
-            lane1 = fold(lane1, FOLD_512, load(p + 16));
-            lane2 = fold(lane2, FOLD_512, load(p + 32));
-            lane3 = fold(lane3, FOLD_512, load(p + 48));
-        }
-        lane = fold(lane, FOLD_128, lane1);
-        lane = fold(lane, FOLD_128, lane2);
-        lane = fold(lane, FOLD_128, lane3);
-    } else {
-        p += 16, left -= 16;
+    if (left >= 128) return by_lanes(lane, load(p + 16), load(p + 32), load(p + 48), p + 64, left - 64);
+    return by_lane(lane, p + 16, left - 16);
+}
+
+/* The same with two lanes an instruction. */
+#define FOLDING_WIDE __attribute__((target("pclmul,sse4.1,avx2,vpclmulqdq")))
+
+FOLDING_WIDE static inline __m256i load_wide(const uint8_t *p) { return _mm256_loadu_si256((const __m256i *)(const void *)p); }
+
+FOLDING_WIDE static inline __m256i fold_wide(__m256i lanes, __m256i by, __m256i next)
+{
+    __m256i low = _mm256_clmulepi64_epi128(lanes, by, 0x00), high = _mm256_clmulepi64_epi128(lanes, by, 0x11);
+    return _mm256_xor_si256(_mm256_xor_si256(low, high), next);
+}
+
+/* `left` is 128 at least. */
+FOLDING_WIDE static uint32_t by_folding_wide(uint32_t crc, const uint8_t *p, size_t left)
+{
+    const __m256i by_1024 = _mm256_broadcastsi128_si256(FOLD_1024), by_512 = _mm256_broadcastsi128_si256(FOLD_512);
+    __m256i begun = _mm256_zextsi128_si256(_mm_cvtsi32_si128((int)crc)), lanes = _mm256_xor_si256(load_wide(p), begun);
+    __m256i lanes1 = load_wide(p + 32), lanes2 = load_wide(p + 64), lanes3 = load_wide(p + 96);
+    for (p += 128, left -= 128; left >= 128; p += 128, left -= 128) {
+        lanes = fold_wide(lanes, by_1024, load_wide(p));
+        lanes1 = fold_wide(lanes1, by_1024, load_wide(p + 32));
+        lanes2 = fold_wide(lanes2, by_1024, load_wide(p + 64));
+        lanes3 = fold_wide(lanes3, by_1024, load_wide(p + 96));
     }
-    for (; left >= 16; p += 16, left -= 16) lane = fold(lane, FOLD_128, load(p));
-    return by_tables(reduce(lane), p, left);
+    lanes = fold_wide(lanes, by_512, lanes2);
+    lanes1 = fold_wide(lanes1, by_512, lanes3);
+    return by_lanes(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256(lanes, 1), _mm256_castsi256_si128(lanes1),
+                    _mm256_extracti128_si256(lanes1, 1), p, left);
 }
 
 static uint32_t by_processor(uint32_t crc, const uint8_t *p, size_t left)
 {
+    if (left >= WIDE_WORTH && can_fold_wide) return by_folding_wide(crc, p, left);
     return left >= 32 ? by_folding(crc, p, left) : by_tables(crc, p, left);
 }
 

@@ -1,6 +1,6 @@
 #include "frame.h"
 
-enum { PREFIX_SIZE = 8, LENGTH_SIZE = 4, FRAME_MOST = 16 * 1024 * 1024 };
+enum { PREFIX_SIZE = FRAME_WORDS, LENGTH_SIZE = 4 };
 
 frame_state frame_next(span data, frame *found)
 {
@@ -28,4 +28,10 @@ frame_state frame_next(span data, frame *found)
     found->header = span_of(data.at + PREFIX_SIZE, header_length);
     found->body = span_of(data.at + PREFIX_SIZE + header_length, found->size - PREFIX_SIZE - header_length);
     return FRAME_WHOLE;
+}
+
+void frame_words_write(uint8_t *to, uint8_t serialize_type, size_t header, size_t body)
+{
+    put32(to, (uint32_t)(LENGTH_SIZE + header + body));
+    put32(to + LENGTH_SIZE, (uint32_t)serialize_type << 24 | (uint32_t)header);
 }

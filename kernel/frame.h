@@ -4,6 +4,11 @@
 
 #include "span.h"
 
+enum {
+    FRAME_WORDS = 8,              /* bytes of the two words before a header; the first does not count itself */
+    FRAME_MOST = 16 * 1024 * 1024 /* bytes of the longest frame there can be */
+};
+
 typedef struct {
     span header;
     span body;
@@ -18,5 +23,7 @@ typedef enum {
 } frame_state;
 
 frame_state frame_next(span data, frame *found);
+
+void frame_words_write(uint8_t *to, uint8_t serialize_type, size_t header, size_t body);
 
 #endif

@@ -25,7 +25,7 @@ static PyObject *ready(PyObject *self, PyObject *unused)
     return found < 0 ? NULL : PyBool_FromLong(found);
 }
 
-static int64_t nanoseconds(void)
+int64_t hub_nanoseconds(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -46,14 +46,14 @@ static PyObject *round_method(PyObject *self, PyObject *args)
     hub->serving = true;
     hub->ms = ms;
     hub->took_sends = hub->took_pulls = 0;
-    int64_t until = nanoseconds() + ROUND_NS;
+    int64_t until = hub_nanoseconds() + ROUND_NS;
     int failed = 0;
     while (hub->turn_at < hub->turn_end && failed == 0) {
         Channel *channel = hub->turn[hub->turn_at++];
         channel->listed = false;
         failed = channel_serve(channel);
         Py_DECREF((PyObject *)channel);
-        if (nanoseconds() > until) {
+        if (hub_nanoseconds() > until) {
             break;
         }
     }
@@ -72,6 +72,12 @@ static PyObject *unfinished(PyObject *self, void *unused)
     Hub *hub = (Hub *)self;
     (void)unused;
     return PyBool_FromLong(hub->turn_at < hub->turn_end);
+}
+
+static PyObject *take_latencies(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return latencies_take(&((Hub *)self)->latencies);
 }
 
 static PyObject *add(PyObject *self, PyObject *args)
@@ -132,6 +138,7 @@ static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords)
         return NULL;
     }
     hub->epoll = hub->wake = -1;
+    hub->max_frame = FRAME_MOST;
     hub->sends = sends == Py_None ? NULL : Py_NewRef(sends);
     hub->pulls = pulls == Py_None ? NULL : Py_NewRef(pulls);
     hub->frame_type = Py_NewRef(frame_type);
@@ -196,11 +203,17 @@ static PyMethodDef methods[] = {
     {"ready", ready, METH_NOARGS, "Whether there is something to serve now."},
     {"round", round_method, METH_VARARGS,
      "Serve it; ms since 1970 and the loop's seconds are given. False: others should have their turn first."},
+    {"take_latencies", take_latencies, METH_NOARGS,
+     "Of requests that the kernel served while `timed`, since the last call, by code: how many within each of "
+     "LATENCY_BOUNDS_NS and above, and their sum in ns."},
     {"close", close_method, METH_NOARGS, "Release the descriptors; no channel is read any more."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyMemberDef members[] = {
+    {"held", T_LONGLONG, offsetof(Hub, held), READONLY, "Bytes that were received and wait, of all channels."},
+    {"max_frame", T_LONGLONG, offsetof(Hub, max_frame), 0, "Bytes of the longest frame that is taken, 16 MiB at most."},
+    {"timed", T_BOOL, offsetof(Hub, timed), 0, "Whether it is noted how long requests take."},
     {"took_sends", T_BOOL, offsetof(Hub, took_sends), READONLY, "Whether the kernel took sends in the last round."},
     {"took_pulls", T_BOOL, offsetof(Hub, took_pulls), READONLY, "Whether the kernel took pulls in the last round."},
     {NULL, 0, 0, 0, NULL},

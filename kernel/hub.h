@@ -5,11 +5,13 @@
 
 #include "kernel.h"
 
+#include "latencies.h"
 #include "paths.h"
 
 enum {
     READ_BYTES = 256 * 1024,           /* of one channel at a time; as server.reader */
-    HIGH_WATER = 4 * 1024 * 1024,      /* bytes of unsent answers beyond which a channel is not read; as server.session */
+    HIGH_WATER = 4 * 1024 * 1024,      /* bytes of unsent answers beyond which a channel is not read; as server.outgoing */
+    BEGINNING_MOST = 64 * 1024,        /* of a frame, from which it is refused; as server.refusals */
     COPIED_AGAIN_MOST = 16 * 1024,     /* a longer beginning of a frame is not copied again: its rest is received behind it */
 };
 
@@ -27,6 +29,10 @@ typedef struct {
     int64_t ms;              /* the time of this round, or later */
     double seconds;          /* of the event loop, in this round */
     char took_sends, took_pulls; /* in this round */
+    long long held;          /* bytes that the channels hold, all together */
+    long long max_frame;     /* bytes of the longest frame that is taken, with both words */
+    char timed;              /* whether `latencies` are kept */
+    latencies latencies;     /* of what the kernel served by itself */
     outbox out;
     Channel **turn; /* who is served in this turn (references) */
     size_t turn_at, turn_end, turn_room;
@@ -44,11 +50,16 @@ struct Channel {
     bool stalled; /* not read, for its client does not read either */
     bool whole;   /* `held` begins with whole frames: they come before anything is read */
     bool listed;  /* stands in hub->later, or came from there into this turn */
+    char began;   /* a whole frame came: what follows is no other protocol's beginning */
     char writing; /* a task of the session's is writing: more answers go behind what it has */
+    int64_t arrived; /* when it was received what is served or held, in ns; 0: that was not noted */
     double last_activity, frame_started; /* seconds; when the last bytes came, and the first of an unfinished frame */
     PyObject *held; /* a bytearray: received, not served yet; or NULL */
     size_t held_at, held_end;
+    size_t counted; /* bytes of it in hub->held */
 };
+
+int64_t hub_nanoseconds(void);
 
 /* channel.c */
 extern PyTypeObject *Channel_Type;
@@ -56,6 +67,7 @@ Channel *channel_new(Hub *hub, int fd, PyObject *session, PyObject *born_host);
 void channel_close(Channel *channel);
 void channel_stall(Channel *channel);
 int channel_hold(Channel *channel, const uint8_t *bytes, size_t size); /* in place of what it held */
+void channel_count(Channel *channel);                                  /* what it holds has changed */
 int channel_types(PyObject *module);
 
 /* turns.c */

@@ -11,10 +11,14 @@
 
 typedef struct {
     int64_t now;       /* ms since 1970, of this round: the store timestamp of what is appended */
+    int64_t steady_ns; /* of the event loop's clock, in this round: the time of quotas */
     PyObject *session; /* whose frame it is (borrowed) */
     span born_host;    /* its address as records hold it, 8 or 20 bytes */
     outbox *out;       /* answers to this read go here */
 } path_context;
+
+/* As server.throttle makes them. */
+static inline int64_t nanoseconds_of(double seconds) { return (int64_t)(seconds * 1e9); }
 
 typedef enum {
     PATH_ERROR = -1, /* a Python exception is set */
@@ -29,6 +33,7 @@ path_result sends_offer(PyObject *sends, const frame *taken, const header *head,
 int sends_finish(PyObject *sends, path_context *context);
 
 /* pulls.c: codes 11, 361 and 15. */
+bool pulls_ready(PyObject *pulls); /* whether any frame is taken now */
 path_result pulls_offer(PyObject *pulls, const frame *taken, const header *head, path_context *context);
 
 int sends_init(PyObject *module);

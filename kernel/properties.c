@@ -12,6 +12,7 @@ typedef enum {
     WAIT,
     CLUSTER,
     PLACED,
+    SHARDING,
     STEERING,
     STEERING_SECONDS = STEERING + TIME_SECONDS,
     STEERING_MILLISECONDS = STEERING + TIME_MILLISECONDS,
@@ -45,6 +46,9 @@ static property_kind kind_of(span name)
         break;
     case 12:
         IS("TIMER_OUT_MS", PLACED);
+        break;
+    case 13:
+        IS("__SHARDINGKEY", SHARDING);
         break;
     case 14:
         IS("TIMER_DELAY_MS", STEERING_MILLISECONDS);
@@ -103,6 +107,9 @@ void properties_rewrite(span text, span cluster_item, uint8_t *to, properties_fo
         case PLACED:
             found->placed = true;
             break;
+        case SHARDING:
+            found->sharded = true;
+            break;
         case STEERING:
         case STEERING_SECONDS:
         case STEERING_MILLISECONDS:
@@ -138,6 +145,9 @@ void properties_look(span text, properties_found *found)
             break;
         case KEYS:
             found->keys = value;
+            break;
+        case SHARDING:
+            found->sharded |= value.len != 0;
             break;
         case STEERING:
         case STEERING_SECONDS:

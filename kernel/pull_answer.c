@@ -3,13 +3,13 @@
 #include "pull_answer.h"
 
 #include "decimal.h"
+#include "frame.h"
 
-#define WORDS 8 /* bytes of the two words before a header; the first does not count itself */
-#define WORD 4
+#define WORD 4 /* bytes of a length */
 
 size_t pull_answer_most(const pull_answer *from)
 {
-    return WORDS + from->length + 5 * (DECIMAL_MOST + WORD);
+    return FRAME_WORDS + from->length + 5 * (DECIMAL_MOST + WORD);
 }
 
 static uint8_t *put_json(uint8_t *to, const span *parts, const pull_numbers *numbers)
@@ -39,32 +39,11 @@ static uint8_t *put_binary(uint8_t *to, const span *parts, const pull_numbers *n
     return to;
 }
 
-static void put_words(uint8_t *to, uint8_t serialize_type, size_t header, size_t body)
-{
-    put32(to, (uint32_t)(WORD + header + body));
-    put32(to + WORD, (uint32_t)serialize_type << 24 | (uint32_t)header);
-}
-
 uint8_t *pull_answer_write(uint8_t *to, const pull_answer *from, uint8_t serialize_type, const pull_numbers *numbers,
                            size_t body)
 {
-    uint8_t *header = to + WORDS;
+    uint8_t *header = to + FRAME_WORDS;
     uint8_t *end = (serialize_type == 0 ? put_json : put_binary)(header, from->parts, numbers);
-    put_words(to, serialize_type, (size_t)(end - header), body);
-    return end;
-}
-
-size_t done_answer_most(const done_answer *from)
-{
-    return WORDS + from->before.len + DECIMAL_MOST + from->behind.len;
-}
-
-uint8_t *done_answer_write(uint8_t *to, const done_answer *from, uint8_t serialize_type, int32_t opaque)
-{
-    uint8_t *header = to + WORDS;
-    uint8_t *end = put_span(header, from->before);
-    end = serialize_type == 0 ? put_decimal(end, opaque) : put32(end, (uint32_t)opaque);
-    end = put_span(end, from->behind);
-    put_words(to, serialize_type, (size_t)(end - header), 0);
+    frame_words_write(to, serialize_type, (size_t)(end - header), body);
     return end;
 }

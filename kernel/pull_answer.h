@@ -1,4 +1,4 @@
-/* The heads of answers to pulls and offset updates, written from literal parts that were cut out of what Python encoded. */
+/* The heads of answers to pulls, written from literal parts that were cut out of what Python encoded. */
 #ifndef ROCKETWIRE_PULL_ANSWER_H
 #define ROCKETWIRE_PULL_ANSWER_H
 
@@ -25,13 +25,5 @@ size_t pull_answer_most(const pull_answer *from);
 /* Write it with the words that make it the head of a frame whose body has `body` bytes. Gives what is behind it. */
 uint8_t *pull_answer_write(uint8_t *to, const pull_answer *from, uint8_t serialize_type, const pull_numbers *numbers,
                            size_t body);
-
-/* The answer to an offset update: what stands before and behind the opaque. */
-typedef struct {
-    span before, behind;
-} done_answer;
-
-size_t done_answer_most(const done_answer *from);
-uint8_t *done_answer_write(uint8_t *to, const done_answer *from, uint8_t serialize_type, int32_t opaque);
 
 #endif

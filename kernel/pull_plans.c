@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #define OWN_SUBSCRIPTION 4 /* a bit of the sysFlag */
-#define KEY_NUMBERS (7 * 4 + 8 + 4 * 2) /* a number each, subVersion, and the lengths of four texts */
+#define KEY_NUMBERS (1 + 4 * 4 + 8 + 4 * 2) /* which fields are there, four numbers, subVersion, four lengths */
 
 PyObject *text_of(span text)
 {
@@ -21,7 +21,7 @@ static int64_t version_of(const pull_request *request)
     return request->sys_flag & OWN_SUBSCRIPTION ? 0 : request->sub_version;
 }
 
-span pull_key(const pull_request *request, int32_t code, uint8_t *room)
+span pull_key(const pull_request *request, uint8_t *room)
 {
     const span texts[] = {request->topic, request->consumer_group, request->subscription, request->expression_type};
     size_t length = KEY_NUMBERS;
@@ -33,9 +33,8 @@ span pull_key(const pull_request *request, int32_t code, uint8_t *room)
     }
     int present = request->has_max_msg_bytes | (request->subscription.at != NULL) << 1 |
                   (request->expression_type.at != NULL) << 2;
-    uint8_t *to = put32(room, (uint32_t)code);
-    to = put32(to, (uint32_t)present);
-    to = put32(to, (uint32_t)request->queue_id);
+    *room = (uint8_t)present;
+    uint8_t *to = put32(room + 1, (uint32_t)request->queue_id);
     to = put32(to, (uint32_t)request->sys_flag);
     to = put32(to, (uint32_t)request->max_msg_nums);
     to = put32(to, request->has_max_msg_bytes ? (uint32_t)request->max_msg_bytes : 0);
@@ -156,11 +155,11 @@ void pull_plan_refused(void)
     }
 }
 
-pull_plan *pull_plan_ask(PyObject *ask, const pull_request *request, int32_t code, plan_table *decided)
+pull_plan *pull_plan_ask(PyObject *ask, const pull_request *request, plan_table *decided)
 {
     PyObject *most_bytes = request->has_max_msg_bytes ? PyLong_FromLong(request->max_msg_bytes) : Py_NewRef(Py_None);
     PyObject *answer = PyObject_CallFunction(
-        ask, "iNNiiLNNiN", (int)code, text_of(request->consumer_group), text_of(request->topic),
+        ask, "NNiiLNNiN", text_of(request->consumer_group), text_of(request->topic),
         (int)request->queue_id, (int)request->sys_flag, (long long)version_of(request),
         text_of(request->subscription), text_of(request->expression_type), (int)request->max_msg_nums, most_bytes);
     if (answer == NULL) {

@@ -28,13 +28,13 @@ typedef struct {
 } pull_plan;
 
 /* The bytes of a request that a plan is kept by; of no length: too long. */
-span pull_key(const pull_request *request, int32_t code, uint8_t *room);
+span pull_key(const pull_request *request, uint8_t *room);
 
 /* Python failed to make a plan. It meets that again, and answers it; what ends the process stays set. */
 void pull_plan_refused(void);
 
 /* Ask Python for the plan of a request. NULL with an exception set, or without one: there is none to be kept. */
-pull_plan *pull_plan_ask(PyObject *ask, const pull_request *request, int32_t code, plan_table *decided);
+pull_plan *pull_plan_ask(PyObject *ask, const pull_request *request, plan_table *decided);
 void pull_plan_release(void *plan);
 int pull_plan_traverse(const pull_plan *plan, visitproc visit, void *arg);
 

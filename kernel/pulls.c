@@ -129,13 +129,13 @@ static path_result offer_pull(Pulls *self, const header *head, path_context *con
     if (head->flag & FLAG_ONEWAY || !pull_read(head, &request)) {
         return PATH_HANDED_OVER;
     }
-    span key = pull_key(&request, head->code, room);
+    span key = pull_key(&request, room);
     if (key.len == 0) {
         return PATH_HANDED_OVER;
     }
     pull_plan *plan = plans_find(&self->plans, key);
     if (plan == NULL) {
-        plan = pull_plan_ask(self->plan, &request, head->code, &self->decided);
+        plan = pull_plan_ask(self->plan, &request, &self->decided);
         if (plan == NULL) {
             return PyErr_Occurred() ? PATH_ERROR : PATH_HANDED_OVER;
         }
@@ -205,21 +205,23 @@ static path_result offer_offset(Pulls *self, const header *head, path_context *c
     if (head->flag & FLAG_ONEWAY) {
         return PATH_TAKEN;
     }
-    const done_answer *answer = &self->done[head->serialize_type];
-    uint8_t *to = out_room(context->out, done_answer_most(answer));
+    const bare_answer *answer = &self->done[head->serialize_type];
+    uint8_t *to = out_room(context->out, bare_answer_most(answer));
     if (to == NULL) {
         PyErr_NoMemory();
         return PATH_ERROR;
     }
-    context->out->used += (size_t)(done_answer_write(to, answer, head->serialize_type, head->opaque) - to);
+    context->out->used += (size_t)(bare_answer_write(to, answer, head->serialize_type, head->opaque) - to);
     return PATH_TAKEN;
 }
+
+bool pulls_ready(PyObject *pulls) { return ((Pulls *)pulls)->enabled; }
 
 path_result pulls_offer(PyObject *pulls, const frame *taken, const header *head, path_context *context)
 {
     Pulls *self = (Pulls *)pulls;
     (void)taken;
-    if (head->flag & FLAG_RESPONSE || head->serialize_type > 1) {
+    if (!self->enabled || head->flag & FLAG_RESPONSE || head->serialize_type > 1) {
         return PATH_HANDED_OVER;
     }
     int64_t *requests;

@@ -4,6 +4,7 @@
 
 #include "kernel.h"
 
+#include "bare_answer.h"
 #include "paths.h"
 #include "pull_answer.h"
 #include "pull_plans.h"
@@ -14,13 +15,14 @@ typedef struct {
     PyObject *plan, *plan_offset, *commit, *hold; /* what it asks of Python */
     PyObject *texts;                       /* a tuple that keeps the bytes of the answers' parts */
     pull_answer answers[2][2];             /* messages found, none that passed the filter; each by serialise type */
-    done_answer done[2];                   /* to offset updates */
+    bare_answer done[2];                   /* to offset updates */
     long long max_frame;
     plan_table plans;        /* pull_plan */
     plan_table decided;      /* by filters: see pull_filter.h */
     plan_table offset_plans; /* a tuple of group and topic, or None: for Python */
     pull_tally *touched;     /* those with something for `take` */
     int64_t pulls, lite_pulls, updates;
+    char enabled;       /* else all frames are handed over */
     bool busy, forgets; /* a plan is in use; forget when it is not any more */
 } Pulls;
 

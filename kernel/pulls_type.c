@@ -1,7 +1,7 @@
 /* The Python side of `Pulls`: how it is made, told to forget, and asked what it did.
  *
  * Pulls(log, *, plan, plan_offset, commit, hold, texts, max_frame):
- * `plan` is asked once for requests that differ in their offsets alone, with code, group, topic, queue id, sysFlag,
+ * `plan` is asked once for requests that differ in their offsets alone, with group, topic, queue id, sysFlag,
  * subscription version, subscription, expression type, and how many messages and bytes are wanted at most. It gives the
  * queue, a list of tags codes (None: all), a filter by properties (None; or names, what is asked with a property text,
  * and how many bytes of text at most), how many messages at most, the bytes behind the log's end that count as in
@@ -14,27 +14,19 @@
 
 #include "pulls.h"
 
+#include <stddef.h>
 #include <structmember.h>
+
+#include "values.h"
 
 /* --- making one --- */
 
 /* Tell where the parts of an answer are; the tuple that has them is kept. */
-static bool take_parts(PyObject *parts, span *to, Py_ssize_t count, size_t *length)
+static bool take_parts(PyObject *parts, pull_answer *to)
 {
-    if (!PyTuple_Check(parts) || PyTuple_Size(parts) != count) {
-        PyErr_Format(PyExc_TypeError, "an answer has %zd parts", count);
-        return false;
-    }
-    for (Py_ssize_t each = 0; each < count; each++) {
-        char *text;
-        Py_ssize_t size;
-        if (PyBytes_AsStringAndSize(PyTuple_GetItem(parts, each), &text, &size) < 0) {
-            return false;
-        }
-        to[each] = span_of(text, (size_t)size);
-        *length += (size_t)size;
-    }
-    return true;
+    bool taken = spans_of_tuple(parts, to->parts, PULL_ANSWER_PARTS);
+    for (int each = 0; taken && each < PULL_ANSWER_PARTS; each++) to->length += to->parts[each].len;
+    return taken;
 }
 
 static bool take_texts(Pulls *self)
@@ -45,15 +37,12 @@ static bool take_texts(Pulls *self)
         return false;
     }
     for (int type = 0; type < 2; type++) {
-        pull_answer *with = &self->answers[0][type], *without = &self->answers[1][type];
         span around[2];
-        size_t unused = 0;
-        if (!take_parts(found[type], with->parts, PULL_ANSWER_PARTS, &with->length) ||
-            !take_parts(unmatched[type], without->parts, PULL_ANSWER_PARTS, &without->length) ||
-            !take_parts(done[type], around, 2, &unused)) {
+        if (!take_parts(found[type], &self->answers[0][type]) || !take_parts(unmatched[type], &self->answers[1][type]) ||
+            !spans_of_tuple(done[type], around, 2)) {
             return false;
         }
-        self->done[type] = (done_answer){around[0], around[1]};
+        self->done[type] = (bare_answer){around[0], around[1]};
     }
     return true;
 }
@@ -83,6 +72,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self->hold = Py_NewRef(hold);
     self->texts = Py_NewRef(texts);
     self->max_frame = max_frame;
+    self->enabled = 1;
     if (!plans_init(&self->plans, pull_plan_release) || !plans_init(&self->offset_plans, release_object) ||
         !pull_filter_init(&self->decided)) {
         PyErr_NoMemory();
@@ -273,6 +263,11 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static PyMemberDef members[] = {
+    {"enabled", T_BOOL, offsetof(Pulls, enabled), 0, "Whether frames are taken; all are handed over else."},
+    {NULL, 0, 0, 0, NULL},
+};
+
 static PyType_Slot slots[] = {
     {Py_tp_doc, "Pulls that find messages, and offset updates."},
     {Py_tp_new, make},
@@ -280,6 +275,7 @@ static PyType_Slot slots[] = {
     {Py_tp_traverse, traverse},
     {Py_tp_clear, clear},
     {Py_tp_methods, methods},
+    {Py_tp_members, members},
     {0, NULL},
 };
 

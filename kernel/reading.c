@@ -27,9 +27,9 @@ static int settle(reading *r, verdict found)
         return 0;
     }
     if (found == NO_FRAME) {
-        PyObject *start = PyBytes_FromStringAndSize((const char *)r->bytes + r->at, 8);
-        int told = start == NULL ? -1 : session_misread(r, start);
-        Py_XDECREF(start);
+        PyObject *rest = PyBytes_FromStringAndSize((const char *)r->bytes + r->at, (Py_ssize_t)(r->end - r->at));
+        int told = rest == NULL ? -1 : session_misread(r, rest);
+        Py_XDECREF(rest);
         return told;
     }
     int waits = session_congested(r);
@@ -50,6 +50,9 @@ static int serve_bytes(reading *r, double now)
         return -1;
     }
     channel->whole = false;
+    if (r->at > start) {
+        channel->began = 1;
+    }
     if (!channel->closed) {
         bool part = found == GO_ON && r->at < r->end;
         if (!part) {
@@ -62,7 +65,13 @@ static int serve_bytes(reading *r, double now)
             return -1;
         }
     }
-    return end_of_read(r) < 0 ? -1 : settle(r, found);
+    if (end_of_read(r) < 0) {
+        return -1;
+    }
+    if (r->hub->timed && channel->arrived != 0) {
+        latencies_note(&r->hub->latencies, r->taken, hub_nanoseconds() - channel->arrived);
+    }
+    return settle(r, found);
 }
 
 static int serve(reading *r)
@@ -82,6 +91,7 @@ static int serve(reading *r)
             return more;
         }
         channel->last_activity = r->hub->seconds;
+        channel->arrived = r->hub->timed ? hub_nanoseconds() : 0;
     }
     if (r->source == NULL) {
         reading_take_held(r);
@@ -127,6 +137,7 @@ static int serve_once(Channel *channel)
     PyObject *born_host = channel->born_host; /* as long as the channel, which the hub holds */
     r.context = (path_context){
         .now = channel->hub->ms,
+        .steady_ns = nanoseconds_of(channel->hub->seconds),
         .session = r.session,
         .born_host = span_of(PyBytes_AsString(born_host), (size_t)PyBytes_Size(born_host)),
         .out = &channel->hub->out,

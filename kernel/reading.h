@@ -29,6 +29,7 @@ typedef struct {
     size_t run_at;
     size_t unsent;     /* bytes of answers that wait in the session */
     bool handed;       /* Python served some of it */
+    latency_requests taken; /* by the kernel, where that is noted */
     int refused;       /* sends in a row that were handed over: the others of this read are not offered any more */
 } reading;
 
@@ -56,7 +57,7 @@ int session_send_answers(reading *r);            /* those gathered so far, behin
 int session_flush(const reading *r);
 int session_close(const reading *r);
 int session_failed(const reading *r, PyObject *error);
-int session_misread(const reading *r, PyObject *start);
+int session_misread(const reading *r, PyObject *rest); /* what was received and begins with no frame */
 int session_lets_others(const reading *r);
 int session_congested(const reading *r); /* whether the client is to read first */
 

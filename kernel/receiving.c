@@ -36,6 +36,7 @@ static int receive_in_place(reading *r)
     ssize_t size = recv(channel->fd, PyByteArray_AsString(channel->held) + there, room, MSG_DONTWAIT);
     int error = errno;
     channel->held_end = there + (size > 0 ? (size_t)size : 0);
+    channel_count(channel);
     if (PyByteArray_Resize(channel->held, (Py_ssize_t)channel->held_end) < 0) {
         return -1;
     }

@@ -30,6 +30,13 @@ static inline window_mask window_special(window in)
 /* Bytes that are not ASCII. */
 static inline window_mask window_high(window in) { return (window_mask)_mm_movemask_epi8(in); }
 
+/* Bytes that are one of two, each with one bit. */
+static inline window_mask window_either(window in, uint8_t one, uint8_t other)
+{
+    __m128i first = _mm_cmpeq_epi8(in, _mm_set1_epi8((char)one)), second = _mm_cmpeq_epi8(in, _mm_set1_epi8((char)other));
+    return (window_mask)_mm_movemask_epi8(_mm_or_si128(first, second));
+}
+
 #else
 
 enum { WINDOW = 8, STEP = 8 };
@@ -60,7 +67,17 @@ static inline window_mask window_special(window in)
 
 static inline window_mask window_high(window in) { return in & EACH_BYTE(0x80); }
 
+/* Exact for every byte: nothing is carried from one into the next. */
+static inline window_mask window_either(window in, uint8_t one, uint8_t other)
+{
+    uint64_t first = in ^ EACH_BYTE(one), second = in ^ EACH_BYTE(other), low = EACH_BYTE(0x7F);
+    return ~((((first & low) + low) | first) & (((second & low) + low) | second)) & EACH_BYTE(0x80);
+}
+
 #endif
+
+/* How many bytes come before the last one that a mask (not 0) marks. */
+static inline size_t window_last(window_mask mask) { return (size_t)(63 - __builtin_clzll(mask)) / STEP; }
 
 /* How many bytes come before the first one that a mask (not 0) marks. */
 static inline size_t window_before(window_mask mask) { return (size_t)__builtin_ctzll(mask) / STEP; }

@@ -32,16 +32,25 @@ static uint8_t *put_replaced(uint8_t *p, span text, span part, span other)
     return put_span(put_span(p, other), span_of(behind, (size_t)(text.at + text.len - behind)));
 }
 
-/* What a decision depends on, as bytes; empty: it would be too long. */
-static span key_of(const send_request *send, const batch_common *common, uint8_t room[PLAN_KEY_MOST])
+/* The producer group, where plans depend on it. */
+static span group_of(const Sends *self, const send_request *send)
 {
-    const size_t fixed = 12;
+    return self->by_group ? send->producer_group : span_of("", 0);
+}
+
+/* What a decision depends on, as bytes; empty: it would be too long. */
+static span key_of(const Sends *self, const send_request *send, const batch_common *common, uint8_t room[PLAN_KEY_MOST])
+{
+    const size_t fixed = 14;
     size_t text = common->text.len - common->unique_key.len;
-    if (send->topic.len > PLAN_KEY_MOST || fixed + send->topic.len + text > PLAN_KEY_MOST) return span_of(NULL, 0);
+    span group = group_of(self, send);
+    if (send->topic.len > PLAN_KEY_MOST || group.len > PLAN_KEY_MOST) return span_of(NULL, 0);
+    if (fixed + send->topic.len + group.len + text > PLAN_KEY_MOST) return span_of(NULL, 0);
     room[0] = send->batch;
     room[1] = common->unique_key.at != NULL;
     uint8_t *p = put32(put32(put16(room + 2, (uint16_t)send->topic.len), (uint32_t)send->queue_id), (uint32_t)send->sys_flag);
-    p = put_replaced(put_span(p, send->topic), common->text, common->unique_key, span_of(NULL, 0));
+    p = put_span(put_span(put16(p, (uint16_t)group.len), group), send->topic);
+    p = put_replaced(p, common->text, common->unique_key, span_of(NULL, 0));
     return span_of(room, (size_t)(p - room));
 }
 
@@ -50,22 +59,31 @@ void send_plan_release(void *plan)
     Py_XDECREF((PyObject *)((send_plan *)plan)->queue);
     Py_XDECREF(((send_plan *)plan)->tail);
     timer_plan_release(&((send_plan *)plan)->timer);
+    send_quota_release(((send_plan *)plan)->quota);
     free(plan);
 }
 
 /* Fill in Python's answer. False: an exception is set. */
-static bool read_plan(PyObject *answer, bool batch, send_plan *plan)
+static bool read_plan(Sends *self, PyObject *answer, bool batch, send_plan *plan)
 {
-    PyObject *queue, *tail, *timer = Py_None;
+    PyObject *queue, *tail, *timer = Py_None, *quota = Py_None;
     int sys_flag, waits;
-    if (!PyArg_ParseTuple(answer, "OiOp|O", &queue, &sys_flag, &tail, &waits, &timer)) return false;
+    if (!PyArg_ParseTuple(answer, "OiOp|OO", &queue, &sys_flag, &tail, &waits, &timer, &quota)) return false;
     bool has_queue = PyObject_TypeCheck(queue, QueueTail_Type);
     if (batch != (bool)PyBytes_Check(tail) || (!has_queue && (queue != Py_None || timer == Py_None || batch))) {
         PyErr_SetString(PyExc_TypeError, "a plan has a queue, or one for timer messages; that of a batch has bytes "
                                          "behind the properties");
         return false;
     }
-    if (!timer_plan_read(timer, &plan->timer)) return false;
+    if (quota != Py_None && self->refusal == NULL) {
+        PyErr_SetString(PyExc_TypeError, "a plan has a quota and there is no refusal");
+        return false;
+    }
+    if (quota != Py_None && (plan->quota = send_quota_read(quota, &self->quotas)) == NULL) return false;
+    if (!timer_plan_read(timer, &plan->timer)) {
+        send_quota_release(plan->quota);
+        return false;
+    }
     plan->queue = has_queue ? (QueueTail *)Py_NewRef(queue) : NULL;
     plan->sys_flag = sys_flag;
     plan->tail = batch ? Py_NewRef(tail) : NULL;
@@ -74,14 +92,14 @@ static bool read_plan(PyObject *answer, bool batch, send_plan *plan)
 }
 
 /* Python's answer as a plan. NULL: an exception is set. */
-static send_plan *plan_of(PyObject *answer, bool batch)
+static send_plan *plan_of(Sends *self, PyObject *answer, bool batch)
 {
     send_plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL) {
         PyErr_NoMemory();
         return NULL;
     }
-    if (answer == Py_None || read_plan(answer, batch, plan)) return plan;
+    if (answer == Py_None || read_plan(self, answer, batch, plan)) return plan;
     free(plan);
     return NULL;
 }
@@ -124,8 +142,9 @@ static PyObject *ask(Sends *self, const send_request *send, const batch_common *
         length = put_replaced(to, common->text, common->unique_key, span_of(&mark, 1)) - to;
         text = (const char *)to;
     }
-    return PyObject_CallFunction(self->plan, "s#iiz#", topic, (Py_ssize_t)send->topic.len, send->queue_id,
-                                 send->sys_flag, text, length);
+    span group = group_of(self, send);
+    return PyObject_CallFunction(self->plan, "s#iiz#s#", topic, (Py_ssize_t)send->topic.len, send->queue_id,
+                                 send->sys_flag, text, length, (const char *)group.at, (Py_ssize_t)group.len);
 }
 
 /* What is stored behind the properties of each message; empty where the plan does not say where the unique key goes. */
@@ -144,14 +163,14 @@ span sends_tail_of(Sends *self, const send_request *send, const send_plan *plan,
 path_result sends_plan_for(Sends *self, const send_request *send, const batch_common *common, send_plan **plan)
 {
     uint8_t room[PLAN_KEY_MOST];
-    span key = key_of(send, common, room);
+    span key = key_of(self, send, common, room);
     if (key.len == 0) return PATH_HANDED_OVER;
     send_plan *found = plans_find(&self->plans, key);
     if (found == NULL || found->spent) {
         found = NULL;
         if (group_publish(&self->group) < 0) return PATH_ERROR; /* Python may look at the store */
         PyObject *answer = ask(self, send, common);
-        if (answer != NULL && answer != Py_False) found = plan_of(answer, send->batch);
+        if (answer != NULL && answer != Py_False) found = plan_of(self, answer, send->batch);
         bool again = answer == Py_False;
         Py_XDECREF(answer);
         if (again) return PATH_HANDED_OVER;

@@ -18,6 +18,10 @@ bool timer_plan_read(PyObject *answer, timer_plan *plan)
     long long most;
     *plan = (timer_plan){0};
     if (answer == Py_None) return true;
+    if (!PyTuple_Check(answer)) {
+        PyErr_SetString(PyExc_TypeError, "a plan for timer messages is a tuple or None");
+        return false;
+    }
     if (!PyArg_ParseTuple(answer, "O!LSO", QueueTail_Type, &queue, &most, &behind, &handle)) return false;
     if (most > INT64_MAX / 4 || (handle != Py_None && !PyBytes_Check(handle))) {
         PyErr_SetString(PyExc_ValueError, "a plan for timer messages has a longest delay, and bytes or None for the handle");

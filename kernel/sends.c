@@ -46,6 +46,17 @@ static path_result answer(Sends *self, const header *head, path_context *context
     return PATH_TAKEN;
 }
 
+/* Write the answer to what is over a quota: at once, for it waits for no disk. */
+static path_result refuse(const Sends *self, const header *head, path_context *context)
+{
+    if (head->flag & FLAG_ONEWAY) return PATH_TAKEN;
+    const bare_answer *refusal = &self->refusals[head->serialize_type];
+    uint8_t *at = out_room(context->out, bare_answer_most(refusal));
+    if (at == NULL) return sends_no_memory();
+    context->out->used += (size_t)(bare_answer_write(at, refusal, head->serialize_type, head->opaque) - at);
+    return PATH_TAKEN;
+}
+
 static bool items_room(Sends *self, size_t count)
 {
     if (count <= self->items_room) return true;
@@ -110,6 +121,10 @@ static path_result offer_message(Sends *self, const frame *taken, const header *
         return PATH_ERROR;
     }
     self->waits |= found.wait != WAIT_OTHER;
+    if (plan->quota != NULL) {
+        uint64_t cost = send_quota_cost(plan->quota, taken->body.len, &found, found.steering);
+        send_quota_charge(plan->quota, cost, &self->quotas);
+    }
     int32_t asked = found.steering ? send->queue_id : queue->queue_id;
     return answer(self, head, context, asked, one.queue_offset, 1, recall_handle);
 }
@@ -128,6 +143,16 @@ static void fill_in(record *one, const batch_item *item, span tail)
     one->properties[0] = item->message.properties;
     one->properties[1] = separator_behind(item->message.properties);
     one->properties[2] = tail;
+}
+
+static void charge_batch(Sends *self, const send_quota *quota, size_t count)
+{
+    uint64_t cost = 0;
+    for (size_t each = 0; each < count; each++) {
+        const batch_item *item = &self->items[each];
+        cost += send_quota_cost(quota, item->message.body.len, &item->found, false);
+    }
+    send_quota_charge(quota, cost, &self->quotas);
 }
 
 /* Look at all messages of a batch: PATH_TAKEN if every one of them can be stored. */
@@ -173,6 +198,7 @@ static path_result offer_batch(Sends *self, const frame *taken, const header *he
         }
     }
     self->waits |= plan->waits;
+    if (plan->quota != NULL) charge_batch(self, plan->quota, count);
     return answer(self, head, context, plan->queue->queue_id, first, count, span_of(NULL, 0));
 }
 
@@ -188,7 +214,11 @@ static path_result serve(Sends *self, const frame *taken, const header *head, pa
     path_result result = send.batch ? sends_look_at_common(self, &send, &common) : PATH_TAKEN;
     if (result == PATH_TAKEN) result = sends_plan_for(self, &send, &common, &plan);
     if (result != PATH_TAKEN) return result;
-    result = (send.batch ? offer_batch : offer_message)(self, taken, head, &send, &common, plan, context);
+    if (plan->quota != NULL && send_quota_refuses(plan->quota, context->steady_ns, &self->quotas)) {
+        result = refuse(self, head, context);
+    } else {
+        result = (send.batch ? offer_batch : offer_message)(self, taken, head, &send, &common, plan, context);
+    }
     if (result == PATH_HANDED_OVER && plan->queue == NULL) plan->spent = true;
     if (result == PATH_TAKEN) self->requests[head->code == CODE_SEND ? 0 : head->code == CODE_SEND_V2 ? 1 : 2]++;
     return result;

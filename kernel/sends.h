@@ -4,12 +4,14 @@
 
 #include "kernel.h"
 
+#include "bare_answer.h"
 #include "outbox.h"
 #include "paths.h"
 #include "plans.h"
 #include "requests.h"
 #include "send_answer.h"
 #include "send_group.h"
+#include "send_quota.h"
 #include "send_timer.h"
 #include "text.h"
 
@@ -20,6 +22,7 @@ typedef struct {
     PyObject *tail;   /* bytes: what follows the properties of each message of a batch; NULL for single messages */
     bool waits;       /* a batch: its sender waits for the disk */
     timer_plan timer; /* for single messages that are to be delivered at a set time */
+    send_quota *quota; /* NULL: none */
     bool spent;       /* to be asked for anew: a message went to Python, which makes the queue */
 } send_plan;
 
@@ -41,6 +44,10 @@ typedef struct {
     span store_host_field, cluster_text;
     int64_t max_body, slow_ns;
     char enabled, deferred;
+    char by_group;           /* plans depend on the producer group as well */
+    PyObject *refusal;       /* keeps what `refusals` point to; NULL: there are none, and no quotas */
+    bare_answer refusals[2]; /* to sends over a quota, by serialise type */
+    quota_counts quotas;
     bool busy, forget_later; /* a frame is being served, and `forget` was called meanwhile */
     bool waits;              /* one of the messages whose answers are in `later` waits for the disk */
     outbox later;            /* answers to messages under SYNC_FLUSH */

@@ -9,39 +9,18 @@
 #include <structmember.h>
 
 #include "keys.h"
+#include "values.h"
 
 /* --- making one --- */
-
-static bool span_of_bytes(PyObject *object, span *to)
-{
-    char *text;
-    Py_ssize_t size;
-    if (PyBytes_AsStringAndSize(object, &text, &size) < 0) return false;
-    *to = span_of(text, (size_t)size);
-    return true;
-}
-
-/* Have the parts of an answer point into a tuple of bytes. */
-static bool take_parts(PyObject *from, span *parts)
-{
-    if (!PyTuple_Check(from) || PyTuple_Size(from) != SEND_ANSWER_PARTS) {
-        PyErr_Format(PyExc_TypeError, "an answer has %d parts", SEND_ANSWER_PARTS);
-        return false;
-    }
-    for (int part = 0; part < SEND_ANSWER_PARTS; part++) {
-        if (!span_of_bytes(PyTuple_GetItem(from, part), &parts[part])) return false;
-    }
-    return true;
-}
 
 /* Have the spans point into what the objects hold. */
 static bool take_texts(Sends *self)
 {
     PyObject *json, *binary;
-    return PyArg_ParseTuple(self->parts, "OO", &json, &binary) && take_parts(json, self->answers.parts[0]) &&
-           take_parts(binary, self->answers.parts[1]) && span_of_bytes(self->store_host, &self->store_host_field) &&
-           span_of_bytes(self->cluster_item, &self->cluster_text) &&
-           span_of_bytes(self->id_prefix, &self->answers.id_prefix);
+    return PyArg_ParseTuple(self->parts, "OO", &json, &binary) && spans_of_tuple(json, self->answers.parts[0], SEND_ANSWER_PARTS) &&
+           spans_of_tuple(binary, self->answers.parts[1], SEND_ANSWER_PARTS) &&
+           span_of_bytes(self->store_host, &self->store_host_field) &&
+           span_of_bytes(self->cluster_item, &self->cluster_text) && span_of_bytes(self->id_prefix, &self->answers.id_prefix);
 }
 
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -131,6 +110,8 @@ static void dealloc(PyObject *object)
     Py_CLEAR(self->store_host);
     Py_CLEAR(self->cluster_item);
     Py_CLEAR(self->id_prefix);
+    Py_CLEAR(self->refusal);
+    quota_counts_free(&self->quotas);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
     Py_DECREF(type);
 }
@@ -144,28 +125,38 @@ static PyObject *forget(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-static PyObject *take(PyObject *object, PyObject *unused)
+/* A dict of the requests taken, by code. */
+static PyObject *requests_by_code(const Sends *self)
 {
     static const int codes[SEND_CODES] = {CODE_SEND, CODE_SEND_V2, CODE_SEND_BATCH};
-    Sends *self = (Sends *)object;
-    PyObject *requests = PyDict_New(), *result = NULL;
-    (void)unused;
-    if (requests == NULL) return NULL;
-    for (int which = 0; which < SEND_CODES; which++) {
+    PyObject *requests = PyDict_New();
+    for (int which = 0; requests != NULL && which < SEND_CODES; which++) {
         if (self->requests[which] == 0) continue;
         PyObject *code = PyLong_FromLong(codes[which]), *count = PyLong_FromLongLong(self->requests[which]);
-        int set = code == NULL || count == NULL ? -1 : PyDict_SetItem(requests, code, count);
+        if (code == NULL || count == NULL || PyDict_SetItem(requests, code, count) < 0) Py_CLEAR(requests);
         Py_XDECREF(code);
         Py_XDECREF(count);
-        if (set < 0) goto done;
     }
-    PyObject *touched = group_take_touched(&self->group);
-    if (touched == NULL) goto done;
+    return requests;
+}
+
+static PyObject *take(PyObject *object, PyObject *unused)
+{
+    Sends *self = (Sends *)object;
+    (void)unused;
+    PyObject *requests = requests_by_code(self);
+    PyObject *refused = requests == NULL ? NULL : quota_counts_take(&self->quotas);
+    PyObject *touched = refused == NULL ? NULL : group_take_touched(&self->group);
+    if (touched == NULL) {
+        Py_XDECREF(requests);
+        Py_XDECREF(refused);
+        return NULL;
+    }
+    PyObject *result = Py_BuildValue("NLLNLN", touched, (long long)self->group.messages,
+                                     (long long)self->group.stored_bytes, requests, (long long)self->quotas.converted,
+                                     refused);
     memset(self->requests, 0, sizeof self->requests);
-    result = Py_BuildValue("NLLO", touched, (long long)self->group.messages, (long long)self->group.stored_bytes, requests);
-    self->group.messages = self->group.stored_bytes = 0;
-done:
-    Py_DECREF(requests);
+    self->group.messages = self->group.stored_bytes = self->quotas.converted = 0;
     return result;
 }
 
@@ -190,9 +181,10 @@ static PyObject *serve(PyObject *self, PyObject *args)
     Py_buffer data, born_host;
     PyObject *session, *result = NULL;
     long long now;
-    if (!PyArg_ParseTuple(args, "Oy*Ly*", &session, &born_host, &now, &data)) return NULL;
+    double seconds = 0;
+    if (!PyArg_ParseTuple(args, "Oy*Ly*|d", &session, &born_host, &now, &data, &seconds)) return NULL;
     outbox out = {0};
-    path_context context = {now, session, span_of(born_host.buf, (size_t)born_host.len), &out};
+    path_context context = {now, nanoseconds_of(seconds), session, span_of(born_host.buf, (size_t)born_host.len), &out};
     if (born_host.len != 8 && born_host.len != 20) {
         PyErr_SetString(PyExc_ValueError, "an address has 8 or 20 bytes");
     } else {
@@ -207,19 +199,55 @@ static PyObject *serve(PyObject *self, PyObject *args)
     return result;
 }
 
+static PyObject *get_refusal(PyObject *object, void *unused)
+{
+    PyObject *refusal = ((Sends *)object)->refusal;
+    (void)unused;
+    return Py_NewRef(refusal == NULL ? Py_None : refusal);
+}
+
+static int set_refusal(PyObject *object, PyObject *value, void *unused)
+{
+    Sends *self = (Sends *)object;
+    PyObject *parts[2];
+    span spans[2][2];
+    (void)unused;
+    if (value == NULL || !PyTuple_Check(value)) {
+        PyErr_SetString(PyExc_TypeError, "a refusal is a tuple of headers");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(value, "OO", &parts[0], &parts[1]) || !spans_of_tuple(parts[0], spans[0], 2) ||
+        !spans_of_tuple(parts[1], spans[1], 2)) {
+        return -1;
+    }
+    PyObject *former = self->refusal;
+    self->refusal = Py_NewRef(value);
+    for (int type = 0; type < 2; type++) self->refusals[type] = (bare_answer){spans[type][0], spans[type][1]};
+    Py_XDECREF(former);
+    return 0;
+}
+
 static PyMethodDef methods[] = {
     {"forget", forget, METH_NOARGS, "Drop all plans."},
-    {"take", take, METH_NOARGS, "What was stored since the last call: queues, messages, their bytes, requests by code."},
+    {"take", take, METH_NOARGS,
+     "What was done since the last call: queues, messages stored, their bytes, requests by code, converted messages "
+     "charged, requests refused by kind of bucket."},
     {"serve", serve, METH_VARARGS, "Serve frames up to the first that is handed over: (answers, bytes of them)."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyMemberDef members[] = {
     {"enabled", T_BOOL, offsetof(Sends, enabled), 0, "Whether frames are taken; all are handed over else."},
+    {"by_group", T_BOOL, offsetof(Sends, by_group), 0, "Whether plans depend on the producer group as well."},
     {"deferred", T_BOOL, offsetof(Sends, deferred), 0, "Whether answers may have to wait for the disk."},
     {"max_body", T_LONGLONG, offsetof(Sends, max_body), 0, "Bytes that a body has at most."},
     {"slow_ns", T_LONGLONG, offsetof(Sends, slow_ns), 0, "A group that takes longer, in ns, is told to `slow`."},
     {NULL, 0, 0, 0, NULL},
+};
+
+static PyGetSetDef properties[] = {
+    {"refusal", get_refusal, set_refusal, "Headers around the opaque of the answer to a send over a quota, by type.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot slots[] = {
@@ -230,6 +258,7 @@ static PyType_Slot slots[] = {
     {Py_tp_clear, clear},
     {Py_tp_methods, methods},
     {Py_tp_members, members},
+    {Py_tp_getset, properties},
     {0, NULL},
 };
 

@@ -13,7 +13,9 @@ typedef enum { FOR_PYTHON, FOR_SENDS, FOR_PULLS } destination;
 
 static destination destination_of(const reading *r, const frame *cut, header *head)
 {
-    if (r->hub->sends == NULL && r->hub->pulls == NULL) {
+    bool sends = r->hub->sends != NULL && r->refused < REFUSED_MOST && sends_ready(r->hub->sends);
+    bool pulls = r->hub->pulls != NULL && pulls_ready(r->hub->pulls);
+    if (!sends && !pulls) {
         return FOR_PYTHON;
     }
     if (!header_read(cut->header, cut->serialize_type, head) || head->flag & FLAG_RESPONSE) {
@@ -23,14 +25,11 @@ static destination destination_of(const reading *r, const frame *cut, header *he
     case CODE_SEND:
     case CODE_SEND_V2:
     case CODE_SEND_BATCH:
-        if (r->hub->sends == NULL || r->refused == REFUSED_MOST || !sends_ready(r->hub->sends)) {
-            return FOR_PYTHON;
-        }
-        return FOR_SENDS;
+        return sends ? FOR_SENDS : FOR_PYTHON;
     case CODE_PULL:
     case CODE_LITE_PULL:
     case CODE_UPDATE_OFFSET:
-        return r->hub->pulls == NULL ? FOR_PYTHON : FOR_PULLS;
+        return pulls ? FOR_PULLS : FOR_PYTHON;
     default:
         return FOR_PYTHON;
     }
@@ -81,6 +80,9 @@ static verdict serve_frame(reading *r, const frame *cut)
         }
         if (result == PATH_TAKEN) {
             *(to == FOR_SENDS ? &r->hub->took_sends : &r->hub->took_pulls) = 1;
+            if (r->hub->timed) {
+                latency_request(r->taken, head.code);
+            }
         }
     }
     if (result == PATH_HANDED_OVER && run_add(r, cut) < 0) {
@@ -90,11 +92,19 @@ static verdict serve_frame(reading *r, const frame *cut)
     return GO_ON;
 }
 
+/* The frame at `at`; one beyond the limit is none as soon as both words are there. */
+static frame_state next(const reading *r, frame *cut)
+{
+    size_t there = r->end - r->at;
+    frame_state state = frame_next(span_of(r->bytes + r->at, there), cut);
+    return there >= FRAME_WORDS && (long long)cut->size > r->hub->max_frame ? FRAME_BAD : state;
+}
+
 verdict frames_serve(reading *r)
 {
     for (;;) {
         frame cut;
-        frame_state state = frame_next(span_of(r->bytes + r->at, r->end - r->at), &cut);
+        frame_state state = next(r, &cut);
         verdict found = state == FRAME_WHOLE ? serve_frame(r, &cut) : run_serve(r);
         if (found == LOOK_AGAIN) {
             continue;

@@ -27,7 +27,7 @@ static int is(const reading *r, PyObject *name)
 int session_flush(const reading *r) { return call(r, name_flush, NULL); }
 int session_close(const reading *r) { return call(r, name_close, NULL); }
 int session_failed(const reading *r, PyObject *error) { return call(r, name_failed, error); }
-int session_misread(const reading *r, PyObject *start) { return call(r, name_misread, start); }
+int session_misread(const reading *r, PyObject *rest) { return call(r, name_misread, rest); }
 int session_lets_others(const reading *r) { return is(r, name_lets_others); }
 
 PyObject *session_serve(const reading *r, PyObject *frames)

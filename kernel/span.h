@@ -22,11 +22,23 @@ static inline bool span_is(span a, const char *text, size_t len) {
     return a.len == len && memcmp(a.at, text, len) == 0;
 }
 
-static inline uint16_t get16(const uint8_t *p) { return (uint16_t)(p[0] << 8 | p[1]); }
-static inline uint32_t get32(const uint8_t *p) {
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+/* Compilers make one load of these, which they do not of bytes that are put together wherever one of them is looked at
+ * alone as well. */
+static inline uint16_t get16(const uint8_t *p) {
+    uint16_t big;
+    memcpy(&big, p, 2);
+    return __builtin_bswap16(big);
 }
-static inline uint64_t get64(const uint8_t *p) { return (uint64_t)get32(p) << 32 | get32(p + 4); }
+static inline uint32_t get32(const uint8_t *p) {
+    uint32_t big;
+    memcpy(&big, p, 4);
+    return __builtin_bswap32(big);
+}
+static inline uint64_t get64(const uint8_t *p) {
+    uint64_t big;
+    memcpy(&big, p, 8);
+    return __builtin_bswap64(big);
+}
 static inline uint8_t *put16(uint8_t *p, uint16_t v) {
     p[0] = (uint8_t)(v >> 8);
     p[1] = (uint8_t)v;

@@ -15,6 +15,7 @@ typedef struct {
     span unique_key, keys, tags;  /* in what was written, or looked at; at == NULL: not there (or empty) */
     wait_property wait;
     bool steering; /* a property that changes when or where the message is delivered */
+    bool sharded;  /* a sharding key, by which an ordered message's queue was chosen */
     bool nul;      /* a NUL character in what was written, or looked at: for Python, which refuses it */
     time_property time;     /* rewritten ones: that property, if it is the only one that steers */
     span time_text;         /* its value */

@@ -1,10 +1,37 @@
-/* Values of Python that several parts make. */
+/* Values of Python that several parts make or read. */
 #ifndef ROCKETWIRE_VALUES_H
 #define ROCKETWIRE_VALUES_H
 
 #include "kernel.h"
 
 #include "span.h"
+
+/* Where the bytes of an object are. False: it has none, and an exception is set. */
+static inline bool span_of_bytes(PyObject *object, span *to)
+{
+    char *text;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(object, &text, &size) < 0) {
+        return false;
+    }
+    *to = span_of(text, (size_t)size);
+    return true;
+}
+
+/* Where the parts of a text are, which a tuple keeps. False: they are not so many, and an exception is set. */
+static inline bool spans_of_tuple(PyObject *from, span *to, Py_ssize_t count)
+{
+    if (!PyTuple_Check(from) || PyTuple_Size(from) != count) {
+        PyErr_Format(PyExc_TypeError, "an answer has %zd parts", count);
+        return false;
+    }
+    for (Py_ssize_t each = 0; each < count; each++) {
+        if (!span_of_bytes(PyTuple_GetItem(from, each), &to[each])) {
+            return false;
+        }
+    }
+    return true;
+}
 
 static inline PyObject *bytes_of(span text)
 {

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from mmap import mmap
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 from typing_extensions import Buffer
 
 from rocketwire.native import PythonLogTail, PythonQueueTail
+from rocketwire.server.throttle.bucket import PythonBucket
 from rocketwire.store.commit_log import CommitLog
 from rocketwire.store.consume_queue import ConsumeQueue
 from rocketwire.store.drafts import Appended, Draft
@@ -88,6 +89,7 @@ _Parts: TypeAlias = tuple[bytes, ...]
 FILTER_NAMES_MOST: int
 
 class Pulls:
+    enabled: bool
     def __new__(
         cls,
         log: PythonLogTail,
@@ -109,14 +111,25 @@ class Channel:
     frame_started: float
     writing: bool
     @property
+    def began(self) -> bool: ...
+    @property
     def stalled(self) -> bool: ...
+    @property
+    def held(self) -> int: ...
+    def beginning(self) -> bytes: ...
     def resume(self) -> None: ...
     def close(self) -> None: ...
 
 HIGH_WATER: int
 READ_BYTES: int
 
+# latencies.c
+LATENCY_BOUNDS_NS: tuple[int, ...]
+
 class Hub:
+    max_frame: int
+    @property
+    def held(self) -> int: ...
     def __new__(cls, sends: object, pulls: object, frame_type: type[RawFrame], clock: Callable[[], int]) -> Self: ...
     def fileno(self) -> int: ...
     def add(self, fd: int, session: object, born_host: bytes, /) -> Channel: ...
@@ -127,15 +140,26 @@ class Hub:
     def took_pulls(self) -> bool: ...
     @property
     def unfinished(self) -> bool: ...
+    timed: bool
+    def take_latencies(self) -> dict[int, tuple[tuple[int, ...], int]]: ...
     def round(self, ms: int, seconds: float, /) -> bool: ...
     def close(self) -> None: ...
 
+# bucket.c
+class Bucket(PythonBucket): ...
+
 # sends_type.c
 _TimerPlan: TypeAlias = tuple[PythonQueueTail, int, bytes, bytes | None]
+#: Buckets and what each is the bucket of; bytes that a message counts once for; factors: of any, with a sharding key,
+#: for a set time.
+_Quota: TypeAlias = tuple[tuple[Bucket, ...], tuple[str, ...], int, int, int, int]
+_Around: TypeAlias = tuple[bytes, bytes]
 
 class Sends:
     enabled: bool
     deferred: bool
+    by_group: bool
+    refusal: tuple[_Around, _Around] | None
     max_body: int
     slow_ns: int
     def __init__(
@@ -143,9 +167,10 @@ class Sends:
         log: PythonLogTail,
         *,
         plan: Callable[
-            [str, int, int, str | None],
+            [str, int, int, str | None, str],
             tuple[PythonQueueTail, int, bytes | None, bool]
             | tuple[PythonQueueTail | None, int, bytes | None, bool, _TimerPlan | None]
+            | tuple[PythonQueueTail | None, int, bytes | None, bool, _TimerPlan | None, _Quota | None]
             | Literal[False]
             | None,
         ],
@@ -160,8 +185,10 @@ class Sends:
         max_body: int,
     ) -> None: ...
     def forget(self) -> None: ...
-    def take(self) -> tuple[list[PythonQueueTail], int, int, dict[int, int]]: ...
-    def serve(self, session: object, born_host: Buffer, now: int, data: Buffer, /) -> tuple[bytes, int]: ...
+    def take(self) -> tuple[list[PythonQueueTail], int, int, dict[int, int], int, dict[str, int]]: ...
+    def serve(
+        self, session: object, born_host: Buffer, now: int, data: Buffer, seconds: float = 0, /
+    ) -> tuple[bytes, int]: ...
 
 # advise.c
 def advise(mapping: mmap, option: int, start: int, length: int, /) -> None: ...
@@ -202,4 +229,29 @@ def waiting_in(
 def due_units(kind: type[DueUnit], mapping: Buffer, low: int, positions: Buffer, /) -> list[DueUnit]: ...
 def settle_units(
     mapping: mmap | bytearray, low: int, outcomes: list[tuple[int, int]], first: int, counts: dict[int, int], /
+) -> int: ...
+
+# records_module.c, records_heads.c, records_picks.c, records_columns.c: positions are buffers of 64-bit numbers
+_Memory = TypeVar("_Memory", bound=Buffer)
+
+def walk_records(
+    buffer: Buffer, base: int | None, position: int, end: int, positions: Buffer, /
+) -> tuple[int, int]: ...
+def check_records(buffer: Buffer, positions: Buffer, sizes: Buffer, base: int | None, good: Buffer, /) -> None: ...
+def check_bodies(buffer: Buffer, positions: Buffer, good: Buffer, /) -> None: ...
+def read_heads(buffer: Buffer, positions: Buffer, names: tuple[str, ...], numbers: tuple[Buffer, ...], /) -> None: ...
+def topics_of_records(buffer: Buffer, positions: Buffer, codes: Buffer, /) -> list[bytes]: ...
+def tags_of_records(buffer: Buffer, positions: Buffer, wanted: frozenset[bytes], found: Buffer, /) -> None: ...
+def record_columns(
+    buffer: Buffer,
+    positions: Buffer,
+    names: tuple[str, ...],
+    allocate: Callable[[int], _Memory],
+    host_text: Callable[[bytes], bytes],
+    /,
+) -> tuple[_Memory, tuple[tuple[int, ...], ...]]: ...
+
+# records_arrow.c
+def arrow_of_columns(
+    names: tuple[str, ...], count: int, memory: Buffer, places: tuple[tuple[int, ...], ...], /
 ) -> int: ...

@@ -1,56 +1,16 @@
-"""Host and port: how the command line writes them and how they are shown.
+"""What a host means on this machine: its address, and whether it is every one, or only loopback's.
 
-`127.0.0.1:9876`, `broker.example:10911`, `[::1]:9876`. An IPv6 address stands in brackets, so that its
-port is not taken for a part of it. Port 0 asks the system for any free port.
+How host and port are written: `wire/addresses.py`. Port 0 asks the system for any free port.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import socket
-from dataclasses import dataclass
-
-MAX_PORT = 65535
 
 
 class HostUnknown(Exception):
     """A host without an address; the text is one line for the person who named it."""
-
-
-class AddressInvalid(ValueError):
-    """A text that is not `HOST:PORT`; its message says what is allowed."""
-
-    def __init__(self) -> None:
-        super().__init__(f"allowed is HOST:PORT or [IPV6]:PORT, port 0 to {MAX_PORT}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
-    """A TCP address. `host` is a name or an address, an IPv6 one without brackets."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-def parse_address(text: str) -> Address:
-    """Read `HOST:PORT` or `[IPV6]:PORT`.
-
-    Raises:
-        AddressInvalid: no host, no port, a port out of range, or an IPv6 address without its brackets.
-    """
-    host, colon, port_text = text.strip().rpartition(":")
-    if not colon or not (port_text.isascii() and port_text.isdigit()) or int(port_text) > MAX_PORT:
-        raise AddressInvalid
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
-        if not _is_ipv6(host):
-            raise AddressInvalid
-    elif not host or any(c in host for c in ":[]") or any(c.isspace() for c in host):
-        raise AddressInvalid
-    return Address(host=host, port=int(port_text))
 
 
 def ip_address(host: str, *, option: str) -> str:
@@ -76,6 +36,14 @@ def is_wildcard(host: str) -> bool:
         return False
 
 
+def is_loopback(host: str) -> bool:
+    """Whether only this machine's own programs reach `host`; a name is one that is always loopback's, or it is not."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
 def machine_address(*, ipv6: bool = False) -> str:
     """The address by which this machine reaches others, or loopback's when it reaches none.
 
@@ -90,11 +58,3 @@ def machine_address(*, ipv6: bool = False) -> str:
             return str(probe.getsockname()[0])
     except OSError:
         return loopback
-
-
-def _is_ipv6(host: str) -> bool:
-    try:
-        ipaddress.IPv6Address(host)
-    except ValueError:
-        return False
-    return True

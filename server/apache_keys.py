@@ -11,7 +11,7 @@ from typing import Final
 
 APACHE_KEYS_WITHOUT_EFFECT: Final = frozenset(
     """
-    aclEnable adminBrokerThreadPoolNums autoDeleteUnusedStats bitMapLengthConsumeQueueExt brokerIP2
+    adminBrokerThreadPoolNums autoDeleteUnusedStats bitMapLengthConsumeQueueExt brokerIP2
     brokerRole channelNotActiveInterval clientAsyncSemaphoreValue clientCallbackExecutorThreads
     clientChannelMaxIdleTimeSeconds clientCloseSocketIfTimeout clientManagerThreadPoolQueueCapacity
     clientManageThreadPoolNums clientOnewaySemaphoreValue clientPooledByteBufAllocatorEnable
@@ -39,7 +39,7 @@ APACHE_KEYS_WITHOUT_EFFECT: Final = frozenset(
     replyThreadPoolQueueCapacity rocketmqHome
     scheduleAsyncDeliverMaxPendingLimit scheduleAsyncDeliverMaxResendNum2Blocked
     sendMessageThreadPoolNums sendThreadPoolQueueCapacity serverAsyncSemaphoreValue
-    serverCallbackExecutorThreads serverChannelMaxIdleTimeSeconds serverOnewaySemaphoreValue
+    serverCallbackExecutorThreads serverOnewaySemaphoreValue
     serverPooledByteBufAllocatorEnable serverSelectorThreads serverSocketBacklog serverSocketRcvBufSize
     serverSocketSndBufSize serverWorkerThreads slaveReadEnable slaveTimeout
     startAcceptSendRequestTimeStamp storePathDLedgerCommitLog

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import trio
 
 from rocketwire import native
 from rocketwire.server import upkeep
-from rocketwire.server.addresses import Address, ip_address
+from rocketwire.server.addresses import ip_address
 from rocketwire.server.clock import Clock
 from rocketwire.server.config import ServerConfig
 from rocketwire.server.consume_rates import ConsumeRates
@@ -25,9 +26,11 @@ from rocketwire.server.hot_paths import HotPaths
 from rocketwire.server.hot_send_backs import HotSendBacks
 from rocketwire.server.hot_sends import HotSends
 from rocketwire.server.hub import Hub, hub_kernel
+from rocketwire.server.in_flight import InFlight
 from rocketwire.server.kernel_pulls import KernelPulls
 from rocketwire.server.kernel_sends import KernelSends
 from rocketwire.server.lifetime import Lifetime
+from rocketwire.server.limits import Limits
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.long_poll import LongPoll
 from rocketwire.server.metrics import Metrics
@@ -50,8 +53,11 @@ from rocketwire.server.sending import Sending
 from rocketwire.server.services import BrokerServices
 from rocketwire.server.store_opening import opened_store, store_settings
 from rocketwire.server.subscription_groups import SubscriptionGroups
+from rocketwire.server.throttle.backlog import Backlog
+from rocketwire.server.throttle.throttle import Throttle
 from rocketwire.server.timer.timer import Timer, warn_of_lost_messages
 from rocketwire.server.timer_sends import TimerSends
+from rocketwire.server.topic_room import TopicRoom
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.server.transactions.service import Transactions
 from rocketwire.store.consumer_filters import ConsumerFilterTable
@@ -62,10 +68,14 @@ from rocketwire.store.groups import GroupTable
 from rocketwire.store.offsets import OffsetTable
 from rocketwire.store.saved_table import SavedTable
 from rocketwire.store.topics import TopicTable
+from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import VERSION_4_9_7, RequestCode
 from rocketwire.wire.fast_done import DoneAnswers
-from rocketwire.wire.message import encode_host
+from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.send_answers import SendAnswers
+
+if TYPE_CHECKING:
+    from rocketwire.server.acl.control import AccessControl
 
 Arrivals = Callable[[list[tuple[str, int]]], None]
 
@@ -92,11 +102,13 @@ class Broker:
         choose: Callable[[int], int],
         run_sync: upkeep.RunSync,
         run_flush: RunBlocking,
+        access: AccessControl | None = None,
     ) -> None:
         self._clock = clock
         self._run_sync = run_sync
         self._run_flush = run_flush
         live = LiveConfig(config, clock)
+        self.in_flight = InFlight(Limits(lambda: live.current, metrics))
         settings = store_settings(config)
         # Records and message ids hold addresses, no names.
         store_host = encode_host(ip_address(advertised.host, option="--advertise, brokerIP1"), advertised.port)
@@ -104,16 +116,16 @@ class Broker:
         self._store = store
         self._flush = GroupCommit(timeout=config.sync_flush_timeout / 1000) if config.sync_flush else None
         config_dir = settings.root / "config"
-        topics = BrokerTopics(TopicTable.open(config_dir / "topics.json", clock=clock), live)
+        topics, groups = _topics_and_groups(config_dir, live, clock)
         topics.make_system_topics(len(settings.delay_levels))
         warn_of_lost_levels(settings.delay_levels, config.file_reserved_time)
-        groups = SubscriptionGroups(GroupTable.open(config_dir / "subscriptionGroup.json", clock=clock), live)
         groups.make_built_in()
         delay_offsets = DelayOffsetTable.open(config_dir / "delayOffset.json")
         filter_table = ConsumerFilterTable.open(config_dir / "consumerFilter.json")
         filters = ConsumerFilters(filter_table, clock)
         retries = RetryTopics(groups, topics)
         timer_sends = TimerSends(live, topics, clock)
+        throttle = Throttle(live, topics, metrics)
         self._page_cache = PageCacheGuard(live)
         sending = Sending(
             SendDrafts(
@@ -127,11 +139,19 @@ class Broker:
             flush=self._flush,
             metrics=metrics,
             page_cache=self._page_cache,
+            throttle=throttle,
         )
         consume_rates = ConsumeRates()
         offset_moved = OffsetMoved(store, broker_name=config.broker_name, store_host=store_host, clock=clock)
-        pull_answers = PullAnswers(store, live, metrics=metrics, consume_rates=consume_rates, offset_moved=offset_moved)
-        long_poll = LongPoll(pull_answers)
+        pull_answers = PullAnswers(
+            store,
+            live,
+            metrics=metrics,
+            consume_rates=consume_rates,
+            offset_moved=offset_moved,
+            throttle=throttle,
+        )
+        long_poll = LongPoll(pull_answers, self.in_flight.limits)
         timer = (
             Timer(
                 store=store,
@@ -148,14 +168,12 @@ class Broker:
         if timer is not None:
             warn_of_lost_messages(timer.lap_ms, config.file_reserved_time)
         store.arrivals = long_poll.arrived if timer is None else both(long_poll.arrived, timer.arrived)
-        self._delays = DelayDelivery(
-            store=store, table=delay_offsets, sending=sending, clock=clock, wake=long_poll.wake
-        )
+        self.delays = DelayDelivery(store=store, table=delay_offsets, sending=sending, clock=clock, wake=long_poll.wake)
         answers = SendAnswers(region=config.region_id, trace_on=config.trace_on, version=VERSION_4_9_7)
         send_back = SendBack(config=live, store=store, sending=sending, retries=retries, choose=choose)
         clients = ClientGroups(groups.notifies)
         clients.emptied = filters.unregister
-        offsets = OffsetTable.open(config_dir / "consumerOffset.json")
+        offsets = OffsetTable.open(config_dir / "consumerOffset.json", most=config.max_offsets)
         transactions = Transactions(
             store,
             offsets,
@@ -179,6 +197,7 @@ class Broker:
             config=live,
             clock=clock,
             store=store,
+            address=str(advertised),
             store_host=store_host,
             topics=topics,
             groups=groups,
@@ -200,9 +219,12 @@ class Broker:
             consume_rates=consume_rates,
             offset_moved=offset_moved,
             decisions=Decisions(),
+            throttle=throttle,
             timer=timer,
+            access=access,
             runtime_info=RuntimeInfo(store, timer, clock),
         )
+        self._backlog = Backlog(live, offsets, groups.table, store, throttle)
         self._tell_of_changes()
         self.kernel_sends = self._kernel_sends(answers)
         timer_table = () if timer is None else ((timer.table, "timer metrics", _METRICS_INTERVAL),)
@@ -235,6 +257,8 @@ class Broker:
         services.clients.resubscribed = services.decisions.resubscribed
         services.filters.changed = services.decisions.resubscribed
         services.store.queues.removed = changed
+        services.throttle.forgets = changed
+        services.decisions.watch(services.throttle.changed)
 
     def _kernel_sends(self, answers: SendAnswers) -> KernelSends | None:
         services = self.services
@@ -252,10 +276,10 @@ class Broker:
             decisions=services.decisions,
         )
 
-    def make_hub(self, *, guarded: bool) -> Hub | None:
+    def make_hub(self, guarded: Callable[[], bool]) -> Hub | None:
         """What reads all connections of the broker, or None: each needs a task of its own.
 
-        Where guards are asked about every request, the kernel serves none by itself.
+        While it is guarded the kernel serves no request by itself.
         """
         kernel = hub_kernel()
         if kernel is None:
@@ -264,28 +288,39 @@ class Broker:
             kernel,
             clock=self._clock,
             settle=self.services.long_poll.wake,
-            sends=None if guarded else self.kernel_sends,
-            pulls=None if guarded else KernelPulls(kernel, self.services),
+            sends=self.kernel_sends,
+            pulls=KernelPulls(kernel, self.services),
             single_turns=self._others_are_due,
+            in_flight=self.in_flight,
+            guarded=guarded,
         )
 
     def _others_are_due(self) -> bool:
         """Whether other tasks have to do what clients wait for: a flush is to begin, or its end to be told."""
         return self._page_cache.busy or (self._flush is not None and self._flush.waited_for)
 
+    def time_flushes(self, note: Callable[[float], None]) -> None:
+        """Have told how many seconds each flush takes that somebody waits for."""
+        if self._flush is not None:
+            self._flush.flushed = note
+
     def start(self, nursery: trio.Nursery) -> None:
         """Register with the name server and start the recurring work in `nursery`."""
         services = self.services
         self._registration.register()
         nursery.start_soon(self._registration.run)
+        nursery.start_soon(self.in_flight.run)
         nursery.start_soon(services.clients.run)
         nursery.start_soon(services.order_locks.run)
         nursery.start_soon(services.filters.run)
         nursery.start_soon(services.long_poll.run)
         nursery.start_soon(services.consume_rates.run)
-        nursery.start_soon(self._delays.run)
+        nursery.start_soon(self._backlog.run)
+        nursery.start_soon(self.delays.run)
         if services.timer is not None:
             nursery.start_soon(services.timer.run)
+        if services.access is not None:
+            nursery.start_soon(services.access.run, self._run_sync)
         nursery.start_soon(services.transactions.run)
         nursery.start_soon(services.lifetime.watch_disk)
         nursery.start_soon(services.lifetime.clean)
@@ -311,7 +346,13 @@ class Broker:
                 stack.callback(table.persist)
             if self.services.timer is not None:
                 stack.callback(self.services.timer.close)
-            stack.callback(self._delays.close)
+            stack.callback(self.delays.close)
+
+
+def _topics_and_groups(folder: Path, live: LiveConfig, clock: Clock) -> tuple[BrokerTopics, SubscriptionGroups]:
+    topics = TopicTable.open(folder / "topics.json", clock=clock)
+    groups = GroupTable.open(folder / "subscriptionGroup.json", clock=clock)
+    return BrokerTopics(topics, live, TopicRoom(topics, groups, live)), SubscriptionGroups(groups, live)
 
 
 def both(first: Arrivals, second: Arrivals) -> Arrivals:

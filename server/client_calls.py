@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 import trio
 
+from rocketwire.server.in_flight import InFlight
 from rocketwire.server.request import Answer
 
 log = logging.getLogger(__name__)
@@ -27,26 +28,32 @@ class _Call(NamedTuple):
 
 
 class ClientCalls:
-    """The calls that wait on one connection: no more are added when `LIMIT` wait, or `LIMIT_BYTES` in all."""
+    """The calls that wait on one connection: no more are added when `LIMIT` wait, or `LIMIT_BYTES` in all.
 
-    __slots__ = ("_bytes", "_nursery", "_timer", "_waiting")
+    Attributes:
+        size: Bytes of the requests that wait.
+    """
 
-    def __init__(self, nursery: trio.Nursery) -> None:
+    __slots__ = ("_in_flight", "_nursery", "_timer", "_waiting", "size")
+
+    def __init__(self, nursery: trio.Nursery, in_flight: InFlight) -> None:
         self._nursery = nursery
+        self._in_flight = in_flight
         self._waiting: dict[int, _Call] = {}
-        self._bytes = 0
+        self.size = 0
         self._timer: trio.CancelScope | None = None
 
     @property
     def full(self) -> bool:
         """Whether so many wait, or such large ones, that none may be added."""
-        return len(self._waiting) >= LIMIT or self._bytes >= LIMIT_BYTES
+        return len(self._waiting) >= LIMIT or self.size >= LIMIT_BYTES
 
     def add(self, opaque: int, *, size: int, seconds: float, done: Callable[[Answer | None], None]) -> None:
         """Wait for the answer with that opaque to a request of `size` bytes: who asked may keep as many until then."""
         deadline = trio.current_time() + seconds
         self._waiting[opaque] = _Call(deadline, size, done)
-        self._bytes += size
+        self.size += size
+        self._in_flight.add(size)
         if self._timer is None:
             self._timer = trio.CancelScope(deadline=deadline)
             self._nursery.start_soon(self._watch)
@@ -81,7 +88,8 @@ class ClientCalls:
         call = self._waiting.pop(opaque, None)
         if call is None:
             return
-        self._bytes -= call.size
+        self.size -= call.size
+        self._in_flight.add(-call.size)
         try:
             call.done(answer)
         except Exception:  # a bug in what waits for one answer must not end the connection that brought it

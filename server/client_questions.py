@@ -9,13 +9,15 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from rocketwire.server.errors import (
+from rocketwire.server.client_errors import (
     ClientBusy,
     ClientNotOnline,
     ClientOutdated,
     ClientSilent,
     ClientTooOld,
     GroupEmpty,
+)
+from rocketwire.server.errors import (
     ServerError,
 )
 from rocketwire.server.groups import ClientGroups

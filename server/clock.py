@@ -27,3 +27,8 @@ def local_text(moment: int) -> str:
     """The local time of milliseconds since the epoch, as Apache's bodies have it: 2023-11-14#22:13:20:000."""
     seconds, milliseconds = divmod(moment, 1000)
     return f"{time.strftime('%Y-%m-%d#%H:%M:%S', time.localtime(seconds))}:{milliseconds:03d}"
+
+
+def http_date(moment: int) -> str:
+    """The time of milliseconds since the epoch as HTTP has it: Tue, 14 Nov 2023 22:13:20 GMT."""
+    return time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(moment // 1000))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from rocketwire.server.errors import NotPermitted
+from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.services import BrokerServices
 from rocketwire.server.transactions.half import GROUP as TRANSACTIONS
+from rocketwire.store.errors import OffsetsTooMany
 
 
 def may_commit(group: str) -> bool:
@@ -17,7 +19,11 @@ def commit_offset(services: BrokerServices, group: str, topic: str, queue_id: in
 
     Raises:
         NotPermitted: the offsets are the broker's own.
+        LimitExceeded: so many offsets are kept that there is no room for another one.
     """
     if not may_commit(group):
         raise NotPermitted(f"the offsets of group[{group}] are the broker's own")
-    services.offsets.commit(group, topic, queue_id, offset)
+    try:
+        services.offsets.commit(group, topic, queue_id, offset)
+    except OffsetsTooMany as error:
+        raise LimitExceeded("maxOffsets", error.most) from error

@@ -227,7 +227,12 @@ class ClientGroups:
         limit = trio.current_time() - CLIENT_EXPIRY_SECONDS
         for group in list(self._consumers.values()):
             for peer in [p for p, m in group.members.items() if m.last_seen < limit]:
-                log.info("consumer %s of %s: no heartbeat", peer.remote_text, group.name)
+                log.info(
+                    "consumer %s of %s: no heartbeat",
+                    peer.remote_text,
+                    group.name,
+                    extra={"peer": peer.remote_text, "group": group.name},
+                )
                 self.unregister_consumer(peer, group.name)
         for name, members in list(self._producers.items()):
             for peer in [p for p, m in members.items() if m.last_seen < limit]:

@@ -1,7 +1,7 @@
-"""Where quotas and access control come in: a guard is asked about every request before it is carried out.
+"""Where access control comes in: a guard is asked about every request before anything else is done with it.
 
-The general way and the short way of sends ask the same guards. A send that the short way leaves to the general one,
-because a guard or a check refused it, is asked about a second time there: that is where the refusal gets its words.
+It is asked once, in `FrameDispatcher.serve`, before the request's code is looked up: as Apache does it, so that who may
+not come in does not learn what is served. The short ways and the general one see only what was admitted.
 """
 
 from __future__ import annotations
@@ -9,23 +9,25 @@ from __future__ import annotations
 from typing import Protocol
 
 from rocketwire.server.request import Peer
-from rocketwire.wire.connection import RawFrame
-from rocketwire.wire.fast import SendFields
-from rocketwire.wire.headers import WireHeader
+from rocketwire.wire.header import Header
 
 
 class Guard(Protocol):
     """Lets requests pass, or refuses them."""
 
-    def admit(self, peer: Peer, code: int, fields: WireHeader | SendFields | None, frame: RawFrame) -> None:
+    @property
+    def active(self) -> bool:
+        """Whether it is asked now; this may change at any time. While a guard is active the kernel serves nothing."""
+
+    def admit(self, peer: Peer, header: Header, body: memoryview) -> None:
         """Decide about one request.
 
         Args:
             peer: The connection it came on.
-            code: Its request code, one that is served.
-            fields: Its decoded header; the fields of a send have the same names in both types. None: the code has none.
-            frame: All of it, for what the fields leave out, such as a signature. Valid during the call only.
+            header: Its header, with all fields; the code may be one that nobody serves.
+            body: Its body. Valid during the call only.
 
         Raises:
             ServerError: the request is refused; the error's response code and text are the answer.
+            WireError: it cannot be read; the same.
         """

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from rocketwire.server.config import ServerConfig
 from rocketwire.server.filters.consumer_filters import Allowance, ConsumerFilters
 from rocketwire.server.filters.tag import is_tag_type
 from rocketwire.server.groups import ClientGroups, Standing
+from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.request import Peer
 from rocketwire.server.subscription_groups import SubscriptionGroups
@@ -45,6 +46,14 @@ class _Heard(NamedTuple):
     standing: Standing
 
 
+_PER_BYTE: Final = 10
+_PER_GROUP: Final = 2048
+"""What is kept of a heartbeat takes so many bytes at most, for each byte of its body and each group."""
+_NOT_COUNTED: Final = 64 * 1024
+"""So many of each connection do not count as in flight: what honest clients of up to ten groups, with two topics each,
+count for. However many are idle, none is refused for it."""
+
+
 class Heartbeats:
     """Takes the heartbeats of all clients of a broker."""
 
@@ -67,10 +76,14 @@ class Heartbeats:
         """Take a heartbeat that came on a connection.
 
         Raises:
+            LimitExceeded: the body is too long, or there are too many topics or groups to make those that it needs.
             BodyInvalid: the body is none of a heartbeat.
             NameInvalid: a group or retry topic would be made whose name breaks the rules.
             StoreError: the retry topics could not be written down.
         """
+        most = self._config.current.max_heartbeat_bytes
+        if len(body) > most:
+            raise LimitExceeded("maxHeartbeatBytes", most)
         digest = hashlib.sha256(body, usedforsecurity=False).digest()
         heard = self._clients.remembered(peer)
         if (
@@ -80,6 +93,8 @@ class Heartbeats:
         ):
             return
         data = decode_body(HeartbeatData, body)
+        groups = len(data.consumer_data_set) + len(data.producer_data_set)
+        peer.keep(max(0, _PER_BYTE * len(body) + _PER_GROUP * groups - _NOT_COUNTED))
         self._register(peer, header, data)
         heard = None
         if not any(map(_compiles, data.consumer_data_set)):

@@ -12,7 +12,6 @@ from typing import Final
 
 from rocketwire.server.appending import Refusals
 from rocketwire.server.errors import ServerError, response_code
-from rocketwire.server.guard import Guard
 from rocketwire.server.hot_paths import LONG_GROUP_BYTES, refuse_all
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.request import Reply
@@ -48,14 +47,12 @@ class HotEnds:
         self._decided: set[int] = set()
         self._bytes = 0
 
-    def offer(self, session: Session, frame: RawFrame, guards: Sequence[Guard]) -> bool:
+    def offer(self, session: Session, frame: RawFrame) -> bool:
         """Take a request into the group, or leave the frame to the general way."""
         header = decode_end(frame.header)
         if header is None or header.flag & FLAG_RESPONSE:
             return False
         try:
-            for guard in guards:
-                guard.admit(session, header.code, header.fields, frame)
             outcome = self._transactions.outcome(header.fields)
         except (ServerError, StoreError, WireError):
             return False
@@ -83,7 +80,7 @@ class HotEnds:
         try:
             carried = self._transactions.carry_out(outcomes)
         except Exception as error:  # a bug must not take the connection, nor the other groups
-            log.exception("ends of transactions from %s", session.remote_text)
+            log.exception("ends of transactions from %s", session.remote_text, extra=session.who())
             refuse_all(session, headers, error)
             return
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from rocketwire.server.errors import response_code
-from rocketwire.server.guard import Guard
 from rocketwire.server.request import Reply
 from rocketwire.server.session import Session
 from rocketwire.wire.connection import RawFrame
@@ -29,7 +28,7 @@ _START_LENGTH: Final = len(_START % 10)  # of a code of two digits
 class HotPath(Protocol):
     """A shortcut for the frequent frames: takes what it knows, leaves the rest."""
 
-    def offer(self, session: Session, frame: RawFrame, guards: Sequence[Guard]) -> bool:
+    def offer(self, session: Session, frame: RawFrame) -> bool:
         """Take the frame into the current group, or say no: to what it does not know or what is refused."""
 
     def finish(self) -> None:
@@ -53,10 +52,10 @@ class HotPaths:
         self._paths = {_START % code: path for code, path in paths.items()}
         self._begun = False
 
-    def offer(self, session: Session, frame: RawFrame, guards: Sequence[Guard]) -> bool:
+    def offer(self, session: Session, frame: RawFrame) -> bool:
         """Have the short way of its code take the frame."""
         path = self._paths.get(bytes(frame.header[:_START_LENGTH]))
-        if path is None or not path.offer(session, frame, guards):
+        if path is None or not path.offer(session, frame):
             return False
         self._begun = True
         return True

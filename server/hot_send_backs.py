@@ -12,7 +12,6 @@ from typing import Final
 
 from rocketwire.server.appending import Refusals
 from rocketwire.server.errors import ServerError, response_code
-from rocketwire.server.guard import Guard
 from rocketwire.server.hot_paths import LONG_GROUP_BYTES, refuse_all
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.request import Reply
@@ -49,14 +48,12 @@ class HotSendBacks:
         self._known: Target | None = None
         self._bytes = 0
 
-    def offer(self, session: Session, frame: RawFrame, guards: Sequence[Guard]) -> bool:
+    def offer(self, session: Session, frame: RawFrame) -> bool:
         """Take a request in JSON into the group, or leave the frame to the general way."""
         header = decode_send_back(frame.header)
         if header is None or header.flag & FLAG_RESPONSE:
             return False
         try:
-            for guard in guards:
-                guard.admit(session, header.code, header.fields, frame)
             target = self._target(header.fields)
             if target is None:
                 return False
@@ -94,7 +91,7 @@ class HotSendBacks:
         try:
             self._sending.commit(drafts, outcome, wait=False)
         except Exception as error:  # a bug must not take the connection, nor the other groups
-            log.exception("messages given back from %s", session.remote_text)
+            log.exception("messages given back from %s", session.remote_text, extra=session.who())
             refuse_all(session, headers, error)
 
     def _answer(self, session: Session, headers: Sequence[SendBackHeader], refusals: Refusals) -> None:

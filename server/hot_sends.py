@@ -1,7 +1,8 @@
 """The short way of plain sends: all that one read brought are stored as one group and answered in one write.
 
 It takes JSON sends (310, 320) that pass every check, and asks `otherwise` for what is no send; any other frame, and any
-send that is refused, goes the general way, which gives the same decisions their words.
+send that is refused, goes the general way, which gives the same decisions their words. But those over a quota, of which
+there are many when there are some, are answered here.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from typing import Final, NamedTuple
 
 from rocketwire.server.appending import Refusals, refusal_of
 from rocketwire.server.errors import ServerError, response_code
-from rocketwire.server.guard import Guard
 from rocketwire.server.hot_paths import HotPath
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.sending import Sending
@@ -44,7 +44,6 @@ class HotSends:
         self, sending: Sending, answers: SendAnswers, store_host: bytes, metrics: Metrics, *, otherwise: HotPath
     ) -> None:
         self._sending = sending
-        self._make = sending.drafts
         self._otherwise = otherwise
         self._answers = answers
         self._metrics = metrics
@@ -52,25 +51,29 @@ class HotSends:
         self._session: Session | None = None
         self._tickets: list[_Ticket] = []
         self._drafts: list[Draft] = []
+        self._refused: list[bytes] = []
         self._wait = False
 
-    def offer(self, session: Session, frame: RawFrame, guards: Sequence[Guard]) -> bool:
+    def offer(self, session: Session, frame: RawFrame) -> bool:
         """Take a send into the group, or leave the frame to the general way."""
         if frame.serialize_type != _JSON:
             return False
         header = decode_send(frame.header)
         if header is None:
-            return self._otherwise.offer(session, frame, guards)
+            return self._otherwise.offer(session, frame)
         if header.flag & FLAG_RESPONSE:
             return False
-        prepare = self._make.batch if header.fields.batch else self._make.message
         try:
-            for guard in guards:
-                guard.admit(session, header.code, header.fields, frame)
-            prepared = prepare(header.fields, frame.body, session.born_host, session.remote_text)
+            prepared = self._sending.prepare(header.fields, frame.body, session.born_host, session.remote_text)
         except (ServerError, StoreError, WireError):
             return False
+        self._metrics.requests[header.code] += 1
         self._session = session
+        if prepared is None:
+            if not header.flag & FLAG_ONEWAY:
+                remark = self._sending.throttle.send_remark
+                self._refused.append(self._answers.refuse(ResponseCode.FLOW_CONTROL, header.opaque, remark))
+            return True
         self._drafts += prepared.drafts
         self._tickets.append(
             _Ticket(
@@ -82,7 +85,6 @@ class HotSends:
             )
         )
         self._wait = self._wait or prepared.wait
-        self._metrics.requests[header.code] += 1
         return True
 
     def finish(self) -> None:
@@ -91,10 +93,13 @@ class HotSends:
         session = self._session
         if session is None:
             return
+        if self._refused:
+            session.write(b"".join(self._refused))
         group = _Group(session, self._tickets, self._answers, self._id_template)
         drafts, wait = self._drafts, self._wait
         self._forget()
-        self._sending.commit(drafts, group.answer, wait=wait, peer=session)
+        if drafts:
+            self._sending.commit(drafts, group.answer, wait=wait, peer=session)
 
     def discard(self) -> None:
         """Forget the group: nothing of it is stored or answered."""
@@ -105,6 +110,7 @@ class HotSends:
         self._session = None
         self._tickets = []
         self._drafts = []
+        self._refused = []
         self._wait = False
 
 

@@ -12,7 +12,9 @@ import trio
 
 from rocketwire import native
 from rocketwire.server.clock import Clock
-from rocketwire.server.session import Driver, Session
+from rocketwire.server.driver import Driver
+from rocketwire.server.in_flight import InFlight
+from rocketwire.server.session import Session
 from rocketwire.wire.connection import RawFrame
 
 log = logging.getLogger(__name__)
@@ -34,8 +36,11 @@ class KernelPath(Protocol):
 
     native: Any
 
-    def before_round(self, now: int) -> None:
-        """Say what the kernel may do in the next round, which takes place at this time in ms."""
+    def before_round(self, now: int, *, guarded: bool) -> None:
+        """Say what the kernel may do in the next round, which takes place at this time in ms.
+
+        It takes nothing while the listener is guarded: Python is to see every request.
+        """
 
     def after_round(self) -> None:
         """Take note of what the kernel did; called after rounds in which it took frames of this path."""
@@ -53,6 +58,8 @@ class Hub:
         sends: KernelPath | None = None,
         pulls: KernelPath | None = None,
         single_turns: Callable[[], bool] = lambda: False,
+        guarded: Callable[[], bool] = lambda: False,
+        in_flight: InFlight,
     ) -> None:
         """Make one of the kernel's hubs.
 
@@ -64,6 +71,8 @@ class Hub:
             pulls: The path of pulls, or None: Python serves them.
             single_turns: Whether everything that is readable at one moment, and no more, is to be served in one pass of
                 the event loop now.
+            guarded: Whether Python is to see every request now.
+            in_flight: The account of bytes, which then counts what the kernel holds.
         """
         self._native = kernel.Hub(sends and sends.native, pulls and pulls.native, RawFrame, clock)
         self._sends = sends
@@ -71,13 +80,26 @@ class Hub:
         self._clock = clock
         self._settle = settle
         self._single_turns = single_turns
+        self._guarded = guarded
         self._pause = 0
+        self._in_flight = in_flight
+        self._native.max_frame, _ = in_flight.limits.longest_frame
+        in_flight.watch(self._native)
 
     def drive(self, sock: socket.socket, session: Session) -> Driver:
         """Read this socket for a session from now on."""
         driver: Driver = self._native.add(sock.fileno(), session, session.born_host)
         driver.last_activity = trio.current_time()
         return driver
+
+    def note_times(self) -> None:
+        """Note from now on how long requests take that the kernel serves by itself."""
+        self._native.timed = True
+
+    def take_times(self) -> dict[int, tuple[tuple[int, ...], int]]:
+        """How long they took since the last call, by code: how many in each bucket of `latencies`, and all ns."""
+        taken: dict[int, tuple[tuple[int, ...], int]] = self._native.take_latencies()
+        return taken
 
     async def run(self) -> None:
         """Serve until cancelled."""
@@ -118,12 +140,14 @@ class Hub:
     def _part(self, now: float) -> bool:
         """Serve what is there, or a part if that takes long. False: others are to have their turn."""
         hub, sends, pulls = self._native, self._sends, self._pulls
-        wall = self._clock()
+        wall, guarded = self._clock(), self._guarded()
         if sends is not None:
-            sends.before_round(wall)
+            sends.before_round(wall, guarded=guarded)
         if pulls is not None:
-            pulls.before_round(wall)
+            pulls.before_round(wall, guarded=guarded)
         goes_on: bool = hub.round(wall, now)
+        if hub.held:
+            self._in_flight.look()
         try:
             if hub.took_sends and sends is not None:
                 sends.after_round()

@@ -2,7 +2,7 @@
 
 The kernel answers pulls that find messages: without a filter, by the tags codes of the queue's entries, or by what an
 SQL filter says of properties, which is asked once for each combination of their values. Everything else, and all there
-is to decide, is Python's: see `pull_checks` and `handlers.pull`.
+is to decide, is Python's: see `pull_checks` and `handlers.pull`. So are all pulls that quotas may refuse.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from types import ModuleType
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from rocketwire.server.consumed import may_commit
-from rocketwire.server.errors import ServerError
+from rocketwire.server.errors import ServerError, response_code
 from rocketwire.server.filters import EVERYTHING, MessageFilter
+from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.long_poll import HeldPull
 from rocketwire.server.pull_answers import Asked, PullAnswers
 from rocketwire.server.pull_checks import wanted_by
@@ -71,8 +72,9 @@ class KernelPulls:
         )
         services.decisions.watch(self.native.forget, subscriptions=True)
 
-    def before_round(self, now: int) -> None:
-        """Nothing is to be done."""
+    def before_round(self, _now: int, *, guarded: bool) -> None:
+        """Say whether the kernel may answer anything."""
+        self.native.enabled = not guarded
 
     def after_round(self) -> None:
         """Count what was served since the last call."""
@@ -87,7 +89,6 @@ class KernelPulls:
 
     def _plan(
         self,
-        _code: int,
         group: str,
         topic: str,
         queue_id: int,
@@ -100,6 +101,9 @@ class KernelPulls:
     ) -> _Plan | Literal[False] | None:
         """How pulls with these fields are served; None: by Python; False: by Python this time."""
         services = self._services
+        throttle = services.throttle
+        if throttle.colds or (throttle.receives and throttle.receive(topic, group) is not None):
+            return None
         if sys_flag & PullSysFlag.COMMIT_OFFSET and not may_commit(group):
             return None
         fields = PullMessageRequestHeader(
@@ -153,7 +157,12 @@ class KernelPulls:
         request = held_request(peer, code, opaque, serialize_type)
         services = self._services
         pull = HeldPull(request, group=group, offset=offset)
-        services.long_poll.hold(pull, asked, services.pull_answers.held_seconds(asked_ms))
+        try:
+            services.long_poll.hold(pull, asked, services.pull_answers.held_seconds(asked_ms))
+        except LimitExceeded as error:
+            services.metrics.limited[error.key] += 1
+            peer.reply(request, Reply(code=response_code(error), remark=str(error), ext={}))
+            peer.flush()
 
     def _plan_offset(self, group: str, _topic: str) -> bool:
         """Whether offsets of a group are simply noted."""

@@ -11,11 +11,12 @@ from typing import Final
 from rocketwire import native
 from rocketwire.server.decisions import Decisions
 from rocketwire.server.live_config import LiveConfig
-from rocketwire.server.metrics import Metrics
+from rocketwire.server.metrics import SEND, Metrics
 from rocketwire.server.page_cache import PageCacheGuard
 from rocketwire.server.send_drafts import PlainSend
-from rocketwire.server.sending import Sending
+from rocketwire.server.sending import KEPT_EACH, Sending
 from rocketwire.server.session import Session
+from rocketwire.server.throttle.bucket import PythonBucket
 from rocketwire.store.consume_queue import ConsumeQueue
 from rocketwire.store.flush import GroupCommit
 from rocketwire.store.store import MessageStore
@@ -26,9 +27,11 @@ from rocketwire.wire.send_answers import SendAnswers
 
 TimerPlan = tuple[ConsumeQueue, int, bytes, bytes | None]
 """The timer's queue, and what `timer_sends.PlainTimer` has."""
-Plan = tuple[ConsumeQueue | None, int, bytes | None, bool, TimerPlan | None]
+QuotaPlan = tuple[tuple[PythonBucket, ...], tuple[str, ...], int, int, int, int]
+"""The buckets of a gate and what they are of, and for how much messages count: `Conversion.factors`."""
+Plan = tuple[ConsumeQueue | None, int, bytes | None, bool, TimerPlan | None, QuotaPlan | None]
 """The queue (None: only messages for a set time are planned), the sysFlag as it is stored, the properties behind those
-of a batch's messages, whether they wait, and what is done with those for a set time."""
+of a batch's messages, whether they wait, what is done with those for a set time, and the quotas that they are under."""
 
 _TIMER_QUEUE: Final = (names.TIMER_TOPIC, 0)
 _NEVER: Final = (1 << 63) - 1
@@ -87,13 +90,16 @@ class KernelSends:
         config = self._config.current
         self.native.forget()
         self.native.max_body = config.max_message_size
+        throttle = self._sending.throttle
+        self.native.by_group = throttle.by_group
+        self.native.refusal = self._answers.refusal_parts(ResponseCode.FLOW_CONTROL, throttle.send_remark)
         busy = config.os_page_cache_busy_time_out_mills * _NS_PER_MS
         self.native.slow_ns = busy if config.broker_fast_failure_enable else _NEVER
 
-    def _plan(self, topic: str, queue_id: int, sys_flag: int, batch: str | None) -> Plan | bool | None:
+    def _plan(self, topic: str, queue_id: int, sys_flag: int, batch: str | None, group: str) -> Plan | bool | None:
         """What is to be done with such sends. None: they are for Python. False: this one is, for it makes the queue."""
         fields = SendFields(
-            producer_group="",
+            producer_group=group,
             topic=topic,
             default_topic="",
             default_topic_queue_nums=0,
@@ -112,7 +118,14 @@ class KernelSends:
             return False
         if queue is not None and queue.delay is not None:
             return None
-        return queue, plain.sys_flag, plain.tail, plain.waits, timer
+        return queue, plain.sys_flag, plain.tail, plain.waits, timer, self._quota(topic, group, plain.tail)
+
+    def _quota(self, topic: str, group: str, tail: bytes | None) -> QuotaPlan | None:
+        throttle = self._sending.throttle
+        gate = throttle.send(topic, group) if throttle.sends else None
+        if gate is None:
+            return None
+        return gate.buckets, gate.kinds, *throttle.conversion.factors(tail or b"", ordered=gate.ordered)
 
     def _timer_plan(self, plain: PlainSend) -> TimerPlan | None:
         if plain.timer is None:
@@ -123,9 +136,10 @@ class KernelSends:
             return None
         return queue, *plain.timer
 
-    def before_round(self, now: int) -> None:
+    def before_round(self, now: int, *, guarded: bool) -> None:
         """Say whether the kernel may store what comes with a store timestamp in ms."""
-        self.native.enabled = not self._page_cache.busy and self._store.may_append_at(now)
+        busy = self._page_cache.busy or (self._flush is not None and self._flush.full)
+        self.native.enabled = not guarded and not busy and self._store.may_append_at(now)
 
     def _stop(self) -> None:
         """Leave the rest of the round to Python, which refuses what waited."""
@@ -136,13 +150,17 @@ class KernelSends:
         if self._lacks_timer_queue and _TIMER_QUEUE in self._store.queues.by_key:
             self._lacks_timer_queue = False
             self.native.forget()
-        touched, messages, size, requests = self.native.take()
+        metrics = self._metrics
+        touched, messages, size, requests, converted, refused = self.native.take()
         if messages:
             self._store.appended(touched)
-            self._metrics.stored(messages, size)
-            counts = self._metrics.requests
-            for code, count in requests.items():
-                counts[code] += count
+            metrics.stored(messages, size)
+        for code, count in requests.items():
+            metrics.requests[code] += count
+        if converted:
+            metrics.converted[SEND] += converted
+        for kind, count in refused.items():
+            metrics.throttled[SEND, kind] += count
 
     def _wait(self, session: Session, answers: bytes, end: int) -> None:
         """Send a read's answers when the disk has the log up to an offset, or say that it took too long."""
@@ -153,7 +171,7 @@ class KernelSends:
             session.write(self._answers.with_code(ResponseCode.FLUSH_DISK_TIMEOUT, answers) if late else answers)
             self._sending.send_later(session)
 
-        self._flush.wait_durable(end, write)
+        self._flush.wait_durable(end, write, keeps=KEPT_EACH + len(answers))
 
     def _slow(self, took_ns: int) -> None:
         """Have those refused who waited behind an append that took so long."""

@@ -34,6 +34,9 @@ _FAULTS: Final = (OSError, StoreError)
 class Lifetime:
     """Keeps one store within its time and its disk.
 
+    Attributes:
+        usage: How full the disks were at the last look; None before the first.
+
     Args:
         store: The store.
         config: The rules.
@@ -50,6 +53,7 @@ class Lifetime:
         run_sync: RunSync,
         held: Callable[[], bool] = lambda: False,
     ) -> None:
+        self.usage: DiskUsage | None = None
         self._store = store
         self._config = config
         self._clock = clock
@@ -87,7 +91,7 @@ class Lifetime:
 
     async def _look(self) -> Verdict:
         """Judge the disk, and have the store refuse messages, or take them again."""
-        usage: DiskUsage = await self._run_sync(self._store.retention.disk_usage)
+        self.usage = usage = await self._run_sync(self._store.retention.disk_usage)
         rules = rules_of(self._config.current)
         verdict = judge(rules, usage.fullest, hour=hour_of_day(self._clock()), asked=self._asked > 0)
         refusing = self._store.refusal is not None

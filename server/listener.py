@@ -10,10 +10,13 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.addresses import Address
+from rocketwire.server.admission import Admission
 from rocketwire.server.hub import Hub
 from rocketwire.server.reader import Reader
+from rocketwire.server.refusals import Refusals
 from rocketwire.server.session import Dispatcher, Session
+from rocketwire.server.tls.gate import Remote, TlsGate
+from rocketwire.wire.addresses import Address
 
 log = logging.getLogger(__name__)
 
@@ -21,8 +24,8 @@ _BACKLOG: Final = 1024
 _ACCEPTS_PER_ROUND: Final = 64
 _NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _NO_DESCRIPTORS_PAUSE: Final = 0.1
-IDLE_SECONDS: Final = 120.0
 _SWEEP_SECONDS: Final = 10.0
+IDLE_KEY: Final = "serverChannelMaxIdleTimeSeconds"
 
 
 class AddressInUse(Exception):
@@ -66,20 +69,32 @@ class Listener:
         dispatcher: Dispatcher,
         on_close: Callable[[Session], None],
         *,
+        admission: Admission,
+        tls: TlsGate,
         hub: Hub | None = None,
     ) -> None:
         self._sock = sock
+        self._admission = admission
+        self._refusals = Refusals()
+        self._tls = tls
+        self._on_tls = self._begin_tls  # one for all sessions
         self._hub = hub
         self._dispatcher = dispatcher
         self._notify_closed = on_close
         self._short_of_descriptors = False
         self.sessions: set[Session] = set()
+        admission.in_flight.relieve_of(self.sessions)
 
     @property
     def port(self) -> int:
         """The port really bound."""
         port: int = self._sock.getsockname()[1]
         return port
+
+    @property
+    def accepts(self) -> bool:
+        """Whether connections are accepted: false while the process has no descriptor left for one that waits."""
+        return not self._short_of_descriptors
 
     async def run(self) -> None:
         """Accept until cancelled; then close every session and the socket."""
@@ -108,18 +123,41 @@ class Listener:
                     log.info("all connections that waited are accepted")
                     self._short_of_descriptors = False
                 return True  # nobody waits, or the one who did has left
-            sock.settimeout(0)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            session = Session(
-                sock,
-                _remote(address),
-                dispatcher=self._dispatcher,
-                nursery=nursery,
-                on_close=self._closed,
-            )
-            self.sessions.add(session)
-            self._drive(sock, session, nursery)
+            self._take(sock, _remote(address), nursery)
         return True
+
+    def _take(self, sock: socket.socket, remote: tuple[str, int], nursery: trio.Nursery) -> None:
+        """Serve an accepted connection, or refuse it."""
+        sock.settimeout(0)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        refusal = self._admission.enter(remote[0])
+        if refusal is not None:
+            self._refusals.refuse(sock, refusal, nursery)
+            return
+        session = Session(
+            sock,
+            remote,
+            dispatcher=self._dispatcher,
+            nursery=nursery,
+            on_close=self._closed,
+            on_tls=self._on_tls,
+            in_flight=self._admission.in_flight,
+        )
+        self.sessions.add(session)
+        self._drive(sock, session, nursery)
+        if self._tls.enforcing:
+            session.begin_tls(b"")
+
+    def _begin_tls(self, session: Session, first: bytes, nursery: trio.Nursery) -> None:
+        """Have the session go on behind TLS; the client has sent so much."""
+        ends = self._tls.pair(session.remote_text)
+        if ends is None:
+            session.close()
+            return
+        inner, far = ends
+        outer = session.move_to(inner)
+        self._drive(inner, session, nursery)
+        nursery.start_soon(self._tls.serve, outer, far, Remote(session.host, session.remote_text), first)
 
     def _drive(self, sock: socket.socket, session: Session, nursery: trio.Nursery) -> None:
         if self._hub is not None:
@@ -140,16 +178,20 @@ class Listener:
 
     def _closed(self, session: Session) -> None:
         self.sessions.discard(session)
+        self._admission.leave(session.host)
         self._notify_closed(session)
 
     async def _sweep(self) -> None:
-        """Close sessions that were silent for 120 s, or take that long over one frame."""
+        """Close sessions that were silent too long, or take too long over one frame."""
+        limits = self._admission.limits
         while True:
-            await trio.sleep(_SWEEP_SECONDS)
-            limit = trio.current_time() - IDLE_SECONDS
+            idle = limits.config.server_channel_max_idle_time_seconds
+            await trio.sleep(min(_SWEEP_SECONDS, idle / 2))
+            limit = trio.current_time() - limits.config.server_channel_max_idle_time_seconds
             for session in list(self.sessions):
-                if min(session.driver.last_activity, session.driver.frame_started) < limit:
-                    log.info("closing idle connection %s", session.remote_text)
+                if session.stuck_since < limit:
+                    limits.metrics.limited[IDLE_KEY] += 1
+                    log.info("closing idle connection %s", session.remote_text, extra=session.who())
                     session.close()
 
 

@@ -4,6 +4,8 @@ Those that ask the same of one queue wait together: when the queue gets a messag
 of them, and what is found is encoded once. An arrival costs nothing in queues where nobody waits, and as little where
 the message is not what those who wait ask for, however many they are.
 
+A held pull whose group is over its quota when there is something for it is refused then: it asks again.
+
 A held pull is answered for good at its deadline. One task waits for the earliest deadline; arrivals are collected while
 a group of sends is stored and handed out after the senders' answers are on their way.
 """
@@ -21,6 +23,9 @@ import trio
 from msgspec.structs import replace
 
 from rocketwire.server.errors import response_code
+from rocketwire.server.guard_errors import LimitExceeded
+from rocketwire.server.held_filters import HeldFilters
+from rocketwire.server.limits import Limits
 from rocketwire.server.pull_answers import Asked
 from rocketwire.server.request import Peer, Reply, Request, SharedReply
 from rocketwire.store.store import Fetched, FetchStatus
@@ -34,6 +39,8 @@ _WAITS: Final = frozenset({ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_
 LONGEST_HOLD_SECONDS: Final = 60.0
 """No pull is held longer, whatever it asks for: official clients ask for 15 to 30 s, and a connection that was
 silent for 120 s is closed."""
+BYTES_EACH: Final = 1024
+"""What a held pull takes of memory, at most, without its filter: all of them may take as much as bytes in flight."""
 
 Queue = tuple[str, int]
 """Topic and queue id."""
@@ -47,6 +54,9 @@ class Answers(Protocol):
 
     def reply(self, asked: Asked, fetched: Fetched) -> Reply:
         """The answer that tells it; nothing is counted."""
+
+    def refusal(self, group: str, topic: str) -> Reply | None:
+        """What a group is answered that is over its quota; None: it is not."""
 
     def delivered(self, group: str, offset: int, asked: Asked, fetched: Fetched, reply: Reply) -> None:
         """Count what a pull of a group, which asked for this offset, is handed; note when it is sent elsewhere."""
@@ -78,14 +88,16 @@ class HeldPull:
 class LongPoll:
     """All held pulls of a broker."""
 
-    def __init__(self, answers: Answers) -> None:
+    def __init__(self, answers: Answers, limits: Limits) -> None:
         self._answers = answers
+        self._limits = limits
         self._waiting: dict[Queue, dict[Asked, _Waiters]] = {}
         self._by_peer: dict[Peer, set[HeldPull]] = {}
         self._deadlines: list[tuple[float, int, HeldPull]] = []
         self._numbers = count()
         self._touched: set[Queue] = set()
         self._held = 0
+        self._filters = HeldFilters()
         self._unsent: dict[Peer, None] = {}
         self._sooner = trio.Event()
 
@@ -95,7 +107,12 @@ class LongPoll:
         return self._held
 
     def hold(self, pull: HeldPull, asked: Asked, seconds: float) -> None:
-        """Keep `pull` until a message arrives for it or `seconds` (LONGEST_HOLD_SECONDS at most) have passed."""
+        """Keep `pull` until a message arrives for it or `seconds` (LONGEST_HOLD_SECONDS at most) have passed.
+
+        Raises:
+            LimitExceeded: so many of its connection are held, or so many in all, that it is not.
+        """
+        self._check_room(pull.peer, asked)
         self._join(pull, asked)
         of_peer = self._by_peer.get(pull.peer)
         if of_peer is None:
@@ -111,6 +128,15 @@ class LongPoll:
             self._deadlines = [entry for entry in self._deadlines if entry[2].waiters is not None]
             heapify(self._deadlines)
 
+    def _check_room(self, peer: Peer, asked: Asked) -> None:
+        config = self._limits.config
+        # Raised as they are made: in a variable of this frame, they would keep the filter until garbage is collected.
+        if len(self._by_peer.get(peer, ())) >= config.max_requests_per_connection:
+            raise LimitExceeded("maxRequestsPerConnection", config.max_requests_per_connection)
+        taken = (self._held + 1) * BYTES_EACH + self._filters.size_with(asked.wanted)
+        if taken > config.max_in_flight_bytes:
+            raise LimitExceeded("maxInFlightBytes", config.max_in_flight_bytes)
+
     def _join(self, pull: HeldPull, asked: Asked) -> None:
         queue = asked.topic, asked.queue_id
         by_asked = self._waiting.get(queue)
@@ -119,6 +145,7 @@ class LongPoll:
         waiters = by_asked.get(asked)
         if waiters is None:
             waiters = by_asked[asked] = _Waiters(asked)
+            self._filters.take(asked.wanted)
         waiters.pulls[pull] = None
         pull.waiters = waiters
 
@@ -160,10 +187,14 @@ class LongPoll:
             if (not final and self._does_not_read(pull.peer)) or pull.waiters is None:
                 continue
             try:
+                refusal = self._answers.refusal(pull.group, asked.topic) if fetched.count else None
+                if refusal is not None:
+                    self._answer(pull, refusal)
+                    continue
                 self._answers.delivered(pull.group, pull.offset, asked, fetched, reply)
                 self._answer(pull, answer)
             except Exception as error:  # answered, for the other waiters are not to blame either
-                log.exception("held pull from %s", pull.peer.remote_text)
+                log.exception("held pull from %s", pull.peer.remote_text, extra={"peer": pull.peer.remote_text})
                 self._answer(pull, Reply(code=response_code(error), remark=str(error)))
 
     def _does_not_read(self, peer: Peer) -> bool:
@@ -198,6 +229,7 @@ class LongPoll:
                 pull.waiters = there
             there.pulls.update(waiters.pulls)
             waiters.pulls.clear()
+            self._filters.drop(asked.wanted)
 
     def _forget(self, pull: HeldPull) -> None:
         waiters = pull.waiters
@@ -210,6 +242,7 @@ class LongPoll:
             queue = asked.topic, asked.queue_id
             by_asked = self._waiting[queue]
             del by_asked[asked]
+            self._filters.drop(asked.wanted)
             if not by_asked:
                 del self._waiting[queue]
         of_peer = self._by_peer[pull.peer]

@@ -14,13 +14,15 @@ import logging
 from collections.abc import Iterable
 from typing import Final
 
-from rocketwire.server.errors import (
+from rocketwire.server.client_errors import (
     ClientOutdated,
     GroupWithoutOffsets,
     OffsetOutOfRange,
-    QueueIllegal,
     ResetGroupOffline,
     ResetTopicMissing,
+)
+from rocketwire.server.errors import (
+    QueueIllegal,
 )
 from rocketwire.server.members import Member
 from rocketwire.server.services import BrokerServices

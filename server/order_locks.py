@@ -14,9 +14,11 @@ from typing import Final, NamedTuple
 
 import trio
 
+from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.wire.bodies.client import MessageQueue
 
 LOCK_SECONDS: Final = 60.0
+MOST_LOCKS: Final = 200_000
 _SCAN_SECONDS: Final = 10.0
 
 
@@ -30,11 +32,21 @@ class OrderLocks:
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[MessageQueue, _Lock]] = {}
+        self._count = 0
 
     def lock(self, group: str, client_id: str, queues: Iterable[MessageQueue]) -> list[MessageQueue]:
-        """Take or renew locks; return the queues this client holds now."""
+        """Take or renew locks; return the queues this client holds now.
+
+        Raises:
+            LimitExceeded: there would be too many locks, of all groups; none is taken.
+        """
+        queues = list(queues)
+        locks = self._groups.get(group, {})
+        if self._count + sum(queue not in locks for queue in queues) > MOST_LOCKS:
+            raise LimitExceeded("orderLocks", MOST_LOCKS)
         now = trio.current_time()
-        locks = self._groups.setdefault(group, {})
+        self._groups[group] = locks
+        before = len(locks)
         held = []
         for queue in queues:
             lock = locks.get(queue)
@@ -42,6 +54,7 @@ class OrderLocks:
                 locks.pop(queue, None)
                 locks[queue] = _Lock(client_id, now + LOCK_SECONDS)
                 held.append(queue)
+        self._count += len(locks) - before
         if not locks:
             del self._groups[group]
         return held
@@ -53,6 +66,7 @@ class OrderLocks:
             lock = locks.get(queue)
             if lock is not None and lock.client_id == client_id:
                 del locks[queue]
+                self._count -= 1
         if not locks:
             self._groups.pop(group, None)
 
@@ -62,6 +76,7 @@ class OrderLocks:
         for group, locks in list(self._groups.items()):
             for queue, _ in list(itertools.takewhile(lambda each: each[1].until < now, locks.items())):
                 del locks[queue]
+                self._count -= 1
             if not locks:
                 del self._groups[group]
 

@@ -13,9 +13,10 @@ import msgspec
 from rocketwire.server.consume_rates import ConsumeRates
 from rocketwire.server.filters import MessageFilter
 from rocketwire.server.live_config import LiveConfig
-from rocketwire.server.metrics import Metrics
+from rocketwire.server.metrics import RECEIVE, Metrics
 from rocketwire.server.offset_moved import OffsetMoved
 from rocketwire.server.request import Reply
+from rocketwire.server.throttle.throttle import Throttle
 from rocketwire.store.store import Fetched, FetchStatus, MessageStore
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.headers.pull import PullMessageResponseHeader
@@ -72,12 +73,14 @@ class PullAnswers:
         metrics: Metrics,
         consume_rates: ConsumeRates,
         offset_moved: OffsetMoved,
+        throttle: Throttle,
     ) -> None:
         self._store = store
         self._config = config
         self._metrics = metrics
         self._consume_rates = consume_rates
         self._offset_moved = offset_moved
+        self._throttle = throttle
 
     def fetch(self, asked: Asked) -> Fetched:
         """What the store has for a pull now."""
@@ -93,6 +96,31 @@ class PullAnswers:
             wanted.by_properties,
             wanted.most_text,
         )
+
+    def refusal(self, group: str, topic: str) -> Reply | None:
+        """What a group is answered that is over its quota of receives; None: it is not."""
+        throttle = self._throttle
+        gate = throttle.receive(topic, group) if throttle.receives else None
+        return None if gate is None or throttle.passes(RECEIVE, gate) else self._refused()
+
+    def cold_refusal(self, group: str, asked: Asked) -> Reply | None:
+        """What a group is answered that read too much from the disk and asks for more of it; None: it does not.
+
+        That is looked at before the pull's filter is asked, for which all messages have to be read.
+        """
+        throttle = self._throttle
+        if not throttle.colds:
+            return None
+        gate = throttle.cold(group)
+        if throttle.is_open(gate):
+            return None
+        first = self._store.get(asked.topic, asked.queue_id, asked.offset, 1)
+        if not (first.far_behind and first.count) or throttle.passes(RECEIVE, gate):
+            return None
+        return self._refused()
+
+    def _refused(self) -> Reply:
+        return Reply(code=ResponseCode.FLOW_CONTROL, remark=self._throttle.receive_remark, ext={})
 
     def most(self, messages: int, size: int | None) -> tuple[int, int]:
         """How many messages and bytes a pull may have that asks for so many at most."""
@@ -127,8 +155,14 @@ class PullAnswers:
 
     def delivered(self, group: str, offset: int, asked: Asked, fetched: Fetched, reply: Reply) -> None:
         """Count what a pull of a group, which asked for this offset, is handed; note when it is sent elsewhere."""
+        throttle = self._throttle
+        if throttle.colds and fetched.far_behind:
+            throttle.cold(group).take(fetched.looked_at)
         if fetched.count:
             self._metrics.delivered(fetched.count, fetched.size)
             self._consume_rates.delivered(group, asked.topic, fetched.count)
+            gate = throttle.receive(asked.topic, group) if throttle.receives else None
+            if gate is not None:
+                throttle.received(gate, fetched.chunks)
         if reply.code == ResponseCode.PULL_OFFSET_MOVED:
             self._offset_moved.tell(group, asked.topic, asked.queue_id, asked=offset, new=fetched.next_offset)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from rocketwire.server.handlers import (
+    access,
     admin,
     client,
     group,
@@ -42,6 +43,7 @@ BROKER_FAMILIES: Final[Mapping[str, tuple[Route, ...]]] = {
     "progress": progress.ROUTES,
     "online": online.ROUTES,
     "admin": admin.ROUTES,
+    "access": access.ROUTES,
 }
 NAME_SERVER_FAMILIES: Final[Mapping[str, tuple[Route, ...]]] = {"name server": name_server.ROUTES}
 FAMILIES: Final[Mapping[str, tuple[Route, ...]]] = {**BROKER_FAMILIES, **NAME_SERVER_FAMILIES}
@@ -58,11 +60,6 @@ UNSUPPORTED: Final = frozenset(
         RequestCode.GET_ALL_CONSUMER_OFFSET,
         RequestCode.GET_ALL_DELAY_OFFSET,
         RequestCode.GET_CLIENT_CONFIG,
-        RequestCode.UPDATE_AND_CREATE_ACL_CONFIG,
-        RequestCode.DELETE_ACL_CONFIG,
-        RequestCode.GET_BROKER_CLUSTER_ACL_INFO,
-        RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG,
-        RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG,
         RequestCode.WIPE_WRITE_PERM_OF_BROKER,
         RequestCode.SUSPEND_CONSUMER,
         RequestCode.RESUME_CONSUMER,

@@ -11,16 +11,16 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from rocketwire.server.addresses import Address
 from rocketwire.server.clock import Clock
 from rocketwire.server.groups import ClientGroups
 from rocketwire.server.request import Answer
 from rocketwire.wire import properties as property_names
+from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.send import ReplyMessageRequestHeader, SendMessageRequestHeader
-from rocketwire.wire.message import decode_host
+from rocketwire.wire.hosts import decode_host
 from rocketwire.wire.properties import decode_properties, encode_properties
 
 log = logging.getLogger(__name__)

@@ -56,6 +56,9 @@ class Peer(Protocol):
     def flush(self) -> None:
         """Send what was written."""
 
+    def keep(self, size: int) -> None:
+        """Note how many bytes of memory, about, are kept for the client until its connection ends."""
+
     @property
     def congested(self) -> bool:
         """Whether answers pile up because the other end does not read."""

@@ -14,12 +14,18 @@ from typing import Final
 import trio
 
 from rocketwire.server.errors import RouteNotFound
+from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.request import Peer
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
 
 log = logging.getLogger(__name__)
 
+MOST_BROKERS: Final = 1000
+MOST_ROUTES: Final = 200_000
+"""Topics of all brokers, each counted for each broker."""
+MOST_VALUES: Final = 1024 * 1024
+"""Characters of the key-value configuration: names, keys and values. The whole is written at each change."""
 BROKER_EXPIRY_SECONDS: Final = 120.0
 _SCAN_SECONDS: Final = 10.0
 _MASTER_ID: Final = 0
@@ -70,6 +76,7 @@ class RouteTable:
         self._live: dict[str, _LiveBroker] = {}
         self._sets: dict[str, _BrokerSet] = {}
         self._queues: dict[str, dict[str, QueueData]] = {}  # topic -> broker name -> queues
+        self._routes = 0
 
     def register(
         self,
@@ -81,7 +88,13 @@ class RouteTable:
         filter_servers: tuple[str, ...] = (),
         peer: Peer | None = None,
     ) -> Registered:
-        """Enter or refresh a broker. `topics` None leaves its topics as they are."""
+        """Enter or refresh a broker. `topics` None leaves its topics as they are.
+
+        Raises:
+            LimitExceeded: there are too many brokers, or it would have too many topics; nothing is changed.
+        """
+        if peer is not None:  # the broker of this process has its limits itself
+            self._check_room(identity, topics)
         brokers = self._sets.setdefault(identity.name, _BrokerSet(identity.cluster))
         brokers.cluster = identity.cluster
         for broker_id, address in list(brokers.addresses.items()):
@@ -99,6 +112,13 @@ class RouteTable:
             log.info("new broker %s at %s", identity.name, identity.address)
         return self._master_for(identity, brokers)
 
+    def _check_room(self, identity: BrokerIdentity, topics: Mapping[str, TopicConfig] | None) -> None:
+        if identity.address not in self._live and len(self._live) >= MOST_BROKERS:
+            raise LimitExceeded("brokers", MOST_BROKERS)
+        new = sum(identity.name not in self._queues.get(topic, ()) for topic in topics or ())
+        if new and self._routes + new > MOST_ROUTES:
+            raise LimitExceeded("routes", MOST_ROUTES)
+
     def _enter_topics(self, broker: str, topics: Mapping[str, TopicConfig], *, replace_all: bool) -> None:
         for topic, config in topics.items():
             data = QueueData(
@@ -109,7 +129,10 @@ class RouteTable:
                 topic_sys_flag=config.topic_sys_flag,
             )
             by_broker = self._queues.setdefault(topic, {})
-            if replace_all or broker not in by_broker:
+            if broker not in by_broker:
+                self._routes += 1
+                by_broker[broker] = data
+            elif replace_all:
                 by_broker[broker] = data
 
     def _master_for(self, identity: BrokerIdentity, brokers: _BrokerSet) -> Registered:
@@ -134,7 +157,8 @@ class RouteTable:
         del self._sets[identity.name]
         for topic in list(self._queues):
             by_broker = self._queues[topic]
-            by_broker.pop(identity.name, None)
+            if by_broker.pop(identity.name, None) is not None:
+                self._routes -= 1
             if not by_broker:
                 del self._queues[topic]
 
@@ -213,7 +237,15 @@ class KeyValueConfig:
         self._save = save
 
     def put(self, namespace: str, key: str, value: str) -> None:
-        """Set a value."""
+        """Set a value.
+
+        Raises:
+            LimitExceeded: there are too many, or too long ones; nothing is changed.
+        """
+        former = self._tables.get(namespace, {})
+        after = {**self._tables, namespace: {**former, key: value}}
+        if sum(len(name) + sum(map(len, (*table, *table.values()))) for name, table in after.items()) > MOST_VALUES:
+            raise LimitExceeded("keyValues", MOST_VALUES)
         self._tables.setdefault(namespace, {})[key] = value
         self._save(self._tables)
 

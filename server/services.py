@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rocketwire.server.clock import Clock
 from rocketwire.server.consume_rates import ConsumeRates
@@ -11,6 +12,7 @@ from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.groups import ClientGroups
 from rocketwire.server.heartbeats import Heartbeats
 from rocketwire.server.lifetime import Lifetime
+from rocketwire.server.limits import Limits
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.long_poll import LongPoll
 from rocketwire.server.metrics import Metrics
@@ -25,23 +27,29 @@ from rocketwire.server.runtime_info import RuntimeInfo
 from rocketwire.server.send_back import SendBack
 from rocketwire.server.sending import Sending
 from rocketwire.server.subscription_groups import SubscriptionGroups
+from rocketwire.server.throttle.throttle import Throttle
 from rocketwire.server.timer.timer import Timer
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.server.transactions.service import Transactions
 from rocketwire.store.offsets import OffsetTable
 from rocketwire.store.store import MessageStore
 
+if TYPE_CHECKING:  # it brings a YAML reader along, which is loaded where access control is on
+    from rocketwire.server.acl.control import AccessControl
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerServices:
     """The broker's services.
 
-    `store_host` is the advertised address as records hold it; `timer` is None where timer messages are refused.
+    `address` is the advertised one, `store_host` the same as records hold it; `timer` is None where timer messages are
+    refused, `access` where everybody may do everything.
     """
 
     config: LiveConfig
     clock: Clock
     store: MessageStore
+    address: str
     store_host: bytes
     topics: BrokerTopics
     groups: SubscriptionGroups
@@ -64,7 +72,9 @@ class BrokerServices:
     filters: ConsumerFilters
     consume_rates: ConsumeRates
     decisions: Decisions
+    throttle: Throttle
     timer: Timer | None
+    access: AccessControl | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,3 +83,4 @@ class NameServerServices:
 
     routes: RouteTable
     key_values: KeyValueConfig
+    limits: Limits

@@ -1,37 +1,40 @@
-"""One connection: hands frames to the dispatcher, gathers the answers, writes them.
+"""One connection: hands frames to the dispatcher, takes what is no frame, ends, and asks its client.
 
-What reads the socket is the session's driver: the kernel's hub, or a task (`server.reader`). Answers gather in an
-outbox during a read and leave in one system call at its end; what the socket does not take at once is written by a
-task that lives only while something is left. While more than `HIGH_WATER` bytes of answers wait, no further request
-of this connection is read or handled, so a client that never reads its answers costs a bounded amount of memory and
-nobody else's time.
+What reads the socket is the session's driver: the kernel's hub, or a task (`server.reader`). What leaves it is in
+`server.outgoing`, and answers are in `server.answering`. While more than `HIGH_WATER` bytes of answers wait, no further
+request of this connection is read or handled, so a client that never reads its answers costs a bounded amount of memory
+and nobody else's time.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import socket
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import trio
 
-from rocketwire.server.addresses import Address
+from rocketwire.server.answering import Answering
 from rocketwire.server.client_calls import ClientCalls
-from rocketwire.server.errors import response_code
-from rocketwire.server.outbox import Outbox
-from rocketwire.server.request import Answer, Reply, Request, SharedReply
+from rocketwire.server.errors import ServerError
+from rocketwire.server.guard_errors import FrameRefused, LimitExceeded
+from rocketwire.server.in_flight import InFlight
+from rocketwire.server.outgoing import HIGH_WATER
+from rocketwire.server.refusals import drain, first_header, refusal_frame
+from rocketwire.server.request import Answer
 from rocketwire.wire.codes import FLAG_ONEWAY, VERSION_4_9_7
 from rocketwire.wire.connection import FrameReader, RawFrame
-from rocketwire.wire.errors import FrameError, WireError
-from rocketwire.wire.frame import Buffer, encode_frame, encode_frame_head
+from rocketwire.wire.errors import FrameError, FrameTooLong
+from rocketwire.wire.frame import Buffer, encode_frame
 from rocketwire.wire.header import Header
-from rocketwire.wire.message import encode_host
 
 log = logging.getLogger(__name__)
 
-HIGH_WATER: Final = 4 * 1024 * 1024
+TLS_HANDSHAKE: Final = 0x16
+"""What a TLS client's first message begins with, and no frame: its length would be over 16 MiB."""
 _NOTHING: Final = -1
 _JSON: Final = 0
 _INT_MAX: Final = 2**31 - 1
@@ -52,49 +55,21 @@ class Dispatcher(Protocol):
     def settle(self) -> None:
         """Do what may wait until the answers are on their way."""
 
-
-class Driver(Protocol):
-    """Reads a session's socket and has the session serve what comes.
-
-    Attributes:
-        last_activity: When bytes last came or went, in seconds of the event loop.
-        frame_started: When the first byte came of a frame that is not whole yet; infinite if there is none.
-        writing: Whether a task writes what the socket did not take; the session says so.
-    """
-
-    last_activity: float
-    frame_started: float
-    writing: bool
-
-    def resume(self) -> None:
-        """Go on reading: the session is congested no more."""
-
-    def close(self) -> None:
-        """Read nothing more. Comes before the socket is closed; further calls do nothing."""
+    def ask(self, session: Session, header: Header, frame: bytes) -> None:
+        """Write a request of the server's own, with this header, to a session."""
 
 
-class Session:
-    """A client's connection to one listener.
-
-    Attributes:
-        driver: What reads it; set right after the session is made.
-        remote_text: The client's ``host:port``.
-        born_host: The client's address as records hold it.
-    """
+class Session(Answering):
+    """A client's connection to one listener."""
 
     __slots__ = (
         "_calls",
-        "_closed",
         "_dispatcher",
+        "_drains",
         "_ends",
         "_most_waiting",
-        "_nursery",
         "_on_close",
-        "_outbox",
-        "_sock",
-        "born_host",
-        "driver",
-        "remote_text",
+        "_on_tls",
     )
 
     def __init__(
@@ -105,25 +80,29 @@ class Session:
         dispatcher: Dispatcher,
         nursery: trio.Nursery,
         on_close: Callable[[Session], None],
+        in_flight: InFlight,
+        on_tls: Callable[[Session, bytes, trio.Nursery], None] | None = None,
     ) -> None:
-        self._sock = sock
-        self._dispatcher = dispatcher
-        self._nursery = nursery
-        self._on_close = on_close
-        self._calls = ClientCalls(nursery)
-        self._outbox = Outbox(sock)
-        self._most_waiting = HIGH_WATER
-        self._closed = False
-        self._ends = False
-        self.driver: Driver
-        host, port = remote
-        self.remote_text = str(Address(host=host, port=port))
-        self.born_host = encode_host(host, port)
+        """Make the session of an accepted socket.
 
-    @property
-    def congested(self) -> bool:
-        """Whether more answers wait than a client that reads would let wait."""
-        return self._outbox.size > HIGH_WATER
+        Args:
+            sock: The connection's.
+            remote: The client's host and port.
+            dispatcher: Serves its frames.
+            nursery: Where its writing task runs.
+            on_close: Told once when it is closed.
+            in_flight: The account of bytes of all connections.
+            on_tls: Told, with what came and the nursery, that the client begins TLS. Nothing is read any more then:
+                it is to close the session or to move it. None: such a client is closed.
+        """
+        super().__init__(sock, remote, nursery=nursery, in_flight=in_flight)
+        self._dispatcher = dispatcher
+        self._on_close = on_close
+        self._on_tls = on_tls
+        self._calls = ClientCalls(nursery, in_flight)
+        self._most_waiting = HIGH_WATER
+        self._ends = False
+        self._drains = False
 
     @property
     def pauses(self) -> bool:
@@ -140,9 +119,19 @@ class Session:
         return self._most_waiting == _NOTHING
 
     @property
-    def unsent(self) -> int:
-        """Bytes of answers that wait."""
-        return self._outbox.size
+    def held(self) -> int:
+        """Bytes in the account: the driver's, the outbox's, and what is kept until the client answers or leaves."""
+        return super().held + self._calls.size
+
+    @property
+    def silent_since(self) -> float:
+        """When bytes last went either way."""
+        return self.driver.last_activity
+
+    @property
+    def stuck_since(self) -> float:
+        """When the connection last got on: since then it is silent, or is within one frame."""
+        return min(self.driver.last_activity, self.driver.frame_started)
 
     def serve(self, frames: list[RawFrame]) -> int:
         """Handle frames of one read in order; give how many were handled before the session had to pause.
@@ -156,112 +145,106 @@ class Session:
             self.end(bad_header)
             return 0
 
-    def misread(self, start: Buffer) -> None:
-        """End the connection, whose stream goes on with these eight bytes: no frame begins so."""
-        _, error = FrameReader().receive(memoryview(start))
-        self.end(error)
+    def misread(self, rest: Buffer) -> None:
+        """Take what begins with no frame, or with the byte that TLS begins with: it, or the end of the connection."""
+        if rest[0] == TLS_HANDSHAKE and not self.driver.began:
+            self.begin_tls(bytes(rest))
+        else:
+            longest, _ = self.in_flight.limits.longest_frame
+            _, error = FrameReader(longest).receive(memoryview(rest))
+            self.end(error, rest)
 
-    def end(self, error: FrameError | None) -> None:
-        """Read no further because of this error, and close once what was asked before is answered."""
-        log.warning("closing %s: %s", self.remote_text, error)
+    def begin_tls(self, first: bytes) -> None:
+        """Have the connection served by TLS, whose first bytes these are. TLS does not begin again within TLS."""
+        self.driver.close()
+        begin, self._on_tls = self._on_tls, None
+        if begin is None:
+            log.warning("closing %s: it begins TLS where none may begin", self.remote_text, extra=self.who())
+            self.close()
+        else:
+            begin(self, first, self._nursery)
+
+    def end(self, error: FrameError | None, start: Buffer = b"") -> None:
+        """Read no further because of this error, and close once what was asked before is answered.
+
+        A request that is too long is answered, too, if the bytes that it starts with hold its header.
+        """
+        log.warning("closing %s: %s", self.remote_text, error, extra=self.who())
         self._ends = True
         self.driver.close()
+        if isinstance(error, FrameTooLong):
+            limits = self.in_flight.limits
+            most, key = limits.longest_frame
+            limits.metrics.limited[key] += 1
+            self._answer_first(start, FrameRefused(error.length, key, most))
         self.flush()
         if not self._outbox.size:
+            self._finish()
+
+    def refuse(self, error: ServerError) -> None:
+        """End the connection: what it holds is not waited for. Answer the request it is within, if it reads answers."""
+        if self._outbox.size:
+            self.close()
+            return
+        beginning = self.driver.beginning()
+        self._ends = True
+        self.driver.close()
+        self._answer_first(beginning, error)
+        self.flush()
+        if not self._outbox.size:
+            self._finish()
+
+    def _answer_first(self, start: Buffer, error: ServerError) -> None:
+        """Answer the request that begins with these bytes, if they hold its header."""
+        try:
+            found = first_header(start)
+        except FrameError:
+            found = None
+        if found is not None:
+            self._drains = True
+            self.write(refusal_frame(*found, error))
+
+    def _sent(self) -> None:
+        if self._ends:
+            self._finish()
+
+    def _finish(self) -> None:
+        """Close, as everything is sent; who was told why is let read that first."""
+        if self._drains:
+            self._nursery.start_soon(self._drain)
+        else:
+            self.close()
+
+    async def _drain(self) -> None:
+        try:
+            # A driver's task may still wait for the socket: this waits for a duplicate.
+            with contextlib.suppress(OSError, trio.ClosedResourceError), self._sock.dup() as sock:
+                await drain(sock)
+        finally:
             self.close()
 
     def failed(self, error: Exception) -> None:
         """Close the connection, for there is a bug in serving it; it must not end the others."""
-        log.error("closing %s", self.remote_text, exc_info=error)
+        log.error("closing %s", self.remote_text, exc_info=error, extra=self.who())
         self.close()
-
-    def write(self, *chunks: Buffer) -> None:
-        """Put bytes in the outbox; `flush` sends them. Nothing happens once the connection is closed."""
-        if self._closed:
-            return
-        self._outbox.put(chunks)
-
-    def flush(self) -> None:
-        """Send what waits; the rest follows as the socket takes it."""
-        if self.driver.writing or not self._outbox.size:
-            return
-        try:
-            self._outbox.send()
-        except OSError:
-            self.close()
-            return
-        if self._outbox.size and not self._closed:
-            self.driver.writing = True
-            self._nursery.start_soon(self._write_rest)
-
-    async def _write_rest(self) -> None:
-        driver = self.driver
-        try:
-            while self._outbox.size and not self._closed:
-                await trio.lowlevel.wait_writable(self._sock)
-                self._outbox.send()
-                driver.last_activity = trio.current_time()
-                if not self.congested:
-                    driver.resume()
-            if self._ends:
-                self.close()
-        except (OSError, trio.ClosedResourceError):
-            self.close()
-        finally:
-            driver.writing = False
 
     def close(self) -> None:
         """Close the connection and tell the owner; further calls do nothing."""
-        if self._closed:
-            return
-        self._closed = True
-        self.driver.close()
-        trio.lowlevel.notify_closing(self._sock)
-        self._sock.close()
-        self._outbox.clear()
-        self._calls.close()
-        self._on_close(self)
+        if not self._closed:
+            super().close()
+            self._calls.close()
+            self._on_close(self)
 
-    def reply(self, request: Request[Any], reply: Reply | SharedReply) -> None:
-        """Answer a request that was held."""
-        header = request.header
-        if isinstance(reply, Reply):
-            self.answer(header, request.serialize_type, reply)
-        elif not header.flag & FLAG_ONEWAY:
-            try:
-                head = reply.head(header.opaque, request.serialize_type)
-            except WireError:
-                self.answer(header, request.serialize_type, reply.reply)
-            else:
-                self.write(head, *reply.reply.body)
-
-    def answer(self, request: Header, serialize_type: int, reply: Reply) -> None:
-        """Answer a request in its own serialisation; nothing is written for a one-way request.
-
-        An answer that no frame can hold is replaced by one that says so.
-        """
-        if request.flag & FLAG_ONEWAY or self._closed:
-            return
-        try:
-            self._write_answer(request, serialize_type, reply)
-        except WireError as error:
-            log.warning("answer to request %d from %s: %s", request.code, self.remote_text, error)
-            ext: dict[str, str] | None = None if reply.fields is None and reply.ext is None else {}
-            refusal = Reply(code=response_code(error), remark=str(error), ext=ext)
-            self._write_answer(request, serialize_type, refusal)
-
-    def _write_answer(self, request: Header, serialize_type: int, reply: Reply) -> None:
-        header = reply.header(request.opaque)
-        body = reply.body
-        if body:
-            self.write(encode_frame_head(header, sum(map(len, body)), serialize_type), *body)
-        else:
-            self.write(encode_frame(header, b"", serialize_type))
+    def limited(self, error: LimitExceeded) -> None:
+        """Count that a limit refused a request of the client."""
+        self.in_flight.limits.refused(error.key, self.remote_text)
 
     def push(self, code: int, ext: dict[str, str], body: bytes = b"") -> None:
         """Send a one-way request of the server's own, with an opaque of its own, to a client that reads."""
         if self.congested:
-            log.warning("request %d is not sent to %s, which does not read", code, self.remote_text)
+            log.warning(
+                "request %d is not sent to %s, which does not read", code, self.remote_text, extra=self.who(code)
+            )
         else:
             self._ask(code, ext, body, flag=FLAG_ONEWAY)
 
@@ -288,6 +271,6 @@ class Session:
         opaque = next(_opaques) & _INT_MAX
         header = Header(code=code, opaque=opaque, flag=flag, version=VERSION_4_9_7, ext=ext)
         frame = encode_frame(header, body, _JSON)
-        self.write(frame)
+        self._dispatcher.ask(self, header, frame)
         self.flush()
         return opaque, len(frame)

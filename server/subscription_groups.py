@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable
 
 from rocketwire.server.errors import NameInvalid
+from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.topics import check_queues
 from rocketwire.store.errors import StoreError
@@ -48,6 +49,8 @@ class SubscriptionGroups:
         known = self._table.get(group.group_name)
         before = known.retry_queue_nums if known else 0
         check_queues(f"the retry topic of group[{group.group_name}]", group.retry_queue_nums, most=before)
+        if known is None:
+            self._check_room()
         self._table.put(group)
         log.info("group %s: configuration changed", group.group_name)
         self._table.persist()
@@ -67,6 +70,7 @@ class SubscriptionGroups:
 
         Raises:
             NameInvalid: it would be made, but its name breaks the rules.
+            LimitExceeded: it would be made, but there are too many.
         """
         known = self._table.get(group)
         return self.find_all([group])[0] if known is None else known
@@ -76,6 +80,7 @@ class SubscriptionGroups:
 
         Raises:
             NameInvalid: one would be made, but its name breaks the rules; those before it are made.
+            LimitExceeded: one would be made, but there are too many; those before it are made.
         """
         version = self._table.data_version
         try:
@@ -90,10 +95,16 @@ class SubscriptionGroups:
         problem = names.group_problem(group)
         if problem is not None:
             raise NameInvalid(problem)
+        self._check_room()
         made = SubscriptionGroupConfig(group_name=group)
         self._table.put(made)
         log.info("group %s: created", group)
         return made
+
+    def _check_room(self) -> None:
+        most = self._config.current.max_groups
+        if len(self._table) >= most:
+            raise LimitExceeded("maxGroups", most)
 
     def _write_down(self) -> None:
         try:

@@ -15,6 +15,7 @@ from rocketwire.server.config import ServerConfig
 from rocketwire.server.errors import NameInvalid, QueuesTooMany
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.message_types import MessageType, accepted_type
+from rocketwire.server.topic_room import TopicRoom
 from rocketwire.store.topics import TopicTable
 from rocketwire.wire import names
 from rocketwire.wire.bodies.topic import TopicConfig
@@ -86,9 +87,11 @@ class BrokerTopics:
         typed: topics that take messages of one type only, and which.
     """
 
-    def __init__(self, table: TopicTable, config: LiveConfig) -> None:
+    def __init__(self, table: TopicTable, config: LiveConfig, room: TopicRoom | None = None) -> None:
+        """Take over a table; without `room` it may grow as it likes."""
         self._table = table
         self._config = config
+        self._room = room
         self.changed: Callable[[], None] = lambda: None
         self.own: frozenset[str] = frozenset()
         self.particular: set[str] = set()
@@ -130,6 +133,7 @@ class BrokerTopics:
         Raises:
             NameInvalid: its name breaks the rules; nothing is changed.
             QueuesTooMany: it has more than `MOST_QUEUES`, and more than it had before; nothing is changed.
+            LimitExceeded: it is new, and there are too many; nothing is changed.
             StoreError: it could not be written down; until the next start it is there all the same.
         """
         check_queues(f"topic[{topic.topic_name}]", _queues(topic), most=_queues(self.get(topic.topic_name)))
@@ -140,6 +144,8 @@ class BrokerTopics:
             problem = names.topic_problem(topic.topic_name)
             if problem is not None:
                 raise NameInvalid(problem)
+        if self._room is not None:
+            self._room.check(topic.topic_name for topic in topics)
         for topic in topics:
             self._table.put(topic)
             log.info("topic %s: %d queues", topic.topic_name, topic.write_queue_nums)

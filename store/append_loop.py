@@ -27,7 +27,7 @@ from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
 from rocketwire.store.layout.record import record_head
 from rocketwire.store.queues import QueueTable
 from rocketwire.wire.codes import SysFlag
-from rocketwire.wire.message import HOST_V4_SIZE, HOST_V6_SIZE
+from rocketwire.wire.hosts import HOST_V4_SIZE, HOST_V6_SIZE
 
 _CRC_MASK: Final = 0x7FFFFFFF
 _PROPERTIES_LENGTH: Final = struct.Struct(">h")

@@ -17,13 +17,14 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, head_dtype
+from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, SMALLEST, head_dtype
 from rocketwire.store.lost_pages import PAGE, has_lost_page
-from rocketwire.wire.message import MAGIC_V1
+from rocketwire.wire.message import MAGIC_V1, MAGIC_V2
 
 Buffer: TypeAlias = bytes | bytearray | memoryview | mmap.mmap
 
 _CRC_MASK: Final = 0x7FFFFFFF
+_UINT32: Final = 0xFFFFFFFF
 _INT16_MAX: Final = 0x7FFF
 _INT8_MAX: Final = 0x7F
 #: The length of the properties is so long, that of the topic as many bytes as the record's version says.
@@ -93,12 +94,20 @@ class Batch:
         reason: What is wrong with the next one; empty when all are good.
     """
 
-    def __init__(self, buffer: Buffer, positions: NDArray[np.int64], base: int) -> None:
+    def __init__(
+        self, buffer: Buffer, positions: NDArray[np.int64], base: int | None, *, believed: bool = True
+    ) -> None:
+        """Of records behind each of which the buffer has the bytes of the smallest one.
+
+        `base` is None where they may be from anywhere in the log; their sizes and magic numbers are `believed` where
+        somebody has looked at them.
+        """
         self.count = len(positions)
         self.reason = ""
         self._buffer = buffer
         self._octets = np.frombuffer(buffer, np.uint8)
         self._base = base
+        self._believed = believed
         self._columns: dict[str, NDArray[Any]] = {"position": positions}
 
     def records(self) -> Records:
@@ -118,7 +127,7 @@ class Batch:
             if self.count:
                 step()
 
-    def _keep(self, good: NDArray[np.bool_], reason: Callable[[int], str]) -> None:
+    def keep(self, good: NDArray[np.bool_], reason: Callable[[int], str]) -> None:
         """Cut all columns at the first record that is not good; `reason` says of its index what is wrong."""
         if good.all():
             return
@@ -131,17 +140,31 @@ class Batch:
         heads = gather(self._octets, columns["position"], _HEAD_V4)
         for name, (field, kind) in _FIELDS.items():
             columns[name] = heads[field].astype(kind)
-        columns["version"] = np.where(heads["magic"] == MAGIC_V1, 1, 2).astype(np.uint8)
+        columns["magic"] = heads["magic"].astype(np.int32)
+        if not self._believed:
+            self._check_sizes()
+            columns = self._columns
+        columns["version"] = np.where(columns["magic"] == MAGIC_V1, 1, 2).astype(np.uint8)
         columns["head_size"] = np.full(self.count, _HEAD_V4.itemsize, np.int64)
         bits = columns["sys_flag"] & HOST_BITS
         if bits.any():
             for form in HOST_FORMS[1:]:
                 columns["head_size"][bits == form] = _HEADS[form].itemsize
-            self._keep(
+            self.keep(
                 columns["head_size"] + 1 + _PROPERTIES_LENGTH <= columns["size"], lambda _: "its hosts do not fit"
             )
+            bits = self._columns["sys_flag"] & HOST_BITS
             for form in HOST_FORMS[1:]:
-                self._read_longer_heads(np.flatnonzero(bits[: self.count] == form), _HEADS[form])
+                self._read_longer_heads(np.flatnonzero(bits == form), _HEADS[form])
+
+    def _check_sizes(self) -> None:
+        magic, size, left = (
+            self._columns["magic"],
+            self._columns["size"],
+            len(self._octets) - self._columns["position"],
+        )
+        good = ((magic == MAGIC_V1) | (magic == MAGIC_V2)) & (size >= SMALLEST) & (size <= left)
+        self.keep(good, lambda i: f"it has the magic number {int(magic[i]) & _UINT32:08X} and the size {size[i]}")
 
     def _read_longer_heads(self, chosen: NDArray[np.intp], head: np.dtype[np.void]) -> None:
         columns = self._columns
@@ -153,14 +176,15 @@ class Batch:
     def _check_heads(self) -> None:
         columns = self._columns
         offsets = columns["physical_offset"]
-        self._keep(
-            offsets == columns["position"] + self._base,
-            lambda i: f"it says that it begins at {offsets[i]}",
-        )
+        if self._base is not None:
+            self.keep(
+                offsets == columns["position"] + self._base,
+                lambda i: f"it says that it begins at {offsets[i]}",
+            )
         columns = self._columns
         body = columns["body_length"]
         room = columns["size"] - columns["head_size"] - columns["version"] - _PROPERTIES_LENGTH
-        self._keep((body >= 0) & (body <= room), lambda i: f"its body cannot have {body[i]} bytes")
+        self.keep((body >= 0) & (body <= room), lambda i: f"its body cannot have {body[i]} bytes")
 
     def _read_topics(self) -> None:
         columns, octets = self._columns, self._octets
@@ -175,7 +199,7 @@ class Batch:
         columns["topic_length"] = length
         columns["topic_position"] = at + version
         columns["properties_position"] = columns["topic_position"] + length + _PROPERTIES_LENGTH
-        self._keep(
+        self.keep(
             (length <= longest) & (columns["properties_position"] <= columns["position"] + columns["size"]),
             lambda i: f"its topic cannot have {length[i]} bytes",
         )
@@ -186,7 +210,7 @@ class Batch:
         length = octets[at - 2].astype(np.int32) << 8 | octets[at - 1]
         columns["properties_length"] = length
         left = columns["position"] + columns["size"] - at
-        self._keep(
+        self.keep(
             (length == left) & (length <= _INT16_MAX),
             lambda i: f"its properties cannot have {length[i]} bytes where {left[i]} are left",
         )
@@ -205,7 +229,7 @@ class Batch:
             good[chosen] = texts.all(axis=1)
             for i in np.flatnonzero((texts > _INT8_MAX).any(axis=1)).tolist():
                 good[chosen[i]] &= _is_text(texts[i].tobytes())
-        self._keep(good, lambda _: "its topic is no text")
+        self.keep(good, lambda _: "its topic is no text")
 
     def _check_pages(self) -> None:
         """Find lost pages: only a text that begins with a zero byte, or stands on several pages, can have one."""
@@ -217,7 +241,7 @@ class Batch:
         for i in np.flatnonzero(suspect).tolist():
             start = int(at[i])
             good[i] = not has_lost_page(bytes(self._octets[start : start + length[i]]), start)
-        self._keep(good, lambda _: "a page of its properties is lost: it holds nothing but zeros")
+        self.keep(good, lambda _: "a page of its properties is lost: it holds nothing but zeros")
 
     def _check_bodies(self) -> None:
         columns = self._columns
@@ -228,7 +252,7 @@ class Batch:
         found &= _CRC_MASK
         crc = columns["body_crc"]
         # The CRC of an empty body is whatever the record says: Apache does not look at it.
-        self._keep(
+        self.keep(
             (found == crc) | (columns["body_length"] == 0),
             lambda i: f"its body has the CRC {found[i]:08X} and should have {crc[i]:08X}",
         )

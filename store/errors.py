@@ -125,3 +125,11 @@ class ConfigInvalid(StoreError):
         super().__init__(f"{path} is not readable: {reason}")
         self.path = path
         self.reason = reason
+
+
+class OffsetsTooMany(StoreError):
+    """There is no room for the offset of another queue; `most` are kept."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"no more than {most} consumer offsets are kept")
+        self.most = most

@@ -50,7 +50,8 @@ class FetchStatus(enum.Enum):
 class Fetched(msgspec.Struct, gc=False):
     """The answer: `count` records of `size` bytes in `chunks`; the reader goes on at `next_offset`.
 
-    `far_behind` says that the last entry looked at is further behind the log's end than memory is expected to hold.
+    `far_behind` says that the last entry looked at is further behind the log's end than memory is expected to hold;
+    then `looked_at` has the bytes of the records that were read for it, whether or not they are among the chunks.
     """
 
     status: FetchStatus
@@ -61,6 +62,7 @@ class Fetched(msgspec.Struct, gc=False):
     count: int = 0
     size: int = 0
     far_behind: bool = False
+    looked_at: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,7 +211,7 @@ def _fetch_each(  # noqa: C901, PLR0912 - one loop, see above
     log_end = log.position
     status = FetchStatus.NO_MATCHED_MESSAGE
     chunks: list[memoryview] = []
-    run_start = run_size = count = size = scanned = physical_offset = read = 0
+    run_start = run_size = count = size = scanned = physical_offset = read = looked_at = 0
     skip_until = -1
     for physical_offset, record_size, tags_code in ENTRY_STRUCT.iter_unpack(entries):
         if skip_until >= 0 and physical_offset < skip_until:
@@ -236,6 +238,7 @@ def _fetch_each(  # noqa: C901, PLR0912 - one loop, see above
                 break
             text = properties_of(record)
             read += len(text) + _EACH
+            looked_at += record_size
             if not matches(text):
                 if not count:
                     status = FetchStatus.NO_MATCHED_MESSAGE
@@ -260,4 +263,5 @@ def _fetch_each(  # noqa: C901, PLR0912 - one loop, see above
         count,
         size,
         log_end - physical_offset > limits.memory,
+        looked_at if matches is not None else size,
     )

@@ -20,6 +20,7 @@ import fcntl
 import mmap
 import os
 import resource
+import stat
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -347,12 +348,18 @@ class RealFileSystem:
     def replace(self, path: str, data: bytes) -> None:
         """See FileSystem."""
         former = self.read(path)
-        if former is not None:
-            self._replace_plainly(path + ".bak", former)
-        self._replace_plainly(path, data)
+        if former is None:
+            self._replace_plainly(path, data, None)
+            return
+        mode = Path(path).stat().st_mode
+        self._replace_plainly(path + ".bak", former, mode)
+        self._replace_plainly(path, data, mode)
 
-    def _replace_plainly(self, path: str, data: bytes) -> None:
+    def _replace_plainly(self, path: str, data: bytes, mode: int | None) -> None:
         temporary = path + ".tmp"
+        if mode is not None:  # who may not read the file may not read the next one either, not even for a moment
+            Path(temporary).touch(mode=0o600)
+            Path(temporary).chmod(stat.S_IMODE(mode))
         self.write(temporary, data)
         Path(temporary).replace(path)
         self.sync_directory(str(Path(path).parent))

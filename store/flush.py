@@ -15,6 +15,7 @@ import trio
 
 from rocketwire.store.errors import FlushDelayed, StoreError
 
+MOST_BYTES: Final = 128 * 1024 * 1024
 #: Seconds until a flush that could not be tried is tried again.
 _AGAIN: Final = 0.1
 
@@ -42,24 +43,39 @@ class GroupCommit:
 
     Args:
         timeout: Seconds after which a caller is told that the flush was not done in time.
+        most: Bytes that callers may keep while they wait.
 
     Attributes:
+        most: See above.
         answered: Called when all were told who became durable together, or whose time was up.
+        flushed: Called with the seconds that a flush took.
     """
 
-    def __init__(self, *, timeout: float = 5.0) -> None:
+    def __init__(self, *, timeout: float = 5.0, most: int = MOST_BYTES) -> None:
         self._timeout = timeout
-        #: Waiting callers by number, oldest first: deadline, offset, callback.
-        self._waiting: dict[int, tuple[float, int, Callback]] = {}
+        self.most = most
+        self._kept = 0
+        #: Waiting callers by number, oldest first: deadline, offset, callback, bytes kept.
+        self._waiting: dict[int, tuple[float, int, Callback, int]] = {}
         self._count = 0
         self._work = trio.Event()
         self.answered: Callable[[], None] = lambda: None
+        self.flushed: Callable[[float], None] = lambda _: None
 
-    def wait_durable(self, offset: int, callback: Callback) -> None:
-        """Have a callback called: True once the log up to `offset` is on the disk, False if that takes too long."""
-        self._waiting[self._count] = (trio.current_time() + self._timeout, offset, callback)
+    def wait_durable(self, offset: int, callback: Callback, *, keeps: int = 0) -> None:
+        """Have a callback called: True once the log up to `offset` is on the disk, False if that takes too long.
+
+        The callback keeps so many bytes of memory, about, until then.
+        """
+        self._waiting[self._count] = (trio.current_time() + self._timeout, offset, callback, keeps)
+        self._kept += keeps
         self._count += 1
         self._work.set()
+
+    @property
+    def full(self) -> bool:
+        """Whether those who wait keep so much that no more should come: the disk is too slow, or hangs."""
+        return self._kept > self.most
 
     @property
     def waited_for(self) -> bool:
@@ -80,14 +96,16 @@ class GroupCommit:
             self._answer(list(self._waiting), durable=False)
 
     async def _flush_once(self, store: Flushable, run_sync: RunBlocking) -> None:
-        target = max(offset for _, offset, _ in self._waiting.values())
+        target = max(offset for _, offset, _, _ in self._waiting.values())
         delayed = False
+        began = trio.current_time()
         # If the disk refuses, the store says why and takes no more messages; nobody is told that his are safe.
         with contextlib.suppress(StoreError):
             try:
                 await run_sync(lambda: store.flush_to(target))
             except FlushDelayed:
                 delayed = True
+        self.flushed(trio.current_time() - began)
         self._answer(self._up_to(store.flushed_offset), durable=True)
         if delayed:
             await trio.sleep(_AGAIN)
@@ -95,11 +113,12 @@ class GroupCommit:
             self._answer(self._up_to(target), durable=False)
 
     def _up_to(self, limit: int) -> list[int]:
-        return [number for number, (_, offset, _) in self._waiting.items() if offset <= limit]
+        return [number for number, (_, offset, _, _) in self._waiting.items() if offset <= limit]
 
     def _answer(self, numbers: list[int], *, durable: bool) -> None:
         for number in numbers:
-            _, _, callback = self._waiting.pop(number)
+            _, _, callback, keeps = self._waiting.pop(number)
+            self._kept -= keeps
             callback(durable)
         if numbers:
             self.answered()
@@ -108,7 +127,7 @@ class GroupCommit:
         while True:
             now = trio.current_time()
             self._answer(
-                [number for number, (deadline, _, _) in self._waiting.items() if deadline <= now], durable=False
+                [number for number, (deadline, _, _, _) in self._waiting.items() if deadline <= now], durable=False
             )
             # Whoever comes later has a later deadline, so nobody is due before this.
             oldest = next(iter(self._waiting.values()), None)

@@ -146,6 +146,11 @@ class Index:
         return self._backlog.keys
 
     @property
+    def bytes_behind(self) -> int:
+        """How much of the log is not indexed yet."""
+        return self._backlog.bytes_behind
+
+    @property
     def suits_thread(self) -> bool:
         """Whether the next step has much to do, and leaves the interpreter to other threads meanwhile."""
         return self._backlog.keys.pending >= _MUCH and not self._backlog.reads_log

@@ -51,6 +51,11 @@ class Backlog:
         return self.next_offset < self._log.position
 
     @property
+    def bytes_behind(self) -> int:
+        """How much of the log is to be indexed."""
+        return max(0, self._log.position - max(self.next_offset, self._log.start))
+
+    @property
     def reads_log(self) -> bool:
         """Whether what is next has to be read from the log, which needs numpy."""
         start = self.keys.start

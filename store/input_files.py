@@ -9,6 +9,7 @@ import errno
 import fcntl
 import os
 import stat
+from collections.abc import Iterable
 from typing import NamedTuple, Self
 
 from rocketwire.store.files import FLOCK
@@ -66,9 +67,28 @@ class InputFile:
             data += more
         return data
 
+    def read_into(self, offset: int, buffer: bytearray | memoryview) -> int:
+        """Read from an offset on into a writable buffer of bytes; how many came, fewer only where the file ends."""
+        done = os.preadv(self._fd, [buffer], offset)
+        if done == len(buffer):
+            return done
+        # One call gives 2 GiB at most, and less when a signal comes; the file ends where one gives nothing.
+        with memoryview(buffer) as view:
+            more = done
+            while more and done < len(view):
+                more = os.preadv(self._fd, [view[done:]], offset + done)
+                done += more
+        return done
+
+    def expect(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Nothing: the kernel reads ahead by itself."""
+
 
 class Entry(NamedTuple):
-    """What a directory holds under a name; `size` and `allocated` (on the disk) are in bytes, `modified` in ms."""
+    """What a directory holds under a name; `size` and `allocated` (on the disk) are in bytes, `modified` in ms.
+
+    Of a directory these three are 0: there may be very many, and nobody needs them.
+    """
 
     name: str
     directory: bool
@@ -88,12 +108,16 @@ def entries(path: str) -> list[Entry]:
     with os.scandir(path) as listing:
         for item in listing:
             try:
-                status = item.stat()
+                directory = item.is_dir()
+                status = None if directory else item.stat()
             except FileNotFoundError:
                 continue
-            mode, allocated = status.st_mode, status.st_blocks * 512
-            modified = status.st_mtime_ns // 1_000_000
-            found.append(Entry(item.name, stat.S_ISDIR(mode), stat.S_ISREG(mode), status.st_size, allocated, modified))
+            if status is None:
+                found.append(Entry(item.name, directory, regular=False, size=0, allocated=0, modified=0))
+            else:
+                allocated, modified = status.st_blocks * 512, status.st_mtime_ns // 1_000_000
+                regular = stat.S_ISREG(status.st_mode)
+                found.append(Entry(item.name, directory, regular, status.st_size, allocated, modified))
     return sorted(found)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rocketwire.store import config
+from rocketwire.store.errors import OffsetsTooMany
 from rocketwire.store.files import FileSystem, RealFileSystem
 from rocketwire.store.saved_table import SavedTable
 from rocketwire.wire.bodies.fastjson import loads
@@ -16,18 +17,33 @@ from rocketwire.wire.errors import BodyInvalid
 
 _TABLE: Final = "offsetTable"
 _SEPARATOR: Final = "@"
+_LONGEST_KEY: Final = 1024
+_UNLIMITED: Final = 1 << 62
 
 
 class OffsetTable(SavedTable):
-    """Offsets by (group, topic, queue id)."""
+    """Offsets by (group, topic, queue id).
 
-    def __init__(self, path: str, files: FileSystem, table: dict[str, dict[int, int]], others: dict[str, Any]) -> None:
+    Attributes:
+        most: So many offsets are kept at most; those that were loaded are.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        files: FileSystem,
+        table: dict[str, dict[int, int]],
+        others: dict[str, Any],
+        most: int,
+    ) -> None:
         super().__init__(path, files)
         self._table = table
         self._others = others
+        self._count = sum(map(len, table.values()))
+        self.most = most
 
     @classmethod
-    def open(cls, path: str | Path, files: FileSystem | None = None) -> OffsetTable:
+    def open(cls, path: str | Path, files: FileSystem | None = None, *, most: int = _UNLIMITED) -> OffsetTable:
         """Load the table from its file; an empty one when there is none.
 
         Raises:
@@ -35,14 +51,28 @@ class OffsetTable(SavedTable):
         """
         files = files or RealFileSystem()
         table, others = config.load(str(path), files, _decode) or ({}, {})
-        return cls(str(path), files, table, others)
+        return cls(str(path), files, table, others, most)
 
     def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
-        """Note the offset of the next message the group consumes."""
+        """Note the offset of the next message the group consumes.
+
+        Raises:
+            OffsetsTooMany: there is no room for another one, or no topic or group is named so; nothing is noted.
+        """
         key = topic + _SEPARATOR + group
         queues = self._table.get(key)
-        if queues is None:
-            queues = self._table[key] = {}
+        if queues is not None and queue_id in queues:
+            queues[queue_id] = offset
+            self._changed()
+        elif self._count >= self.most or len(key) > _LONGEST_KEY:
+            raise OffsetsTooMany(self.most)
+        else:
+            self.put(group, topic, queue_id, offset)
+
+    def put(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """The same for a group of the broker's own, however many there are."""
+        queues = self._table.setdefault(topic + _SEPARATOR + group, {})
+        self._count += queue_id not in queues
         queues[queue_id] = offset
         self._changed()
 
@@ -59,10 +89,24 @@ class OffsetTable(SavedTable):
         """The groups that have offsets in a topic."""
         return [group for other, group in map(_parts, self._table) if other == topic]
 
+    def all(self) -> list[tuple[str, str, dict[int, int]]]:
+        """Each topic and group with its offsets by queue id, which go on changing with the table."""
+        return [(*_parts(key), queues) for key, queues in self._table.items()]
+
+    def keys(self) -> list[str]:
+        """What `at` takes, of each topic and group."""
+        return list(self._table)
+
+    def at(self, key: str) -> tuple[str, str, dict[int, int]]:
+        """A topic and group with its offsets by queue id, none if they were removed; not to be changed."""
+        return (*_parts(key), self._table.get(key, {}))
+
     def remove(self, group: str, topic: str) -> bool:
         """Forget the offsets of a group in a topic; false when there were none."""
-        if self._table.pop(topic + _SEPARATOR + group, None) is None:
+        queues = self._table.pop(topic + _SEPARATOR + group, None)
+        if queues is None:
             return False
+        self._count -= len(queues)
         self._changed()
         return True
 

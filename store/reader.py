@@ -75,6 +75,11 @@ class StoreReader:
         """Where the next record goes."""
         return self._log.position
 
+    @property
+    def index_behind(self) -> int:
+        """Bytes at the end of the log that are not in the index yet; 0 where nothing is indexed."""
+        return 0 if self._index is None else self._index.bytes_behind
+
     def get(
         self,
         topic: str,

@@ -242,7 +242,7 @@ class MessageStore(StoreReader):
         be tried again.
         """
         if self._refuses:
-            self._append_error = self._flusher.error or self.refusal or StoreClosed(str(self.settings.root))
+            self._append_error = self.why_refused
             return []
         touched: set[ConsumeQueue] = set()
         results = self._appender.append(drafts, touched)
@@ -253,6 +253,11 @@ class MessageStore(StoreReader):
     @property
     def _refuses(self) -> bool:
         return self._closed or self._flusher.error is not None or self.refusal is not None
+
+    @property
+    def why_refused(self) -> StoreError | None:
+        """Why no message is taken now, whatever it is like; None: messages are taken."""
+        return (self._flusher.error or self.refusal or StoreClosed(str(self.settings.root))) if self._refuses else None
 
     def _tell_of(self, touched: Collection[ConsumeQueue]) -> None:
         self._queues.dirty.update(touched)

@@ -47,7 +47,7 @@ class Walked(NamedTuple):
 def walk(
     buffer: Buffer,
     *,
-    base: int,
+    base: int | None,
     position: int = 0,
     end: int | None = None,
     whole: bool,
@@ -59,7 +59,7 @@ def walk(
 
     Args:
         buffer: A commit log file, or a part of one that begins at a page of it (at a multiple of 4096 bytes).
-        base: Physical offset of the buffer's first byte.
+        base: Physical offset of the buffer's first byte; None does not look where records say that they begin.
         position: Where a record begins.
         end: What is at or behind this position of the buffer is not read.
         whole: The buffer (or `end`) is the end of the file: a record that runs past it is damaged. Else the walk ends

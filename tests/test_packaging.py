@@ -17,7 +17,7 @@ import pytest
 import rocketwire
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("wire", "store", "server", "spark", "cli")
+PACKAGES = ("wire", "store", "server", "spark", "remoting", "cli")
 COMPILER = shutil.which((os.environ.get("CC") or "cc").split()[0])
 
 
@@ -32,14 +32,14 @@ def hatchling(where: Path, *options: str, **environment: str) -> str:
     """Build as the options say and return what was said to the user."""
     command = [sys.executable, "-m", "hatchling", "build", *options]
     settings = {key: value for key, value in os.environ.items() if key != "ROCKETWIRE_KERNEL"} | environment
-    done = subprocess.run(command, cwd=where, env=settings, check=True, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=where, env=settings, check=True, capture_output=True, text=True, timeout=600)
     return done.stdout + done.stderr
 
 
 def version_of(wheel: Path, where: Path) -> str:
     """What the program says that pip installs from the wheel."""
     install = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--target", str(where), str(wheel)]
-    subprocess.run(install, check=True, capture_output=True, timeout=120)
+    subprocess.run(install, check=True, capture_output=True, timeout=600)
     settings = {key: value for key, value in os.environ.items() if key != "ROCKETWIRE_KERNEL"}
     command = [sys.executable, "-m", "rocketwire", "--version"]
     settings["PYTHONPATH"] = str(where)
@@ -58,7 +58,7 @@ def test_the_wheel_is_the_package_and_nothing_else(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert modules_of_the_repository() <= names
-    assert {name.split("/")[0] for name in names} == {"rocketwire"}
+    assert {name.split("/")[0] for name in names} == {"rocketwire", "pyspark_rocketmq"}
     assert "rocketwire/py.typed" in names
 
 

@@ -35,7 +35,7 @@ def make(*arguments: str) -> list[str]:
 
 def test_make_alone_says_what_there_is() -> None:
     targets = [line.split()[1] for line in make("--no-print-directory")]
-    assert targets == ["serve", "test", "bench", "clean"]
+    assert targets == ["serve", "test", "bench", "bench-spark", "spark-demo", "fuzz", "clean"]
 
 
 def test_make_serve_leaves_everything_to_the_options_given() -> None:

@@ -13,8 +13,9 @@ from rocketwire.wire.codes import MAX_FRAME_LENGTH
 from rocketwire.wire.errors import FrameError, HeaderLengthInvalid
 from rocketwire.wire.frame import HEADER_LENGTH_MASK, LENGTH_SIZE, PREFIX, TYPE_SHIFT, frame_size
 
-_LONGEST = MAX_FRAME_LENGTH - LENGTH_SIZE
 _SHORTEST = PREFIX.size - LENGTH_SIZE
+_MOST_REST = 64 * 1024
+_NOTHING = memoryview(b"")
 
 
 class RawFrame(NamedTuple):
@@ -29,56 +30,109 @@ class RawFrame(NamedTuple):
 
 
 class FrameReader:
-    """Cuts a byte stream into frames.
+    """Cuts a byte stream into frames of `longest` bytes at most, with both words.
 
-    Frames over 16 MiB, impossible lengths and header lengths that reach past their frame end the stream: frames
+    Longer frames, impossible lengths and header lengths that reach past their frame end the stream: frames
     before the bad one are still delivered, and the error comes with them.
+
+    `receive` gives all frames of a read. Who serves them in parts gives the bytes by `take`, gets some frames by `cut`,
+    puts those that have to wait `back`, and calls `keep` before the bytes' buffer is written again. So what waits are
+    bytes: frames as objects, if they are small, would take ten times as much.
+
+    Attributes:
+        rest: The first bytes that are no frame, after an error: 64 KiB at most.
     """
 
-    __slots__ = ("_partial",)
+    __slots__ = ("_at", "_data", "_longest", "_own", "_partial", "rest")
 
-    def __init__(self) -> None:
-        self._partial = bytearray()
+    def __init__(self, longest: int = MAX_FRAME_LENGTH) -> None:
+        self._longest = longest
+        self._partial = bytearray()  # of one frame, and not all of it
+        self._data = _NOTHING
+        self._at = 0
+        self._own = False  # whether nobody else writes to what `_data` is of
+        self.rest = b""
 
     @property
     def pending(self) -> int:
-        """Bytes of a frame whose end has not arrived yet."""
-        return len(self._partial)
+        """Bytes that are not cut yet, or of a frame whose end has not arrived."""
+        return len(self._partial) + len(self._data) - self._at
+
+    def beginning(self) -> bytes:
+        """The first of those bytes, 64 KiB at most: enough for a frame's header."""
+        return bytes((self._partial or self._data[self._at :])[:_MOST_REST])
+
+    def forget(self) -> None:
+        """Let those bytes go: nothing more is received."""
+        self._partial = bytearray()
+        self._data, self._at = _NOTHING, 0
 
     def receive(self, data: memoryview) -> tuple[list[RawFrame], FrameError | None]:
         """Take the bytes of one read; return the frames now whole and, if the stream broke, why.
 
         After an error the reader must not be used again.
         """
+        self.take(data)
+        frames, error = self.cut(len(self._data))
+        self.keep()
+        return frames, error
+
+    def take(self, data: memoryview) -> None:
+        """Take the bytes of one read, once all frames of the one before are cut."""
+        if self._at < len(self._data):
+            self._partial += self._data[self._at :]
+            self._data, self._at = _NOTHING, 0
         partial = self._partial
         if partial:
             partial += data
             if len(partial) >= LENGTH_SIZE:
                 length = int.from_bytes(partial[:LENGTH_SIZE], "big", signed=True)
-                if len(partial) < length + LENGTH_SIZE <= MAX_FRAME_LENGTH:
-                    return [], None
+                if len(partial) < length + LENGTH_SIZE <= self._longest:
+                    return
             data = memoryview(partial)
             self._partial = bytearray()
-        frames, used, error = _cut(data)
-        if used < len(data) and error is None:
-            self._partial += data[used:]
+        self._data, self._at = data, 0
+        self._own = bool(partial)
+
+    def cut(self, most: int) -> tuple[list[RawFrame], FrameError | None]:
+        """Cut so many frames at most, and say why there will be none behind them, if that is so.
+
+        After an error the reader must not be used again, unless frames before it are put back.
+        """
+        frames, self._at, error = _cut(self._data, self._at, self._longest, most)
+        if error is not None:
+            self.rest = bytes(self._data[self._at : self._at + _MOST_REST])
         return frames, error
 
+    def back(self, frames: list[RawFrame]) -> None:
+        """Put back the last of the frames that were cut: they are cut once more."""
+        self._at -= sum(PREFIX.size + len(header) + len(body) for _, header, body in frames)
 
-def _cut(data: memoryview) -> tuple[list[RawFrame], int, FrameError | None]:
-    """Frames that are whole in `data`, how many bytes they took, and the error that ended the scan."""
+    def keep(self) -> None:
+        """Have what is not cut yet in memory of one's own, which is not twice as much."""
+        if self._at == len(self._data):
+            self._data, self._at = _NOTHING, 0
+        elif not self._own or 2 * self._at >= len(self._data):
+            self._data, self._at = memoryview(bytes(self._data[self._at :])), 0
+            self._own = True
+
+
+def _cut(data: memoryview, at: int, longest: int, count: int) -> tuple[list[RawFrame], int, FrameError | None]:
+    """Frames that are whole in `data` from `at` on, so many at most, where they end, and the error that ended it."""
     frames: list[RawFrame] = []
     append = frames.append
     unpack = PREFIX.unpack_from
     new = tuple.__new__
     end = len(data)
-    at = 0
-    while end - at >= PREFIX.size:
+    most = longest - LENGTH_SIZE
+    for _ in range(count):
+        if end - at < PREFIX.size:
+            break
         length, word = unpack(data, at)
         header_length = word & HEADER_LENGTH_MASK
-        if not _SHORTEST <= length <= _LONGEST:
+        if not _SHORTEST <= length <= most:
             try:
-                frame_size(length)
+                frame_size(length, longest)
             except FrameError as error:
                 return frames, at, error
         if header_length > length - _SHORTEST:

@@ -78,6 +78,10 @@ class BodyInvalid(WireError):
     """A body that cannot be read as what its request code says."""
 
 
+class RegistrationTooLarge(BodyInvalid):
+    """A broker's registration is longer, or names more topics, than is taken."""
+
+
 class RecordInvalid(WireError):
     """Bytes that are no message record."""
 

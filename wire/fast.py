@@ -22,9 +22,8 @@ from rocketwire.wire.errors import BatchInvalid
 from rocketwire.wire.java import Int32, Int64, hash_map_order, string_hash
 from rocketwire.wire.properties import decode_properties, encode_properties
 
-_STARTS: Final = frozenset(
-    b'{"code":%d,' % code for code in (RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
-)
+_CODES: Final = frozenset({int(RequestCode.SEND_MESSAGE_V2), int(RequestCode.SEND_BATCH_MESSAGE)})
+_STARTS: Final = frozenset(b'{"code":%d,' % code for code in _CODES)
 _START_LENGTH: Final = 12
 _BATCH_HEAD: Final = Struct(">iiiii")
 _BATCH_LEAST: Final = _BATCH_HEAD.size + 2
@@ -69,9 +68,10 @@ def decode_send(header: memoryview) -> SendHeader | None:
     if bytes(header[:_START_LENGTH]) not in _STARTS:
         return None
     try:
-        return _decode(header)
+        found = _decode(header)
     except (msgspec.DecodeError, UnicodeDecodeError):  # the general decoder names what is wrong with it
         return None
+    return found if found.code in _CODES else None  # of a key that is there twice the last counts
 
 
 class StoredProperties(NamedTuple):

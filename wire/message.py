@@ -5,10 +5,8 @@ of 8 bytes for IPv4 and 20 for IPv6 by the sysFlag). The positions of the fields
 the ``struct`` formats used on the way, are derived from it; tests prove them equal.
 """
 
-import ipaddress
 import zlib
 from dataclasses import dataclass
-from functools import lru_cache
 from struct import Struct
 from struct import error as struct_error
 from typing import Final
@@ -17,7 +15,6 @@ import construct as cs
 
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.errors import (
-    HostInvalid,
     PropertiesInvalid,
     RecordBlank,
     RecordCrcMismatch,
@@ -26,6 +23,7 @@ from rocketwire.wire.errors import (
     RecordTruncated,
     RecordUnwritten,
 )
+from rocketwire.wire.hosts import HOST_V4_SIZE, HOST_V6_SIZE, decode_host, encode_host
 from rocketwire.wire.java import to_int32
 
 MAGIC_V1: Final = to_int32(0xDAA320A7)
@@ -33,13 +31,10 @@ MAGIC_V2: Final = to_int32(0xDAA320AB)
 BLANK_MAGIC: Final = to_int32(0xCBD43194)
 """Magic number of the blank at the end of a commit log file."""
 
-HOST_V4_SIZE: Final = 8
-HOST_V6_SIZE: Final = 20
 MAX_PROPERTIES_LENGTH: Final = 32767
 MAX_TOPIC_LENGTH_V1: Final = 127
 """Bytes of a topic in a record of version 1, whose length is a signed byte; those of version 2 (5.x) take more."""
 _BODY_CRC_MASK: Final = 0x7FFFFFFF
-_HOSTS_KEPT: Final = 1024
 
 _HEAD: Final = (
     "total_size" / cs.Int32sb,
@@ -106,7 +101,6 @@ TOPIC_LENGTHS: Final = {MAGIC_V1: Struct(">b"), MAGIC_V2: Struct(">h")}
 _INT16: Final = Struct(">h")
 _SIZE_AND_MAGIC: Final = Struct(">ii")
 _SYS_FLAG: Final = Struct(">i")
-_PORT: Final = Struct(">i")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,41 +129,6 @@ class Message:
 def body_crc(body: bytes | memoryview) -> int:
     """Give the CRC that a record keeps of its body as stored (not inflated): 31 bits."""
     return zlib.crc32(body) & _BODY_CRC_MASK
-
-
-def encode_host(ip: str, port: int) -> bytes:
-    """Write an address: 8 bytes for IPv4, 20 for IPv6.
-
-    Raises:
-        HostInvalid: the text is no IP address, or the port no 32-bit number.
-    """
-    try:
-        return _packed(ip) + _PORT.pack(port)
-    except (ValueError, struct_error) as error:
-        raise HostInvalid(f"{ip[:100]!r} port {port} is no address") from error
-
-
-def decode_host(data: bytes | memoryview) -> tuple[str, int]:
-    """Read an address of 8 or 20 bytes.
-
-    Raises:
-        HostInvalid: the bytes are of another length.
-    """
-    if len(data) not in {HOST_V4_SIZE, HOST_V6_SIZE}:
-        raise HostInvalid(f"an address has 8 or 20 bytes, not {len(data)}")
-    raw = bytes(data)
-    return _address(raw[: -_PORT.size]), _PORT.unpack(raw[-_PORT.size :])[0]
-
-
-# Many messages come from few hosts, and the address library takes longer than all else in a record.
-@lru_cache(maxsize=_HOSTS_KEPT)
-def _packed(ip: str) -> bytes:
-    return ipaddress.ip_address(ip.partition("%")[0]).packed
-
-
-@lru_cache(maxsize=_HOSTS_KEPT)
-def _address(packed: bytes) -> str:
-    return str(ipaddress.ip_address(packed))
 
 
 def encode_record(message: Message) -> bytes:

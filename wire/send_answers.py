@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from struct import Struct
 from typing import Final
 
@@ -12,6 +13,7 @@ from rocketwire.wire.frame import PREFIX, TYPE_SHIFT
 from rocketwire.wire.header import Header, encode_header_around_opaque
 
 _TYPE_WORD: Final = 4
+_TYPES: Final = (SerializeType.JSON, SerializeType.ROCKETMQ)
 _CODE: Final = Struct(">h")
 _LENGTH: Final = Struct(">i")
 _FIELDS_AT: Final = 2 * _LENGTH.size
@@ -29,7 +31,7 @@ class SendAnswers:
             to the length of the message ids; up to that of the queue id; up to that of the queue offset; the rest.
     """
 
-    __slots__ = ("_recallable", "_refusal", "_template", "binary_parts", "parts")
+    __slots__ = ("_ext", "_recallable", "_refusal", "_template", "_version", "binary_parts", "parts")
 
     def __init__(self, *, region: str, trace_on: bool, version: int) -> None:
         ext = {"TRACE_ON": "true" if trace_on else "false", "MSG_REGION": region}
@@ -44,6 +46,7 @@ class SendAnswers:
             b"," + end,
         )
         self.binary_parts = _binary_parts(ext, version)
+        self._ext, self._version = ext, version
         kinds = (b"%d", b"%d", b"%s", b"%d", b"%d", b"")
         common = common.replace(b"%", b"%%")
         self._template = b"".join(
@@ -71,7 +74,15 @@ class SendAnswers:
 
     def refuse(self, code: int, opaque: int, remark: str) -> bytes:
         """The frame for a message that was not stored."""
-        return _framed(self._refusal % (code, opaque, msgspec.json.encode(remark)))
+        return _framed(self._refusal % (code, opaque, _json(remark)))
+
+    def refusal_parts(self, code: int, remark: str) -> tuple[tuple[bytes, bytes], tuple[bytes, bytes]]:
+        """The header for a message that was not stored, around its opaque, in JSON and in the ROCKETMQ form."""
+        header = Header(
+            code=code, opaque=0, flag=FLAG_RESPONSE, version=self._version, remark=remark, ext=dict(self._ext)
+        )
+        json, binary = (encode_header_around_opaque(header, each) for each in _TYPES)
+        return json, binary
 
     def with_code(self, code: int, frames: bytes) -> bytes:
         """Answers for code 0, as `encode` or the kernel wrote them in either form, with another code."""
@@ -89,6 +100,11 @@ class SendAnswers:
                 out.append(_framed(becomes + frames[header + len(was) : end]))
             at = end
         return b"".join(out)
+
+
+@lru_cache(maxsize=16)  # nearly all refusals say the same
+def _json(text: str) -> bytes:
+    return msgspec.json.encode(text)
 
 
 def _binary_parts(ext: dict[str, str], version: int) -> tuple[bytes, ...]:

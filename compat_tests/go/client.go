@@ -97,7 +97,7 @@ func send(namesrv, topic string, count int) {
 	for i := 0; i < count; i++ {
 		check(p.SendOneWay(context.Background(), message(topic, "oneway", i)))
 	}
-	time.Sleep(300 * time.Millisecond) // for what was sent one-way
+	time.Sleep(time.Second) // for what was sent one-way
 	check(p.Shutdown())
 }
 
@@ -139,10 +139,10 @@ func push(namesrv, topic, group string, count int) {
 	}
 	check(c.Subscribe(topic, consumer.MessageSelector{Type: consumer.TAG, Expression: "Go"}, take))
 	check(c.Start())
-	for end := time.Now().Add(40 * time.Second); atomic.LoadInt32(&got) < int32(count) && time.Now().Before(end); {
+	for end := time.Now().Add(120 * time.Second); atomic.LoadInt32(&got) < int32(count) && time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond)
 	}
-	time.Sleep(300 * time.Millisecond)
+	time.Sleep(time.Second) // for what it gives back, and what comes once more
 	check(c.Shutdown())
 }
 

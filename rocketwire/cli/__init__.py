@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from rocketwire import __version__, native
-from rocketwire.cli import group, message, serve, store, timer, trace
+from rocketwire.cli import group, message, serve, spark, store, timer, trace
 from rocketwire.cli.mistake import EXIT_CODE, Mistake
 
 
@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     version = f"rocketwire {__version__} (kernel: {native.name()})"
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in (serve, store, group, message, timer, trace):
+    for command in (serve, store, spark, group, message, timer, trace):
         command.add_parser(commands)
     options = parser.parse_args(arguments)
     run: Callable[[argparse.Namespace], int] = options.run

@@ -21,7 +21,7 @@ Run = Callable[[argparse.Namespace], int]
 
 
 def ended(run: Run) -> Run:
-    """The same command, whose output is written out at its end; errors of the store and of the wire become one line."""
+    """The same command, whose output is written out at its end; errors of store, wire and endpoints become one line."""
 
     def guarded(options: argparse.Namespace) -> int:
         try:
@@ -38,6 +38,7 @@ def ended(run: Run) -> Run:
 
 
 def _carried_out(run: Run, options: argparse.Namespace) -> int:
+    from rocketwire.remoting.errors import RemotingError
     from rocketwire.store.errors import StoreError
     from rocketwire.wire.errors import WireError
 
@@ -49,7 +50,7 @@ def _carried_out(run: Run, options: argparse.Namespace) -> int:
     try:
         code = run(options)
         sys.stdout.flush()
-    except (StoreError, WireError) as error:
+    except (StoreError, WireError, RemotingError) as error:
         raise Mistake(str(error)) from error
     except BrokenPipeError:
         _forget_output()

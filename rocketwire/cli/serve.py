@@ -7,17 +7,18 @@ which beats `-c`, which beats the default.
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.mistake import EXIT_CODE, Mistake
 
 if TYPE_CHECKING:
-    from rocketwire.server.addresses import Address
     from rocketwire.server.config import ServerConfig
+    from rocketwire.server.faults.rule import Rule
+    from rocketwire.wire.addresses import Address
 
     # argparse publishes no other name for what add_subparsers returns.
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001
@@ -43,6 +44,11 @@ def add_parser(commands: Commands) -> None:
         help="the broker's address as clients are told it (default: that of --broker)",
     )
     parser.add_argument("--store", metavar="DIR", help="the store's folder (default ./data)")
+    parser.add_argument(
+        "--http",
+        metavar="HOST:PORT",
+        help="tell metrics and health there over HTTP: /metrics, /healthz, /readyz (default: nowhere)",
+    )
     parser.add_argument("-c", dest="file", metavar="FILE", help="a broker.conf to read keys from")
     parser.add_argument(
         "--set",
@@ -51,6 +57,31 @@ def add_parser(commands: Commands) -> None:
         action="append",
         default=[],
         help="set one key; repeatable",
+    )
+    parser.add_argument(
+        "--fault",
+        dest="faults",
+        metavar="RULE",
+        action="append",
+        default=[],
+        help="misbehave on purpose (docs/faults.md), as answer:215,code=SEND_MESSAGE_V2,rate=0.1; repeatable",
+    )
+    parser.add_argument(
+        "--log-format",
+        choices=("console", "json"),
+        default="console",
+        help="lines for people, or a JSON object a line (default console)",
+    )
+    parser.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default="info",
+        help="what is logged, and what is worse (default info)",
+    )
+    parser.add_argument(
+        "--acl",
+        metavar="FILE",
+        help="let in only the accounts of this file, Apache's plain_acl.yml (aclEnable, aclFile)",
     )
     parser.set_defaults(run=_serve)
 
@@ -82,12 +113,26 @@ def configuration(options: argparse.Namespace, warn: Callable[[str], None]) -> S
     if options.advertise is not None:
         told = _address("--advertise", options.advertise)
         config = replace(config, broker_ip1=told.host, advertised_port=told.port)
+    if options.http is not None:
+        config = replace(config, http=_address("--http", options.http))
     if options.store is not None:
         config = replace(config, store_path_root_dir=options.store)
+    config = _with_accounts(config, options)
     if is_wildcard(config.advertised_host):
         config = replace(config, broker_ip1=machine_address(ipv6=":" in config.advertised_host))
     for line in warnings:
         warn(line)
+    return replace(config, faults=_faults(options.faults)) if options.faults else config
+
+
+def _with_accounts(config: ServerConfig, options: argparse.Namespace) -> ServerConfig:
+    """The configuration with the accounts' file of `--acl`, or where Apache's users expect it."""
+    if options.acl is not None:
+        if not Path(options.acl).is_file():
+            raise Mistake(f"--acl {options.acl}: no such file")
+        return replace(config, acl_enable=True, acl_file=options.acl)
+    if config.acl_enable and not config.acl_file and options.file is not None:
+        return replace(config, acl_file=str(Path(options.file).parent / "plain_acl.yml"))
     return config
 
 
@@ -101,12 +146,27 @@ def _key_and_value(assignment: str) -> tuple[str, str]:
 
 
 def _address(option: str, text: str) -> Address:
-    from rocketwire.server.addresses import AddressInvalid, parse_address
+    from rocketwire.wire.addresses import AddressInvalid, parse_address
 
     try:
         return parse_address(text)
     except AddressInvalid as error:
         raise Mistake(f"{option} {text}: {error}") from error
+
+
+def _faults(texts: Sequence[str]) -> tuple[Rule, ...]:
+    from rocketwire.server.faults.grammar import RuleInvalid, parse_rule
+    from rocketwire.server.faults.rule import MOST_RULES
+
+    if len(texts) > MOST_RULES:
+        raise Mistake(f"--fault: allowed are {MOST_RULES} rules")
+    rules = []
+    for text in texts:
+        try:
+            rules.append(parse_rule(text))
+        except RuleInvalid as error:
+            raise Mistake(f"--fault {text}: {error}") from error
+    return tuple(rules)
 
 
 def _read_file(path: Path) -> dict[str, str]:
@@ -127,7 +187,14 @@ def _read_file(path: Path) -> dict[str, str]:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    config = configuration(options, lambda line: print(f"rocketwire: warning: {line}", file=sys.stderr))
+    from rocketwire.server.logs import complain, start_logging
+
+    start_logging(options.log_format, options.log_level)
+    try:
+        config = configuration(options, lambda line: complain(options.log_format, line, level=logging.WARNING))
+    except Mistake as mistake:
+        complain(options.log_format, str(mistake))
+        return EXIT_CODE
     from rocketwire.server.run import run
 
-    return run(config)
+    return run(replace(config, log_format=options.log_format))

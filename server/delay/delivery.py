@@ -91,6 +91,11 @@ class DelayDelivery:
         self._refused = False
         self._settling = self._settle()
 
+    def waiting(self) -> list[int]:
+        """How many messages wait on each level, the first level's at 0."""
+        offsets = self._progress.offsets[: len(self._delays)]
+        return [self._store.max_offset(names.SCHEDULE_TOPIC, level) - offset for level, offset in enumerate(offsets)]
+
     async def run(self) -> None:
         """Deliver what is due, for ever."""
         for rest in self._settling:

@@ -10,7 +10,8 @@ class MessageFilter(NamedTuple):
     """What a pull asks of each message: of its queue entry's tags code, then of the property text of its record.
 
     None: nothing is asked. One look at the queue goes through `most_text` bytes of property text. `codes` are those
-    that `by_code` lets pass; `properties` names all that `by_properties` goes by, None where that is not known.
+    that `by_code` lets pass; `properties` names all that `by_properties` goes by, None where that is not known. It
+    takes `size` bytes of memory at most.
     """
 
     by_code: Callable[[int], bool] | None = None
@@ -18,6 +19,7 @@ class MessageFilter(NamedTuple):
     most_text: int = 0
     codes: frozenset[int] | None = None
     properties: tuple[str, ...] | None = None
+    size: int = 0
 
 
 EVERYTHING: Final = MessageFilter()

@@ -21,6 +21,7 @@ from rocketwire.server.errors import SubscriptionInvalid
 from rocketwire.server.filters.bloom import bloom_bits
 from rocketwire.server.filters.sql import SQL92, SqlFilter, compile_sql, is_kept
 from rocketwire.server.filters.tag import is_tag_type
+from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.store.consumer_filters import ConsumerFilter, ConsumerFilterTable
 from rocketwire.wire.bodies.client import SubscriptionData
 
@@ -29,6 +30,9 @@ log = logging.getLogger(__name__)
 _CLEAN_SECONDS: Final = 10.0
 _KEPT_DEAD: Final = 24 * 3_600_000  # ms
 _MOST_COMPILED: Final = 16_384  # characters
+MOST_KEPT: Final = 4 * 1024 * 1024
+"""Characters of all filters that are kept, dead ones too; each counts `_EACH` more."""
+_EACH: Final = 256
 _LAST_SEEN: Final = 30_000  # ms before a start, at which consumers are taken to have left
 
 
@@ -66,6 +70,7 @@ class ConsumerFilters:
         self.changed: Callable[[], None] = lambda: None
         self._compiled: dict[tuple[str, str], tuple[str, SqlFilter]] = {}
         self._groups = {each.consumer_group for each in table}
+        self._kept = sum(map(_size, table))
         for each in table:
             if each.dead_time == 0:
                 self._put(each, dead_time=max(each.born_time, clock() - _LAST_SEEN))
@@ -86,6 +91,9 @@ class ConsumerFilters:
         """Take what a consumer of the group subscribes to, and let the group's filters of other topics die.
 
         What the allowance of its heartbeat leaves out is passed over.
+
+        Raises:
+            LimitExceeded: so much is kept that there is no room for a new filter; those before it are taken.
         """
         allowance = allowance or Allowance()
         topics = set()
@@ -120,8 +128,11 @@ class ConsumerFilters:
             self._put(replace(old, client_version=version), dead_time=0)
         elif not allowance.takes(new.expression):
             log.warning("group %s, topic %s: the filter waits for another heartbeat", group, subscription.topic)
+        elif self._kept + _size(new) - (_size(old) if old else 0) > MOST_KEPT:
+            raise LimitExceeded("filters", MOST_KEPT)
         elif self._compile(new) is not None:
             self._groups.add(group)
+            self._kept += _size(new) - (_size(old) if old else 0)
             self._table.put(new)
             self.changed()
         elif old is not None:
@@ -158,6 +169,7 @@ class ConsumerFilters:
 
     def _remove(self, kept: ConsumerFilter) -> None:
         self._table.remove(kept.topic, kept.consumer_group)
+        self._kept -= _size(kept)
         self._compiled.pop((kept.topic, kept.consumer_group), None)
         self.changed()
 
@@ -172,6 +184,10 @@ class ConsumerFilters:
             return None
         self._compiled[kept.topic, kept.consumer_group] = kept.expression, compiled
         return compiled
+
+
+def _size(kept: ConsumerFilter) -> int:
+    return len(kept.topic) + len(kept.consumer_group) + len(kept.expression) + _EACH
 
 
 def _asks(kept: ConsumerFilter) -> tuple[object, ...]:

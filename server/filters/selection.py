@@ -16,6 +16,7 @@ from rocketwire.server.filters import EVERYTHING, MessageFilter, tag
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.filters.sql import LEAST_TEXT, SQL92, SqlFilter, Wanted, compile_sql
 from rocketwire.server.filters.sql.properties import SEPARATOR, property_reader
+from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.wire import names
 from rocketwire.wire.bodies.client import SubscriptionData
 from rocketwire.wire.properties import RETRY_TOPIC
@@ -47,7 +48,11 @@ def of_request(config: ServerConfig, expression: str | None, expression_type: st
     Raises:
         FilterTypeUnsupported: the broker filters by tags only.
         SubscriptionInvalid: the expression cannot be parsed; the text says where.
+        LimitExceeded: the expression is longer than a heartbeat that would bring it may be.
     """
+    most = config.max_heartbeat_bytes
+    if expression is not None and len(expression) > most:
+        raise LimitExceeded("maxHeartbeatBytes", most)
     if tag.is_tag_type(expression_type):
         return tag.subscription_filter(expression, expression_type)
     try:
@@ -58,7 +63,9 @@ def of_request(config: ServerConfig, expression: str | None, expression_type: st
 
 
 def _by_sql(chosen: SqlFilter) -> MessageFilter:
-    return MessageFilter(by_properties=chosen.wanted, most_text=chosen.most_text, properties=chosen.properties)
+    return MessageFilter(
+        by_properties=chosen.wanted, most_text=chosen.most_text, properties=chosen.properties, size=chosen.size
+    )
 
 
 def of_group(

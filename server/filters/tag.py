@@ -18,6 +18,9 @@ _TAG: Final = "TAG"
 _OR: Final = "||"
 _BLANKS: Final = "".join(map(chr, range(0x21)))  # as Java's trim
 _MOST_KEPT: Final = 512  # characters of an expression whose filter is kept for the next pull that names it
+_BYTES: Final = 512
+_BYTES_EACH: Final = 144
+"""What a set of codes takes of memory, and each of them: the number, and its share of a table that just grew."""
 _FAILED: Final = "parse the consumer's subscription failed"
 
 
@@ -59,4 +62,4 @@ def data_filter(subscription: SubscriptionData) -> MessageFilter:
 
 
 def _of_codes(codes: frozenset[int]) -> MessageFilter:
-    return MessageFilter(by_code=codes.__contains__, codes=codes)
+    return MessageFilter(by_code=codes.__contains__, codes=codes, size=_BYTES + _BYTES_EACH * len(codes))

@@ -7,14 +7,16 @@ from dataclasses import replace
 from typing import Final
 
 from rocketwire.server.errors import BodyRejected, NotFound
+from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.routes import BrokerIdentity
 from rocketwire.server.services import NameServerServices
 from rocketwire.wire.bodies import decode_body, encode_body
-from rocketwire.wire.bodies.route import KVTable, TopicList, decode_registration
+from rocketwire.wire.bodies.route import KVTable, RegisterBrokerBody, TopicList, decode_registration
 from rocketwire.wire.bodies.topic import DataVersion
 from rocketwire.wire.codes import STRICT_JSON_VERSION, RequestCode
+from rocketwire.wire.errors import RegistrationTooLarge
 from rocketwire.wire.headers import route as headers
 
 _ORDER_NAMESPACE: Final = "ORDER_TOPIC_CONFIG"
@@ -36,7 +38,7 @@ def _register(services: NameServerServices, request: Request[headers.RegisterBro
     body = bytes(request.body)
     if fields.body_crc32 and zlib.crc32(body) & _CRC_MASK != fields.body_crc32:
         raise BodyRejected("crc32 not match")
-    registration = decode_registration(body, compressed=fields.compressed) if body else None
+    registration = _registration(services, body, compressed=fields.compressed) if body else None
     wrapper = registration.topic_config_serialize_wrapper if registration else None
     registered = services.routes.register(
         _identity(fields),
@@ -53,6 +55,14 @@ def _register(services: NameServerServices, request: Request[headers.RegisterBro
         ),
         body=(encode_body(KVTable(table=order)),) if order else (),
     )
+
+
+def _registration(services: NameServerServices, body: bytes, *, compressed: bool) -> RegisterBrokerBody:
+    most = services.limits.config.max_registration_bytes
+    try:
+        return decode_registration(body, compressed=compressed, most=most)
+    except RegistrationTooLarge as error:
+        raise LimitExceeded("maxRegistrationBytes", most) from error
 
 
 def _unregister(services: NameServerServices, request: Request[headers.UnRegisterBrokerRequestHeader]) -> Reply:

@@ -8,8 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from rocketwire.server.client_errors import (
+    ConsumerGroupOffline,
+    ProducerGroupOffline,
+)
 from rocketwire.server.client_questions import consumer_status, hand_on
-from rocketwire.server.errors import ConsumerGroupOffline, ProducerGroupOffline, ServerError, response_code
+from rocketwire.server.errors import (
+    ServerError,
+    response_code,
+)
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.members import Member
 from rocketwire.server.offset_reset import CPP, reset

@@ -26,6 +26,10 @@ def _pull(services: BrokerServices, request: PullRequest) -> Reply | None:
     offset = fields.queue_offset
     asked = Asked(fields.topic, fields.queue_id, offset, offset == 0, fields.max_msg_nums, fields.max_msg_bytes, wanted)
     answers = services.pull_answers
+    group = fields.consumer_group
+    refusal = answers.refusal(group, fields.topic) or answers.cold_refusal(group, asked)
+    if refusal is not None:
+        return refusal
     fetched = answers.fetch(asked)
     if fields.sys_flag & PullSysFlag.COMMIT_OFFSET:
         commit_offset(services, fields.consumer_group, fields.topic, fields.queue_id, fields.commit_offset)

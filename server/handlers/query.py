@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final
 
-from rocketwire.server.config import LARGEST_BODY
+from rocketwire.server.config_broker import LARGEST_BODY
 from rocketwire.server.errors import ServerError
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.request import Reply, Request

@@ -53,7 +53,12 @@ def _send_reply(services: BrokerServices, request: Request[SendMessageRequestHea
 
         def stored(appended: Sequence[Appended], _code: ResponseCode, refusals: Refusals) -> None:
             if refusals:
-                log.warning("a reply from %s was not stored: %s", peer.remote_text, refusals[0])
+                log.warning(
+                    "a reply from %s was not stored: %s",
+                    peer.remote_text,
+                    refusals[0],
+                    extra={"peer": peer.remote_text},
+                )
                 answer(None, 0)
             else:
                 message_id = offset_message_id(services.store_host, appended[0].physical_offset)

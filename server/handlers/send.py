@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from rocketwire.server.appending import Refusals, refusal_of
 from rocketwire.server.errors import ServerError, response_code
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.request import Reply, Request
-from rocketwire.server.send_drafts import Prepared
 from rocketwire.server.services import BrokerServices
 from rocketwire.store.store import Appended
 from rocketwire.wire.codes import RequestCode, ResponseCode
@@ -19,19 +18,19 @@ from rocketwire.wire.message_id import offset_message_id
 
 
 def _send(services: BrokerServices, request: Request[SendMessageRequestHeader]) -> Reply | None:
-    """The header, not the code, says whether the body is a batch."""
-    prepare = services.sending.drafts.batch if request.fields.batch else services.sending.drafts.message
-    return _store(services, request, prepare)
+    """Store and answer at once, or, under SYNC_FLUSH, when the disk has it.
 
-
-def _store(services: BrokerServices, request: Request[SendMessageRequestHeader], prepare: Any) -> Reply | None:  # noqa: ANN401
-    """Store and answer at once, or, under SYNC_FLUSH, when the disk has it."""
+    The header, not the code, says whether the body is a batch.
+    """
     ext = _ext(services)
     peer = request.peer
+    sending = services.sending
     try:
-        prepared: Prepared = prepare(request.fields, request.body, peer.born_host, peer.remote_text)
+        prepared = sending.prepare(request.fields, request.body, peer.born_host, peer.remote_text)
     except (ServerError, WireError) as error:
         return Reply(code=response_code(error), remark=str(error), ext=ext)
+    if prepared is None:
+        return Reply(code=ResponseCode.FLOW_CONTROL, remark=sending.throttle.send_remark, ext=ext)
     handle = prepared.recall_handle
     replies: list[Reply] = []
     later = False
@@ -56,7 +55,7 @@ def _store(services: BrokerServices, request: Request[SendMessageRequestHeader],
         else:
             replies.append(reply)
 
-    services.sending.commit(prepared.drafts, outcome, wait=prepared.wait, peer=peer)
+    sending.commit(prepared.drafts, outcome, wait=prepared.wait, peer=peer)
     later = True
     return replies[0] if replies else None
 

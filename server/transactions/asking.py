@@ -18,7 +18,8 @@ from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.transaction import CheckTransactionStateRequestHeader
-from rocketwire.wire.message import Message, decode_host, encode_record
+from rocketwire.wire.hosts import decode_host
+from rocketwire.wire.message import Message, encode_record
 from rocketwire.wire.message_id import offset_message_id
 
 log = logging.getLogger(__name__)

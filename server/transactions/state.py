@@ -83,6 +83,11 @@ class TransactionState:
         """Queue offset of the next half message."""
         return self._store.max_offset(*HALF)
 
+    @property
+    def undecided_count(self) -> int:
+        """How many half messages have no outcome yet, those that are not in the log any more among them."""
+        return self.end - self.first - self._done.count(1)
+
     def is_undecided(self, offset: int) -> bool:
         """Whether the half message at a queue offset is there and has no outcome yet."""
         at = offset - self.first
@@ -147,8 +152,8 @@ class TransactionState:
             self._noted = self._store.max_physical_offset, reached
 
     def _tell(self, progress: _Progress) -> None:
-        self._offsets.commit(GROUP, *HALF, progress.half)
-        self._offsets.commit(GROUP, *OP, progress.op)
+        self._offsets.put(GROUP, *HALF, progress.half)
+        self._offsets.put(GROUP, *OP, progress.op)
         self._told = progress
 
 

@@ -57,7 +57,7 @@ class CheckedIndex:
         self._first_timestamp: int | None = None
         self._report = report
         self._gathered = Gathered(report)
-        self._file = OpenFile(plain.path)
+        self._file = OpenFile(plain.path, plain.files)
         self._newest = np.zeros(self.slots, np.int32)
         self._buffer: NDArray[Any] = np.empty(0, _ENTRY)
         self._buffer_start = 1
@@ -143,7 +143,10 @@ class CheckedIndex:
         self.say_entry(number, "wrongly chained entry", what)
 
     def check_end(self, *, growing: bool) -> None:
-        """Compare slots and header with what the entries were; of a file that is being written no newer ones."""
+        """Compare slots and header with what the entries were; of a file that is, or was, being written no newer ones.
+
+        Its header comes last: until then it counts the entries before, and is all zeros in a new file.
+        """
         used = 0
         for start in range(0, self.slots, _SLOT_BLOCK):
             wanted = self._newest[start : start + _SLOT_BLOCK]

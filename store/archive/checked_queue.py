@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rocketwire.store.archive.directory import QueueFiles
+from rocketwire.store.archive.entry_files import ENTRY
 from rocketwire.store.archive.findings import Finding, Kind, Report
 from rocketwire.store.archive.gathered import Gathered
-from rocketwire.store.archive.queues import ENTRY, Queue
+from rocketwire.store.archive.queues import Queue
 from rocketwire.store.archive.ranges import Ranges
 from rocketwire.store.layout.consume_queue import AHEAD, ENTRY_SIZE, ENTRY_STRUCT
 

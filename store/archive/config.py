@@ -45,7 +45,7 @@ def document(directory: Directory, name: str) -> dict[str, Any]:
     for candidate in (name, name + ".bak"):
         path = f"{directory.root}/config/{candidate}"
         try:
-            data = read_whole(path, _MOST)
+            data = read_whole(path, _MOST, directory.files)
             if not data.strip():
                 continue
             found = loads(data)
@@ -84,23 +84,35 @@ def topic_names(directory: Directory) -> set[str]:
     return set(table(directory, "topics.json", "topicConfigTable")) | set(directory.topics)
 
 
+def offsets(directory: Directory) -> dict[tuple[str, str], dict[int, int]]:
+    """The offsets that groups committed: by group and topic, then by queue.
+
+    Raises:
+        StoreUnreadable: consumerOffset.json cannot be read as what it should be.
+    """
+    found: dict[tuple[str, str], dict[int, int]] = {}
+    for key, queues in table(directory, "consumerOffset.json", "offsetTable").items():
+        # A topic has no @ in its name; what 5.x notes of a broadcasting group has one in the group's.
+        topic, _, group = key.partition(_SEPARATOR)
+        try:
+            found[group, topic] = {int(queue_id): int(offset) for queue_id, offset in queues.items()}
+        except (AttributeError, TypeError, ValueError) as error:
+            path = f"{directory.root}/config/consumerOffset.json"
+            raise StoreUnreadable(path, f"the offsets of {key} are not numbers") from error
+    return found
+
+
 def committed(directory: Directory) -> list[Committed]:
     """The offsets that groups committed, by group, topic and queue.
 
     Raises:
         StoreUnreadable: consumerOffset.json cannot be read as what it should be.
     """
-    found: list[Committed] = []
-    for key, queues in table(directory, "consumerOffset.json", "offsetTable").items():
-        # A topic has no @ in its name; what 5.x notes of a broadcasting group has one in the group's.
-        topic, _, group = key.partition(_SEPARATOR)
-        try:
-            for queue_id, offset in queues.items():
-                found.append(Committed(group=group, topic=topic, queue_id=int(queue_id), offset=int(offset)))
-        except (AttributeError, TypeError, ValueError) as error:
-            path = f"{directory.root}/config/consumerOffset.json"
-            raise StoreUnreadable(path, f"the offsets of {key} are not numbers") from error
-    return sorted(found, key=lambda one: (one.group, one.topic, one.queue_id))
+    return [
+        Committed(group=group, topic=topic, queue_id=queue_id, offset=offset)
+        for (group, topic), queues in sorted(offsets(directory).items())
+        for queue_id, offset in sorted(queues.items())
+    ]
 
 
 def checkpoint(directory: Directory) -> Times | None:
@@ -112,7 +124,7 @@ def checkpoint(directory: Directory) -> Times | None:
     if directory.checkpoint is None:
         return None
     path = directory.checkpoint.path
-    data = read_whole(path, CHECKPOINT_STRUCT.size)
+    data = read_whole(path, CHECKPOINT_STRUCT.size, directory.files)
     if len(data) < CHECKPOINT_STRUCT.size:
         raise StoreUnreadable(path, f"it has {len(data)} bytes and should have 4096")
     commit_log, consume_queue, index = CHECKPOINT_STRUCT.unpack(data)

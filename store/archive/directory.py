@@ -14,9 +14,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from rocketwire.store.archive.file_system import LOCAL, FileSystem, Listing
 from rocketwire.store.errors import StoreForeign, StoreUnreadable
-from rocketwire.store.input_files import Entry, entries, locked_by_another
+from rocketwire.store.input_files import Entry
 from rocketwire.store.segment import NAME_DIGITS
+from rocketwire.wire.java import INT32_MAX, INT64_MAX
 
 _TIME_DIGITS: Final = 17
 _DIRECTORIES: Final = frozenset({"commitlog", "consumequeue", "batchconsumequeue", "index", "timerlog", "config"})
@@ -40,6 +42,7 @@ class RowFile(NamedTuple):
     size: int
     allocated: int
     modified: int
+    files: FileSystem = LOCAL
 
     @property
     def end(self) -> int:
@@ -59,6 +62,7 @@ class PlainFile(NamedTuple):
     size: int
     allocated: int
     modified: int
+    files: FileSystem = LOCAL
 
     @property
     def name(self) -> str:
@@ -94,7 +98,7 @@ class Directory:
         topics: Names of the directories under `consumequeue`, also of those without a queue: deleted topics.
         queues: Consume queues by topic and number.
         batch_queues: Those of 5.x's batch topics (`batchconsumequeue`), whose entries are of another kind.
-        index: Index files, oldest first.
+        index: Index files, oldest first; without one that a live broker has just made and not given its size.
         timer_log: Files of 5.x's timer log, by offset.
         timer_wheel: 5.x's timer wheel.
         config: Files of `config`, .bak files among them.
@@ -102,6 +106,7 @@ class Directory:
         abort: Whether `abort` is there: a broker runs, or did not stop cleanly.
         others: Names in `root` that are none of these: other stores of 5.x, for instance.
         strange: What does not belong where it stands.
+        files: Where all of it is.
     """
 
     root: str
@@ -118,6 +123,7 @@ class Directory:
     abort: bool = False
     others: tuple[str, ...] = ()
     strange: tuple[Strange, ...] = ()
+    files: FileSystem = LOCAL
 
     @property
     def start(self) -> int:
@@ -129,50 +135,57 @@ class Directory:
         return [queue for queue in self.queues if queue.topic == topic and queue.files]
 
 
-def discover(root: str, *, commit_log: str | None = None) -> Directory:
+def discover(root: str, *, commit_log: str | None = None, files: FileSystem = LOCAL) -> Directory:
     """Look at a store directory.
 
     Args:
         root: The store's directory.
         commit_log: The commit log's directory, if it is not `commitlog` in the store's.
+        files: Where both are. Where nobody can say who holds the lock, a store that has `abort` is UNKNOWN.
 
     Raises:
         StoreForeign: it is no RocketMQ store.
         StoreUnreadable: a directory in it, or one of the two, is not there or may not be read.
     """
     root = root.rstrip("/") or "/"
-    top = {entry.name: entry for entry in _listing(root, needed=True)}
+    look = _Look(root, files)
+    top = {entry.name: entry for entry in look.at(root, needed=True)}
     # One that serves its first second has no more than lock and abort yet; `config` alone may be anything's.
     if not top.keys() & {"commitlog", "consumequeue", "checkpoint", "abort"}:
         raise StoreForeign(root, "it holds neither commitlog, consumequeue nor checkpoint")
-    strange: list[Strange] = []
     if commit_log is None:
-        log = tuple(_row(f"{root}/commitlog", strange))
+        log = tuple(look.row(f"{root}/commitlog"))
     else:
-        log = tuple(_row(commit_log.rstrip("/") or "/", strange, needed=True))
-    topics, queues = _queues(f"{root}/consumequeue", strange)
-    _, batch_queues = _queues(f"{root}/batchconsumequeue", strange)
+        elsewhere = _Look(commit_log.rstrip("/") or "/", files, look.strange)
+        log = tuple(elsewhere.row(elsewhere.root, needed=True))
+    topics, queues = look.queues(f"{root}/consumequeue")
+    _, batch_queues = look.queues(f"{root}/batchconsumequeue")
+    index = list(look.index())
+    state = _state(root, files, abort="abort" in top)
+    if index and index[-1].size == 0 and state in {State.LIVE, State.UNKNOWN}:
+        index.pop()
     return Directory(
         root=root,
-        state=_state(root, abort="abort" in top),
+        state=state,
         commit_log=log,
         topics=tuple(topics),
         queues=tuple(queues),
         batch_queues=tuple(batch_queues),
-        index=tuple(_index(f"{root}/index", strange)),
-        timer_log=tuple(_row(f"{root}/timerlog", strange)),
-        timer_wheel=_plain(root, top.get("timerwheel")),
-        config=tuple(_config(f"{root}/config")),
-        checkpoint=_plain(root, top.get("checkpoint")),
+        index=tuple(index),
+        timer_log=tuple(look.row(f"{root}/timerlog")),
+        timer_wheel=look.plain(top.get("timerwheel")),
+        config=tuple(look.config()),
+        checkpoint=look.plain(top.get("checkpoint")),
         abort="abort" in top,
         others=tuple(name for name in top if name not in _KNOWN),
-        strange=tuple(strange),
+        strange=tuple(look.strange),
+        files=files,
     )
 
 
-def _state(root: str, *, abort: bool) -> State:
+def _state(root: str, files: FileSystem, *, abort: bool) -> State:
     try:
-        held = locked_by_another(f"{root}/lock")
+        held = files.locked(f"{root}/lock")
     except OSError:
         return State.UNKNOWN if abort else State.AT_REST
     if held:
@@ -180,71 +193,88 @@ def _state(root: str, *, abort: bool) -> State:
     return State.CRASHED if abort else State.AT_REST
 
 
-def _listing(path: str, *, needed: bool = False) -> list[Entry]:
-    try:
-        return entries(path)
-    except FileNotFoundError as error:
-        if not needed:
-            return []
-        raise StoreUnreadable(path, "there is no such directory") from error
-    except OSError as error:
-        raise StoreUnreadable(path, error.strerror or str(error)) from error
+class _Look:
+    """One look at a directory and all below it; `strange` gathers what does not belong."""
 
+    def __init__(self, root: str, files: FileSystem, strange: list[Strange] | None = None) -> None:
+        self.root = root
+        self.strange: list[Strange] = [] if strange is None else strange
+        self._files = files
+        self._listing: Listing | None = None
 
-def _row(directory: str, strange: list[Strange], *, needed: bool = False) -> Iterator[RowFile]:
-    for entry in _listing(directory, needed=needed):
-        path = f"{directory}/{entry.name}"
-        if len(entry.name) != NAME_DIGITS or not _is_number(entry.name):
-            strange.append(Strange(path, "its name is not an offset of 20 digits"))
-        elif not entry.regular:
-            strange.append(Strange(path, "it is not a regular file"))
-        else:
-            yield RowFile(path, int(entry.name), entry.size, entry.allocated, entry.modified)
+    def at(self, path: str, *, needed: bool = False) -> list[Entry]:
+        try:
+            if self._listing is None:
+                self._listing = self._files.listing(self.root)
+            return self._listing(path)
+        except FileNotFoundError as error:
+            if not needed:
+                return []
+            raise StoreUnreadable(path, "there is no such directory") from error
+        except OSError as error:
+            raise StoreUnreadable(path, error.strerror or str(error)) from error
 
-
-def _queues(directory: str, strange: list[Strange]) -> tuple[list[str], list[QueueFiles]]:
-    topics: list[str] = []
-    queues: list[QueueFiles] = []
-    for topic in _listing(directory):
-        path = f"{directory}/{topic.name}"
-        if not topic.directory:
-            strange.append(Strange(path, "it is not a topic's directory"))
-            continue
-        topics.append(topic.name)
-        numbers: list[int] = []
-        for queue in _listing(path):
-            if queue.directory and _is_number(queue.name) and str(int(queue.name)) == queue.name:
-                numbers.append(int(queue.name))
+    def row(self, directory: str, *, needed: bool = False) -> Iterator[RowFile]:
+        for entry in self.at(directory, needed=needed):
+            path = f"{directory}/{entry.name}"
+            if len(entry.name) != NAME_DIGITS or not _is_number(entry.name, INT64_MAX - entry.size):
+                self.strange.append(Strange(path, "its name is not an offset of 20 digits"))
+            elif not entry.regular:
+                self.strange.append(Strange(path, "it is not a regular file"))
             else:
-                strange.append(Strange(f"{path}/{queue.name}", "it is not a queue's directory"))
-        for number in sorted(numbers):
-            at = f"{path}/{number}"
-            queues.append(QueueFiles(topic=topic.name, queue_id=number, path=at, files=tuple(_row(at, strange))))
-    return topics, queues
+                yield RowFile(path, int(entry.name), entry.size, entry.allocated, entry.modified, self._files)
+
+    def queues(self, directory: str) -> tuple[list[str], list[QueueFiles]]:
+        topics: list[str] = []
+        queues: list[QueueFiles] = []
+        for topic in self.at(directory):
+            path = f"{directory}/{topic.name}"
+            if not topic.directory or not _is_text(topic.name):
+                self.strange.append(Strange(path, "it is not a topic's directory"))
+                continue
+            topics.append(topic.name)
+            numbers: list[int] = []
+            for queue in self.at(path):
+                if queue.directory and _is_number(queue.name, INT32_MAX) and str(int(queue.name)) == queue.name:
+                    numbers.append(int(queue.name))
+                else:
+                    self.strange.append(Strange(f"{path}/{queue.name}", "it is not a queue's directory"))
+            for number in sorted(numbers):
+                at = f"{path}/{number}"
+                queues.append(QueueFiles(topic=topic.name, queue_id=number, path=at, files=tuple(self.row(at))))
+        return topics, queues
+
+    def index(self) -> Iterator[PlainFile]:
+        directory = f"{self.root}/index"
+        for entry in self.at(directory):
+            if len(entry.name) != _TIME_DIGITS or not _is_number(entry.name, INT64_MAX):
+                self.strange.append(Strange(f"{directory}/{entry.name}", "its name is not a time of 17 digits"))
+            elif not entry.regular:
+                self.strange.append(Strange(f"{directory}/{entry.name}", "it is not a regular file"))
+            else:
+                yield self._plain(directory, entry)
+
+    def config(self) -> Iterator[PlainFile]:
+        directory = f"{self.root}/config"
+        for entry in self.at(directory):
+            if entry.regular:
+                yield self._plain(directory, entry)
+
+    def plain(self, entry: Entry | None) -> PlainFile | None:
+        return None if entry is None or not entry.regular else self._plain(self.root, entry)
+
+    def _plain(self, directory: str, entry: Entry) -> PlainFile:
+        return PlainFile(f"{directory}/{entry.name}", entry.size, entry.allocated, entry.modified, self._files)
 
 
-def _index(directory: str, strange: list[Strange]) -> Iterator[PlainFile]:
-    for entry in _listing(directory):
-        path = f"{directory}/{entry.name}"
-        if len(entry.name) != _TIME_DIGITS or not _is_number(entry.name):
-            strange.append(Strange(path, "its name is not a time of 17 digits"))
-        elif not entry.regular:
-            strange.append(Strange(path, "it is not a regular file"))
-        else:
-            yield PlainFile(path, entry.size, entry.allocated, entry.modified)
+def _is_number(name: str, most: int) -> bool:
+    return name.isascii() and name.isdigit() and int(name) <= most
 
 
-def _config(directory: str) -> Iterator[PlainFile]:
-    for entry in _listing(directory):
-        if entry.regular:
-            yield PlainFile(f"{directory}/{entry.name}", entry.size, entry.allocated, entry.modified)
-
-
-def _plain(root: str, entry: Entry | None) -> PlainFile | None:
-    if entry is None or not entry.regular:
-        return None
-    return PlainFile(f"{root}/{entry.name}", entry.size, entry.allocated, entry.modified)
-
-
-def _is_number(name: str) -> bool:
-    return name.isascii() and name.isdigit()
+def _is_text(name: str) -> bool:
+    """Whether the name of a directory is UTF-8, as those of all topics are."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -74,7 +74,7 @@ class IndexFile:
             StoreUnreadable: it may not be read, is no regular file, or shorter than a header.
         """
         self.path = file.path
-        self._file = OpenFile(file.path)
+        self._file = OpenFile(file.path, file.files)
         data = self._file.read(0, HEADER_SIZE)
         if len(data) < HEADER_SIZE:
             self._file.close()

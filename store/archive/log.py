@@ -76,7 +76,7 @@ class LogFile:
         self.path = row_file.path
         self.start = row_file.start
         self.size = row_file.size
-        self._file = OpenFile(row_file.path)
+        self._file = OpenFile(row_file.path, row_file.files)
 
     def __enter__(self) -> Self:
         return self
@@ -100,6 +100,22 @@ class LogFile:
             StoreUnreadable: the disk refused.
         """
         return self._file.read(offset - self.start, max(0, min(length, self.start + self.size - offset)))
+
+    def read_into(self, offset: int, buffer: bytearray | memoryview) -> int:
+        """Read from a physical offset on into a writable buffer; how many bytes came, fewer only where the file ends.
+
+        Raises:
+            StoreUnreadable: the disk refused.
+        """
+        room = max(0, self.end - offset)
+        if len(buffer) <= room:
+            return self._file.read_into(offset - self.start, buffer)
+        with memoryview(buffer) as whole, whole[:room] as part:
+            return self._file.read_into(offset - self.start, part)
+
+    def expect(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Say what will be read next, as physical offsets and lengths by offset: a file far away fetches it ahead."""
+        self._file.expect((offset - self.start, length) for offset, length in ranges)
 
     def blocks(self, offset: int | None = None, *, check_crc: bool = True, block: int = BLOCK) -> Iterator[Block]:
         """The records from a physical offset (of a record; None for the file's first) to where the file's content ends.

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rocketwire.store.archive.by_queue import by_queue
 from rocketwire.store.archive.directory import Directory, QueueFiles
 from rocketwire.store.archive.queues import Queue
 from rocketwire.store.columns import Records
-from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.names import LIGHT_PREFIX
 
 
@@ -47,19 +47,11 @@ class MisplacedRecords:
         """
         if not self._queues:
             return
-        # Prepared and rolled back messages have none.
-        numbers = np.flatnonzero((records.sys_flag & SysFlag.TRANSACTION_PREPARED) == 0)
-        key = topics[numbers].astype(np.int64) << 32 | records.queue_id[numbers].astype(np.int64) & 0xFFFFFFFF
-        order = np.argsort(key, kind="stable")
-        numbers, key = numbers[order], key[order]
-        bounds = [0, *(np.flatnonzero(key[1:] != key[:-1]) + 1).tolist(), len(key)]
-        for start, stop in itertools.pairwise(bounds):
-            if start < stop:
-                some = numbers[start:stop]
-                files = self._queues.get((names[topics[some[0]]], int(records.queue_id[some[0]])))
-                lacking = some if files is None else some[~_has_entry(files, records, some)]
-                self._offsets.append(records.physical_offset[lacking])
-                self._sizes.append(records.size[lacking])
+        for topic, queue_id, some in by_queue(records, topics, names):
+            files = self._queues.get((topic, queue_id))
+            lacking = some if files is None else some[~_has_entry(files, records, some)]
+            self._offsets.append(records.physical_offset[lacking])
+            self._sizes.append(records.size[lacking])
 
     def find(self) -> Iterator[Misplaced]:
         """Those for which an entry stands elsewhere.

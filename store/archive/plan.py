@@ -275,6 +275,10 @@ class ByQueues:
         return place.physical_offset >= last.end or (place.physical_offset >= last.start and not any(data[:4]))
 
     def _missing(self, log: Log, queue: Queue, place: Place, gone: set[str], report: Report) -> None:
+        if not place.size:
+            what = f"entry {place.queue_offset} of {queue.topic}, queue {queue.queue_id}, was never written"
+            report(Trouble(queue.path, None, what))
+            return
         file = log.file_of(place.physical_offset)
         entry = f"entry {place.queue_offset} of {queue.topic}, queue {queue.queue_id}, leads"
         if file is None:

@@ -1,34 +1,35 @@
 """Consume queues read from outside: where each message of a topic's queue lies in the commit log.
 
-Entries come as numpy arrays of `ENTRY` in native byte order. The end of a queue is found by bisection, for an entry
-never written is zero; where its messages begin to be in the log, too. Both are found once, when the queue is opened:
-what a live broker appends later is not seen.
+Entries come as numpy arrays of `entry_files.ENTRY`. The end of a queue is found by bisection, for an entry never
+written is zero; where its messages begin to be in the log, too. Both are found once, when the queue is opened: what a
+live broker appends later is not seen.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rocketwire.store.archive.directory import QueueFiles, RowFile
-from rocketwire.store.archive.opening import FileGone, OpenFile
-from rocketwire.store.layout.consume_queue import ENTRY as LAYOUT
+from rocketwire.store.archive.directory import QueueFiles
+from rocketwire.store.archive.entry_files import ENTRY, EntryFiles, entries_in
+from rocketwire.store.archive.opening import FileGone
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT, PRE_BLANK
-from rocketwire.store.layout.derive import dtype_fields
 
-_STORED: Final = np.dtype(dtype_fields(LAYOUT))
-#: physical_offset, size, tags_code.
-ENTRY: Final = _STORED.newbyteorder("=")
 #: Entries read at once.
 BLOCK: Final = 16 * 1024
+#: So many entries are read at once rather than looked for one by one: those of a page.
+_NEAR: Final = 4096 // ENTRY_SIZE + 1
+#: So many are looked at behind the end, for holes: four pages.
+_BEHIND: Final = 4 * 4096 // ENTRY_SIZE
 #: The size that an entry of no message has: PRE_BLANK.
 BLANK_SIZE: Final = ENTRY_STRUCT.unpack(PRE_BLANK)[1]
 
 
-class Queue:
+class Queue(EntryFiles):
     """One consume queue, open for reading; close it, or use it as a context.
 
     Attributes:
@@ -45,24 +46,84 @@ class Queue:
         Raises:
             StoreUnreadable: a file may not be read, or is no regular file. (One that was removed is passed over.)
         """
+        super().__init__(files.files)
         self.topic = files.topic
         self.queue_id = files.queue_id
         self.path = files.path
-        self._row = list(files.files)
-        self._open: tuple[RowFile, OpenFile] | None = None
         while True:
             self.first = self._row[0].start // ENTRY_SIZE if self._row else 0
             stop = self._row[-1].end // ENTRY_SIZE if self._row else 0
             try:
-                self.end = self.bisect(self.first, stop, _is_written)
+                self.end = self._find_end(self._last_written(), stop)
                 self.min = self._find_min(log_start)
             except FileGone as gone:
                 self._drop(gone)
             else:
                 break
 
+    def _last_written(self) -> int:
+        """Offset of the first entry of the last file that has one: a hole in a file before is not the queue's end."""
+        for file in reversed(self._row[1:]):
+            start = file.start // ENTRY_SIZE
+            if _is_written(self.entry(start)) or _last_of(self._read(start, _BEHIND)):
+                return start
+        return self.first
+
+    def _find_end(self, low: int, high: int) -> int:
+        """By bisection. It may meet a hole, as a page that a crash lost leaves one: so it is asked what is behind."""
+        while True:
+            end, behind = self._find_unwritten(low, high)
+            last = _last_of(behind)
+            low = end + last if last else self._last_on_disk(end, end + len(behind) // ENTRY_SIZE)
+            if low == end:
+                return end
+
+    def _find_unwritten(self, low: int, high: int) -> tuple[int, bytes]:
+        """An offset whose entry is not written, though the one before it is; and some entries from there on.
+
+        The last steps are in one block, for there may be very many queues to open.
+        """
+        # Files are sparse: what has no place on the disk was hardly written. That saves reading in many places.
+        on_disk = (self._row[-1].start + self._row[-1].allocated) // ENTRY_SIZE if self._row else high
+        for guess in (on_disk - _NEAR, on_disk) if on_disk < high else ():
+            if low <= guess < high:
+                low, high = self._narrowed(low, high, guess)
+        while high - low > _NEAR:
+            low, high = self._narrowed(low, high, (low + high) // 2)
+        data = self._read(low, high - low + _BEHIND)
+        count = min(len(data) // ENTRY_SIZE, high - low)
+        written = bisect_left(
+            range(count), 1, key=lambda number: not _is_written(ENTRY_STRUCT.unpack_from(data, number * ENTRY_SIZE))
+        )
+        if written < count or count == high - low:
+            return low + written, data[written * ENTRY_SIZE :]
+        # The block ends where its file does.
+        return self.bisect(low + written, high, _is_written), b""
+
+    def _narrowed(self, low: int, high: int, middle: int) -> tuple[int, int]:
+        return (middle + 1, high) if _is_written(self.entry(middle)) else (low, middle)
+
+    def _last_on_disk(self, end: int, start: int) -> int:
+        """Behind the last entry from `start` on that is written where its file has a place on the disk; else `end`."""
+        file = next((file for file in self._row if file.start <= end * ENTRY_SIZE < file.end), None)
+        if file is None or file.allocated >= file.size:
+            return end
+        stop = (file.start + file.allocated) // ENTRY_SIZE
+        for at in range(start, stop, BLOCK):
+            last = _last_of(self._read(at, min(BLOCK, stop - at)))
+            if last:
+                return at + last
+        return end
+
     def _find_min(self, log_start: int) -> int:
-        low = self.bisect(self.first, self.end, lambda entry: entry[0] < log_start)
+        low = self.first
+        found = self.entry(low)
+        if found[0] < log_start:
+            # A hole says nothing of the messages before it.
+            low = self.bisect(low, self.end, lambda entry: _is_written(entry) and entry[0] < log_start)
+            found = self.entry(low)
+        if found[1] != BLANK_SIZE:
+            return low
         # Pre-blank entries point to 0, which is a place in a log that starts there.
         for offset, entries in self.blocks(low, self.end):
             real = np.flatnonzero(entries["size"] != BLANK_SIZE)
@@ -74,31 +135,9 @@ class Queue:
         """Go on without a file: a live broker removes the oldest ones."""
         self._row = [file for file in self._row if file.path != gone.path]
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close what is open; reading opens it again."""
-        if self._open is not None:
-            self._open[1].close()
-            self._open = None
-
     def __len__(self) -> int:
         """How many messages it has: some may be missing, where a broker filled up with blanks."""
         return self.end - self.min
-
-    def entry(self, offset: int) -> tuple[int, int, int]:
-        """Physical offset, size and tags code of an entry; zeros where nothing was ever written.
-
-        Raises:
-            FileGone: its file was removed.
-            StoreUnreadable: its file cannot be read.
-        """
-        data = self._read(offset, 1)
-        return ENTRY_STRUCT.unpack(data) if len(data) == ENTRY_SIZE else (0, 0, 0)
 
     def entries(self, offset: int, most: int = BLOCK) -> NDArray[Any]:
         """Entries from an offset on, as an array of ENTRY: `most` at most, none from `end` on, of one file only.
@@ -107,8 +146,7 @@ class Queue:
             FileGone: the file was removed.
             StoreUnreadable: it cannot be read.
         """
-        data = self._read(offset, max(0, min(most, self.end - offset)))
-        return np.frombuffer(data, _STORED, len(data) // ENTRY_SIZE).astype(ENTRY)
+        return entries_in(self._read(offset, max(0, min(most, self.end - offset))))
 
     def blocks(self, start: int, stop: int, most: int = BLOCK) -> Iterator[tuple[int, NDArray[Any]]]:
         """The entries from `start` up to, not including, `stop`: arrays of ENTRY, each with the offset of its first.
@@ -186,17 +224,15 @@ class Queue:
         offset, size, _ = self.entry(self.end - 1)
         return offset + size
 
-    def _read(self, offset: int, count: int) -> bytes:
-        at = offset * ENTRY_SIZE
-        if self._open is None or not self._open[0].start <= at < self._open[0].end:
-            file = next((file for file in reversed(self._row) if file.start <= at < file.end), None)
-            if file is None:
-                return b""
-            self.close()
-            self._open = (file, OpenFile(file.path))
-        file, content = self._open
-        return content.read(at - file.start, min(count * ENTRY_SIZE, file.end - at))
-
 
 def _is_written(entry: tuple[int, int, int]) -> bool:
     return entry[0] >= 0 and entry[1] > 0
+
+
+def _last_of(data: bytes) -> int:
+    """Behind which of these entries none is written; 0 if none of them is."""
+    if data == bytes(len(data)):
+        return 0
+    entries = entries_in(data)
+    written = np.flatnonzero((entries["size"] > 0) & (entries["physical_offset"] >= 0))
+    return int(written[-1]) + 1 if len(written) else 0

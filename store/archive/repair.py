@@ -19,12 +19,12 @@ from typing import Final
 import numpy as np
 
 from rocketwire.store.archive.config import table
+from rocketwire.store.archive.copying import copy_directory
 from rocketwire.store.archive.directory import Directory, State, discover
 from rocketwire.store.archive.filler import fillers
 from rocketwire.store.archive.findings import Finding, Kind, Report
 from rocketwire.store.archive.log import BLOCK, Log
 from rocketwire.store.archive.misplaced import MisplacedRecords
-from rocketwire.store.archive.opening import OpenFile
 from rocketwire.store.archive.queues import Queue
 from rocketwire.store.archive.ranges import Ranges
 from rocketwire.store.archive.repair_timer import mend_timer
@@ -43,8 +43,6 @@ from rocketwire.wire.message import BLANK_MAGIC, END_OF_FILE_BLANK
 _NOT_COPIED: Final = frozenset(
     {"abort", "abort.bak", "checkpoint", "commitlog", "consumequeue", "consumequeue_ext", "index", "lock"}
 )
-#: Other files are copied in such parts, less those that are all zeros: the timer's wheel is mostly a hole.
-_SPARSE: Final = 64 << 10
 _HOST: Final = bytes(8)
 
 
@@ -235,32 +233,7 @@ class _Repair:
 
     def copy_others(self) -> None:
         """Copy what is not made from the log: config, timer, and what is not known here."""
-        for entry in entries(self._directory.root):
-            if entry.name not in _NOT_COPIED:
-                self._copy_tree(entry.name, directory=entry.directory, regular=entry.regular)
-
-    def _copy_tree(self, name: str, *, directory: bool, regular: bool) -> None:
-        source, copy = f"{self._directory.root}/{name}", f"{self._target}/{name}"
-        if directory:
-            self._files.make_directory(copy)
-            for entry in entries(source):
-                self._copy_tree(f"{name}/{entry.name}", directory=entry.directory, regular=entry.regular)
-        elif regular:
-            self._copy_file(source, copy)
-
-    def _copy_file(self, source: str, copy: str) -> None:
-        with OpenFile(source) as file:
-            size = file.size()
-            fd = self._files.create(copy, size)
-            try:
-                for at in range(0, size, _SPARSE):
-                    data = file.read(at, _SPARSE)
-                    if data != bytes(len(data)):
-                        self._files.write_at(fd, data, at)
-                self._files.sync(fd)
-            finally:
-                self._files.close(fd)
-        self._files.sync_directory(copy.rpartition("/")[0])
+        copy_directory(self._directory.root, self._target, self._files, but=_NOT_COPIED)
 
     def rebuild(self, clock: Callable[[], int]) -> None:
         """Make consume queues, index and checkpoint: open the new store, which finds that it has to be recovered."""

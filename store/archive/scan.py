@@ -114,7 +114,7 @@ def _file(
             pause()
             continue
         report(Trouble(file.path, start, "nothing was ever written here, but behind it" if unwritten else block.reason))
-        place = _next_place(file, start)
+        place = next_place(file, start)
         if place is None:
             return
         start, tries = place, _TRIES
@@ -133,7 +133,7 @@ def is_written(row_file: RowFile) -> bool:
         return False
 
 
-def _next_place(file: LogFile, damaged: int) -> int | None:
+def next_place(file: LogFile, damaged: int) -> int | None:
     """Where in a file a record may begin behind a damaged one."""
     size = promised_size(file.read(damaged, LARGEST_HEAD), 0, damaged)
     if size is not None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rocketwire.wire import properties as names
-from rocketwire.wire.message import Message, encode_host
+from rocketwire.wire.hosts import encode_host
+from rocketwire.wire.message import Message
 from rocketwire.wire.message_id import offset_message_id
 from rocketwire.wire.properties import decode_properties
 

@@ -47,7 +47,7 @@ def read_check(directory: Directory) -> Check | None:
     if path is None:
         return None
     try:
-        return decode_check(read_whole(path, FILE_SIZE))
+        return decode_check(read_whole(path, FILE_SIZE, directory.files))
     except FileGone:
         return None
 

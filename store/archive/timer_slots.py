@@ -71,7 +71,7 @@ def _chain_of(directory: Directory, time: int) -> tuple[int, int]:
     nothing = timer_log.NO_UNIT, timer_log.NO_UNIT
     if directory.timer_wheel is None:
         return nothing
-    with OpenFile(directory.timer_wheel.path) as file:
+    with OpenFile(directory.timer_wheel.path, directory.files) as file:
         data = file.read(timer_wheel.slot_number(time) * timer_wheel.SLOT_SIZE, timer_wheel.SLOT_SIZE)
     if len(data) < timer_wheel.SLOT_SIZE:
         return nothing
@@ -84,7 +84,7 @@ def _length(directory: Directory, last: int) -> int:
     length, position = 0, last
     for row_file in reversed(directory.timer_log):
         try:
-            with OpenFile(row_file.path) as file:
+            with OpenFile(row_file.path, row_file.files) as file:
                 while row_file.start <= position < row_file.end:
                     data = file.read(position - row_file.start, timer_log.UNIT_SIZE)
                     if len(data) < timer_log.UNIT_SIZE:

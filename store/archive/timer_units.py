@@ -62,23 +62,35 @@ def units_of(file: RowFile, report: Report) -> Iterator[tuple[int, NDArray[Any]]
         FileGone: the file was removed.
         StoreUnreadable: it cannot be read.
     """
-    at = 0
-    with OpenFile(file.path) as opened:
-        while at + timer_log.UNIT_SIZE <= file.size:
-            data = opened.read(at, _BLOCK * timer_log.UNIT_SIZE)
-            units = np.frombuffer(data, UNIT, len(data) // timer_log.UNIT_SIZE)
-            ended = (units["size"] == 0) | (units["magic"] == BLANK_MAGIC)
-            count = int(ended.argmax()) if ended.any() else len(units)
-            bad = units["size"][:count] != timer_log.UNIT_SIZE
-            bad |= (units["magic"][:count] & ~timer_log.MAGIC_MASK) != 0
-            bad |= (units["physical_offset"][:count] < 0) | (units["record_size"][:count] <= 0)
+    with OpenFile(file.path, file.files) as opened:
+        for at, units in unit_blocks(opened, file.size):
+            bad = units["size"] != timer_log.UNIT_SIZE
+            bad |= (units["magic"] & ~timer_log.MAGIC_MASK) != 0
+            bad |= (units["physical_offset"] < 0) | (units["record_size"] <= 0)
             if bad.any():
                 count = int(bad.argmax())
                 report(Trouble(file.path, None, f"at byte {at + count * timer_log.UNIT_SIZE}: no unit of a timer log"))
-            yield file.start + at, units[:count]
-            if count < _BLOCK:
+                yield file.start + at, units[:count]
                 return
-            at += count * timer_log.UNIT_SIZE
+            yield file.start + at, units
+
+
+def unit_blocks(file: OpenFile, size: int) -> Iterator[tuple[int, NDArray[Any]]]:
+    """What is written of a file of so many bytes, in arrays of UNIT: each with the position in the file of its first.
+
+    Raises:
+        StoreUnreadable: it cannot be read.
+    """
+    at = 0
+    while at + timer_log.UNIT_SIZE <= size:
+        data = file.read(at, _BLOCK * timer_log.UNIT_SIZE)
+        units = np.frombuffer(data, UNIT, len(data) // timer_log.UNIT_SIZE)
+        ended = (units["size"] == 0) | (units["magic"] == BLANK_MAGIC)
+        count = int(ended.argmax()) if ended.any() else len(units)
+        yield at, units[:count]
+        if count < _BLOCK:
+            return
+        at += count * timer_log.UNIT_SIZE
 
 
 def waiting_units(

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from rocketwire.store.archive.ahead import newest_entries
 from rocketwire.store.archive.config import Times, checkpoint, table
 from rocketwire.store.archive.directory import Directory, State
 from rocketwire.store.archive.findings import Finding, Kind, Report
 from rocketwire.store.archive.log import Log, LogFile, Place
 from rocketwire.store.archive.opening import FileGone
-from rocketwire.store.archive.queues import Queue
 from rocketwire.store.archive.salvage import is_record
 from rocketwire.store.archive.verify_entries import EntryCheck
 from rocketwire.store.archive.verify_index import IndexCheck
@@ -141,17 +141,8 @@ def known_of(directory: Directory, *, pause: Callable[[], None] = lambda: None) 
 
 def _newest_entry(directory: Directory) -> Place | None:
     """The place of all consume queues that is the farthest in the log."""
-    newest: Place | None = None
-    for files in directory.queues:
-        if files.files:
-            with Queue(files, log_start=directory.start) as queue:
-                try:
-                    place = Place(*queue.entry(queue.end - 1)[:2]) if queue.end > queue.min else None
-                except FileGone:
-                    continue
-                if place is not None and (newest is None or place.end > newest.end):
-                    newest = place
-    return newest
+    places = (place for _, place in newest_entries(directory, directory.queues))
+    return max(places, key=lambda place: place.end, default=None)
 
 
 def _is_there(directory: Directory, place: Place) -> bool:

@@ -8,38 +8,25 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rocketwire.store.archive.checked_index import BLOCK, CheckedIndex
-from rocketwire.store.archive.directory import Directory, PlainFile
+from rocketwire.store.archive.directory import Directory, PlainFile, State
 from rocketwire.store.archive.findings import Finding, Kind, Report
 from rocketwire.store.archive.index import DEFAULT, Header, IndexFile
+from rocketwire.store.archive.index_keys import Batch, Expected, IndexKeys
 from rocketwire.store.archive.opening import FileGone
 from rocketwire.store.columns import Records
 from rocketwire.store.errors import StoreUnreadable
 from rocketwire.store.layout.index import file_size
-from rocketwire.store.property_columns import Properties, Texts, index_hashes
-from rocketwire.wire.codes import SysFlag
-from rocketwire.wire.java import string_hash
+from rocketwire.store.property_columns import Properties
 
 #: So many entries behind those that were expected are looked at to find the place again.
 _SLACK: Final = 256
-
-
-class Expected(NamedTuple):
-    """Keys of records in the order they are indexed: hash, physical offset and store time (ms) of the record."""
-
-    hash: NDArray[np.int32]
-    physical_offset: NDArray[np.int64]
-    timestamp: NDArray[np.int64]
-
-    def part(self, chosen: Any) -> Expected:  # noqa: ANN401 - a slice, a mask or numbers
-        """Some of them."""
-        return Expected(*(column[chosen] for column in self))
 
 
 class IndexCheck:
@@ -50,15 +37,17 @@ class IndexCheck:
         self.unindexed = 0
         self._report = report
         self._live = live
+        # A broker writes the newest file, or was killed while it did.
+        self._unfinished = live or directory.state is State.CRASHED
         self._log_start = -1
-        self._prefixes: dict[str, tuple[int, int]] = {}
         self._with_tags = False
         self._files = self._open(directory.index, 0 if directory.start == 0 else None)
         self._at = 0
         self._missing: list[int] = []
         self._first = self._files[0].header.begin_offset if self._files else 0
+        self._keys = IndexKeys(self._first)
 
-    def _open(self, plain_files: Iterable[PlainFile], former_end: int | None) -> list[CheckedIndex]:
+    def _open(self, plain_files: Sequence[PlainFile], former_end: int | None) -> list[CheckedIndex]:
         found: dict[int, tuple[int, int]] = {file_size(*DEFAULT): DEFAULT}
         headers: list[tuple[PlainFile, Header]] = []
         for plain in plain_files:
@@ -72,12 +61,15 @@ class IndexCheck:
                     raise
                 former_end = None
             except StoreUnreadable as error:
-                self._say(plain, error.reason)
+                # Killed before the file got its size? The next start makes it good.
+                begun = self._unfinished and plain.size == 0 and plain is plain_files[-1]
+                kind = Kind.NOTE if begun else Kind.DAMAGE
+                self._say(plain, error.reason, kind)
         files: list[CheckedIndex] = []
         for plain, header in headers:
             if plain.size not in found:
                 # While its first entries are written, they and their slots may not fit together.
-                kind = Kind.NOTE if self._live and plain is headers[-1][0] else Kind.DAMAGE
+                kind = Kind.NOTE if self._unfinished and plain is headers[-1][0] else Kind.DAMAGE
                 self._say(plain, f"its {plain.size} bytes cannot be taken apart into slots and entries", kind)
                 continue
             try:
@@ -112,61 +104,24 @@ class IndexCheck:
             return
         if following <= self._first:
             return
-        plain = self._keys(records, topics, names, properties)
+        batch = Batch(records, topics, names, properties)
+        plain = self._keys.plain(batch)
         self._skip_removed(log_start)
         tagged: Expected | None = None
         done = 0
         # What indexed the batch before indexed this one too, as a rule; if not, another broker did.
         for with_tags in (self._with_tags, not self._with_tags):
             if with_tags:
-                tagged = self._tagged(plain, records, topics, names, properties)
+                tagged = self._keys.tagged(batch, plain)
             expected = tagged if with_tags and tagged is not None else plain
             done = self._take_all(expected)
             if done:
                 self._with_tags = with_tags
                 break
         if done < len(expected.hash):
-            tagged = tagged or self._tagged(plain, records, topics, names, properties)
+            tagged = tagged or self._keys.tagged(batch, plain)
             start = int(records.physical_offset[0])
             self._one_by_one(plain, tagged, expected.part(slice(done)), start, following)
-
-    def _keys(self, records: Records, topics: NDArray[np.int32], names: list[str], properties: Properties) -> Expected:
-        prefixes = np.array([self._prefix(name)[0] for name in names], np.int64).astype(np.uint32)
-        return self._expected(records, topics, prefixes, properties.keys)
-
-    def _tagged(
-        self,
-        plain: Expected,
-        records: Records,
-        topics: NDArray[np.int32],
-        names: list[str],
-        properties: Properties,
-    ) -> Expected:
-        """What 5.x indexes: behind the keys of a message its tag, as `topic#T#tag`."""
-        prefixes = np.array([self._prefix(name)[1] for name in names], np.int64).astype(np.uint32)
-        tags = self._expected(records, topics, prefixes, properties.tags)
-        both = Expected(
-            np.concatenate([plain.hash, tags.hash]),
-            np.concatenate([plain.physical_offset, tags.physical_offset]),
-            np.concatenate([plain.timestamp, tags.timestamp]),
-        )
-        return both.part(np.argsort(both.physical_offset, kind="stable"))
-
-    def _expected(
-        self, records: Records, topics: NDArray[np.int32], prefixes: NDArray[np.uint32], texts: Texts
-    ) -> Expected:
-        hashes = index_hashes(prefixes[topics[texts.record]], texts.hash, texts.length)
-        flags = records.sys_flag[texts.record] & SysFlag.TRANSACTION_MASK
-        chosen = flags != SysFlag.TRANSACTION_ROLLBACK
-        chosen &= records.physical_offset[texts.record] >= self._first
-        of = texts.record[chosen]
-        return Expected(hashes[chosen], records.physical_offset[of], records.store_timestamp[of])
-
-    def _prefix(self, topic: str) -> tuple[int, int]:
-        found = self._prefixes.get(topic)
-        if found is None:
-            found = self._prefixes[topic] = string_hash(topic + "#"), string_hash(topic + "#T#")
-        return found
 
     def _current(self) -> CheckedIndex | None:
         """The file with the next entry to be compared."""
@@ -174,7 +129,7 @@ class IndexCheck:
             file = self._files[self._at]
             if file.next < file.count:
                 return file
-            file.check_end(growing=self._live and self._at + 1 == len(self._files))
+            file.check_end(growing=self._unfinished and self._at + 1 == len(self._files))
             file.close()
             self._at += 1
         return None

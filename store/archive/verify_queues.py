@@ -10,23 +10,21 @@ are forgiven when an offset of their queue comes a second time.
 
 from __future__ import annotations
 
-import itertools
 from collections import OrderedDict
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rocketwire.store.archive.by_queue import by_queue
 from rocketwire.store.archive.checked_queue import CheckedQueue
 from rocketwire.store.archive.directory import Directory, QueueFiles
 from rocketwire.store.archive.findings import Finding, Kind, Report
 from rocketwire.store.archive.verify_log import Known
 from rocketwire.store.columns import Records
-from rocketwire.store.input_files import entries
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE
 from rocketwire.store.segment import file_name
 from rocketwire.store.settings import DELAY_LEVELS
-from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.names import SCHEDULE_TOPIC
 
 #: Queues of which a window of entries is kept.
@@ -57,7 +55,7 @@ class QueueCheck:
         self._report = report
         self._known = known
         self._live = live
-        self._root = directory.root
+        self._root, self._place = directory.root, directory.files
         self._extended = "consumequeue_ext" in directory.others
         self._kept: OrderedDict[CheckedQueue, None] = OrderedDict()
         for files in directory.queues:
@@ -84,19 +82,10 @@ class QueueCheck:
         self, records: Records, topics: NDArray[np.int32], names: list[str], tags_codes: NDArray[np.int64]
     ) -> None:
         """Compare a batch of records with their entries."""
-        # Prepared and rolled back messages are not for consumers.
-        numbers = np.flatnonzero((records.sys_flag & SysFlag.TRANSACTION_PREPARED) == 0)
-        if not len(numbers):
-            return
-        key = topics[numbers].astype(np.int64) << 32 | records.queue_id[numbers].astype(np.int64) & 0xFFFFFFFF
-        order = np.argsort(key, kind="stable")
-        numbers, key = numbers[order], key[order]
-        bounds = [0, *(np.flatnonzero(key[1:] != key[:-1]) + 1).tolist(), len(key)]
-        for start, stop in itertools.pairwise(bounds):
-            some = numbers[start:stop]
+        for topic, queue_id, some in by_queue(records, topics, names):
             self._feed_queue(
-                names[topics[some[0]]],
-                int(records.queue_id[some[0]]),
+                topic,
+                queue_id,
                 Columns(
                     records.queue_offset[some],
                     records.physical_offset[some],
@@ -132,7 +121,8 @@ class QueueCheck:
     def _is_new(self, topic: str, queue_id: int) -> bool:
         """Whether a live broker has made a queue since the directory was looked at."""
         try:
-            return bool(entries(f"{self._root}/consumequeue/{topic}/{queue_id}"))
+            path = f"{self._root}/consumequeue/{topic}/{queue_id}"
+            return bool(self._place.listing(path)(path))
         except OSError:
             return False
 

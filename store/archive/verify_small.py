@@ -53,7 +53,7 @@ def _check_config(file: PlainFile, backup: PlainFile | None, report: Report) -> 
 def _trouble(file: PlainFile) -> str:
     """Why a config file cannot be read; an empty one says nothing, as if it were not there."""
     try:
-        data = read_whole(file.path, _MOST)
+        data = read_whole(file.path, _MOST, file.files)
         found = loads(data) if data.strip() else {}
     except FileGone:
         return ""

@@ -20,21 +20,19 @@ from rocketwire.store.archive.filler import is_filler
 from rocketwire.store.archive.findings import Finding, Kind, Report
 from rocketwire.store.archive.opening import FileGone, OpenFile, read_whole
 from rocketwire.store.archive.ranges import Ranges
+from rocketwire.store.archive.timer_units import UNIT, unit_blocks
 from rocketwire.store.columns import Records
 from rocketwire.store.layout import timer_check, timer_log, timer_wheel
 from rocketwire.store.segment import file_name
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.message import BLANK_MAGIC
 from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.properties import REAL_TOPIC, TIMER_OUT_MS, decode_properties
 
 _CHECK_PATH: Final = "config/timercheck"
 _BLOCK: Final = 1 << 20
 _SLOT: Final = np.dtype(timer_wheel.SLOT_DTYPE)
-_UNIT: Final = np.dtype(timer_log.UNIT_DTYPE)
 #: Milliseconds that every precision which a broker takes is a multiple of.
 _FINEST: Final = 100
-_UNITS_BLOCK: Final = 16 * 1024
 _LOST: Final = "its message was lost, and is missing from the log since it was repaired"
 
 
@@ -50,7 +48,7 @@ class TimerCheck:
         self._files = directory.timer_log
         # Of every unit: position in the timer log, and its fields; sorted by the record it points to.
         self._places: NDArray[np.int64] = np.empty(0, np.int64)
-        self._units: NDArray[Any] = np.empty(0, _UNIT)
+        self._units: NDArray[Any] = np.empty(0, UNIT)
         self._found: NDArray[np.bool_] = np.empty(0, bool)
         self._due_later: NDArray[np.bool_] = np.empty(0, bool)
         self._over: NDArray[np.bool_] = np.empty(0, bool)
@@ -80,7 +78,7 @@ class TimerCheck:
         file = files.get("timercheck")
         if file is None:
             return
-        data = read_whole(file.path, timer_check.FILE_SIZE)
+        data = read_whole(file.path, timer_check.FILE_SIZE, file.files)
         if len(data) < timer_check.CHECK_STRUCT.size:
             self._say(_CHECK_PATH, None, f"it has {len(data)} bytes and should have {timer_check.FILE_SIZE}")
             return
@@ -110,25 +108,18 @@ class TimerCheck:
                 # A live broker removes its oldest files.
                 self._files = tuple(each for each in self._files if each.start > file.start)
         if not units:
-            return np.empty(0, np.int64), np.empty(0, _UNIT)
+            return np.empty(0, np.int64), np.empty(0, UNIT)
         return np.concatenate(places), np.concatenate(units)
 
     def _units_of(self, file: RowFile) -> Iterator[tuple[int, NDArray[Any]]]:
-        at = 0
-        with OpenFile(file.path) as opened:
-            while at + timer_log.UNIT_SIZE <= file.size:
-                data = opened.read(at, _UNITS_BLOCK * timer_log.UNIT_SIZE)
-                units = np.frombuffer(data, _UNIT, len(data) // timer_log.UNIT_SIZE)
-                ended = (units["size"] == 0) | (units["magic"] == BLANK_MAGIC)
-                count = int(ended.argmax()) if ended.any() else len(units)
-                self._check_units(file, at, units[:count])
-                yield file.start + at, units[:count]
-                at += count * timer_log.UNIT_SIZE
-                if count < len(units):
-                    self._check_blank(file, at, opened.read(at, timer_log.BLANK_SIZE))
-                    return
-                if not len(units):
-                    return
+        end = 0
+        with OpenFile(file.path, file.files) as opened:
+            for at, units in unit_blocks(opened, file.size):
+                self._check_units(file, at, units)
+                yield file.start + at, units
+                end = at + len(units) * timer_log.UNIT_SIZE
+            if end + timer_log.UNIT_SIZE <= file.size:
+                self._check_blank(file, end, opened.read(end, timer_log.BLANK_SIZE))
 
     def _check_units(self, file: RowFile, at: int, units: NDArray[Any]) -> None:
         wrong = units["size"] != timer_log.UNIT_SIZE
@@ -164,7 +155,7 @@ class TimerCheck:
             self._say("timerwheel", None, f"it has {wheel.size} bytes and should have {timer_wheel.FILE_SIZE}")
         precision = 0
         chained = Ranges()
-        with OpenFile(wheel.path) as file:
+        with OpenFile(wheel.path, wheel.files) as file:
             for at in range(0, wheel.size, _BLOCK):
                 data = file.read(at, _BLOCK)
                 if not data.count(0) - len(data):

@@ -12,16 +12,8 @@ from typing import Final
 import construct as cs
 
 from rocketwire.wire.codes import SysFlag
-from rocketwire.wire.message import (
-    BORN_HOST_AT,
-    FIXED_V1_IPV4,
-    HOST_V4_SIZE,
-    HOST_V6_SIZE,
-    MAGIC_AT,
-    RECORD,
-    SYS_FLAG_AT,
-    TOPIC_LENGTHS,
-)
+from rocketwire.wire.hosts import HOST_V4_SIZE, HOST_V6_SIZE
+from rocketwire.wire.message import BORN_HOST_AT, FIXED_V1_IPV4, MAGIC_AT, RECORD, SYS_FLAG_AT, TOPIC_LENGTHS
 
 _INT16: Final = struct.Struct(">h")
 _INT32: Final = struct.Struct(">i")

@@ -18,7 +18,7 @@ FILLED = 64
 
 def run(load: Path, broker: FakeBroker, mode: str, *options: str) -> tuple[int, dict[str, Any]]:
     command = [str(load), mode, "--port", str(broker.port), "--warmup", "0", "--seconds", "0.2", *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
     return done.returncode, json.loads(done.stdout)
 
 

@@ -1,15 +1,23 @@
+import os
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from bench.processes import Memory, Server, ServerFailedError, parse_smaps_rollup
+from bench.processes import Memory, Server, ServerFailedError, cpu_seconds, parse_smaps_rollup
 
 
 def test_memory_is_read_from_the_kernels_text() -> None:
     text = "5581-7ffd ---p 00000000 00:00 0    [rollup]\nRss:    1000 kB\nPss:  7 kB\nAnonymous:   24 kB\n"
     assert parse_smaps_rollup(text) == Memory(rss=1000 * 1024, private=24 * 1024)
+
+
+def test_processor_time_is_that_of_the_process() -> None:
+    before, used = cpu_seconds(os.getpid()), time.process_time()
+    while time.process_time() < used + 0.2:
+        pass
+    assert 0.1 < cpu_seconds(os.getpid()) - before < 2
 
 
 def test_a_process_is_measured_and_stopped(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ import pytest
 import trio
 
 from rocketwire.cli import main
-from rocketwire.server.addresses import Address
 from rocketwire.server.clock import system_clock
-from rocketwire.server.run import serve
+from rocketwire.server.serving import serve
+from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
 from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode
@@ -26,7 +26,7 @@ from rocketwire.wire.header import Header, decode_header
 from tests.cli.store.support import Ran
 from tests.server.harness import small_config
 
-SECONDS = 20.0
+SECONDS = 120.0
 
 
 class Command:
@@ -48,16 +48,16 @@ class Addresses(NamedTuple):
 
 
 @contextlib.contextmanager
-def real_endpoint(store: Path) -> Iterator[Addresses]:
-    """A name server and a broker on free ports; both are stopped at the end."""
+def real_endpoint(store: Path, **changes: Any) -> Iterator[Addresses]:
+    """A name server and a broker on free ports; both are stopped at the end. `changes` are of the configuration."""
     ready = threading.Event()
     state: dict[str, Any] = {}
     patch = pytest.MonkeyPatch()
     # The server tunes the garbage collector of its process: not of the tests'.
     nothing = SimpleNamespace(collect=lambda: 0, freeze=lambda: None, set_threshold=lambda *_: None)
-    patch.setattr("rocketwire.server.run.gc", nothing)
+    patch.setattr("rocketwire.server.serving.gc", nothing)
 
-    def listens(name_server: Address, broker: Address) -> None:
+    def listens(name_server: Address, broker: Address, _http: Address | None) -> None:
         state["addresses"] = Addresses(name_server, broker)
         ready.set()
 
@@ -65,7 +65,7 @@ def real_endpoint(store: Path) -> Iterator[Addresses]:
         with trio.CancelScope() as scope:
             state["stop"] = (trio.lowlevel.current_trio_token(), scope)
             await serve(
-                small_config(store),
+                small_config(store, **changes),
                 clock=system_clock,
                 choose=lambda bound: bound - 1,
                 run_sync=trio.to_thread.run_sync,
@@ -112,13 +112,28 @@ class FakeServer:
         }
         self.asked: list[tuple[int, dict[str, str]]] = []
         self._open: list[socket.socket] = [self._listener]
+        self._lock = threading.Lock()
+        self._closed = False
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
+        with self._lock:
+            self._closed = True
         for each in self._open:
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
+
+    @property
+    def connections(self) -> int:
+        """How many were made."""
+        return len(self._open) - 1
+
+    def hang_up(self) -> None:
+        """End all connections, and take new ones."""
+        for each in self._open[1:]:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
 
     def cluster(self) -> ClusterInfo:
         return ClusterInfo(broker_addr_table={"b": self._broker()})
@@ -136,7 +151,12 @@ class FakeServer:
         with contextlib.suppress(OSError):
             while True:
                 connection, _ = self._listener.accept()
-                self._open.append(connection)
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                with self._lock:
+                    if self._closed:  # meanwhile
+                        connection.close()
+                        return
+                    self._open.append(connection)
                 threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:

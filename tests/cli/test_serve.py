@@ -32,6 +32,25 @@ def test_the_addresses() -> None:
     assert (config.advertised_host, config.advertised_port) == ("broker.example", 443)
 
 
+def test_where_metrics_are_told() -> None:
+    assert configured().http is None
+    assert str(configured("--http", "[::1]:9557").http) == "[::1]:9557"
+
+
+def test_where_the_accounts_are(tmp_path: Path) -> None:
+    accounts = tmp_path / "accounts.yml"
+    accounts.touch()
+    config = configured("--acl", str(accounts), "--set", "aclFile=elsewhere")
+    assert (config.acl_enable, config.acl_path) == (True, accounts)
+    assert not configured("--set", "aclFile=elsewhere").acl_enable
+    assert configured("--set", "aclEnable=true").acl_path == Path("data/config/plain_acl.yml")
+    assert configured("--set", "aclEnable=true", "--set", "aclFile=elsewhere").acl_path == Path("elsewhere")
+    file = tmp_path / "broker.conf"
+    file.write_text("aclEnable=true\n")
+    assert configured("-c", str(file)).acl_path == tmp_path / "plain_acl.yml"
+    assert configured("-c", str(file), "--set", "aclFile=elsewhere").acl_path == Path("elsewhere")
+
+
 def test_clients_are_told_the_brokers_own_address_if_nothing_else_is_said() -> None:
     config = configured("--broker", "127.0.0.2:20911")
     assert (config.advertised_host, config.advertised_port) == ("127.0.0.2", None)
@@ -102,18 +121,29 @@ def test_keys_that_change_nothing_are_warned_of(tmp_path: Path) -> None:
     [
         (("--namesrv", "here"), "--namesrv here: allowed is HOST:PORT or [IPV6]:PORT, port 0 to 65535"),
         (("--broker", "::1:1"), "--broker ::1:1: allowed is HOST:PORT or [IPV6]:PORT, port 0 to 65535"),
+        (("--http", ":1"), "--http :1: allowed is HOST:PORT or [IPV6]:PORT, port 0 to 65535"),
+        (("--acl", "no/such/file"), "--acl no/such/file: no such file"),
         (("--advertise", "h:x"), "--advertise h:x: allowed is HOST:PORT or [IPV6]:PORT, port 0 to 65535"),
         (("--set", "brokerName"), "--set brokerName: allowed is KEY=VALUE"),
         (("--set", "=5"), "--set =5: the key is missing; allowed is KEY=VALUE"),
         (("--set", "brokerId=1"), "brokerId=1: allowed is 0: this broker is always a master"),
         (("--set", "listenPort=x"), "listenPort=x: allowed is a whole number from 0 to 65535"),
         (("-c", "no/such/file"), "-c no/such/file: No such file or directory"),
+        (("--fault", "drop:x"), "--fault drop:x: drop of x: allowed is request or answer"),
+        (("--fault", "drop") * 1001, "--fault: allowed are 1000 rules"),
     ],
 )
 def test_each_mistake_is_one_line_that_says_what_is_allowed(arguments: tuple[str, ...], line: str) -> None:
     with pytest.raises(Mistake) as caught:
         configured(*arguments)
     assert str(caught.value) == line
+
+
+def test_fault_rules_are_kept_in_their_order() -> None:
+    assert configured().faults == ()
+    config = configured("--fault", "drop,code=310", "--fault", "delay:5")
+    assert [type(rule.action).__name__ for rule in config.faults] == ["Drop", "Delay"]
+    assert config.faults_allowed
 
 
 def test_a_file_that_java_would_refuse_is_named(tmp_path: Path) -> None:
@@ -133,9 +163,9 @@ def test_the_server_runs_with_the_configuration_and_its_exit_code_is_the_program
         return 7
 
     monkeypatch.setattr("rocketwire.server.run.run", run)
-    assert main(["serve", "--set", "brokerName=b", "--set", "aclEnable=true"]) == 7
+    assert main(["serve", "--set", "brokerName=b", "--set", "highSpeedMode=true"]) == 7
     assert [config.broker_name for config in ran] == ["b"]
-    warning = "rocketwire: warning: aclEnable: known to Apache, has no effect here\n"
+    warning = "rocketwire: warning: highSpeedMode: known to Apache, has no effect here\n"
     assert capsys.readouterr().err == warning
 
 

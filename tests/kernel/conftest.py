@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from rocketwire import native
 from rocketwire.wire.connection import RawFrame
@@ -25,10 +24,6 @@ else:
         raise pytest.UsageError(f"the kernel is older than {newer.relative_to(ROOT)}: run python -m tools.build_kernel")
     if not hasattr(native.kernel, "Hub"):  # it needs Linux
         collect_ignore_glob = ["test_hub*.py", "test_ahead.py"]
-
-# As in tests/wire.
-settings.register_profile("rocketwire", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("rocketwire")
 
 
 @pytest.fixture

@@ -55,8 +55,8 @@ class Session:
     def flush(self) -> None:
         self.events.append("flush")
 
-    def misread(self, start: bytes) -> None:
-        self.events.append(f"misread {start.hex()}")
+    def misread(self, rest: bytes) -> None:
+        self.events.append(f"misread {rest.hex()}")
         self.close()
 
     def failed(self, error: Exception) -> None:

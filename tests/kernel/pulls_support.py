@@ -17,8 +17,11 @@ from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.offset_moved import OffsetMoved
 from rocketwire.server.pull_answers import Asked, PullAnswers
+from rocketwire.server.throttle.throttle import Throttle
+from rocketwire.server.topics import BrokerTopics
 from rocketwire.store.fetch import FetchLimits, FetchStatus
 from rocketwire.store.store import MessageStore
+from rocketwire.store.topics import TopicTable
 from rocketwire.wire.codes import MAX_FRAME_LENGTH, RequestCode
 from rocketwire.wire.frame import encode_frame, encode_frame_head
 from rocketwire.wire.header import Header
@@ -87,7 +90,15 @@ class Twins:
         live = LiveConfig(small_config(Path()), clock)
         moved = OffsetMoved(store, broker_name="b", store_host=HOST, clock=clock)
         self.store = store
-        self.answers = PullAnswers(store, live, metrics=Metrics(), consume_rates=ConsumeRates(), offset_moved=moved)
+        topics = BrokerTopics(TopicTable.open(Path("topics.json"), clock=clock), live)
+        self.answers = PullAnswers(
+            store,
+            live,
+            metrics=Metrics(),
+            consume_rates=ConsumeRates(),
+            offset_moved=moved,
+            throttle=Throttle(live, topics, Metrics()),
+        )
         store._limits = limits
         self.asked: list[tuple[Any, ...]] = []
         self.committed: list[tuple[str, str, int, int]] = []
@@ -120,7 +131,7 @@ class Twins:
 
     def _plan(self, *fields: Any) -> Any:
         self.asked.append(fields)
-        _, group, topic, queue_id, _, _, subscription, _, most, most_bytes = fields
+        group, topic, queue_id, _, _, subscription, _, most, most_bytes = fields
         queue = self.store.queues.by_key.get((topic, queue_id))
         if subscription == "python":
             return None

@@ -23,7 +23,7 @@ from rocketwire.store.consume_queue import SCHEDULE_TOPIC, ConsumeQueue
 from rocketwire.store.drafts import Appended, Draft
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import SysFlag
-from rocketwire.wire.message import encode_host
+from rocketwire.wire.hosts import encode_host
 from tests.store.crash_disk import CrashDisk
 from tests.store.support import HOST, START, Clock, draft, kill, open_store, small
 

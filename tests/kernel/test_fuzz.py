@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.fuzz import corpus
 from tests.kernel.fuzz import seeds
 from tests.kernel.fuzz.oracles import ORACLES
 
@@ -24,3 +25,9 @@ def test_the_kernel_reads_cut_requests_as_python_does(oracle: str) -> None:
 @pytest.mark.parametrize("oracle", ORACLES)
 def test_every_oracle_has_words(oracle: str) -> None:
     assert seeds.WORDS[oracle]
+
+
+@pytest.mark.parametrize("oracle", ORACLES)
+def test_the_kernel_reads_what_the_fuzzer_kept_as_python_does(oracle: str) -> None:
+    for path in corpus.files(f"kernel/{oracle}"):
+        ORACLES[oracle](path.read_bytes())

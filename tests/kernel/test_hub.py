@@ -99,10 +99,32 @@ def test_views_that_are_kept_may_change_but_stay_memory(hub: Any, session: Sessi
 
 
 def test_what_is_no_frame_comes_after_those_before_it(hub: Any, session: Session) -> None:
-    session.far.send(frame(b"good") + b"GET / HTTP/1.1\r\n" + frame(b"never"))
+    bad = b"GET / HTTP/1.1\r\n" + frame(b"never")
+    session.far.send(frame(b"good") + bad)
     serve(hub)
     assert [body for _, _, body in session.frames] == [b"good"]
-    assert session.events == ["flush", f"misread {b'GET / HT'.hex()}", "close"]
+    assert session.events == ["flush", f"misread {bad.hex()}", "close"]
+
+
+def test_it_tells_whether_a_frame_has_come(hub: Any, session: Session) -> None:
+    told: list[bool] = []
+    session.far.send(frame(b"cut")[:-1])
+    serve(hub)
+    told.append(session.channel.began)
+    session.far.send(frame(b"cut")[-1:])
+    serve(hub)
+    told.append(session.channel.began)
+    assert told == [False, True]
+
+
+def test_all_that_came_of_another_protocol_is_handed_over(hub: Any, session: Session) -> None:
+    hello = b"\x16\x03\x01" + bytes(20 * KIB)
+    session.far.send(hello[:5])
+    serve(hub)
+    session.far.send(hello[5:])
+    serve(hub)
+    assert session.events == [f"misread {hello.hex()}", "close"]
+    assert not session.channel.began
 
 
 def test_the_other_end_may_leave(hub: Any, session: Session) -> None:
@@ -217,3 +239,49 @@ def test_arguments_are_checked(hub: Any) -> None:
         hub.round(0)
     with pytest.raises(TypeError):
         kernel.Channel()
+
+
+def test_what_is_held_is_counted(hub: Any, sessions: Callable[[], Session]) -> None:
+    one, other = sessions(), sessions()
+    long, short = frame(bytes(MIB)), frame(b"short")
+    feed(hub, one, short + long[:-1])
+    feed(hub, other, short[:-1])
+    assert (one.channel.held, other.channel.held, hub.held) == (len(long) - 1, len(short) - 1, len(long + short) - 2)
+    assert one.channel.beginning() == long[: 64 * KIB]
+    assert other.channel.beginning() == short[:-1]
+    feed(hub, one, long[-1:])
+    assert (one.channel.held, hub.held, one.channel.beginning()) == (0, len(short) - 1, b"")
+    other.close()
+    assert (other.channel.held, hub.held) == (0, 0)
+
+
+def test_frames_that_wait_are_counted_from_the_next_one(hub: Any, session: Session) -> None:
+    session.on_serve = lambda _: 1
+    session.lets_others = True
+    session.far.send(frame(b"first") + frame(b"second") + frame(b"third")[:-1])
+    assert hub.ready()
+    hub.round(0, 0.0)
+    assert session.channel.beginning() == frame(b"second") + frame(b"third")[:-1]
+    assert session.channel.held == hub.held == len(session.channel.beginning())
+    session.lets_others = False
+    serve(hub)
+    assert session.channel.held == hub.held == len(frame(b"third")) - 1
+
+
+def test_a_frame_beyond_the_limit_is_none(hub: Any, sessions: Callable[[], Session]) -> None:
+    assert hub.max_frame == 16 * MIB
+    hub.max_frame = len(frame(bytes(100)))
+    long = frame(bytes(101))
+    for sent, told in ((long, long), (long[:20], long[:20]), (long[:8], long[:8])):
+        session = sessions()
+        session.far.send(frame(bytes(100)) + sent)
+        serve(hub)
+        assert [len(body) for _, _, body in session.frames] == [100]
+        assert session.events == ["flush", f"misread {told.hex()}", "close"]
+    session = sessions()
+    session.far.send(long[:7])
+    serve(hub)
+    assert session.events == []
+    session.far.send(long[7:])
+    serve(hub)
+    assert session.events == [f"misread {long.hex()}", "close"]

@@ -17,8 +17,8 @@ from tests.store.support import draft, open_store, small
 
 def test_a_plan_is_asked_for_once_and_again_when_it_is_forgotten(twins: Twins) -> None:
     for _ in range(3):
-        twins.serve(Asking(offset=3).frame() + Asking(offset=4).frame(commit_offset=9, suspend_timeout_millis=1))
-    assert twins.asked == [(11, "G", "T", 0, 4, 0, "*", "TAG", 32, None)]
+        twins.serve(Asking(offset=3).frame() + Asking(offset=4, code=361).frame(commit_offset=9))
+    assert twins.asked == [("G", "T", 0, 4, 0, "*", "TAG", 32, None)]
     twins.pulls.forget()
     twins.serve(Asking().frame())
     assert len(twins.asked) == 2
@@ -82,10 +82,10 @@ def test_what_fails_while_a_plan_is_made_is_for_python_which_answers_it(twins: T
 def test_the_version_counts_only_where_the_subscription_is_a_heartbeats(twins: Twins) -> None:
     for version in (1, 2):
         twins.serve(Asking(sys_flag=4).frame(sub_version=version))
-    assert [each[5] for each in twins.asked] == [0]
+    assert [each[4] for each in twins.asked] == [0]
     for version in (1, 2):
         twins.serve(Asking(sys_flag=0).frame(sub_version=version))
-    assert [each[5] for each in twins.asked] == [0, 1, 2]
+    assert [each[4] for each in twins.asked] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("plan", [7, (1,), (1,) * 9])

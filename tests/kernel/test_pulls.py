@@ -198,6 +198,15 @@ def test_what_is_not_found_or_not_plain_is_left(twins: Twins, pull: Asking) -> N
     assert twins.pulls.take()[1] == {11: 1, 15: 0, 361: 0}
 
 
+def test_nothing_is_taken_while_it_is_switched_off(twins: Twins) -> None:
+    frames = Asking().frame() + update()
+    twins.pulls.enabled = False
+    assert twins.serve(frames)[1] == 0
+    assert (twins.asked, twins.committed) == ([], [])
+    twins.pulls.enabled = True
+    assert twins.serve(frames)[1] == len(frames)
+
+
 def test_part_of_a_frame_is_left(twins: Twins) -> None:
     frame = Asking().frame()
     assert twins.serve(frame[:-1]) == (b"", 0)

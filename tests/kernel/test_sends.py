@@ -138,9 +138,10 @@ def test_records_entries_and_answers(rig: Rig) -> None:
     assert rig.queue.entries()[0] == (first.physical_offset, second.physical_offset - first.physical_offset, ord("A"))
     ids = [HOST.hex().upper().encode() + b"%016X" % each.physical_offset for each in (first, second)]
     assert answers == ANSWERS.encode(0, 1, ids[0], 3, 7) + ANSWERS.encode(0, 2, ids[1], 3, 8)
-    touched, messages, size, requests = rig.sends.take()
+    touched, messages, size, requests, converted, refused = rig.sends.take()
     assert (touched, messages, size, requests) == ([rig.queue], 3, rig.log.position - rig.log.base, {V2: 3})
-    assert rig.sends.take() == ([], 0, 0, {})
+    assert (converted, refused) == (0, {})
+    assert rig.sends.take() == ([], 0, 0, {}, 0, {})
 
 
 @pytest.mark.parametrize("opaque", [0, -1, 2**31 - 1])
@@ -172,17 +173,17 @@ def test_a_queue_is_told_again_after_it_was_taken(rig: Rig) -> None:
 def test_a_plan_is_asked_for_once(rig: Rig) -> None:
     rig.serve(send(), send(sys_flag=1), send(producer_group="other"), send(reconsume_times=1, properties="a\x01b"))
     rig.serve(send())
-    assert rig.plans == [("T", 3, 0, None), ("T", 3, 1, None)]
+    assert rig.plans == [("T", 3, 0, None, ""), ("T", 3, 1, None, "")]
     rig.sends.forget()
     rig.serve(send())
-    assert rig.plans == [("T", 3, 0, None), ("T", 3, 1, None), ("T", 3, 0, None)]
+    assert rig.plans == [("T", 3, 0, None, ""), ("T", 3, 1, None, ""), ("T", 3, 0, None, "")]
 
 
 def test_the_plan_of_a_batch_depends_on_its_properties(rig: Rig) -> None:
     rig.answer = lambda: (rig.queue, 0, b"tail", True)
     texts = ["WAIT\x01true", 'a\x01"\u6807', "WAIT\x01true", ""]
     rig.serve(*[batch(2, properties=text) for text in texts])
-    assert rig.plans == [("T", 3, 0, text) for text in (*texts[:2], "")]
+    assert rig.plans == [("T", 3, 0, text, "") for text in (*texts[:2], "")]
     assert [each.properties for each in rig.records()] == [b"tail"] * 8
 
 
@@ -192,7 +193,7 @@ def test_a_batch_may_have_no_properties_of_its_own(rig: Rig, kind: int) -> None:
     ext = {name: value for name, value in send_ext("T", queue_id=3, batch=True).items() if name != "i"}
     header = Header(code=BATCH, opaque=1, flag=0, version=407, ext=ext)
     assert rig.serve(encode_frame(header, batch_body([b"a"]), kind))[1] == 1
-    assert rig.plans == [("T", 3, 0, "")]
+    assert rig.plans == [("T", 3, 0, "", "")]
     assert [each.properties for each in rig.records()] == [b"tail"]
 
 
@@ -200,7 +201,7 @@ def test_a_batch_with_a_unique_key_of_its_own_needs_no_plan_of_its_own(rig: Rig)
     rig.answer = lambda: (rig.queue, 0, b"a\x01b\x02UNIQ_KEY\x01\x03\x02CLUSTER\x01C", True)
     texts = [f"a\x01b\x02UNIQ_KEY\x01{key}\x02" for key in ("one", "another", "\u6807")]
     assert rig.serve(*[batch(1, properties=text) for text in texts])[1] == 3
-    assert rig.plans == [("T", 3, 0, "a\x01b\x02UNIQ_KEY\x01\x03\x02")]
+    assert rig.plans == [("T", 3, 0, "a\x01b\x02UNIQ_KEY\x01\x03\x02", "")]
     keys = [key.encode() for key in ("one", "another", "\u6807")]
     assert [each.properties for each in rig.records()] == [
         b"a\x01b\x02UNIQ_KEY\x01%b\x02CLUSTER\x01C" % key for key in keys

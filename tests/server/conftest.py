@@ -10,6 +10,7 @@ import pytest
 
 from rocketwire import native
 from rocketwire.server.hub import Hub
+from rocketwire.server.session import Session
 from tests.server.harness import Client, Server, run, serving
 
 HERE = Path(__file__).parent
@@ -32,7 +33,7 @@ def collector_left_alone() -> Iterator[None]:
     """The server tunes the garbage collector of its process: not of the tests'."""
     patch = pytest.MonkeyPatch()
     nothing = SimpleNamespace(collect=lambda: 0, freeze=lambda: None, set_threshold=lambda *_: None)
-    patch.setattr("rocketwire.server.run.gc", nothing)
+    patch.setattr("rocketwire.server.serving.gc", nothing)
     yield
     patch.undo()
 
@@ -74,3 +75,17 @@ async def broker(server: Server) -> Client:
 @pytest.fixture
 async def name_server(server: Server) -> Client:
     return server.name_server()
+
+
+@pytest.fixture
+def sessions(monkeypatch: pytest.MonkeyPatch) -> list[Session]:
+    """All sessions made in the test, in their order; ask for it before `server`."""
+    made: list[Session] = []
+    real = Session.__init__
+
+    def noting(self: Session, *args: Any, **options: Any) -> None:
+        real(self, *args, **options)
+        made.append(self)
+
+    monkeypatch.setattr(Session, "__init__", noting)
+    return made

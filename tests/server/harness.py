@@ -23,12 +23,18 @@ import pytest
 import trio
 import trio.testing
 
-from rocketwire.server.addresses import Address
 from rocketwire.server.config import ServerConfig
+from rocketwire.server.in_flight import InFlight
+from rocketwire.server.limits import Limits
+from rocketwire.server.metrics import Metrics
 from rocketwire.server.request import Answer, SharedReply
-from rocketwire.server.run import serve
+from rocketwire.server.serving import serve
+from rocketwire.server.tls.contexts import TlsContexts
+from rocketwire.server.tls.gate import TlsGate
+from rocketwire.server.tls.settings import TlsSettings
 from rocketwire.server.upkeep import RunSync
 from rocketwire.store.files import RealFileSystem
+from rocketwire.wire.addresses import Address
 from rocketwire.wire.batch import BatchItem, encode_batch
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.client import (
@@ -53,7 +59,7 @@ from rocketwire.wire.message import Message, decode_record
 T = TypeVar("T")
 
 NOW = 1_700_000_000_000
-REAL_SECONDS = 30.0
+REAL_SECONDS = 120.0
 JSON = 0
 BINARY = 1
 
@@ -92,6 +98,11 @@ async def settle() -> None:
     await trio.testing.wait_all_tasks_blocked()
 
 
+def tls_gate(in_flight: InFlight) -> TlsGate:
+    """What listeners give TLS clients to, in test mode."""
+    return TlsGate(TlsContexts(TlsSettings(), clock=Clock(), run_sync=run_inline), in_flight)
+
+
 def small_config(store: Path, **changes: Any) -> ServerConfig:
     """A configuration for free ports and small files."""
     config = ServerConfig(
@@ -112,11 +123,35 @@ def small_config(store: Path, **changes: Any) -> ServerConfig:
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port of that address that nobody has now."""
-    with socket.socket() as probe:
+    """A port of that address that nobody has, and that the kernel gives to nobody else for a minute.
+
+    A connection that this end closed first keeps the port in TIME_WAIT: no outgoing connection and no bind to port 0
+    gets it before the test binds it, as a server does, with SO_REUSEADDR.
+    """
+    with socket.socket() as probe, socket.socket() as other:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind((host, 0))
+        probe.listen(1)
         port: int = probe.getsockname()[1]
-        return port
+        other.connect((host, port))
+        probe.accept()[0].close()
+    return port
+
+
+def free_port_with_vip() -> int:
+    """Such a port two above one that is free as well."""
+    while True:
+        port = free_port()
+        with socket.socket() as vip, contextlib.suppress(OSError):
+            vip.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            vip.bind(("127.0.0.1", port - 2))
+            return port
+
+
+def account(**changes: Any) -> InFlight:
+    """An account of bytes, with limits of a configuration with some keys changed."""
+    config = ServerConfig(**changes)
+    return InFlight(Limits(lambda: config, Metrics()))
 
 
 class Client:
@@ -190,7 +225,8 @@ class Client:
             if self._frames:
                 return self._frames.popleft()
             await trio.lowlevel.wait_readable(self.sock)
-            assert self._read(), "the server closed the connection"
+            self._read()
+            assert not self._ended, "the server closed the connection"
 
     async def arrived(self) -> list[Frame]:
         """All answers that are there once the server has come to rest."""
@@ -216,7 +252,7 @@ class Client:
     def _read(self) -> bool:
         """Read once; false when nothing waits or the connection is over."""
         try:
-            data = self.sock.recv(1 << 20)
+            data = self._received()
         except BlockingIOError:
             return False
         except ConnectionResetError:
@@ -230,6 +266,9 @@ class Client:
             Frame(decode_header(f.header, f.serialize_type), bytes(f.body), f.serialize_type) for f in frames
         ]
         return True
+
+    def _received(self) -> bytes:
+        return self.sock.recv(1 << 20)
 
     # --- requests that many tests make ---
 
@@ -416,6 +455,7 @@ class Server:
         self.name_server_address = config.name_server
         self.broker_address = config.broker_address
         self.advertised = config.broker_address
+        self.http: Address | None = None
         self._run_sync = run_sync
         self._clients: list[Client] = []
         self._scope = trio.CancelScope()
@@ -428,17 +468,18 @@ class Server:
 
     def broker(self, **options: Any) -> Client:
         """A new connection to the broker."""
-        return self._connected(Client(self.broker_address, **options))
+        return self.adopt(Client(self.broker_address, **options))
 
     def name_server(self) -> Client:
         """A new connection to the name server."""
-        return self._connected(Client(self.name_server_address))
+        return self.adopt(Client(self.name_server_address))
 
     def to(self, address: Address) -> Client:
         """A new connection to another address."""
-        return self._connected(Client(address))
+        return self.adopt(Client(address))
 
-    def _connected(self, client: Client) -> Client:
+    def adopt(self, client: Client) -> Client:
+        """Close this connection when the server stops."""
         self._clients.append(client)
         return client
 
@@ -453,8 +494,9 @@ class Server:
             await settle()
             left -= now
 
-    def _listens(self, name_server: Address, broker: Address) -> None:
+    def _listens(self, name_server: Address, broker: Address, http: Address | None) -> None:
         self.name_server_address = name_server
+        self.http = http
         self.advertised = broker
         if not self.config.listen_port:
             self.broker_address = replace(self.config.broker_address, port=broker.port)
@@ -582,6 +624,7 @@ class FakePeer:
         self.calls: list[Call] = []
         self.replies: list[tuple[Any, Any]] = []
         self.flushed = 0
+        self.kept = 0
 
     @property
     def remote_text(self) -> str:
@@ -601,3 +644,6 @@ class FakePeer:
 
     def flush(self) -> None:
         self.flushed += 1
+
+    def keep(self, size: int) -> None:
+        self.kept = size

@@ -8,19 +8,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rocketwire.server.addresses import Address
+import trio
+
 from rocketwire.server.broker import Broker
 from rocketwire.server.dispatch import FrameDispatcher
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.registry import BROKER_FAMILIES
 from rocketwire.server.request import Reply
 from rocketwire.server.routes import RouteTable
+from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, VERSION_4_9_7
 from rocketwire.wire.connection import FrameReader, RawFrame
 from rocketwire.wire.frame import Frame, encode_frame
 from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.headers import encode_ext
-from rocketwire.wire.message import encode_host
+from rocketwire.wire.hosts import encode_host
 from tests.server.harness import Clock, run_inline, small_config
 
 PEER = ("10.1.2.3", 4567)
@@ -107,9 +109,10 @@ class Run:
             self._serve(data)
             return self.wire.take()
         assert sends is not None
-        sends.before_round(self.clock())
+        sends.before_round(self.clock(), guarded=self.dispatcher.guarded)
         while data:
-            answers, taken = sends.native.serve(self.wire, self.wire.born_host, self.clock(), data)
+            now = trio.current_time()
+            answers, taken = sends.native.serve(self.wire, self.wire.born_host, self.clock(), data, now)
             self.wire.write(answers)
             self.by_kernel += taken
             data = data[taken:]

@@ -16,6 +16,7 @@ from rocketwire.server.send_checks import SendChecks
 from rocketwire.server.send_drafts import SendDrafts
 from rocketwire.server.sending import Sending
 from rocketwire.server.subscription_groups import SubscriptionGroups
+from rocketwire.server.throttle.throttle import Throttle
 from rocketwire.server.timer_sends import TimerSends
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.store.groups import GroupTable
@@ -26,7 +27,7 @@ from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
-from rocketwire.wire.message import encode_host
+from rocketwire.wire.hosts import encode_host
 from tests.server.harness import Clock, send_ext, small_config
 
 HOST = encode_host("10.0.0.1", 5)
@@ -35,10 +36,13 @@ HOST = encode_host("10.0.0.1", 5)
 class FakeFlush:
     """A group commit whose disk answers when told."""
 
+    full = False
+
     def __init__(self) -> None:
         self.waiting: list[tuple[int, Any]] = []
 
-    def wait_durable(self, offset: int, callback: Any) -> None:
+    def wait_durable(self, offset: int, callback: Any, *, keeps: int) -> None:
+        assert keeps > 0
         self.waiting.append((offset, callback))
 
 
@@ -54,6 +58,9 @@ class Setup:
         self.store = MessageStore.open(settings, clock=clock, store_host=encode_host("127.0.0.1", 1))
         self.metrics = Metrics()
         self.flush: Any = FakeFlush()
+        self.now = 0.0
+        self.throttle = Throttle(self.live, self.topics, self.metrics, now=lambda: self.now)
+        self.live.changed = self.throttle.changed
         self.sending = self.made(flush=None)
         self.outcomes: list[tuple[int, ResponseCode]] = []
         self.refused: dict[int, str] = {}
@@ -77,6 +84,7 @@ class Setup:
             flush=flush,
             metrics=self.metrics,
             page_cache=PageCacheGuard(self.live, now=lambda: 0.0),
+            throttle=self.throttle,
         )
 
     def outcome(self, appended: Sequence[Appended], code: ResponseCode, refused: Refusals) -> None:

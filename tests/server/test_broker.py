@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import trio
 
-from rocketwire.server.addresses import Address, HostUnknown
+from rocketwire.server.addresses import HostUnknown
 from rocketwire.server.broker import Broker
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.routes import RouteTable
@@ -15,6 +15,7 @@ from rocketwire.store.consumer_filters import ConsumerFilter, ConsumerFilterTabl
 from rocketwire.store.delay_offsets import DelayOffsetTable
 from rocketwire.store.errors import StoreNotWritable
 from rocketwire.store.offsets import OffsetTable
+from rocketwire.wire.addresses import Address
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from tests.server.harness import (

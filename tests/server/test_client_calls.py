@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from itertools import pairwise
-from typing import Any
 
 import pytest
 import trio
@@ -14,7 +13,7 @@ from rocketwire.server.client_calls import ClientCalls
 from rocketwire.server.request import Answer
 from rocketwire.server.session import Session
 from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode
-from tests.server.harness import BINARY, Client, Server, mock_clock, settle
+from tests.server.harness import BINARY, Client, Server, account, mock_clock, settle
 
 ANSWER = Answer(code=0, remark=None, ext={}, body=b"")
 
@@ -25,7 +24,7 @@ async def pass_time(seconds: float) -> None:
 
 
 async def test_an_answer_goes_to_the_call_of_its_opaque_once(nursery: trio.Nursery) -> None:
-    calls = ClientCalls(nursery)
+    calls = ClientCalls(nursery, account())
     first: list[Answer | None] = []
     second: list[Answer | None] = []
     calls.add(1, size=1, seconds=3, done=first.append)
@@ -41,7 +40,7 @@ async def test_an_answer_goes_to_the_call_of_its_opaque_once(nursery: trio.Nurse
 
 
 async def test_each_call_has_its_own_time(nursery: trio.Nursery) -> None:
-    calls = ClientCalls(nursery)
+    calls = ClientCalls(nursery, account())
     given_up: list[float] = []
 
     def add(opaque: int, seconds: float) -> None:
@@ -67,7 +66,7 @@ async def test_each_call_has_its_own_time(nursery: trio.Nursery) -> None:
 
 
 async def test_one_task_watches_and_ends_when_nothing_waits(nursery: trio.Nursery) -> None:
-    calls = ClientCalls(nursery)
+    calls = ClientCalls(nursery, account())
     before = len(nursery.child_tasks)
     for opaque in range(100):
         calls.add(opaque, size=1, seconds=3, done=lambda _: None)
@@ -80,7 +79,7 @@ async def test_one_task_watches_and_ends_when_nothing_waits(nursery: trio.Nurser
 
 
 async def test_a_call_made_by_the_one_that_is_given_up_has_its_time_too(nursery: trio.Nursery) -> None:
-    calls = ClientCalls(nursery)
+    calls = ClientCalls(nursery, account())
     given_up: list[float] = []
 
     def again(_: Answer | None) -> None:
@@ -97,7 +96,7 @@ async def test_a_call_made_by_the_one_that_is_given_up_has_its_time_too(nursery:
 
 
 async def test_many_that_are_late_leave_others_their_turn(nursery: trio.Nursery) -> None:
-    calls = ClientCalls(nursery)
+    calls = ClientCalls(nursery, account())
     ended: list[Answer | None] = []
     for opaque in range(100):
         calls.add(opaque, size=1, seconds=3, done=ended.append)
@@ -111,7 +110,7 @@ async def test_many_that_are_late_leave_others_their_turn(nursery: trio.Nursery)
 
 
 async def test_closing_gives_up_what_waits(nursery: trio.Nursery) -> None:
-    calls = ClientCalls(nursery)
+    calls = ClientCalls(nursery, account())
     ended: list[Answer | None] = []
     before = len(nursery.child_tasks)
     calls.add(1, size=1, seconds=3, done=ended.append)
@@ -121,11 +120,11 @@ async def test_closing_gives_up_what_waits(nursery: trio.Nursery) -> None:
     await settle()
     assert ended == [None]
     assert len(nursery.child_tasks) == before
-    ClientCalls(nursery).close()
+    ClientCalls(nursery, account()).close()
 
 
 async def test_who_is_given_up_may_close_the_connection(nursery: trio.Nursery) -> None:
-    calls = ClientCalls(nursery)
+    calls = ClientCalls(nursery, account())
     ended: list[Answer | None] = []
 
     def close(answer: Answer | None) -> None:
@@ -143,7 +142,7 @@ async def test_a_bug_in_one_that_waits_takes_no_other(nursery: trio.Nursery, cap
     def broken(_: Answer | None) -> None:
         raise ZeroDivisionError
 
-    calls = ClientCalls(nursery)
+    calls = ClientCalls(nursery, account())
     ended: list[Answer | None] = []
     calls.add(1, size=1, seconds=3, done=broken)
     calls.add(2, size=1, seconds=3, done=ended.append)
@@ -153,20 +152,6 @@ async def test_a_bug_in_one_that_waits_takes_no_other(nursery: trio.Nursery, cap
 
 
 # --- through a session ---
-
-
-@pytest.fixture
-def sessions(monkeypatch: pytest.MonkeyPatch) -> list[Session]:
-    """All sessions made in the test, in their order; ask for it before `server`."""
-    made: list[Session] = []
-    real = Session.__init__
-
-    def noting(self: Session, *args: Any, **options: Any) -> None:
-        real(self, *args, **options)
-        made.append(self)
-
-    monkeypatch.setattr(Session, "__init__", noting)
-    return made
 
 
 async def session_of(client: Client, sessions: list[Session]) -> Session:
@@ -253,7 +238,7 @@ async def test_a_client_that_does_not_read_is_not_called(
 ) -> None:
     session = await session_of(broker, sessions)
     got: list[Answer | None] = []
-    monkeypatch.setattr("rocketwire.server.session.HIGH_WATER", -1)
+    monkeypatch.setattr("rocketwire.server.outgoing.HIGH_WATER", -1)
     session.call(307, {}, b"", seconds=3, done=got.append)
     assert got == [None]
     await broker.arrived()

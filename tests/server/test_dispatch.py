@@ -89,6 +89,9 @@ async def test_an_error_is_answered_with_empty_fields_where_success_has_some(bro
 class FakeSession(FakePeer):
     pauses = False
 
+    def who(self, code: int) -> dict[str, object]:
+        return {"code": code}
+
     def answer(self, request: Header, serialize_type: int, reply: Reply) -> None:
         self.reply(
             Request(peer=self, header=request, serialize_type=serialize_type, body=memoryview(b""), fields=None), reply
@@ -107,12 +110,14 @@ def route(handler: Any, **options: Any) -> Route:
 class Gate:
     """Refuses queue 2, and notes what it is asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, active: bool = True) -> None:
+        self.active = active
         self.asked: list[tuple[Any, int, str, int]] = []
 
-    def admit(self, peer: Any, code: int, fields: Any, frame: RawFrame) -> None:
-        self.asked.append((peer, code, fields.topic, len(frame.body)))
-        if fields.queue_id == 2:
+    def admit(self, peer: Any, header: Header, body: memoryview) -> None:
+        ext = header.ext or {}
+        self.asked.append((peer, header.code, ext["topic"], len(body)))
+        if ext["queueId"] == "2":
             raise NotPermitted("not you")
 
 
@@ -122,11 +127,9 @@ class Hot:
     def __init__(self, *, takes: bool) -> None:
         self.takes = takes
         self.events: list[str] = []
-        self.guards: object = None
 
-    def offer(self, session: Any, frame: RawFrame, guards: Any) -> bool:
+    def offer(self, session: Any, frame: RawFrame) -> bool:
         self.events.append("offer")
-        self.guards = guards
         return self.takes
 
     def finish(self) -> None:
@@ -153,17 +156,74 @@ async def test_a_guard_decides_before_the_handler(hot: Hot | None) -> None:
     assert served == [1]
     assert gate.asked == [(session, 30, "T", 0)] * 2
     assert [reply.code for _, reply in session.replies] == [0, ResponseCode.NO_PERMISSION]
+    assert (session.replies[1][1].remark, session.replies[1][1].ext) == ("not you", None)
 
 
-async def test_the_hot_path_is_given_the_guards() -> None:
+async def test_a_guard_is_asked_of_codes_that_nobody_serves() -> None:
+    metrics = Metrics()
+    dispatcher = FrameDispatcher(None, {}, metrics=metrics, guards=[Gate()])
+    session: Any = FakeSession()
+    dispatcher.serve(session, [raw(9999, ext={"topic": "T", "queueId": each}) for each in ("1", "2")])
+    refused = [ResponseCode.REQUEST_CODE_NOT_SUPPORTED, ResponseCode.NO_PERMISSION]
+    assert [reply.code for _, reply in session.replies] == refused
+    assert metrics.requests == {UNSERVED: 2}
+
+
+async def test_what_a_guard_cannot_decide_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    dispatcher = FrameDispatcher(None, {"f": (route(lambda *_: Reply()),)}, metrics=Metrics(), guards=[Gate()])
+    session: Any = FakeSession()
+    dispatcher.serve(session, [raw(30)])
+    assert [(reply.code, reply.remark) for _, reply in session.replies] == [(ResponseCode.SYSTEM_ERROR, "KeyError")]
+    assert "request 30" in caplog.text
+
+
+async def test_answers_of_clients_pass_the_guards() -> None:
+    gate = Gate()
+    dispatcher = FrameDispatcher(None, {}, metrics=Metrics(), guards=[gate])
+    session: Any = FakeSession()
+    answers: list[int] = []
+    session.answered = lambda header, _body: answers.append(header.opaque)
+    dispatcher.serve(session, [raw(0, opaque=7, flag=FLAG_RESPONSE)])
+    assert (answers, gate.asked, session.replies) == ([7], [], [])
+
+
+async def test_a_guard_is_asked_while_it_is_active() -> None:
+    gate = Gate(active=False)
+    routes = (route(lambda *_: Reply(), header=GetMaxOffsetRequestHeader),)
+    dispatcher = FrameDispatcher(None, {"f": routes}, metrics=Metrics(), guards=[Gate(active=False), gate])
+    session: Any = FakeSession()
+    frames = [raw(30, ext={"topic": "T", "queueId": "2"})]
+    dispatcher.serve(session, frames)
+    assert (dispatcher.guarded, gate.asked) == (False, [])
+    gate.active = True
+    dispatcher.serve(session, frames)
+    assert (dispatcher.guarded, len(gate.asked)) == (True, 1)
+    gate.active = False
+    dispatcher.serve(session, frames)
+    assert (dispatcher.guarded, len(gate.asked)) == (False, 1)
+    assert [reply.code for _, reply in session.replies] == [0, ResponseCode.NO_PERMISSION, 0]
+
+
+async def test_the_hot_path_is_offered_what_is_admitted() -> None:
     hot = Hot(takes=True)
     gate = Gate()
-    dispatcher = FrameDispatcher(None, {}, metrics=Metrics(), hot_path=hot, guards=[gate])
+    dispatcher = FrameDispatcher(None, {}, metrics=Metrics(), hot_path=hot, guards=[Gate(active=False), gate])
     session: Any = FakeSession()
-    dispatcher.serve(session, [raw(310)])
-    assert hot.guards == (gate,)
-    assert gate.asked == []  # asking is the hot path's business when it takes the frame
-    assert hot.events == ["offer", "finish"]
+    dispatcher.serve(session, [raw(310, ext={"topic": "T", "queueId": each}) for each in ("1", "2", "3")])
+    assert len(gate.asked) == 3
+    assert hot.events == ["offer", "offer", "finish"]
+
+
+async def test_the_general_way_alone_asks_guards_and_no_short_way() -> None:
+    hot = Hot(takes=True)
+    dispatcher = FrameDispatcher(
+        None, {"f": (route(lambda *_: Reply()),)}, metrics=Metrics(), hot_path=hot, guards=[Gate()]
+    )
+    session: Any = FakeSession()
+    for each in (1, 2):
+        dispatcher.serve_generally(session, raw(30, ext={"topic": "T", "queueId": str(each)}))
+    assert hot.events == []
+    assert [reply.code for _, reply in session.replies] == [0, ResponseCode.NO_PERMISSION]
 
 
 async def test_the_group_is_finished_before_any_other_request() -> None:
@@ -213,7 +273,7 @@ async def test_a_header_that_is_none_ends_serving() -> None:
 
 async def test_what_the_hot_path_holds_is_dropped_when_serving_breaks() -> None:
     class Broken(Hot):
-        def offer(self, session: Any, frame: RawFrame, guards: Any) -> bool:
+        def offer(self, session: Any, frame: RawFrame) -> bool:
             raise ZeroDivisionError
 
     hot = Broken(takes=True)
@@ -243,3 +303,16 @@ async def test_an_answer_that_no_frame_holds_is_an_error_without_a_body(
     assert not answer.body
     monkeypatch.undo()
     assert (await broker.send("T")).header.code == 0
+
+
+async def test_others_have_their_turn_when_serving_takes_long() -> None:
+    class Turns(FakeSession):
+        def let_others(self) -> None:
+            self.pauses = True
+
+    seconds = iter([0.0, 0.001, 0.003])
+    routes = (route(lambda *_: Reply()),)
+    dispatcher = FrameDispatcher(None, {"f": routes}, metrics=Metrics(), now=lambda: next(seconds))
+    session: Any = Turns()
+    assert dispatcher.serve(session, [raw(30)] * 20) == 8
+    assert len(session.replies) == 8

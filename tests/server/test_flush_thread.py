@@ -17,7 +17,7 @@ from rocketwire.store.errors import FlushFailed
 from rocketwire.store.flush import GroupCommit
 from tests.server.harness import settle
 
-SECONDS = 10.0
+SECONDS = 120.0
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode, SysFlag
 from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.frame import Frame
+from rocketwire.wire.header import Header
 from rocketwire.wire.message import Message, decode_record
 from tests.server.harness import (
     BINARY,
@@ -225,8 +226,10 @@ async def test_what_the_store_refuses_stays_undecided(
 class Gate:
     """Refuses a group's requests, in both ways."""
 
-    def admit(self, _peer: Any, code: int, fields: Any, _frame: RawFrame) -> None:
-        if code == END and fields.producer_group == "Closed":
+    active = True
+
+    def admit(self, _peer: Any, header: Header, _body: memoryview) -> None:
+        if header.code == END and (header.ext or {})["producerGroup"] == "Closed":
             raise NotPermitted("closed")
 
 
@@ -234,7 +237,7 @@ async def test_guards_are_asked(groups: list[list[str]], tmp_path: Path, monkeyp
     real = FrameDispatcher.__init__
 
     def guarded(self: FrameDispatcher, *args: Any, **options: Any) -> None:
-        real(self, *args, **options, guards=[Gate()])
+        real(self, *args, **{**options, "guards": [Gate()]})
 
     monkeypatch.setattr(FrameDispatcher, "__init__", guarded)
     async with serving(tmp_path) as server:
@@ -259,10 +262,10 @@ async def test_a_group_that_was_dropped_is_no_part_of_the_next(
 ) -> None:
     real = HotSends.offer
 
-    def failing(self: HotSends, session: Any, frame: RawFrame, guards: Any) -> bool:
+    def failing(self: HotSends, session: Any, frame: RawFrame) -> bool:
         if bytes(frame.body) == b"bang":
             raise ZeroDivisionError
-        return real(self, session, frame, guards)
+        return real(self, session, frame)
 
     monkeypatch.setattr(HotSends, "offer", failing)
     groups.clear()

@@ -15,7 +15,7 @@ class Path:
         self._takes = takes
         self.events: list[str] = []
 
-    def offer(self, _session: Any, _frame: RawFrame, _guards: Any) -> bool:
+    def offer(self, _session: Any, _frame: RawFrame) -> bool:
         self.events.append("offer")
         return self._takes
 
@@ -28,7 +28,7 @@ class Path:
 
 def offered(paths: HotPaths, header: bytes) -> bool:
     session: Any = None
-    return paths.offer(session, RawFrame(0, memoryview(header), memoryview(b"")), ())
+    return paths.offer(session, RawFrame(0, memoryview(header), memoryview(b"")))
 
 
 def test_a_frame_goes_to_the_way_of_its_code() -> None:

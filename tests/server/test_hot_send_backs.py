@@ -14,8 +14,8 @@ from rocketwire.server.hot_send_backs import HotSendBacks
 from rocketwire.server.sending import Sending
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode
-from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.frame import Frame
+from rocketwire.wire.header import Header
 from tests.server.harness import (
     BINARY,
     Client,
@@ -149,8 +149,10 @@ async def test_one_that_is_not_stored_is_told_so(tmp_path: Path) -> None:
 class Gate:
     """Lets one group give nothing back."""
 
-    def admit(self, _peer: Any, code: int, fields: Any, _frame: RawFrame) -> None:
-        if code == BACK and fields.group == "Closed":
+    active = True
+
+    def admit(self, _peer: Any, header: Header, _body: memoryview) -> None:
+        if header.code == BACK and (header.ext or {})["group"] == "Closed":
             raise NotPermitted("closed")
 
 
@@ -158,7 +160,7 @@ async def test_guards_are_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     real = FrameDispatcher.__init__
 
     def guarded(self: FrameDispatcher, *args: Any, **options: Any) -> None:
-        real(self, *args, **options, guards=[Gate()])
+        real(self, *args, **{**options, "guards": [Gate()]})
 
     monkeypatch.setattr(FrameDispatcher, "__init__", guarded)
     async with serving(tmp_path) as server:
@@ -166,7 +168,7 @@ async def test_guards_are_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         (place, *_) = await places_of(client)
         await client.write(b"".join(client.frame(BACK, back(place, group=group)) for group in ("G", "Closed", "G")))
         answers = [code_and_remark(frame) for frame in await client.arrived()]
-        assert answers == [(0, None), (ResponseCode.NO_PERMISSION, "closed"), (0, None)]
+        assert answers == [(ResponseCode.NO_PERMISSION, "closed"), (0, None), (0, None)]
 
 
 async def test_a_bug_leaves_nothing_of_the_group(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode, SysFlag
 from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.frame import Frame
+from rocketwire.wire.header import Header
 from tests.server.harness import (
     BINARY,
     Client,
@@ -307,9 +308,11 @@ async def test_why_a_group_was_refused_is_told_though_others_were_stored_since(
 class Gate:
     """Refuses one topic, in all ways of sending."""
 
-    def admit(self, peer: Any, code: int, fields: Any, frame: RawFrame) -> None:
-        if code in {RequestCode.SEND_MESSAGE, V2, BATCH} and fields.topic == "Closed":
-            raise NotPermitted(f"closed to {len(frame.body)} bytes from {peer.remote_text}")
+    active = True
+
+    def admit(self, peer: Any, header: Header, body: memoryview) -> None:
+        if header.code in {RequestCode.SEND_MESSAGE, V2, BATCH} and (header.ext or {})["b"] == "Closed":
+            raise NotPermitted(f"closed to {len(body)} bytes from {peer.remote_text}")
 
 
 async def test_guards_are_asked_on_both_paths(
@@ -318,7 +321,7 @@ async def test_guards_are_asked_on_both_paths(
     real = FrameDispatcher.__init__
 
     def guarded(self: FrameDispatcher, *args: Any, **options: Any) -> None:
-        real(self, *args, **options, guards=[Gate()])
+        real(self, *args, **{**options, "guards": [Gate()]})
 
     monkeypatch.setattr(FrameDispatcher, "__init__", guarded)
     async with serving(tmp_path) as server:
@@ -330,9 +333,10 @@ async def test_guards_are_asked_on_both_paths(
         await client.write(hot * 3 + closed + general + batch + hot * 2)
         answers = await client.arrived()
         refused = ResponseCode.NO_PERMISSION
-        assert [answer.header.code for answer in answers] == [0, 0, 0, refused, refused, refused, 0, 0]
-        assert answers[3].header.remark == answers[4].header.remark == f"closed to 5 bytes from {client.local}"
-        assert groups == [3, 2]  # what is admitted is stored in groups
+        # A refusal is answered at once, before what was admitted is stored.
+        assert [answer.header.code for answer in answers] == [refused, refused, refused, 0, 0, 0, 0, 0]
+        assert answers[0].header.remark == answers[1].header.remark == f"closed to 5 bytes from {client.local}"
+        assert groups == [5]  # what is admitted is stored in one group
         assert (await client.pull("Closed")).header.code == ResponseCode.TOPIC_NOT_EXIST
 
 
@@ -341,10 +345,10 @@ async def test_a_group_that_was_dropped_is_no_part_of_the_next(
 ) -> None:
     real = HotSends.offer
 
-    def failing(self: HotSends, session: Any, frame: RawFrame, guards: Any) -> bool:
+    def failing(self: HotSends, session: Any, frame: RawFrame) -> bool:
         if bytes(frame.body) == b"bang":
             raise ZeroDivisionError
-        return real(self, session, frame, guards)
+        return real(self, session, frame)
 
     monkeypatch.setattr(HotSends, "offer", failing)
     other = server.broker()

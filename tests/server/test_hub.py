@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import socket
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 
 from rocketwire import native
+from rocketwire.server.dispatch import FrameDispatcher
 from rocketwire.server.hub import Hub, hub_kernel
+from rocketwire.server.latencies import BOUNDS
+from rocketwire.server.outgoing import HIGH_WATER
 from rocketwire.server.reader import READ_BUFFER_BYTES
 from rocketwire.server.send_drafts import SendDrafts
-from rocketwire.server.session import HIGH_WATER, Session
+from rocketwire.server.session import Session
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.connection import RawFrame
-from tests.server.harness import Client, Clock, Server, mock_clock, records, send_ext, settle
+from rocketwire.wire.header import Header
+from tests.server.harness import Client, Clock, Server, account, mock_clock, records, send_ext, serving, settle
 from tests.store.support import descriptors
 
 V2 = RequestCode.SEND_MESSAGE_V2
@@ -34,6 +39,9 @@ class Echo:
         session.write(b"a" * len(frames))
         return len(frames)
 
+    def ask(self, session: Session, _header: Any, frame: bytes) -> None:
+        session.write(frame)
+
     def settle(self) -> None:
         self.events.append("settle")
 
@@ -46,8 +54,8 @@ class Idle:
     def __init__(self, events: list[str]) -> None:
         self._events = events
 
-    def before_round(self, now: int) -> None:
-        self._events.append(f"before {now}")
+    def before_round(self, now: int, *, guarded: bool) -> None:
+        self._events.append(f"{'guarded' if guarded else 'before'} {now}")
 
     def after_round(self) -> None:
         self._events.append("after")
@@ -74,7 +82,8 @@ class Connections:
     def __init__(self, echo: Echo, nursery: trio.Nursery, **options: Any) -> None:
         kernel = hub_kernel()
         assert kernel is not None
-        self._hub = Hub(kernel, clock=Clock(7), settle=echo.settle, **options)
+        self._account = account()
+        self._hub = Hub(kernel, clock=Clock(7), settle=echo.settle, in_flight=self._account, **options)
         self._echo = echo
         self._nursery = nursery
         self._made: list[tuple[Session, socket.socket]] = []
@@ -85,7 +94,14 @@ class Connections:
         near, far = socket.socketpair()
         for sock in (near, far):
             sock.settimeout(0)
-        session = Session(near, ("127.0.0.1", 5), dispatcher=self._echo, nursery=self._nursery, on_close=lambda _: None)
+        session = Session(
+            near,
+            ("127.0.0.1", 5),
+            dispatcher=self._echo,
+            nursery=self._nursery,
+            on_close=lambda _: None,
+            in_flight=self._account,
+        )
         session.driver = self._hub.drive(near, session)
         self._made.append((session, far))
         return far
@@ -133,6 +149,17 @@ async def test_a_round_is_announced_served_and_told_of(echo: Echo, connect: Call
     assert echo.events == ["before 7", "serve 3", "settle"]  # it took nothing
 
 
+async def test_paths_are_told_whether_python_is_to_see_every_request(
+    echo: Echo, connect: Callable[..., Connections]
+) -> None:
+    rounds = [True, False]
+    far = connect(sends=Idle(echo.events), pulls=Idle(echo.events), guarded=lambda: rounds.pop(0)).new()
+    for _ in range(2):
+        far.send(FRAME)
+        await settle()
+    assert echo.events == ["guarded 7", "guarded 7", "serve 1", "settle", "before 7", "before 7", "serve 1", "settle"]
+
+
 async def test_what_goes_wrong_after_a_round_is_logged(
     echo: Echo,
     connect: Callable[..., Connections],
@@ -165,7 +192,7 @@ async def test_other_tasks_have_their_turn_beside_a_flood(
 
     monkeypatch.setattr(echo, "serve", again)
     far.send(FRAME)
-    with trio.fail_after(10):
+    with trio.fail_after(120):
         for _ in range(50):
             await trio.lowlevel.checkpoint()
 
@@ -228,7 +255,7 @@ async def test_the_end_of_the_hub_leaves_no_descriptor(echo: Echo) -> None:
 async def test_who_goes_on_at_once_is_looked_for_and_nobody_else() -> None:
     kernel = hub_kernel()
     assert kernel is not None
-    hub = Hub(kernel, clock=Clock(7))
+    hub = Hub(kernel, clock=Clock(7), in_flight=account())
     polls: list[bool] = []
     after = 10
 
@@ -256,6 +283,45 @@ async def test_who_goes_on_at_once_is_looked_for_and_nobody_else() -> None:
 # --- in a whole server ---
 
 
+class Watch:
+    """A guard that refuses nothing and notes the codes of what it is asked."""
+
+    active = False
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def admit(self, _peer: Any, header: Header, _body: memoryview) -> None:
+        self.asked.append(header.code)
+
+
+async def test_a_guard_sees_requests_while_it_is_active(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = Watch()
+    make, serve = FrameDispatcher.__init__, FrameDispatcher.serve
+    by_python = 0
+
+    def guarded(self: FrameDispatcher, *args: Any, **options: Any) -> None:
+        make(self, *args, **{**options, "guards": [watch]})
+
+    def counted(self: FrameDispatcher, session: Session, frames: list[RawFrame]) -> int:
+        nonlocal by_python
+        by_python += len(frames)
+        return serve(self, session, frames)
+
+    monkeypatch.setattr(FrameDispatcher, "__init__", guarded)
+    monkeypatch.setattr(FrameDispatcher, "serve", counted)
+    async with serving(tmp_path) as server:
+        client = server.broker()
+        await client.create_topic("T")
+        await client.send("T")  # which makes the queue
+        for active, frames in ((False, 0), (True, 2), (False, 0)):
+            watch.active, by_python = active, 0
+            assert (await client.send("T")).header.code == 0
+            assert len(records((await client.pull("T")).body)) > 0
+            assert by_python == frames
+        assert watch.asked == [RequestCode.SEND_MESSAGE_V2, RequestCode.PULL_MESSAGE]
+
+
 async def test_a_bug_in_a_decision_closes_the_connection_that_asked(
     server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -271,3 +337,8 @@ async def test_a_bug_in_a_decision_closes_the_connection_that_asked(
     assert "ZeroDivisionError" in caplog.text
     assert (await broker.send("T", b"kept")).header.code == 0
     assert [message.body for message in records((await broker.pull("T")).body)] == [b"kept"]
+
+
+def test_latencies_have_the_bounds_of_python() -> None:
+    assert native.kernel is not None
+    assert [round(bound * 1e9) for bound in BOUNDS] == list(native.kernel.LATENCY_BOUNDS_NS)

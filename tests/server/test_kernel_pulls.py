@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rocketwire import native
-from rocketwire.server.addresses import Address
 from rocketwire.server.broker import Broker
 from rocketwire.server.dispatch import FrameDispatcher
 from rocketwire.server.kernel_pulls import KernelPulls
@@ -23,6 +23,7 @@ from rocketwire.server.routes import RouteTable
 from rocketwire.server.session import Session
 from rocketwire.server.transactions.half import GROUP as TRANSACTIONS
 from rocketwire.store.store import Draft
+from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies.client import MessageModel
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig
@@ -88,7 +89,10 @@ class Side:
             dispatcher=self.dispatcher,
             nursery=nothing,
             on_close=lambda _: None,
+            in_flight=self.broker.in_flight,
         )
+        driver: Any = SimpleNamespace(writing=False)
+        session.driver = driver
         frames, error = FrameReader().receive(memoryview(data))
         assert error is None
         self.dispatcher.serve(session, frames)
@@ -96,7 +100,7 @@ class Side:
 
     def native(self, data: bytes) -> tuple[bytes, int]:
         """What the kernel answers, and how many bytes of frames it took."""
-        self.kernel.before_round(NOW)
+        self.kernel.before_round(NOW, guarded=False)
         answers, taken = self.kernel.native.serve(self.consumer, data, NOW)
         self.kernel.after_round()
         assert isinstance(answers, bytes)
@@ -380,3 +384,20 @@ async def test_limits_are_the_configurations() -> None:
         one.append(*map(draft, range(20)))
         assert one.native(pull()) == (one.python(pull()), len(pull()))
         assert one.metrics.messages_out == 14
+
+
+async def test_pulls_under_a_quota_are_pythons() -> None:
+    with side() as one:
+        one.append(*map(draft, range(20)))
+        config = one.services.config
+        other = pull(consumer_group="H")
+        for changes, mine, others in (
+            ({"groupQuotas": "G=-/5"}, 0, len(other)),
+            ({"groupQuotas": "", "topicQuotas": "*=5/-"}, len(pull()), len(other)),
+            ({"topicQuotas": "T=-/5"}, 0, 0),
+            ({"topicQuotas": ""}, len(pull()), len(other)),
+            ({"coldDataFlowControlEnable": "true"}, 0, 0),
+            ({"coldDataFlowControlEnable": "false"}, len(pull()), len(other)),
+        ):
+            config.update(changes)
+            assert (one.native(pull())[1], one.native(other)[1]) == (mine, others), changes

@@ -8,13 +8,17 @@ from typing import Any
 import pytest
 import trio
 
-from rocketwire.server.addresses import Address
+from rocketwire.server.admission import Admission
+from rocketwire.server.config import ServerConfig
 from rocketwire.server.dispatch import FrameDispatcher
+from rocketwire.server.in_flight import InFlight
+from rocketwire.server.limits import Limits
 from rocketwire.server.listener import AddressInUse, Listener, _remote, bind
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.registry import NAME_SERVER_FAMILIES
 from rocketwire.server.session import Session
-from tests.server.harness import Client, mock_clock, settle
+from rocketwire.wire.addresses import Address
+from tests.server.harness import Client, mock_clock, settle, tls_gate
 
 
 def test_port_0_is_any_free_port() -> None:
@@ -92,11 +96,26 @@ def nothing(_: Session) -> None:
     pass
 
 
+def made(sock: socket.socket, **options: Any) -> Listener:
+    """A listener of a name server without services."""
+    metrics = Metrics()
+    dispatcher = FrameDispatcher(None, NAME_SERVER_FAMILIES, metrics=metrics)
+    in_flight = InFlight(Limits(ServerConfig, metrics))
+    return Listener(
+        sock,
+        dispatcher,
+        nothing,
+        admission=Admission(in_flight),
+        tls=tls_gate(in_flight),
+        **options,
+    )
+
+
 async def test_without_descriptors_accepting_pauses_and_goes_on(
     nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
 ) -> None:
     sock = listening([errno.EMFILE, errno.ENFILE, errno.EMFILE])
-    listener = Listener(sock, FrameDispatcher(None, NAME_SERVER_FAMILIES, metrics=Metrics()), nothing)
+    listener = made(sock)
     nursery.start_soon(listener.run)
     client = Client(Address(host="127.0.0.1", port=listener.port))
     await settle()
@@ -119,9 +138,7 @@ async def test_without_descriptors_accepting_pauses_and_goes_on(
 
 
 async def test_a_client_that_left_before_it_was_accepted_is_no_matter(nursery: trio.Nursery) -> None:
-    listener = Listener(
-        listening([errno.ECONNABORTED]), FrameDispatcher(None, NAME_SERVER_FAMILIES, metrics=Metrics()), nothing
-    )
+    listener = made(listening([errno.ECONNABORTED]))
     nursery.start_soon(listener.run)
     client = Client(Address(host="127.0.0.1", port=listener.port))
     await settle()
@@ -131,7 +148,7 @@ async def test_a_client_that_left_before_it_was_accepted_is_no_matter(nursery: t
 
 
 async def test_a_crowd_that_comes_at_once_is_accepted(nursery: trio.Nursery) -> None:
-    listener = Listener(listening([]), FrameDispatcher(None, NAME_SERVER_FAMILIES, metrics=Metrics()), nothing)
+    listener = made(listening([]))
     clients = [Client(Address(host="127.0.0.1", port=listener.port)) for _ in range(200)]
     nursery.start_soon(listener.run)
     await settle()
@@ -150,8 +167,7 @@ async def test_a_connection_that_the_hub_cannot_read_has_a_task(
             raise OSError(errno.ENOSPC, "No space left on device")
 
     hub: Any = Full()
-    dispatcher = FrameDispatcher(None, NAME_SERVER_FAMILIES, metrics=Metrics())
-    listener = Listener(listening([]), dispatcher, nothing, hub=hub)
+    listener = made(listening([]), hub=hub)
     nursery.start_soon(listener.run)
     client = Client(Address(host="127.0.0.1", port=listener.port))
     assert (await client.ask(9999)).header.code == 3

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import pytest
 import trio
 
+from rocketwire.server import order_locks
+from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.order_locks import OrderLocks
 from rocketwire.wire.bodies.client import MessageQueue
 from tests.server.harness import mock_clock, settle
@@ -73,3 +76,22 @@ async def test_nothing_is_kept_of_locks_whose_time_is_over(nursery: trio.Nursery
         mock_clock().jump(10)
         await settle()
     assert locks._groups == {}
+
+
+async def test_only_so_many_queues_are_locked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order_locks, "MOST_LOCKS", 4)
+    locks = OrderLocks()
+    queues = [MessageQueue(topic="T", broker_name="b", queue_id=each) for each in range(6)]
+    assert locks.lock("G", "one", queues[:3]) == queues[:3]
+    with pytest.raises(LimitExceeded, match=r"orderLocks=4$"):
+        locks.lock("H", "one", queues[:2])
+    assert locks.lock("G", "one", queues[:3]) == queues[:3]  # they are renewed
+    assert locks.lock("H", "one", queues[:1]) == queues[:1]
+    locks.unlock("G", "one", queues[:1])
+    assert locks.lock("H", "one", queues[:2]) == queues[:2]
+    mock_clock().jump(61)
+    locks.expire()
+    assert locks.lock("G", "two", queues[:4]) == queues[:4]
+    with pytest.raises(LimitExceeded):
+        locks.lock("new", "two", queues[:1])
+    assert locks._groups.keys() == {"G"}

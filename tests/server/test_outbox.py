@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import socket
 from collections.abc import Iterator
@@ -54,6 +55,36 @@ def test_what_the_socket_does_not_take_waits(ends: tuple[socket.socket, socket.s
     far.recv(1 << 20)
     outbox.clear()
     assert outbox.size == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bytes_of_its_own_are_counted_until_all_of_a_chunk_is_sent(
+    ends: tuple[socket.socket, socket.socket], seed: int
+) -> None:
+    near, far = ends
+    far.setblocking(False)
+    chosen = random.Random(seed)
+    outbox = Outbox(near)
+    chunks: list[bytes | memoryview] = [
+        kind(bytes(chosen.randrange(1, 200_000))) for kind in chosen.choices([bytes, memoryview], k=60)
+    ]
+    outbox.put(chunks)
+    sent = 0
+    while outbox.size:
+        outbox.send()
+        sent = sum(map(len, chunks)) - outbox.size
+        behind = 0
+        owned = 0
+        for chunk in chunks:
+            behind += len(chunk)
+            owned += len(chunk) if behind > sent and type(chunk) is bytes else 0
+        assert outbox.owned == owned
+        with contextlib.suppress(BlockingIOError):
+            far.recv(chosen.randrange(1, 300_000))
+    assert outbox.owned == 0
+    outbox.put([b"more"])
+    outbox.clear()
+    assert outbox.owned == 0
 
 
 def test_a_broken_connection_is_told_of(ends: tuple[socket.socket, socket.socket]) -> None:

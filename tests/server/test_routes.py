@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 import trio
 
+from rocketwire.server import routes
 from rocketwire.server.errors import RouteNotFound
+from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.routes import BrokerIdentity, KeyValueConfig, Registered, RouteTable
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
 from tests.server.harness import FakePeer, mock_clock, settle
@@ -170,6 +172,43 @@ async def test_a_changed_version_is_told() -> None:
     register(table, broker(), "T")
     assert not table.changed(broker(), V1)
     assert table.changed(broker(), V2)
+
+
+async def test_only_so_many_brokers_and_topics_of_theirs_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "MOST_BROKERS", 2)
+    monkeypatch.setattr(routes, "MOST_ROUTES", 5)
+    table = RouteTable()
+    one, other = FakePeer(), FakePeer()
+    register(table, broker("a"), "T", "U", "V", peer=one)
+    with pytest.raises(LimitExceeded, match=r"routes=5$"):
+        register(table, broker("b"), "T", "U", "V", peer=other)
+    assert queues(table, "T") == {"a": 4}
+    register(table, broker("b"), "T", "U", peer=other)
+    register(table, broker("b"), "T", "U", peer=other, data_version=V2, queues=7)
+    assert queues(table, "T") == {"a": 4, "b": 7}
+    with pytest.raises(LimitExceeded, match=r"brokers=2$"):
+        register(table, broker("c"), peer=other)
+    register(table, broker("own"), *"ABCDEFG")
+    assert queues(table, "G") == {"own": 4}
+    table.peer_closed(one)
+    table.unregister(broker("own"))
+    register(table, broker("c"), "V", "W", "X", peer=other)
+    with pytest.raises(LimitExceeded, match=r"routes=5$"):
+        register(table, broker("c"), "T", data_version=V2, peer=other)
+
+
+def test_only_so_many_key_values_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "MOST_VALUES", 20)
+    values = KeyValueConfig({}, lambda _: None)
+    values.put("names", "key", "0123456789")
+    values.put("names", "key", "0123456789ab")
+    with pytest.raises(LimitExceeded, match=r"keyValues=20$"):
+        values.put("names", "k", "")
+    with pytest.raises(LimitExceeded):
+        values.put("names", "key", "0123456789abc")
+    assert values.namespace("names") == {"key": "0123456789ab"}
+    values.delete("names", "key")
+    values.put("names", "k", "0123456789ab")
 
 
 def test_key_values_are_saved_when_they_change() -> None:

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server import run
-from rocketwire.server.addresses import Address
+from rocketwire.server import banner, run
 from rocketwire.server.config import ServerConfig
 from rocketwire.server.listener import AddressInUse
 from rocketwire.store.errors import ConfigInvalid, StoreForeign, StoreLocked
+from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import RequestCode
-from tests.server.harness import free_port, records, serving, small_config
+from tests.server.harness import free_port, free_port_with_vip, records, serving, small_config
 from tests.server.processes import Caller, eventually
 
 
@@ -63,16 +63,19 @@ async def test_a_foreign_folder_is_refused(tmp_path: Path) -> None:
     assert isinstance(await refused(tmp_path), StoreForeign)
 
 
-@pytest.mark.parametrize("which", ["--namesrv", "--broker"])
+@pytest.mark.parametrize("which", ["--namesrv", "--broker", "--http"])
 async def test_a_port_in_use_is_refused_before_the_store_is_touched(tmp_path: Path, which: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        changes: dict[str, Any] = (
-            {"listen_port": port} if which == "--broker" else {"name_server": Address(host="127.0.0.1", port=port)}
-        )
-        error = await refused(tmp_path / "store", **changes)
+        address = Address(host="127.0.0.1", port=port)
+        changes: dict[str, dict[str, Any]] = {
+            "--broker": {"listen_port": port},
+            "--namesrv": {"name_server": address},
+            "--http": {"http": address},
+        }
+        error = await refused(tmp_path / "store", **changes[which])
     assert isinstance(error, AddressInUse)
     assert str(error) == f"cannot listen on 127.0.0.1:{port} ({which}): Address already in use"
     assert not (tmp_path / "store").exists()
@@ -83,6 +86,7 @@ async def test_ports_are_free_again_after_a_refusal(tmp_path: Path) -> None:
     port = free_port()
     await refused(tmp_path, listen_port=port)
     with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server's are
         probe.bind(("127.0.0.1", port))
 
 
@@ -99,7 +103,7 @@ async def test_a_configuration_file_that_is_unreadable_is_refused_by_name(tmp_pa
 
 
 async def test_old_clients_find_the_broker_two_ports_below(tmp_path: Path) -> None:
-    async with serving(tmp_path, fast_remoting=True) as server:
+    async with serving(tmp_path, fast_remoting=True, listen_port=free_port_with_vip()) as server:
         vip = server.to(replace(server.broker_address, port=server.broker_address.port - 2))
         await vip.create_topic("T")
         assert (await vip.send("T", b"x")).header.code == 0
@@ -107,10 +111,11 @@ async def test_old_clients_find_the_broker_two_ports_below(tmp_path: Path) -> No
 
 
 async def test_a_vip_port_in_use_is_refused_by_name(tmp_path: Path) -> None:
+    port = free_port_with_vip() - 2
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(("127.0.0.1", port))
         taken.listen()
-        port = taken.getsockname()[1]
         error = await refused(tmp_path, listen_port=port + 2, fast_remoting=True)
     assert str(error) == (
         f"cannot listen on 127.0.0.1:{port} (--broker port - 2, fastRemoting): Address already in use"
@@ -214,7 +219,7 @@ def test_a_server_on_every_address_shows_one_that_works(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO, "rocketwire")
-    monkeypatch.setattr(run, "machine_address", lambda *, ipv6: "::7" if ipv6 else "192.0.2.7")
+    monkeypatch.setattr(banner, "machine_address", lambda *, ipv6: "::7" if ipv6 else "192.0.2.7")
     config = small_config(tmp_path / "store", listen_port=free_port())
     config = replace(config, name_server=Address(host="0.0.0.0", port=free_port("0.0.0.0")))
     assert run_and(config, signal.SIGTERM) == 0
@@ -223,6 +228,49 @@ def test_a_server_on_every_address_shows_one_that_works(
     assert f'setNamesrvAddr("192.0.2.7:{config.name_server.port}");' in lines[1]
     assert f"name server listens on {config.name_server}" in caplog.messages
     assert f"broker listens on {config.broker_address}" in caplog.messages
+
+
+@pytest.mark.parametrize("every", [False, True])
+def test_the_address_of_metrics_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], every: bool
+) -> None:
+    monkeypatch.setattr(banner, "machine_address", lambda *, ipv6: "::7" if ipv6 else "192.0.2.7")
+    http = Address(host="0.0.0.0" if every else "127.0.0.1", port=free_port())
+    config = small_config(tmp_path / "store", listen_port=free_port(), http=http)
+    config = replace(config, name_server=Address(host="127.0.0.1", port=free_port()))
+    assert run_and(config, signal.SIGTERM) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2] == f"  HTTP:  http://{'192.0.2.7' if every else '127.0.0.1'}:{http.port}/metrics"
+
+
+@pytest.mark.parametrize(
+    ("host", "acl", "line"),
+    [
+        ("127.0.0.1", False, "  stop:  Ctrl-C"),
+        (
+            "0.0.0.0",
+            False,
+            "  open:  no access control; whoever reaches these addresses may do everything (--acl FILE)",
+        ),
+        ("0.0.0.0", True, "  ACL:   accounts of "),
+    ],
+)
+def test_the_start_says_who_is_let_in(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], host: str, acl: bool, line: str
+) -> None:
+    config = small_config(tmp_path / "store", listen_port=free_port(), acl_enable=acl)
+    config = replace(config, name_server=Address(host=host, port=free_port(host)))
+    assert run_and(config, signal.SIGTERM) == 0
+    assert capsys.readouterr().out.splitlines()[2].startswith(line)
+    assert (tmp_path / "store" / "config" / "plain_acl.yml").exists() is acl
+
+
+def test_a_bad_file_of_accounts_is_one_line_and_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "accounts.yml"
+    file.write_text("accounts: 5\n")
+    assert run.run(small_config(tmp_path / "store", acl_enable=True, acl_file=str(file))) == 2
+    assert capsys.readouterr().err == f"rocketwire: aclFile={file}: accounts: allowed is a list\n"
+    assert not (tmp_path / "store").exists()
 
 
 def test_a_host_nobody_knows_is_one_line_and_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -245,7 +293,7 @@ def test_a_bug_is_not_taken_for_a_mistake_of_the_users(tmp_path: Path, monkeypat
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(run, "Broker", broken)
+    monkeypatch.setattr("rocketwire.server.serving.Broker", broken)
     with pytest.raises(BaseExceptionGroup) as caught:
         run.run(small_config(tmp_path))
     assert [type(error) for error in leaves(caught.value)] == [ZeroDivisionError]
@@ -260,3 +308,16 @@ def test_the_limit_of_descriptors_is_raised_to_what_is_allowed(
     monkeypatch.setattr("resource.setrlimit", lambda _, pair: raised.append(pair))
     run._raise_descriptor_limit()
     assert raised == ([(200, 200)] if limits[0] < limits[1] else [])
+
+
+def test_a_certificate_that_cannot_be_used_is_one_line_and_code_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    properties = tmp_path / "tls.properties"
+    properties.write_text("tls.test.mode.enable=false\ntls.server.certPath=none.pem\ntls.server.keyPath=none.key\n")
+    assert run.run(small_config(tmp_path / "store", tls_config_file=str(properties))) == run.EXIT_USAGE
+    _, err = capsys.readouterr()
+    assert err.splitlines()[-1] == (
+        f"rocketwire: {properties}: tls.server.certPath=none.pem: No such file or directory"
+    )
+    assert not (tmp_path / "store").exists()

@@ -20,6 +20,7 @@ from rocketwire.server.send_drafts import MAX_PROPERTIES_BYTES, SendDrafts
 from rocketwire.server.sending import Sending
 from rocketwire.server.stored_message import StoredMessage, stored_message
 from rocketwire.server.subscription_groups import SubscriptionGroups
+from rocketwire.server.throttle.throttle import Throttle
 from rocketwire.server.timer_sends import TimerSends
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.store.errors import DiskFull
@@ -30,7 +31,8 @@ from rocketwire.store.store import Draft, MessageStore
 from rocketwire.store.topics import TopicTable
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
-from rocketwire.wire.message import Message, encode_host, encode_record
+from rocketwire.wire.hosts import encode_host
+from rocketwire.wire.message import Message, encode_record
 from rocketwire.wire.properties import decode_properties
 from tests.server.harness import Clock, small_config
 from tests.server.test_stored_message import golden_messages
@@ -63,6 +65,7 @@ class Setup:
             flush=None,
             metrics=Metrics(),
             page_cache=self.page_cache,
+            throttle=Throttle(self.live, self.topics, Metrics()),
         )
         self.service = SendBack(
             config=self.live, store=self.store, sending=sending, retries=retries, choose=lambda bound: bound - 1

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import trio
 
-from rocketwire.server import session as session_module
 from rocketwire.server.dispatch import FrameDispatcher
 from rocketwire.server.hot_sends import HotSends
+from rocketwire.server.outgoing import HIGH_WATER
 from rocketwire.server.session import Session
 from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode
 from rocketwire.wire.connection import RawFrame
@@ -35,20 +35,6 @@ MIB = 1 << 20
 V2 = RequestCode.SEND_MESSAGE_V2
 
 pytestmark = pytest.mark.usefixtures("driver")
-
-
-@pytest.fixture
-def sessions(monkeypatch: pytest.MonkeyPatch) -> list[Session]:
-    """All sessions made in the test, in their order; ask for it before `server`."""
-    made: list[Session] = []
-    real = Session.__init__
-
-    def noting(self: Session, *args: Any, **options: Any) -> None:
-        real(self, *args, **options)
-        made.append(self)
-
-    monkeypatch.setattr(Session, "__init__", noting)
-    return made
 
 
 # --- reading ---
@@ -277,7 +263,7 @@ async def test_a_client_that_never_reads_costs_a_bounded_amount(
         await settle()
         session = sessions[-1]
         assert session.congested
-        assert session.unsent < session_module.HIGH_WATER + 2 * MIB
+        assert session.unsent < HIGH_WATER + 2 * MIB
         # Others are served meanwhile.
         for _ in range(10):
             assert (await broker.send("T")).header.code == 0
@@ -364,7 +350,7 @@ async def test_a_client_that_does_not_read_is_not_told_more(
     session = sessions[-1]
     for _ in range(60):
         session.push(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, {"topic": "T"}, bytes(MIB))
-    assert session_module.HIGH_WATER < session.unsent < session_module.HIGH_WATER + 2 * MIB
+    assert HIGH_WATER < session.unsent < HIGH_WATER + 2 * MIB
     assert f"request 220 is not sent to {deaf.local}, which does not read" in caplog.text
     while session.congested:
         await deaf.arrived()

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from rocketwire.server.stored_message import StoredMessage, stored_message, stored_text
 from rocketwire.wire.errors import PropertiesInvalid, RecordInvalid
+from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.java import hash_map_order, string_hash
-from rocketwire.wire.message import Message, encode_host, encode_record
+from rocketwire.wire.message import Message, encode_record
 from rocketwire.wire.properties import decode_properties, encode_properties
 from tests.wire import golden
 from tests.wire.test_message import messages

@@ -301,7 +301,7 @@ class CrashDisk(RealFileSystem):
         parent.change({Path(old).name: None, name: file})
         self._done("rename", new)
 
-    def _replace_plainly(self, path: str, data: bytes) -> None:
+    def _replace_plainly(self, path: str, data: bytes, mode: int | None) -> None:
         temporary = path + ".tmp"
         self.write(temporary, data)
         self._rename(temporary, path)

@@ -15,8 +15,8 @@ from typing import Any
 from rocketwire.store.files import FileSystem, RealFileSystem
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import Draft, MessageStore
+from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.message import encode_host
 
 GOLDEN = Path(__file__).resolve().parents[2] / ".." / "shared" / "golden"
 HOST = encode_host("127.0.0.1", 10911)
@@ -140,6 +140,31 @@ class Golden:
     def lines(self, name: str) -> list[dict[str, Any]]:
         text = (self.directory / name).read_text()
         return [json.loads(line) for line in text.splitlines()]
+
+
+def row_of(line: dict[str, Any]) -> dict[str, Any]:
+    """What a line of a golden store's expected.jsonl says of a message, by the names of `store cat --json`; no body."""
+    return {
+        "topic": line["topic"],
+        "queue_id": line["queueId"],
+        "queue_offset": line["queueOffset"],
+        "message_id": line["msgId"],
+        "offset_message_id": line["offsetMsgId"],
+        "born_timestamp": line["bornTimestamp"],
+        "store_timestamp": line["storeTimestamp"],
+        "born_host": line["bornHost"],
+        "store_host": line["storeHost"],
+        "tags": line["tags"],
+        "keys": [key for key in (line["keys"] or "").split(" ") if key],
+        "properties": line["properties"],
+        "sys_flag": line["sysFlag"],
+        "flag": line["flag"],
+        "reconsume_times": line["reconsumeTimes"],
+        "prepared_transaction_offset": line["preparedTransactionOffset"],
+        "body_crc": line["bodyCRC"],
+        "physical_offset": line["physicalOffset"],
+        "store_size": line["storeSize"],
+    }
 
 
 def descriptors() -> Counter[str]:

@@ -16,15 +16,14 @@ from rocketwire.store.errors import DiskFull, RecordTooLarge, TopicUnusable
 from rocketwire.store.queues import LONGEST_NAME
 from rocketwire.store.store import Draft, MessageStore
 from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.hosts import decode_host, encode_host
 from rocketwire.wire.message import (
     BLANK_MAGIC,
     END_OF_FILE_BLANK,
     MAGIC_V1,
     MAGIC_V2,
     Message,
-    decode_host,
     decode_record,
-    encode_host,
     encode_record,
 )
 from tests.store.crash_disk import CrashDisk

@@ -44,6 +44,16 @@ def test_a_range_of_holes_is_clear(tmp_path: Path) -> None:
     FILES.close(fd)
 
 
+def test_replace_keeps_who_may_read(tmp_path: Path) -> None:
+    path = tmp_path / "secrets"
+    path.write_bytes(b"one")
+    path.chmod(0o600)
+    (tmp_path / "secrets.tmp").write_bytes(b"left over")
+    FILES.replace(str(path), b"two")
+    assert path.read_bytes() == b"two"
+    assert [each.stat().st_mode & 0o777 for each in sorted(tmp_path.iterdir())] == [0o600, 0o600]
+
+
 def test_replace_keeps_the_former_text(tmp_path: Path) -> None:
     path = str(tmp_path / "f.json")
     FILES.replace(path, b"one")

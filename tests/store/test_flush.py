@@ -170,7 +170,7 @@ async def test_with_a_real_store_and_thread(tmp_path: Path, nursery: trio.Nurser
         appended = store.append([draft(n)])[0]
         end = appended.physical_offset + appended.size
         commit.wait_durable(end, answered)
-        with trio.fail_after(10):
+        with trio.fail_after(120):
             await done.wait()
         assert answers == [True]
         assert store.flushed_offset >= end
@@ -302,3 +302,18 @@ def test_a_flush_proves_nothing_when_the_clock_goes_back_meanwhile(tmp_path: Pat
     store.checkpoint()
     assert Checkpoint(store.settings.checkpoint, RealFileSystem()).recover_from == START + 2000
     store.close()
+
+
+async def test_it_knows_when_those_who_wait_keep_too_much(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
+) -> None:
+    commit, disk = GroupCommit(most=100), Disk()
+    nursery.start_soon(commit.run, disk, slowly)
+    full = []
+    for offset, keeps in ((10, 60), (20, 40), (30, 1)):
+        commit.wait_durable(offset, lambda _: None, keeps=keeps)
+        full.append(commit.full)
+    assert full == [False, False, True]
+    await trio.sleep(3)
+    assert not commit.full
+    assert commit._kept == 0

@@ -15,8 +15,9 @@ from rocketwire.store.key_hash import positive_hash
 from rocketwire.store.layout.index import ENTRY_SIZE, HEADER_SIZE, SLOT_SIZE
 from rocketwire.store.store import Draft, FetchStatus, MessageStore
 from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.message import decode_record, encode_host
+from rocketwire.wire.message import decode_record
 from rocketwire.wire.properties import decode_properties
 from tests.store.support import Clock, Golden, draft, kill, open_store
 

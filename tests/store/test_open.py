@@ -21,8 +21,8 @@ def test_a_store_of_10_gib_opens_at_once_and_in_little_memory(
     count = messages(large, 10 * GIB)
     assert sum(path.stat().st_size for path in (large / "commitlog").iterdir()) == 10 * GIB
     less, more = opened(small), opened(large)
-    # What else the machine does may slow down any of them.
-    seconds = min(each.seconds for each in (more, opened(large), opened(large)))
+    # By the clock it may be longer on a busy machine; one that shares its processors takes more of their time, too.
+    seconds = min(each.cpu_seconds for each in (more, opened(large), opened(large)))
     assert more.offsets == [(count + QUEUES - 1 - queue_id) // QUEUES for queue_id in range(QUEUES)]
     assert more.end > 10 * GIB - 5 * MIB
     assert more.start > more.end - 25 * MIB

@@ -22,7 +22,8 @@ from rocketwire.store.errors import (
 from rocketwire.store.files import RealFileSystem
 from rocketwire.store.store import FetchStatus, MessageStore
 from rocketwire.wire.codes import SysFlag
-from rocketwire.wire.message import decode_record, encode_host
+from rocketwire.wire.hosts import encode_host
+from rocketwire.wire.message import decode_record
 from tests.store.support import HOST, START, Clock, bodies, draft, kill, open_store, small
 
 

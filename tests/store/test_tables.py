@@ -360,6 +360,7 @@ def test_offsets_by_group_and_by_topic(tmp_path: Path) -> None:
         table.commit(group, topic, 0, 1)
     assert (table.topics("G"), table.topics("I")) == (["T", "%RETRY%G"], [])
     assert (table.groups("T"), table.groups("U")) == (["G", "H"], [])
+    assert table.all()[1:3] == [("%RETRY%G", "G", {0: 1}), ("T", "H", {0: 1})]
     table.persist()
     table.remove_group("G")
     table.remove_group("I")

@@ -15,16 +15,8 @@ from hypothesis import strategies as st
 from rocketwire.store.columns import Records, topics_of
 from rocketwire.store.walk import Stop, Walked, walk
 from rocketwire.wire.errors import RecordBlank, RecordUnwritten, WireError
-from rocketwire.wire.message import (
-    END_OF_FILE_BLANK,
-    MAGIC_V1,
-    MAGIC_V2,
-    Message,
-    decode_host,
-    decode_record,
-    encode_host,
-    encode_record,
-)
+from rocketwire.wire.hosts import decode_host, encode_host
+from rocketwire.wire.message import END_OF_FILE_BLANK, MAGIC_V1, MAGIC_V2, Message, decode_record, encode_record
 from tests.store.support import START, Golden
 
 PAGE = 4096

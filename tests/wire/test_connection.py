@@ -1,4 +1,5 @@
 import struct
+import tracemalloc
 from itertools import pairwise
 
 import pytest
@@ -84,3 +85,83 @@ def test_an_impossible_length_is_refused_in_the_middle_of_a_partial_frame() -> N
     found, error = reader.receive(memoryview(b"\xff\xff\x00\x00\x00\x00"))
     assert found == []
     assert isinstance(error, FrameLengthInvalid)
+
+
+def test_a_shorter_limit_may_be_set_and_the_rest_is_kept_to_be_refused() -> None:
+    good = FRAME.build({"serialize_type": 0, "header": b"{}", "body": bytes(90)})
+    long = FRAME.build({"serialize_type": 0, "header": b"{}", "body": bytes(91)})
+    reader = FrameReader(len(good))
+    found, error = reader.receive(memoryview(good + long))
+    assert [len(frame.body) for frame in found] == [90]
+    assert isinstance(error, FrameTooLong)
+    assert (error.length, error.limit) == (len(long), len(good))
+    assert reader.rest == long
+    later = FrameReader(len(good))
+    assert later.receive(memoryview(long[:7])) == ([], None)
+    assert later.beginning() == long[:7]
+    _, error = later.receive(memoryview(long[7:] + bytes(70_000)))
+    assert isinstance(error, FrameTooLong)
+    assert later.rest == (long + bytes(70_000))[: 64 * 1024]
+
+
+def test_what_is_held_can_be_let_go() -> None:
+    reader = FrameReader()
+    assert reader.receive(memoryview(struct.pack(">ii", 1000, 100) + bytes(50))) == ([], None)
+    assert reader.pending == 58
+    reader.forget()
+    assert (reader.pending, reader.beginning()) == (0, b"")
+
+
+@given(st.lists(frames, max_size=8), st.lists(st.integers(0, 10_000), max_size=6), st.data())
+def test_frames_that_are_put_back_come_again_from_memory_of_their_own(
+    sent: list[bytes], places: list[int], data: st.DataObject
+) -> None:
+    reader = FrameReader()
+    got = []
+    for chunk in cut(b"".join(sent), places):
+        buffer = bytearray(chunk)
+        reader.take(memoryview(buffer))
+        found, error = reader.cut(3)
+        while found:
+            assert error is None
+            served = data.draw(st.integers(1, len(found)))
+            got += [(kind, bytes(header), bytes(body)) for kind, header, body in found[:served]]
+            reader.back(found[served:])
+            reader.keep()
+            buffer[:] = b"\xff" * len(buffer)
+            found, error = reader.cut(3)
+        reader.keep()
+    assert got == [(frame.serialize_type, frame.header, frame.body) for frame in map(FRAME.parse, sent)]
+    assert reader.pending == 0
+
+
+def test_an_error_is_found_again_behind_frames_that_are_put_back() -> None:
+    good = FRAME.build({"serialize_type": 0, "header": b"{}", "body": b"x"})
+    reader = FrameReader()
+    reader.take(memoryview(good * 2 + b"GET / HTTP/1.1\r\n"))
+    assert reader.cut(1)[1] is None
+    (frame,), error = reader.cut(2)
+    assert isinstance(error, FrameTooLong)
+    reader.back([frame])
+    reader.keep()
+    assert (reader.pending, reader.beginning()) == (len(good) + 16, good + b"GET / HTTP/1.1\r\n")
+    (frame,), error = reader.cut(2)
+    assert isinstance(error, FrameTooLong)
+    assert reader.rest == b"GET / HTTP/1.1\r\n"
+
+
+def test_what_is_kept_of_much_takes_less_than_twice_itself() -> None:
+    long = FRAME.build({"serialize_type": 0, "header": b"", "body": bytes(1 << 20)})
+    reader = FrameReader()
+    stream = long + long[:40]
+    assert reader.receive(memoryview(stream[:100])) == ([], None)
+    tracemalloc.start()
+    try:
+        reader.take(memoryview(stream)[100:])
+        assert len(reader.cut(9)[0]) == 1
+        assert tracemalloc.get_traced_memory()[0] > 1 << 20
+        reader.keep()
+        assert tracemalloc.get_traced_memory()[0] < 1 << 10
+    finally:
+        tracemalloc.stop()
+    assert reader.pending == 40

@@ -89,6 +89,42 @@ def test_incomplete_headers_are_left_to_the_general_decoder(header: bytes) -> No
     assert fast.decode_send(memoryview(header)) is None
 
 
+SEND_FIELDS = b'{"a":"P","b":"T","c":"T","d":"4","e":"0","f":"0","g":"1","h":"0"}'
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "taken"),
+    [
+        *((310, code, False) for code in (b"30", b"10", b'"30"', b"310.5", b"null", b"0", b"[]")),
+        *((310, code, True) for code in (b"310", b"320", b'"310"')),
+        (320, b"310", True),
+        (320, b"12", False),
+    ],
+)
+def test_of_a_code_that_is_there_twice_the_last_counts(first: int, later: bytes, *, taken: bool) -> None:
+    # Access control looks at what the general decoder finds: no send may go the short way under another code.
+    data = b'{"code":%d,"code":%b,"opaque":1,"extFields":%b}' % (first, later, SEND_FIELDS)
+    found = fast.decode_send(memoryview(data))
+    assert (found is not None) is taken
+    if found is not None:
+        check_equal(data)
+
+
+@pytest.mark.parametrize("strictness", [b"", b'"remark":5,'])  # the second is for the lenient reader
+@pytest.mark.parametrize(
+    "fields",
+    [
+        SEND_FIELDS.replace(b'"b":"T"', b'"b":"A","b":"T"'),
+        SEND_FIELDS.replace(b'"b":"T"', b'"b":"A","\\u0062":"T"'),
+        SEND_FIELDS.replace(b'"T"', b'"A"') + b',"extFields":' + SEND_FIELDS,
+    ],
+)
+def test_of_fields_that_are_there_twice_the_last_count(fields: bytes, strictness: bytes) -> None:
+    data = b'{"code":310,%b"opaque":1,"opaque":2,"extFields":%b}' % (strictness, fields)
+    check_equal(data)
+    assert decode_header(data, 0).ext == decode_header(b'{"code":310,"opaque":2,"extFields":%b}' % SEND_FIELDS, 0).ext
+
+
 property_name = st.sampled_from(
     ["UNIQ_KEY", "WAIT", "TAGS", "KEYS", "CLUSTER", "DELAY", "TRAN_MSG", "a", "名"]
 ) | st.text(st.characters(exclude_characters="\x01\x02", exclude_categories=["Cs"]), min_size=1, max_size=8)

@@ -18,6 +18,7 @@ from rocketwire.wire.errors import (
     RecordTruncated,
     RecordUnwritten,
 )
+from rocketwire.wire.hosts import decode_host, encode_host
 from rocketwire.wire.message import (
     BLANK_MAGIC,
     END_OF_FILE_BLANK,
@@ -27,9 +28,7 @@ from rocketwire.wire.message import (
     RECORD,
     Message,
     body_crc,
-    decode_host,
     decode_record,
-    encode_host,
     encode_record,
 )
 

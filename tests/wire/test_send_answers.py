@@ -48,6 +48,17 @@ def test_refusals_decode_to_what_they_say(opaque: int, remark: str, trace: bool)
     assert header.ext == {"TRACE_ON": json.dumps(trace), "MSG_REGION": "r"}
 
 
+@given(int32, text, st.booleans())
+def test_refusals_in_parts(opaque: int, remark: str, trace: bool) -> None:
+    answers = SendAnswers(region="r", trace_on=trace, version=407)
+    ext = {"TRACE_ON": json.dumps(trace), "MSG_REGION": "r"}
+    header = Header(code=215, opaque=opaque, flag=1, version=407, remark=remark, ext=ext)
+    (json_before, json_behind), (before, behind) = answers.refusal_parts(215, remark)
+    written = json_before + b"%d" % opaque + json_behind
+    assert json.loads(written) == json.loads(encode_frame(header, b"", 0)[8:])
+    assert before + opaque.to_bytes(4, "big", signed=True) + behind == encode_frame(header, b"", 1)[8:]
+
+
 def binary(code: int, opaque: int, message_id: str, queue_id: int, offset: int, region: str = "r") -> bytes:
     """As the handler of sends answers."""
     fields = SendMessageResponseHeader(msg_id=message_id, queue_id=queue_id, queue_offset=offset)

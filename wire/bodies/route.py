@@ -13,11 +13,13 @@ from rocketwire.wire.bodies.topic import (
     TopicConfigSerializeWrapper,
     TopicFilterType,
 )
-from rocketwire.wire.errors import BodyInvalid
+from rocketwire.wire.errors import BodyInvalid, RegistrationTooLarge
 from rocketwire.wire.java import Int32, Int64
 
 _INT32: Final = Struct(">i")
-_MAX_INFLATED: Final = 256 << 20
+_BYTES_PER_TOPIC: Final = 128
+"""A topic's configuration takes no less as a broker writes it in JSON; from 5.x on it has a second object within."""
+_OTHER_OBJECTS: Final = 8
 _TOPIC_WORDS: Final = 5
 
 
@@ -101,17 +103,30 @@ def encode_registration(body: RegisterBrokerBody, *, compressed: bool) -> bytes:
     return zlib.compress(b"".join(parts))
 
 
-def decode_registration(data: bytes, *, compressed: bool) -> RegisterBrokerBody:
+def decode_registration(data: bytes, *, compressed: bool, most: int) -> RegisterBrokerBody:
     """Read a registration in the form that its header announces.
 
+    Args:
+        data: The body.
+        compressed: Whether it is a zlib stream.
+        most: Bytes of the longest that is taken, inflated. What it may cost goes by its topics, too: it may name no
+            more than a broker writes in so many bytes.
+
     Raises:
+        RegistrationTooLarge: it is longer, or has more topics.
         BodyInvalid: the bytes are no registration of that form.
     """
+    most_topics = most // _BYTES_PER_TOPIC
     if not compressed:
+        if len(data) > most or data.count(b"{") > 2 * most_topics + _OTHER_OBJECTS:
+            raise RegistrationTooLarge(f"registration of {len(data)} bytes is too large")
         return decode_body(RegisterBrokerBody, data)
-    reader = _Counted(_inflate(data))
+    reader = _Counted(_inflate(data, most))
     version = decode_body(DataVersion, reader.item())
-    topics = [_topic_from_text(reader.item()) for _ in range(reader.number())]
+    number = reader.number()
+    if number > most_topics:
+        raise RegistrationTooLarge(f"registration of {number} topics is too large")
+    topics = [_topic_from_text(reader.item()) for _ in range(number)]
     filters = loads(reader.item(), lenient_limit=LENIENT_LIMIT)
     if not isinstance(filters, list):
         raise BodyInvalid("registration: the list of filter servers is no JSON array")
@@ -164,14 +179,16 @@ def _topic_from_text(data: bytes) -> TopicConfig:
         raise BodyInvalid(f"registration: {data[:100]!r} is no topic") from error
 
 
-def _inflate(data: bytes) -> bytes:
+def _inflate(data: bytes, most: int) -> bytes:
     inflater = zlib.decompressobj()
     try:
-        result = inflater.decompress(data, _MAX_INFLATED)
+        result = inflater.decompress(data, most + 1)
     except zlib.error as error:
         raise BodyInvalid(f"registration cannot be inflated: {error}") from error
+    if len(result) > most:
+        raise RegistrationTooLarge(f"registration of more than {most} bytes is too large")
     if not inflater.eof:
-        raise BodyInvalid("registration is cut short or too large")
+        raise BodyInvalid("registration is cut short")
     return result
 
 

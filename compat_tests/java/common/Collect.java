@@ -8,7 +8,7 @@ public final class Collect implements Scenario {
     public void run(Request in, Out out) throws Exception {
         Held held = Held.of(in.text("name"));
         held.takes = in.number("takes", 1) == 1;
-        for (MessageExt message : held.collect(in.number("count"), in.number("wait", 30), in.number("settle", 300))) {
+        for (MessageExt message : held.collect(in.number("count"), in.number("wait", Clients.LONG), in.number("settle", 300))) {
             out.received(in.text("name"), message);
         }
         held.consumer.getDefaultMQPushConsumerImpl().persistConsumerOffset();

@@ -40,7 +40,7 @@ public final class GroupChanges implements Scenario {
                         sent++;
                     }
                 }
-                inbox.await(sent, 30, 200);
+                inbox.await(sent, Clients.LONG, 200);
                 for (DefaultMQPushConsumer consumer : members.values()) {
                     consumer.getDefaultMQPushConsumerImpl().persistConsumerOffset(); // else the next taker may start behind
                 }
@@ -66,7 +66,7 @@ public final class GroupChanges implements Scenario {
     private void settle(Request in, Out out, String change, int queueCount) throws Exception {
         long began = System.currentTimeMillis();
         Map<String, Set<String>> held = held(in);
-        while (!shared(held, queueCount) && System.currentTimeMillis() - began < in.number("wait", 30) * 1000L) {
+        while (!shared(held, queueCount) && System.currentTimeMillis() - began < in.number("wait", Clients.LONG) * 1000L) {
             Thread.sleep(20);
             held = held(in);
         }

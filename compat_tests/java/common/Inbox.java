@@ -48,6 +48,6 @@ public final class Inbox {
     }
 
     public void await(Request in) throws InterruptedException {
-        await(in.number("count"), in.number("wait", 30), in.number("settle", 300));
+        await(in.number("count"), in.number("wait", Clients.LONG), in.number("settle", 300));
     }
 }

@@ -10,7 +10,7 @@ import org.apache.rocketmq.common.message.MessageQueue;
 
 /**
  * The old pull consumer reads every queue of a topic from its first offset to its last, in order. A broker may fill its queues
- * a little after it acknowledged a message: the round is repeated from where it ended until `count` messages came (5 s at most).
+ * a little after it acknowledged a message: the round is repeated from where it ended until `count` messages came.
  */
 public final class PullAll implements Scenario {
     private int received;
@@ -18,7 +18,7 @@ public final class PullAll implements Scenario {
     @Override
     public void run(Request in, Out out) throws Exception {
         DefaultMQPullConsumer consumer = Clients.pull(in);
-        long end = System.currentTimeMillis() + 5_000;
+        long end = System.currentTimeMillis() + 1000L * Clients.LONG;
         try {
             Map<MessageQueue, Long> next = new LinkedHashMap<>();
             for (MessageQueue queue : Clients.queues(consumer.fetchSubscribeMessageQueues(in.text("topic")))) {

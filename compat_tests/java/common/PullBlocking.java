@@ -17,7 +17,7 @@ public final class PullBlocking implements Scenario {
         DefaultMQProducer producer = Clients.producer(in);
         try {
             MessageQueue queue = Clients.queues(consumer.fetchSubscribeMessageQueues(in.text("topic"))).get(0);
-            pull(consumer, queue, out, "in vain");
+            pull(consumer, queue, consumer.maxOffset(queue), System.nanoTime(), out, "in vain");
             consumer.setBrokerSuspendMaxTimeMillis(20_000);
             Thread sender = new Thread(() -> {
                 try {
@@ -27,8 +27,10 @@ public final class PullBlocking implements Scenario {
                     out.failure("crashed", problem);
                 }
             });
+            long next = consumer.maxOffset(queue);
+            long began = System.nanoTime();
             sender.start();
-            pull(consumer, queue, out, "woken");
+            pull(consumer, queue, next, began, out, "woken");
             sender.join();
         } finally {
             Clients.leave(producer::shutdown);
@@ -36,9 +38,9 @@ public final class PullBlocking implements Scenario {
         }
     }
 
-    private static void pull(DefaultMQPullConsumer consumer, MessageQueue queue, Out out, String how) throws Exception {
-        long began = System.nanoTime();
-        PullResult result = consumer.pullBlockIfNotFound(queue, "*", consumer.maxOffset(queue), 32);
+    private static void pull(DefaultMQPullConsumer consumer, MessageQueue queue, long offset, long began, Out out, String how)
+            throws Exception {
+        PullResult result = consumer.pullBlockIfNotFound(queue, "*", offset, 32);
         long took = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began);
         out.event("pulled").put("how", how).put("status", result.getPullStatus().name()).put("took", took)
             .put("next", result.getNextBeginOffset()).print();

@@ -44,7 +44,7 @@ public final class PushBatches implements Scenario {
     }
 
     private static void await(DefaultMQPushConsumer consumer, int pulled) {
-        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(Clients.LONG);
         while (pulled(consumer) <= pulled && System.nanoTime() < end) {
             LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(10));
         }

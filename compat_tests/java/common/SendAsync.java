@@ -15,6 +15,7 @@ public final class SendAsync implements Scenario {
         List<Messages.Wanted> all = Messages.of(in);
         CountDownLatch answered = new CountDownLatch(all.size());
         try {
+            Clients.connect(producer, in.text("topic"));
             for (Messages.Wanted wanted : all) {
                 producer.send(wanted.message, new SendCallback() {
                     @Override
@@ -30,7 +31,7 @@ public final class SendAsync implements Scenario {
                     }
                 });
             }
-            out.event("answered").put("all", answered.await(20, TimeUnit.SECONDS)).print();
+            out.event("answered").put("all", answered.await(Clients.LONG, TimeUnit.SECONDS)).print();
         } finally {
             Clients.leave(producer::shutdown);
         }

@@ -43,7 +43,7 @@ public final class SendInTransaction implements Scenario {
             if (helper != null) {
                 Clients.leave(producer::shutdown);
             }
-            long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(in.number("seconds", 10));
+            long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(in.number("seconds", Clients.LONG));
             while (checks.get() < in.number("checks", 0) && System.nanoTime() < end) {
                 Thread.sleep(10);
             }
@@ -54,9 +54,9 @@ public final class SendInTransaction implements Scenario {
     }
 
     private TransactionMQProducer producer(String name, Request in, Out out) throws Exception {
-        TransactionMQProducer producer = Clients.own(new TransactionMQProducer(in.text("producerGroup")), in);
+        TransactionMQProducer producer = Clients.own(new TransactionMQProducer(in.text("producerGroup"), Clients.signer(in)), in);
         producer.setExecutorService(Executors.newSingleThreadExecutor());
-        producer.setSendMsgTimeout(10_000);
+        producer.setSendMsgTimeout(30_000);
         Map<String, Integer> asked = new ConcurrentHashMap<>();
         producer.setTransactionListener(new TransactionListener() {
             @Override

@@ -16,8 +16,9 @@ public final class SendNumbered implements Scenario {
     @Override
     public void run(Request in, Out out) throws Exception {
         DefaultMQProducer producer = Clients.producer(in);
-        producer.setSendMsgTimeout(3_000);
+        producer.setSendMsgTimeout(30_000);
         try {
+            Clients.connect(producer, in.text("topic"));
             List<Thread> threads = new ArrayList<>();
             for (MessageQueue queue : Clients.queues(new java.util.HashSet<>(producer.fetchPublishMessageQueues(in.text("topic"))))) {
                 Thread thread = new Thread(() -> send(producer, queue, in, out), "queue " + queue.getQueueId());

@@ -20,6 +20,7 @@ public final class LiteAssign implements Scenario {
             List<MessageQueue> mine = new ArrayList<>();
             mine.add(queue);
             consumer.assign(mine);
+            poll(consumer, in.number("all"), "at first", out);
             while (!consumer.poll(700).isEmpty()) {
                 // until it is at rest: a seek among pulls on their way can lose against their answers inside the client
             }
@@ -36,7 +37,7 @@ public final class LiteAssign implements Scenario {
     }
 
     private static void poll(DefaultLitePullConsumer consumer, int count, String by, Out out) throws Exception {
-        long end = System.currentTimeMillis() + 20_000;
+        long end = System.currentTimeMillis() + 1000L * Clients.LONG;
         int have = 0;
         while (have < count && System.currentTimeMillis() < end) {
             for (MessageExt message : consumer.poll(500)) {

@@ -9,13 +9,13 @@ import org.apache.rocketmq.common.message.MessageExt;
 public final class LiteSubscribe implements Scenario {
     @Override
     public void run(Request in, Out out) throws Exception {
-        DefaultLitePullConsumer consumer = Clients.own(new DefaultLitePullConsumer(in.text("group")), in);
+        DefaultLitePullConsumer consumer = Clients.own(new DefaultLitePullConsumer(in.text("group"), Clients.signer(in)), in);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.subscribe(in.text("topic"), in.text("expression", "*"));
         consumer.setAutoCommit(false);
         consumer.start();
         try {
-            long end = System.currentTimeMillis() + in.number("wait", 30) * 1000L;
+            long end = System.currentTimeMillis() + 1000L * Clients.LONG;
             int count = 0;
             while (count < in.number("count") && System.currentTimeMillis() < end) {
                 List<MessageExt> messages = consumer.poll(500);

@@ -23,7 +23,7 @@ import org.apache.rocketmq.common.message.MessageExt;
  * is suspended at the first attempt.
  */
 public final class OrderedGroup implements Scenario {
-    private static final long LONGEST = 60_000;
+    private static final long LONGEST = 120_000;
     private final Map<String, DefaultMQPushConsumer> members = new LinkedHashMap<>();
     private final Set<String> failed = ConcurrentHashMap.newKeySet();
     private final Set<String> done = ConcurrentHashMap.newKeySet();
@@ -34,7 +34,7 @@ public final class OrderedGroup implements Scenario {
     @Override
     public void run(Request in, Out out) throws Exception {
         DefaultMQProducer producer = Clients.producer(in);
-        producer.setSendMsgTimeout(1_000);
+        producer.setSendMsgTimeout(3_000);
         Thread sender = new Thread(() -> send(producer, in, out), "sender");
         try {
             for (String change : in.all("change")) {

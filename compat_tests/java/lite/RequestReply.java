@@ -22,7 +22,7 @@ import org.apache.rocketmq.common.message.MessageQueue;
  * that nobody answers, and one reply to somebody who is not there. The reply to a question is "re: " and its text, `repeat` times.
  */
 public final class RequestReply implements Scenario {
-    private static final int LONG = 20_000;
+    private static final int LONG = 60_000;
     private static final String SILENCE = "silence";
 
     @Override
@@ -40,7 +40,7 @@ public final class RequestReply implements Scenario {
             inTurn(asker, in, out);
             atOnce(asker, in, out);
             try {
-                asker.request(message(in, SILENCE), 500);
+                asker.request(message(in, SILENCE), 3_000);
                 out.event("unexpected").print();
             } catch (RequestTimeoutException expected) {
                 out.event("timed out").put("code", expected.getResponseCode()).print();
@@ -77,7 +77,7 @@ public final class RequestReply implements Scenario {
                 }
             }, LONG);
         }
-        out.event("answered").put("all", answered.await(20, TimeUnit.SECONDS)).print();
+        out.event("answered").put("all", answered.await(Clients.LONG, TimeUnit.SECONDS)).print();
     }
 
     private static void toNobody(DefaultMQProducer replier, Request in, Out out) {

@@ -1,5 +1,6 @@
 package compat;
 
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.rocketmq.common.admin.ConsumeStats;
@@ -25,7 +26,7 @@ public final class Admin implements Scenario {
     public void run(Request in, Out out) throws Exception {
         this.in = in;
         this.out = out;
-        admin = Clients.own(new DefaultMQAdminExt("compat_admin", 15_000), in);
+        admin = Clients.own(new DefaultMQAdminExt(Clients.signer(in), 15_000), in);
         admin.start();
         try {
             for (String what : in.all("ask")) {
@@ -94,6 +95,9 @@ public final class Admin implements Scenario {
             case "groupConfig":
                 SubscriptionGroupConfig found = admin.examineSubscriptionGroupConfig(in.text("broker"), group());
                 out.event(what).put("retryMaxTimes", found == null ? null : found.getRetryMaxTimes()).print();
+                break;
+            case "deleteTopic":
+                admin.deleteTopicInBroker(Collections.singleton(in.text("broker")), topic());
                 break;
             case "removeGroup":
                 admin.deleteSubscriptionGroup(in.text("broker"), group(), true);

@@ -23,6 +23,10 @@ final class Shim {
         producer.createTopic(key, topic, queues);
     }
 
+    static void timeoutPerTry(DefaultMQProducer producer, int ms) {
+        throw new IllegalArgumentException("4.x clients have one time-out for all tries");
+    }
+
     /** A property that clients set on their own, as those of the delivery time. */
     static void property(Message message, String name, String value) {
         MessageAccessor.putProperty(message, name, value);

@@ -26,6 +26,10 @@ final class Shim {
         }
     }
 
+    static void timeoutPerTry(DefaultMQProducer producer, int ms) {
+        producer.setSendMsgMaxTimeoutPerRequest(ms);
+    }
+
     /** A property that clients set on their own; those of the delivery time by the methods that are meant for them. */
     static void property(Message message, String name, String value) {
         switch (name) {

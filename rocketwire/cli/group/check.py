@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rocketwire.cli.ending import ended
 from rocketwire.cli.mistake import EXIT_CODE, Mistake
+from rocketwire.cli.name_server import add_name_server
 from rocketwire.cli.output import json_line, warn
-from rocketwire.cli.remote.options import add_name_server
 
 if TYPE_CHECKING:
     from rocketwire.cli.group.members import Group, Member
-    from rocketwire.cli.remote.cluster import Cluster
     from rocketwire.cli.serve import Commands
+    from rocketwire.remoting.cluster import Cluster
     from rocketwire.server.consistency import Difference
     from rocketwire.wire.bodies.client import SubscriptionData
 
@@ -42,7 +42,7 @@ def add_parser(commands: Commands) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from rocketwire.cli.remote.cluster import Cluster
+    from rocketwire.remoting.cluster import Cluster
 
     with Cluster(options.namesrv) as cluster:
         groups = list(_found(cluster, options.group))

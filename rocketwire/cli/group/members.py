@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rocketwire.cli.remote.connection import Connection
+from rocketwire.remoting.connection import Connection
 from rocketwire.server.consistency import Difference, Subscriptions, differences
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.online import Connection as Client

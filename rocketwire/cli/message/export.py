@@ -11,14 +11,14 @@ from typing import IO, TYPE_CHECKING, Final
 
 from rocketwire.cli.ending import DAMAGED, ended
 from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.name_server import add_name_server
 from rocketwire.cli.output import number, warn
-from rocketwire.cli.remote.options import add_name_server
 from rocketwire.cli.times import parsed
 
 if TYPE_CHECKING:
     from rocketwire.cli.message.pulls import Queue
-    from rocketwire.cli.remote.cluster import Cluster
     from rocketwire.cli.serve import Commands
+    from rocketwire.remoting.cluster import Cluster
     from rocketwire.store.archive.scan import Trouble
 
 _EPILOG = """\
@@ -52,8 +52,8 @@ def _export(options: argparse.Namespace) -> int:
     first, end = (_bound(*each) for each in (("--from", options.first), ("--to", options.end)))
     wanted = None if options.queues is None else frozenset(_queue_id(text) for text in options.queues)
     from rocketwire.cli.message.formats import FORMATS
-    from rocketwire.cli.remote.cluster import Cluster
     from rocketwire.cli.shown_message import json_object
+    from rocketwire.remoting.cluster import Cluster
 
     complaints = 0
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from rocketwire.cli.remote.connection import Answer, Connection
-from rocketwire.cli.remote.errors import Refused
+from rocketwire.remoting.connection import Answer, Connection
+from rocketwire.remoting.errors import Refused
+from rocketwire.remoting.pulls import pull_header
 from rocketwire.store.archive.selected import Selected, with_properties
-from rocketwire.wire.codes import PullSysFlag, RequestCode, ResponseCode
+from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.offset import GetMaxOffsetRequestHeader, GetMinOffsetRequestHeader
-from rocketwire.wire.headers.pull import PullMessageRequestHeader, PullMessageResponseHeader
+from rocketwire.wire.headers.pull import PullMessageResponseHeader
 from rocketwire.wire.message import decode_record
 
 TOOLS_GROUP: Final = "TOOLS_CONSUMER"
@@ -93,19 +94,7 @@ class Queue(NamedTuple):
             offset = reached
 
     def _send(self, offset: int, *, most: int = _PULLED_AT_ONCE) -> int:
-        fields = PullMessageRequestHeader(
-            consumer_group=TOOLS_GROUP,
-            topic=self.topic,
-            queue_id=self.queue_id,
-            queue_offset=offset,
-            max_msg_nums=most,
-            sys_flag=PullSysFlag.SUBSCRIPTION,
-            commit_offset=0,
-            suspend_timeout_millis=0,
-            sub_version=0,
-            subscription="*",
-            expression_type="TAG",
-        )
+        fields = pull_header(self.topic, self.queue_id, offset, most=most, group=TOOLS_GROUP)
         return self.connection.send(RequestCode.PULL_MESSAGE, fields)
 
     def _answer(self, waiting: int) -> Answer:

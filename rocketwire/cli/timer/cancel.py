@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rocketwire.cli.ending import ended
 from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.name_server import add_name_server
 from rocketwire.cli.output import json_line, warn
-from rocketwire.cli.remote.options import add_name_server
 
 if TYPE_CHECKING:
-    from rocketwire.cli.remote.cluster import Cluster
-    from rocketwire.cli.remote.connection import Connection
     from rocketwire.cli.serve import Commands
+    from rocketwire.remoting.cluster import Cluster
+    from rocketwire.remoting.connection import Connection
     from rocketwire.wire.recall_handle import RecallHandle
 
 NOT_FOUND: Final = 1
@@ -43,7 +43,7 @@ def add_parser(commands: Commands) -> None:
 
 
 def _cancel(options: argparse.Namespace) -> int:
-    from rocketwire.cli.remote.cluster import Cluster
+    from rocketwire.remoting.cluster import Cluster
     from rocketwire.wire.recall_handle import decode_recall_handle
 
     by_id = options.topic is not None and options.id is not None
@@ -71,12 +71,13 @@ class _Doubt(NamedTuple):
 
 def _doubt(broker: Connection, handle: RecallHandle) -> _Doubt | None:
     from rocketwire.cli.timer.lookup import waits_on_broker
+    from rocketwire.remoting.errors import RemotingError
     from rocketwire.wire.errors import WireError
 
     try:
         if waits_on_broker(broker, handle):
             return None
-    except (Mistake, WireError) as error:
+    except (Mistake, RemotingError, WireError) as error:
         return _Doubt(None, f"it could not be looked up ({error})")
     return _Doubt(found=False, text="no such message is found among those that wait")
 

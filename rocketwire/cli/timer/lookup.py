@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from rocketwire.cli.remote.cluster import Cluster
-from rocketwire.cli.remote.connection import Connection
 from rocketwire.cli.timer.remote import may_wait, timer_of, timers_of
 from rocketwire.cli.trace.query import messages_of, messages_on
+from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.connection import Connection
 from rocketwire.store.archive.directory import Directory
 from rocketwire.store.archive.plan import find
 from rocketwire.store.archive.scan import Report

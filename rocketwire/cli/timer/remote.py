@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from rocketwire.cli.message.pulls import Queue
 from rocketwire.cli.mistake import Mistake
-from rocketwire.cli.remote.cluster import Cluster
-from rocketwire.cli.remote.connection import Connection
-from rocketwire.cli.remote.errors import Refused
 from rocketwire.cli.store.progress import progress_bar
 from rocketwire.cli.timer.source import Warn
+from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.connection import Connection
+from rocketwire.remoting.errors import Refused
 from rocketwire.server import clock
 from rocketwire.server.java_properties import parse_java_properties
 from rocketwire.store.archive.timer import PRECISION

@@ -108,8 +108,8 @@ def _write_slots(slots: Sequence[Slot]) -> None:
 
 
 def _show_message(options: argparse.Namespace, report: Complaints) -> None:
-    from rocketwire.cli.remote.cluster import Cluster
     from rocketwire.cli.timer.lookup import in_store, on_brokers
+    from rocketwire.remoting.cluster import Cluster
 
     directory = store_of(options)
     if directory is not None:

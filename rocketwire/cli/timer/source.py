@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.name_server import add_name_server
 from rocketwire.cli.output import warn
-from rocketwire.cli.remote.options import add_name_server
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -102,8 +102,8 @@ def opened(options: argparse.Namespace, report: Complaints) -> Iterator[Source]:
         with LocalTimer(directory, report) as local:
             yield local
         return
-    from rocketwire.cli.remote.cluster import Cluster
     from rocketwire.cli.timer.remote import RemoteTimer
+    from rocketwire.remoting.cluster import Cluster
 
     with Cluster(options.namesrv) as cluster:
         yield RemoteTimer(cluster, report)

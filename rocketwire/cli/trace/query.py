@@ -6,14 +6,15 @@ import contextlib
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from rocketwire.cli.remote.cluster import Cluster
-from rocketwire.cli.remote.connection import Connection
-from rocketwire.cli.remote.errors import NoSuchTopic, Refused
+from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.connection import Connection
+from rocketwire.remoting.errors import NoSuchTopic, Refused
 from rocketwire.store.archive.selected import Selected, with_properties
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import MessageIdInvalid
 from rocketwire.wire.headers.query import QueryMessageRequestHeader, ViewMessageRequestHeader
-from rocketwire.wire.message import decode_host, decode_record
+from rocketwire.wire.hosts import decode_host
+from rocketwire.wire.message import decode_record
 from rocketwire.wire.message_id import parse_offset_message_id
 from rocketwire.wire.trace import Trace, decode_traces
 

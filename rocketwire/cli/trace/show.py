@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Final
 
 from rocketwire.cli.ending import ended
 from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.name_server import add_name_server
 from rocketwire.cli.output import json_line
-from rocketwire.cli.remote.options import add_name_server
 from rocketwire.cli.times import shown
 from rocketwire.wire.names import TRACE_TOPIC
 
 if TYPE_CHECKING:
-    from rocketwire.cli.remote.cluster import Cluster
     from rocketwire.cli.serve import Commands
     from rocketwire.cli.trace.query import Reported
     from rocketwire.cli.trace.timeline import Event
+    from rocketwire.remoting.cluster import Cluster
     from rocketwire.wire.trace import SendTrace
 
 _EPILOG = """\
@@ -46,9 +46,9 @@ def add_parser(commands: Commands) -> None:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from rocketwire.cli.remote.cluster import Cluster
     from rocketwire.cli.trace.query import messages_of
     from rocketwire.cli.trace.timeline import timeline
+    from rocketwire.remoting.cluster import Cluster
     from rocketwire.wire.trace import SendTrace
 
     with Cluster(options.namesrv) as cluster:
@@ -77,8 +77,8 @@ def _found(cluster: Cluster, trace_topic: str, message_id: str) -> tuple[str, li
     Raises:
         Mistake: there are none.
     """
-    from rocketwire.cli.remote.errors import NoSuchTopic
     from rocketwire.cli.trace.query import traces_of, unique_key_of
+    from rocketwire.remoting.errors import NoSuchTopic
 
     try:
         found = traces_of(cluster, trace_topic, message_id)

@@ -22,6 +22,10 @@ SQL92: Final = "SQL92"
 Wanted = Callable[[bytes], bool]
 """Takes a record's property text; whether the message is wanted."""
 
+_BYTES: Final = 3072
+_BYTES_EACH: Final = 160
+"""What a filter takes of memory, and for each character of its expression: most where all compare another name."""
+
 #: Bytes of property text times an expression's work (see Compiled) that one pull may take: some 50 ms.
 _MOST_WORK: Final = 40_000_000
 
@@ -30,11 +34,15 @@ LEAST_TEXT: Final = _MOST_WORK // (4 * MOST_COMPARISONS)
 
 
 class SqlFilter(NamedTuple):
-    """An expression's filter, how many bytes of property text one look may ask it about, and all it looks for there."""
+    """An expression's filter, how many bytes of property text one look may ask it about, and all it looks for there.
+
+    `size` is how many bytes of memory it takes, at most.
+    """
 
     wanted: Wanted
     most_text: int
     properties: tuple[str, ...]
+    size: int
 
 
 def compile_evaluation(expression: str) -> Compiled:
@@ -87,7 +95,7 @@ def _compile(expression: str) -> SqlFilter:
         except EvaluationFailed:
             return False
 
-    return SqlFilter(wanted, _MOST_WORK // work, properties)
+    return SqlFilter(wanted, _MOST_WORK // work, properties, _BYTES + _BYTES_EACH * len(expression))
 
 
 _kept: Final = Kept[SqlFilter | str]()

@@ -145,7 +145,17 @@ def test_a_wrong_option_is_one_line(arguments: list[str], text: str, export: Any
 
 def start(name_server: str) -> subprocess.Popen[bytes]:
     program = [sys.executable, "-m", "rocketwire", "message", "export", "--topic", "T", "--namesrv", name_server]
-    return subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        program,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=heed_ctrl_c,  # noqa: PLW1509 - sets a signal's handler, nothing else
+    )
+
+
+def heed_ctrl_c() -> None:
+    """What a shell starts in the background ignores it, and so would the tests' processes."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def record(offset: int, body: bytes = b"x" * 1000) -> bytes:

@@ -18,9 +18,9 @@ import pytest
 
 from rocketwire.cli.times import shown
 from rocketwire.wire.codes import SysFlag
-from rocketwire.wire.message import encode_host
+from rocketwire.wire.hosts import encode_host
 from tests.cli.store.support import Command, start
-from tests.store.support import START, Clock, Golden, draft, kill, open_store, small
+from tests.store.support import START, Clock, Golden, draft, kill, open_store, row_of, small
 
 
 @pytest.fixture
@@ -36,28 +36,7 @@ def body_of(found: dict[str, Any]) -> bytes:
 
 
 def expected_of(line: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "topic": line["topic"],
-        "queue_id": line["queueId"],
-        "queue_offset": line["queueOffset"],
-        "message_id": line["msgId"],
-        "offset_message_id": line["offsetMsgId"],
-        "born_timestamp": line["bornTimestamp"],
-        "store_timestamp": line["storeTimestamp"],
-        "born_host": line["bornHost"],
-        "store_host": line["storeHost"],
-        "tags": line["tags"],
-        "keys": (line["keys"] or "").split(),
-        "properties": line["properties"],
-        "sys_flag": line["sysFlag"],
-        "flag": line["flag"],
-        "reconsume_times": line["reconsumeTimes"],
-        "prepared_transaction_offset": line["preparedTransactionOffset"],
-        "body_crc": line["bodyCRC"],
-        "physical_offset": line["physicalOffset"],
-        "store_size": line["storeSize"],
-        "broker": None,
-    }
+    return row_of(line) | {"broker": None}
 
 
 @pytest.mark.parametrize("version", ["golden_497", "golden_550"])

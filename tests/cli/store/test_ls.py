@@ -64,10 +64,12 @@ def test_of_a_crashed_store_it_is_said_that_queues_may_lag(tmp_path: Path, run: 
     assert len(ran.out.splitlines()) == 2
 
 
-def test_a_topic_whose_name_is_no_text_does_not_end_it(tmp_path: Path, run: Command) -> None:
+def test_a_name_that_is_no_text_is_no_topic(tmp_path: Path, run: Command) -> None:
     open_store(small(tmp_path)).close()
     queue = tmp_path / "consumequeue" / "caf\udce9" / "0"
     queue.mkdir(parents=True)
     (queue / f"{0:020d}").write_bytes(bytes(320))
-    assert "caf\\udce9" in run("ls", tmp_path).out
-    assert [found["topic"] for found in run("ls", tmp_path, "--json").objects] == ["caf\udce9"]
+    assert run("ls", tmp_path, "--json").objects == []
+    verified = run("verify", tmp_path, "--no-progress")
+    told = "damage: consumequeue/caf\\udce9: it is not a topic's directory"
+    assert (verified.code, verified.out.splitlines()[0]) == (1, told)

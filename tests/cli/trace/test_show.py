@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from rocketwire.wire.codes import RequestCode
-from rocketwire.wire.message import Message, encode_host, encode_record
+from rocketwire.wire.hosts import encode_host
+from rocketwire.wire.message import Message, encode_record
 from rocketwire.wire.message_id import offset_message_id
 from rocketwire.wire.names import TRACE_TOPIC
 from tests.cli.endpoint import Answers, Command, Told, fake_server

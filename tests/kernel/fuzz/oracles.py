@@ -27,8 +27,10 @@ from rocketwire.wire.headers import WireHeader, decode_ext
 from rocketwire.wire.headers.offset import UpdateConsumerOffsetRequestHeader
 from rocketwire.wire.headers.pull import PullMessageRequestHeader
 from rocketwire.wire.headers.send import SendMessageRequestHeader
+from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, Message, encode_host, encode_record
+from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, Message, encode_record
+from tests.kernel.fuzz.columns import columns
 from tests.kernel.fuzz.sends import sends
 
 if TYPE_CHECKING:
@@ -244,5 +246,5 @@ def records(data: bytes) -> None:
 
 
 ORACLES: Final[dict[str, Callable[[bytes], None]]] = {
-    oracle.__name__: oracle for oracle in (frames, headers, requests, properties, batch, records, sends)
+    oracle.__name__: oracle for oracle in (frames, headers, requests, properties, batch, records, sends, columns)
 }

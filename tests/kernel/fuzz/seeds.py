@@ -9,6 +9,7 @@ from rocketwire.wire.fast import STEERING_NAMES
 from rocketwire.wire.frame import decode_frame
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
+from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, Message, encode_record
 from tests.kernel.fuzz import sends
 from tests.wire import golden
 
@@ -37,10 +38,11 @@ _JSON: Final = [
 ]
 _PROPERTIES: Final = [
     *(f"{name}\x01" for name in ("KEYS", "TAGS", "WAIT", "CLUSTER", "UNIQ_KEY", *sorted(STEERING_NAMES))),
-    *(f"{name}\x01" for name in ("TIMER_OUT_MS", "REAL_TOPIC", "REAL_QID")),
+    *(f"{name}\x01" for name in ("TIMER_OUT_MS", "REAL_TOPIC", "REAL_QID", "__SHARDINGKEY")),
     *("TIMER_DELAY_SEC\x013", "TIMER_DELAY_MS\x011500", "TIMER_DELIVER_MS\x011700000005000"),
     *(properties.NAME_SEP, properties.ITEM_SEP, "WAIT\x01true", "WAIT\x01false", "\0", "é", "😀"),
 ]
+_ITEMS: Final = [word.encode() for word in _PROPERTIES]
 _BAD_UTF_8: Final = [b"\xed\xa0\x80", b"\xc0\x80", b"\xe0\x80\x80", b"\xf0\x80\x80\x80", b"\xf4\x90\x80\x80", b"\xff"]
 _NUMBERS: Final = [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\x16", b"\x7f\xff", b"\x80\0"]
 
@@ -48,9 +50,18 @@ WORDS: Final[dict[str, list[bytes]]] = {
     "frames": _NUMBERS,
     "headers": [*(word.encode() for word in _JSON), *_NUMBERS, *_BAD_UTF_8],
     "requests": [*(word.encode() for word in _JSON), *_NUMBERS, *_BAD_UTF_8],
-    "properties": [*(word.encode() for word in _PROPERTIES), *_BAD_UTF_8],
+    "properties": [*_ITEMS, *_BAD_UTF_8],
     "batch": [*_NUMBERS, *_BAD_UTF_8],
     "records": [*_NUMBERS, *_BAD_UTF_8],
+    "columns": [
+        b"\xda\xa3\x20\xa7",
+        b"\xda\xa3\x20\xab",
+        b"\0\0\0\x30",
+        b"\0\0\0\x5b",
+        *_ITEMS,
+        *_NUMBERS,
+        *_BAD_UTF_8,
+    ],
     "sends": [*(word.encode() for word in (*_JSON, *_PROPERTIES)), *_NUMBERS, *_BAD_UTF_8],
 }
 """Words of each oracle's input; libFuzzer puts them in."""
@@ -100,6 +111,12 @@ def _of_request(data: bytes, short: bool | None) -> Iterator[tuple[str, bytes]]:
     yield "sends", header[1:] + sends.BODY + frame.body
     fields = decode_ext(SendMessageRequestHeader, frame.header.ext, short=short)
     yield "properties", (fields.properties or "").encode()
+    for magic, host in ((MAGIC_V1, "10.0.0.1"), (MAGIC_V2, "::1")):
+        text = (fields.properties or "").encode()[:_LONGEST]
+        message = Message(
+            topic=fields.topic, queue_id=1, body=bytes(frame.body), properties=text, store_host=(host, 1), magic=magic
+        )
+        yield "columns", encode_record(message) * 2
     yield "records", bytes(60) + b"\0\x09" + len(frame.body).to_bytes(2) + frame.body + b"TopicTest"
     if fields.batch:
         yield "batch", bytes(frame.body)

@@ -1,7 +1,8 @@
 """What the kernel's sends make of any frames: records, queue entries and answers, held against Python's.
 
 Whatever topic and queue a send names, it goes to one queue, or to the timer's to wait for it, and its sysFlag is stored
-as it is: what Python decides beforehand is not the matter here.
+as it is: what Python decides beforehand is not the matter here. A small quota lets the first send pass, and the second
+if the first was small.
 """
 
 from __future__ import annotations
@@ -10,21 +11,25 @@ import ctypes
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from rocketwire import _kernel as kernel
 from rocketwire.native import LogTail, QueueTail
 from rocketwire.server.real_queue import with_real_queue
 from rocketwire.server.steering import wait_item
+from rocketwire.server.throttle.bucket import PythonBucket
 from rocketwire.server.timer_sends import TimerSends
 from rocketwire.store.drafts import Draft
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.wire import fast
-from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode
+from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode, ResponseCode
 from rocketwire.wire.connection import FrameReader, RawFrame
-from rocketwire.wire.frame import PREFIX
-from rocketwire.wire.header import decode_header
+from rocketwire.wire.frame import PREFIX, encode_frame
+from rocketwire.wire.header import Header, decode_header, encode_header_around_opaque
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
-from rocketwire.wire.message import MAGIC_V1, Message, encode_host, encode_record
+from rocketwire.wire.hosts import encode_host
+from rocketwire.wire.message import MAGIC_V1, Message, encode_record
 from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.send_answers import SendAnswers
 
@@ -48,6 +53,14 @@ _CLUSTER: Final = "CLUSTER\x01DefaultCluster"
 _TAIL: Final = b"WAIT\x01true"
 _ANSWERS: Final = SendAnswers(region="R", trace_on=True, version=407)
 _HOST_BITS: Final = 0x30
+_RATE: Final = 8
+_BYTES_EACH: Final = 16
+_SHARDED: Final = 2
+_SCHEDULED: Final = 3
+_SHARDING: Final = b"__SHARDINGKEY\x01"
+_REFUSAL: Final = Header(
+    code=ResponseCode.FLOW_CONTROL, opaque=0, flag=FLAG_RESPONSE, ext={"MSG_REGION": "R"}, remark="slower"
+)
 _ID: Final = encode_host(*_STORE).hex().upper().encode() + b"%016X"
 
 
@@ -92,10 +105,14 @@ def sends(data: bytes) -> None:
     log.base = log.position = _BASE
     memory: Any = bytearray(_LOG)
     log.buffer, log.limit = memory, _BASE + _LOG
+    bucket = kernel.Bucket(_RATE, 0)
+    quota = ((bucket,), ("topic",), _BYTES_EACH, 1, _SHARDED, _SCHEDULED)
     path = kernel.Sends(
         log,
-        plan=lambda _topic, _queue_id, sys_flag, batch: (
-            (queue, sys_flag, None, False, (timer, *_TIMED)) if batch is None else (queue, sys_flag, _TAIL, True)
+        plan=lambda _topic, _queue_id, sys_flag, batch, _group: (
+            (queue, sys_flag, None, False, (timer, *_TIMED), quota)
+            if batch is None
+            else (queue, sys_flag, _TAIL, True, None, quota)
         ),
         make_room=_refuse,
         waiting=lambda *_: None,
@@ -107,6 +124,8 @@ def sends(data: bytes) -> None:
         id_prefix=_ID[:16],
         max_body=_MOST,
     )
+    json_refusal, binary_refusal = (encode_header_around_opaque(_REFUSAL, kind) for kind in (0, 1))
+    path.refusal = (json_refusal, binary_refusal)
     answers, taken = path.serve(None, encode_host(*_BORN), _NOW, _tight(stream))
     frames, error = FrameReader().receive(memoryview(stream[:taken]))
     assert error is None
@@ -119,7 +138,10 @@ def sends(data: bytes) -> None:
         assert each.end == _FIRST + len(entries) // ENTRY_STRUCT.size
         assert each.buffer[: each.position] == entries
     assert answers == expected.answers
-    assert path.take()[1] == queue.end + timer.end - 2 * _FIRST
+    _, messages, _, _, converted, refused = path.take()
+    assert messages == queue.end + timer.end - 2 * _FIRST
+    assert (converted, sum(refused.values())) == (expected.bucket.taken, expected.refused)
+    assert bucket.level == expected.bucket.level
 
 
 class _Expected:
@@ -129,6 +151,8 @@ class _Expected:
         self.log = bytearray()
         self.entries = {"T": bytearray(), TIMER_TOPIC: bytearray()}
         self.answers = b""
+        self.bucket = PythonBucket(_RATE, 0)
+        self.refused = 0
 
     def add(self, frame: RawFrame) -> None:
         """Store and answer a send as Python does."""
@@ -136,7 +160,10 @@ class _Expected:
         short = header.code != RequestCode.SEND_MESSAGE
         fields = decode_ext(SendMessageRequestHeader, header.ext, short=short)
         assert len(frame.body) <= _MOST
-        if not fields.batch:
+        if not self.bucket.ready(0):
+            self.refused += 1
+            answer = encode_frame(msgspec.structs.replace(_REFUSAL, opaque=header.opaque), b"", frame.serialize_type)
+        elif not fields.batch:
             answer = self._store_one(header.opaque, fields, bytes(frame.body))
         else:
             first = self._offset("T")
@@ -156,6 +183,7 @@ class _Expected:
         if found.steering:
             handle, asked = _TIMERS.schedule(draft, found.steering, wait_item(found.wait)), fields.queue_id
             assert draft.topic == TIMER_TOPIC
+        self._charge(body, found.data, _SCHEDULED if found.steering else 1)
         offset = self._offset(draft.topic)
         place = self._append(fields, fields.flag, body, draft.properties, found, draft.topic, draft.queue_id)
         return _ANSWERS.encode(0, opaque, _ID % place, asked, offset, handle)
@@ -164,7 +192,13 @@ class _Expected:
         for each in fast.batch_messages(body):
             separator = b"" if not each.properties or each.properties.endswith(b"\x02") else b"\x02"
             assert not each.steering
+            self._charge(each.body, each.properties)
             yield self._append(fields, each.flag, each.body, each.properties + separator + _TAIL, each)
+
+    def _charge(self, body: bytes, properties: bytes, factor: int = 1) -> None:
+        items = properties.split(b"\x02")
+        sharded = any(item.startswith(_SHARDING) and item != _SHARDING for item in items)
+        self.bucket.take(-(-max(len(body), 1) // _BYTES_EACH) * max(factor, _SHARDED * sharded))
 
     def _append(
         self,

@@ -1,5 +1,6 @@
 """One oracle under libFuzzer; __main__ starts `python -m tests.kernel.fuzz.worker ORACLE [libFuzzer's options]`."""
 
+import os
 import random
 import re
 import sys
@@ -9,6 +10,7 @@ from importlib import import_module
 import atheris
 
 from rocketwire import native
+from tests.fuzz.libfuzzer import PROGRAM
 from tests.kernel.fuzz import coverage, seeds
 from tests.kernel.fuzz.oracles import ORACLES
 
@@ -53,7 +55,7 @@ def main() -> None:
     name, *options = sys.argv[1:]
     assert native.kernel is not None
     kept = coverage.connect(native.kernel, import_module("atheris.core_with_libfuzzer"))
-    atheris.Setup([sys.argv[0], *options], Target(name), enable_python_coverage=False)
+    atheris.Setup([os.environ[PROGRAM], *options], Target(name), enable_python_coverage=False)
     atheris.Fuzz()
     del kept
 

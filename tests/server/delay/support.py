@@ -14,6 +14,7 @@ from rocketwire.server.send_checks import SendChecks
 from rocketwire.server.send_drafts import SendDrafts
 from rocketwire.server.sending import Sending
 from rocketwire.server.subscription_groups import SubscriptionGroups
+from rocketwire.server.throttle.throttle import Throttle
 from rocketwire.server.timer_sends import TimerSends
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.store.delay_offsets import DelayOffsetTable
@@ -24,7 +25,7 @@ from rocketwire.store.store import MessageStore
 from rocketwire.store.topics import TopicTable
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
-from rocketwire.wire.message import encode_host
+from rocketwire.wire.hosts import encode_host
 from tests.server.harness import NOW, Clock, properties_text, send_ext, small_config
 from tests.store.support import bodies, kill
 
@@ -77,6 +78,7 @@ class Delays:
             flush=None,
             metrics=Metrics(),
             page_cache=self.page_cache,
+            throttle=Throttle(self.live, self.topics, Metrics()),
         )
         self.woken = 0
         self.delivery = DelayDelivery(

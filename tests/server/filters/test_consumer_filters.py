@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 import trio
 
+from rocketwire.server.filters import consumer_filters
 from rocketwire.server.filters.bloom import bloom_bits
 from rocketwire.server.filters.consumer_filters import Allowance, ConsumerFilters
 from rocketwire.server.filters.sql import grammar
 from rocketwire.server.filters.sql.nodes import Condition
+from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.store.consumer_filters import ConsumerFilter, ConsumerFilterTable
 from rocketwire.wire.bodies.client import SubscriptionData
 from tests.server.harness import NOW, Clock, mock_clock, settle, subscription
@@ -278,3 +280,20 @@ def test_a_file_with_an_expression_that_is_none(kept: Kept) -> None:
     kept.table.put(ConsumerFilter(topic="T", consumer_group="G", expression="a >", expression_type="SQL92"))
     kept.restart()
     assert kept.filters.get("T", "G") is None
+
+
+def test_only_so_much_is_kept(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(consumer_filters, "MOST_KEPT", 2 * (256 + 1 + 1 + 5))
+    kept.filters.register("G", [sql("a = 1"), sql("a = 2", topic="U")])
+    with pytest.raises(LimitExceeded, match=r"filters=526$"):
+        kept.filters.register("H", [sql("a = 3")])
+    kept.filters.register("G", [sql("a = 4", 2), sql("a = 2", topic="U")])  # in place of the older one
+    assert kept.wants(a="4")
+    with pytest.raises(LimitExceeded):
+        kept.filters.register("G", [sql("a = 12", 3), sql("a = 2", topic="U")])
+    kept.restart()
+    with pytest.raises(LimitExceeded):
+        kept.filters.register("H", [sql("a = 3")])
+    kept.clock.now += 2 * DAY
+    kept.filters.clean()
+    kept.filters.register("H", [sql("a = 3")])

@@ -11,6 +11,7 @@ from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.filters.selection import check, of_group, of_request
 from rocketwire.server.filters.sql import LEAST_TEXT
 from rocketwire.server.filters.sql.code import MOST_COMPARISONS
+from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.store.consumer_filters import ConsumerFilterTable
 from tests.server.harness import Clock, subscription
 
@@ -79,3 +80,11 @@ def test_only_tags_when_filters_are_switched_off() -> None:
     check(config, "A", "TAG")
     with pytest.raises(FilterTypeUnsupported, match=r"filter message by SQL92$"):
         check(config, "a = 1", "SQL92")
+
+
+@pytest.mark.parametrize("expression_type", ["TAG", "SQL92"])
+def test_a_pull_brings_no_longer_subscription_than_a_heartbeat_may(expression_type: str) -> None:
+    config = ServerConfig(max_heartbeat_bytes=2000)
+    of_request(config, "a" * 2000, expression_type)
+    with pytest.raises(LimitExceeded, match=r"maxHeartbeatBytes=2000$"):
+        of_request(config, "a" * 2001, expression_type)

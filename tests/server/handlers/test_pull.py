@@ -18,6 +18,7 @@ from tests.server.harness import (
     code_and_remark,
     consumer,
     offsets_of,
+    properties_text,
     pull_ext,
     records,
     send_ext,
@@ -40,6 +41,102 @@ async def filled(broker: Client) -> Client:
 
 def bodies(body: bytes | memoryview) -> list[bytes]:
     return [message.body for message in records(body)]
+
+
+# --- quotas ---
+
+OVER = (
+    ResponseCode.FLOW_CONTROL,
+    "Rate of message receiving reaches limit, please take a control or upgrade the resource specification.",
+)
+
+
+async def test_a_pull_over_its_quota_is_refused_and_moves_nothing(filled: Client, server: Server) -> None:
+    await filled.set_config(groupQuotas="G=-/4")
+    assert bodies((await filled.pull("T", 0, max_msg_nums=6)).body) == [b"m%d" % number for number in range(6)]
+    for offset in (6, 10, 100):
+        refused = await filled.pull("T", offset, sys_flag=PullSysFlag.SUBSCRIPTION | PullSysFlag.COMMIT_OFFSET)
+        assert (code_and_remark(refused), refused.header.ext, refused.body) == (OVER, {}, b"")
+    answer = await filled.ask(RequestCode.QUERY_CONSUMER_OFFSET, {"consumerGroup": "G", "topic": "T", "queueId": "0"})
+    assert answer.header.code == 0
+    assert answer.header.ext == {"offset": "0"}
+    assert (await filled.pull("T", 6, consumer_group="H")).header.code == 0
+    await server.pass_time(0.6)
+    assert bodies((await filled.pull("T", 6)).body) == [b"m6", b"m7", b"m8", b"m9"]
+
+
+async def test_a_held_pull_over_its_quota_is_refused_when_a_message_comes(filled: Client, server: Server) -> None:
+    await filled.set_config(groupQuotas="G=-/1", throttleWording="flow-control")
+    waiting, other = server.broker(), server.broker()
+    await waiting.hold("T", 10)
+    await other.hold("T", 10, consumer_group="H")
+    assert len(bodies((await filled.pull("T", 0, max_msg_nums=5)).body)) == 5
+    await filled.send("T", b"m10")
+    (refused,) = await waiting.arrived()
+    assert code_and_remark(refused) == (ResponseCode.FLOW_CONTROL, "messages flow control")
+    (found,) = await other.arrived()
+    assert bodies(found.body) == [b"m10"]
+    await server.pass_time(4.5)
+    assert bodies((await waiting.pull("T", 10)).body) == [b"m10"]
+
+
+async def test_a_held_pull_within_its_quota_is_charged(filled: Client, server: Server) -> None:
+    await filled.set_config(groupQuotas="G=-/1")
+    waiting = server.broker()
+    await waiting.hold("T", 10)
+    await filled.send("T", b"m10")
+    (found,) = await waiting.arrived()
+    assert bodies(found.body) == [b"m10"]
+    assert (await waiting.pull("T", 11)).header.code == ResponseCode.FLOW_CONTROL
+
+
+async def test_a_pull_that_finds_nothing_costs_nothing(filled: Client) -> None:
+    await filled.set_config(groupQuotas="G=-/1")
+    for _ in range(3):
+        assert (await filled.pull("T", 10)).header.code == ResponseCode.PULL_NOT_FOUND
+
+
+async def test_reads_from_the_disk_over_a_threshold_are_refused(tmp_path: Path) -> None:
+    async with serving(
+        tmp_path / "store",
+        access_message_in_memory_max_ratio=0,
+        cold_data_flow_control_enable=True,
+        cg_cold_read_threshold=KIB,
+    ) as server:
+        client = server.broker()
+        await client.create_topic("T")
+        for _ in range(4):
+            await client.send("T", bytes(KIB))
+        assert len(bodies((await client.pull("T", 0, max_msg_nums=1)).body)) == 1
+        assert code_and_remark(await client.pull("T", 1)) == OVER
+        assert len(bodies((await client.pull("T", 0, max_msg_nums=1, consumer_group="H")).body)) == 1
+        assert (await client.pull("T", 4)).header.code == ResponseCode.PULL_NOT_FOUND
+        await client.set_config(coldDataFlowControlEnable="false")
+        assert len(bodies((await client.pull("T", 1)).body)) == 3
+
+
+async def test_reads_for_a_filter_are_charged_though_nothing_matches(tmp_path: Path) -> None:
+    async with serving(
+        tmp_path / "store",
+        access_message_in_memory_max_ratio=0,
+        cold_data_flow_control_enable=True,
+        cg_cold_read_threshold=KIB,
+        enable_property_filter=True,
+    ) as server:
+        client = server.broker()
+        await client.create_topic("T")
+        for _ in range(3):
+            await client.send("T", bytes(KIB), properties=properties_text(a="1"))
+
+        async def code(wanted: str, kind: str) -> int:
+            return (await client.pull("T", subscription=wanted, expression_type=kind)).header.code
+
+        assert [await code("x", "TAG") for _ in range(3)] == [ResponseCode.PULL_RETRY_IMMEDIATELY] * 3
+        codes = [await code("a = '2'", "SQL92") for _ in range(3)]
+        assert codes == [ResponseCode.PULL_RETRY_IMMEDIATELY] + [ResponseCode.FLOW_CONTROL] * 2
+        assert (await client.pull("T", 3)).header.code == ResponseCode.PULL_NOT_FOUND
+        await server.pass_time(11)
+        assert await code("a = '2'", "SQL92") == ResponseCode.PULL_RETRY_IMMEDIATELY
 
 
 # --- the table ---

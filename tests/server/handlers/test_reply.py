@@ -12,7 +12,7 @@ from rocketwire.wire.codes import FLAG_RESPONSE, MAX_FRAME_LENGTH, RequestCode, 
 from rocketwire.wire.frame import Frame
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import ReplyMessageRequestHeader
-from rocketwire.wire.message import encode_host
+from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.message_id import offset_message_id
 from rocketwire.wire.properties import decode_properties
 from tests.server.harness import (

@@ -21,6 +21,7 @@ from rocketwire.server.send_checks import SendChecks
 from rocketwire.server.send_drafts import SendDrafts
 from rocketwire.server.sending import Sending
 from rocketwire.server.subscription_groups import SubscriptionGroups
+from rocketwire.server.throttle.throttle import Throttle
 from rocketwire.server.timer.timer import Timer
 from rocketwire.server.timer_sends import TimerSends
 from rocketwire.server.topics import BrokerTopics
@@ -30,7 +31,7 @@ from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import Appended, Draft, MessageStore
 from rocketwire.store.timer.units import out_time
 from rocketwire.store.topics import TopicTable
-from rocketwire.wire.message import encode_host
+from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.names import TIMER_TOPIC
 from tests.server.harness import Clock, properties_text, run_inline, small_config
 from tests.store.support import bodies, kill
@@ -75,6 +76,7 @@ class Timers:
             flush=None,
             metrics=Metrics(),
             page_cache=self.page_cache,
+            throttle=Throttle(live, topics, Metrics()),
         )
         self.woken = 0
         self.timer = Timer(

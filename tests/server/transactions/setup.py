@@ -23,7 +23,7 @@ from rocketwire.store.topics import TopicTable
 from rocketwire.wire import names
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
-from rocketwire.wire.message import encode_host
+from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.properties import decode_properties, encode_properties
 from tests.server.harness import Clock, small_config
 

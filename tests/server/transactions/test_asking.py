@@ -9,7 +9,8 @@ from rocketwire.server.stored_message import stored_message
 from rocketwire.server.transactions.asking import Asking
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.header import decode_header
-from rocketwire.wire.message import Message, decode_record, encode_host, encode_record
+from rocketwire.wire.hosts import encode_host
+from rocketwire.wire.message import Message, decode_record, encode_record
 from rocketwire.wire.properties import decode_properties
 from tests.server.harness import FakePeer
 from tests.wire import golden

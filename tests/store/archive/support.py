@@ -12,7 +12,7 @@ from rocketwire.store.archive.findings import Finding, Kind
 from rocketwire.store.archive.verify import Summary, verify
 from rocketwire.store.files import RealFileSystem
 from rocketwire.store.store import MessageStore
-from rocketwire.wire.message import encode_host
+from rocketwire.wire.hosts import encode_host
 from tests.store.support import Clock, draft, kill, open_store, small
 
 SLOTS, ENTRIES = 20, 50

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.store.archive import directory
+from rocketwire.store.archive import file_system
 from rocketwire.store.archive.directory import State, discover
 from rocketwire.store.errors import StoreForeign, StoreUnreadable
 from rocketwire.store.input_files import entries
@@ -113,7 +113,10 @@ def test_what_does_not_belong_there_is_told(golden_497: Golden, tmp_path: Path) 
     root = golden_497.copy(tmp_path)
     (root / "commitlog" / "notes.txt").touch()
     os.mkfifo(root / "commitlog" / "00000000000001572864")
+    (root / "commitlog" / "99999999999999999999").touch()
     (root / "consumequeue" / "stray").touch()
+    (root / "consumequeue" / os.fsdecode(b"Topic\xff") / "0").mkdir(parents=True)
+    (root / "consumequeue" / "GoldenFill" / "2147483648").mkdir()
     (root / "consumequeue" / "GoldenFill" / "x").mkdir()
     (root / "consumequeue" / "GoldenFill" / "00").mkdir()
     (root / "index" / "1").touch()
@@ -127,7 +130,10 @@ def test_what_does_not_belong_there_is_told(golden_497: Golden, tmp_path: Path) 
     assert told == {
         ("commitlog/notes.txt", "its name is not an offset of 20 digits"),
         ("commitlog/00000000000001572864", "it is not a regular file"),
+        ("commitlog/99999999999999999999", "its name is not an offset of 20 digits"),
         ("consumequeue/stray", "it is not a topic's directory"),
+        ("consumequeue/Topic\udcff", "it is not a topic's directory"),
+        ("consumequeue/GoldenFill/2147483648", "it is not a queue's directory"),
         ("consumequeue/GoldenFill/x", "it is not a queue's directory"),
         ("consumequeue/GoldenFill/00", "it is not a queue's directory"),
         ("index/1", "its name is not a time of 17 digits"),
@@ -158,7 +164,7 @@ def test_without_its_lock_abort_says_what_can_be_known(
     def locked_by_another(path: str) -> bool:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
-    monkeypatch.setattr(directory, "locked_by_another", locked_by_another)
+    monkeypatch.setattr(file_system, "locked_by_another", locked_by_another)
     root = golden_497.copy(tmp_path)
     if abort:
         (root / "abort").touch()

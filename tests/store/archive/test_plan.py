@@ -225,6 +225,20 @@ def test_an_entry_that_leads_elsewhere_is_told(tmp_path: Path) -> None:
     assert not any(trouble.gone for trouble in troubles)
 
 
+def test_entries_that_were_lost_are_told_and_those_behind_them_followed(tmp_path: Path) -> None:
+    """A page of the queue's newest file is zeroed: its end is behind it all the same."""
+    store = open_store(small(tmp_path))
+    places = [each.physical_offset for each in store.append([draft(number) for number in range(30)])]
+    store.close()
+    with (tmp_path / "consumequeue/T/0" / f"{320:020d}").open("r+b") as file:
+        file.seek(4 * 20)
+        file.write(bytes(60))
+    _, found, troubles = looked_for(discover(str(tmp_path)), topics=frozenset(["T"]))
+    assert found == places[:20] + places[23:]
+    what = f"{tmp_path}/consumequeue/T/0: entry {{}} of T, queue 0, was never written"
+    assert [str(trouble) for trouble in troubles] == [what.format(number) for number in (20, 21, 22)]
+
+
 def test_an_entry_whose_record_is_not_there_yet_is_passed_over_in_a_store_in_use(tmp_path: Path) -> None:
     """A broker may write the entries of a group before its records, and begin a new log file meanwhile."""
     store = open_store(small(tmp_path, commit_log_file_size=1 << 14))

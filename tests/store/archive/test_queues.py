@@ -8,7 +8,7 @@ import pytest
 from rocketwire.store.archive.directory import QueueFiles, discover
 from rocketwire.store.archive.opening import FileGone
 from rocketwire.store.archive.queues import Queue
-from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT, PRE_BLANK
+from rocketwire.store.layout.consume_queue import AHEAD, ENTRY_SIZE, ENTRY_STRUCT, PRE_BLANK
 from tests.store.support import Golden, draft, open_store, small
 
 
@@ -73,8 +73,64 @@ def test_a_file_that_was_cut_has_what_is_left(tmp_path: Path) -> None:
     files = queue_of(tmp_path, {0: (entry(0) + entry(100))[:-3], 40: entry(200) + bytes(20)})
     with Queue(files) as queue:
         assert queue.entry(1) == (0, 0, 0)
-        assert queue.end >= 1
+        assert queue.end == 3
         assert all_entries(queue)[0] == (0, 100, 7)
+
+
+def test_a_hole_in_a_file_before_the_last_is_not_the_end(tmp_path: Path) -> None:
+    count = 1000
+    whole = b"".join(entry(number * 100) for number in range(count))
+    for holes in (range(count), range(10, count), range(490, 510)):
+        damaged = bytearray(whole)
+        damaged[holes.start * ENTRY_SIZE : holes.stop * ENTRY_SIZE] = bytes(len(holes) * ENTRY_SIZE)
+        last = entry(count * 100) + bytes(980)
+        contents = {0: bytes(damaged), count * ENTRY_SIZE: last, (count + 50) * ENTRY_SIZE: bytes(1000)}
+        with Queue(queue_of(tmp_path / str(holes.start) / str(holes.stop), contents)) as queue:
+            assert queue.end == count + 1
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("size", [1, 206, 700, 2000])
+def test_a_hole_in_the_last_file_is_not_the_end(tmp_path: Path, size: int, sparse: bool) -> None:
+    """Wherever bisection meets it. Of a large one only the disk's blocks tell."""
+    count = 4000
+    whole = b"".join(entry(number * 100) for number in range(count))
+    files = queue_of(tmp_path, {0: entry(0) * 10_000, 200_000: b"", 400_000: AHEAD + bytes(199_980)})
+    path = Path(files.files[1].path)
+    for at in [*range(0, count - size, 97), count - size - 1]:
+        damaged = bytearray(whole)
+        damaged[at * ENTRY_SIZE : (at + size) * ENTRY_SIZE] = bytes(size * ENTRY_SIZE)
+        with path.open("wb") as file:
+            file.write(damaged if sparse else damaged.ljust(200_000, b"\0"))
+            file.truncate(200_000)
+        (files,) = discover(str(tmp_path)).queues
+        assert (files.files[1].allocated < 200_000) is sparse
+        if size <= 700 or (sparse and at):
+            with Queue(files) as queue:
+                assert queue.end == 10_000 + count
+
+
+def test_a_queue_that_grows_while_its_end_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what a read gives, the end may be newer than the begin."""
+    files = queue_of(tmp_path, {0: entry(0) + entry(100) + bytes(1960)})
+    read = Queue._read
+    grown = entry(0) + entry(100) + bytes(20) + entry(300)
+
+    def newer(queue: Queue, offset: int, count: int) -> bytes:
+        data = read(queue, offset, count)
+        Path(files.files[0].path).write_bytes(entry(0) + entry(100) + entry(200) + entry(300) + bytes(1920))
+        return (grown.ljust(2000, b"\0"))[offset * 20 :][: len(data)] if offset < 4 else data
+
+    monkeypatch.setattr(Queue, "_read", newer)
+    with Queue(files) as queue:
+        assert queue.end == 4
+
+
+def test_what_is_before_a_hole_did_not_expire(tmp_path: Path) -> None:
+    content = bytearray(b"".join(entry(number * 100) for number in range(1000)))
+    content[490 * ENTRY_SIZE : 510 * ENTRY_SIZE] = bytes(20 * ENTRY_SIZE)
+    with Queue(queue_of(tmp_path, {0: bytes(content), 20_000: entry(100_000)}), log_start=30_000) as queue:
+        assert (queue.min, queue.end) == (300, 1001)
 
 
 def test_a_hole_between_files_is_passed_over(tmp_path: Path) -> None:

@@ -127,6 +127,46 @@ def test_an_index_file_that_just_gets_its_first_entries_is_no_damage(tmp_path: P
     kill(store)
 
 
+@pytest.mark.parametrize(
+    ("state", "found"), [(State.LIVE, []), (State.CRASHED, [Kind.NOTE]), (State.AT_REST, [Kind.DAMAGE])]
+)
+def test_the_newest_index_file_may_be_without_its_size_while_it_is_made(
+    tmp_path: Path, state: State, found: list[Kind]
+) -> None:
+    store = filled(tmp_path)
+    newest = tmp_path / "index" / "99991231235959999"
+    newest.touch()
+    if state is not State.LIVE:
+        kill(store)
+    if state is State.AT_REST:
+        (tmp_path / "abort").unlink()
+    findings: list[Finding] = []
+    summary = verify(discover(str(tmp_path)), findings.append)
+    assert summary.state is state
+    assert [each.kind for each in findings if each.path == f"index/{newest.name}"] == found
+    if state is State.LIVE:
+        kill(store)
+
+
+def test_a_kill_may_leave_a_new_index_file_without_a_header(tmp_path: Path) -> None:
+    kill(filled(tmp_path))
+    newest = max((tmp_path / "index").iterdir())
+    (tmp_path / "index" / "99991231235959999").write_bytes(bytes(newest.stat().st_size))
+    findings: list[Finding] = []
+    assert verify(discover(str(tmp_path)), findings.append).state is State.CRASHED
+    assert [each for each in findings if each.kind is Kind.DAMAGE] == []
+
+
+def test_a_start_makes_an_index_file_without_its_size_good(tmp_path: Path) -> None:
+    kill(filled(tmp_path))
+    (tmp_path / "index" / "99991231235959999").touch()
+    store = open_store(small(tmp_path, index_slots=20, index_entries=20), Clock(), Quick())
+    findings: list[Finding] = []
+    verify(discover(str(tmp_path)), findings.append)
+    assert findings == []
+    kill(store)
+
+
 def test_a_file_of_the_timer_log_may_be_removed_meanwhile(golden_550: Golden, tmp_path: Path) -> None:
     root = golden_550.copy(tmp_path)
     directory = discover(str(root))

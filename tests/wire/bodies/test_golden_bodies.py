@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.wire.bodies import group, online, progress
+from rocketwire.wire.bodies import acl, group, online, progress
 from rocketwire.wire.bodies._codec import decode_body, encode_body
 from rocketwire.wire.bodies.fastjson import loads
 from rocketwire.wire.codes import RequestCode
@@ -34,6 +34,8 @@ CLASSES = (
     progress.QueryConsumeTimeSpanBody,
     group.SubscriptionGroupConfig,
     group.SubscriptionGroupWrapper,
+    acl.PlainAccessConfig,
+    acl.AclConfig,
 )
 ANSWERS: dict[int, type] = {
     RequestCode.GET_CONSUMER_CONNECTION_LIST: online.ConsumerConnection,

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.wire.bodies import route
 from rocketwire.wire.bodies._codec import encode_body
 from rocketwire.wire.bodies.route import (
     BrokerData,
@@ -16,8 +15,9 @@ from rocketwire.wire.bodies.route import (
     encode_registration,
 )
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig, TopicConfigSerializeWrapper, TopicFilterType
-from rocketwire.wire.errors import BodyInvalid
+from rocketwire.wire.errors import BodyInvalid, RegistrationTooLarge
 
+MOST = 4 << 20
 INT32 = st.integers(-(2**31), 2**31 - 1)
 names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=" "), min_size=1, max_size=10)
 topics = st.builds(
@@ -41,7 +41,9 @@ registrations = st.builds(
 
 @given(registrations, st.booleans())
 def test_registration_round_trip(body: RegisterBrokerBody, compressed: bool) -> None:
-    assert decode_registration(encode_registration(body, compressed=compressed), compressed=compressed) == body
+    assert (
+        decode_registration(encode_registration(body, compressed=compressed), compressed=compressed, most=MOST) == body
+    )
 
 
 def stream(*parts: bytes) -> bytes:
@@ -65,7 +67,7 @@ def test_the_compressed_form() -> None:
         ),
         filter_server_list=("f:1",),
     )
-    assert decode_registration(data, compressed=True) == expected
+    assert decode_registration(data, compressed=True, most=MOST) == expected
     assert zlib.decompress(encode_registration(expected, compressed=True)) == zlib.decompress(data)
 
 
@@ -73,8 +75,8 @@ def test_the_compressed_form() -> None:
     ("data", "message"),
     [
         (b"no zlib", "cannot be inflated"),
-        (b"", "cut short or too large"),
-        (stream(VERSION, ONE_TOPIC, item(b"[]"))[:-4], "cut short or too large"),
+        (b"", "cut short"),
+        (stream(VERSION, ONE_TOPIC, item(b"[]"))[:-4], "cut short"),
         (stream(b"\0\0"), "cut short"),
         (stream(struct.pack(">i", -1)), "item of -1 bytes"),
         (stream(struct.pack(">i", 100), b"x"), "item of 100 bytes where 1 are left"),
@@ -91,20 +93,38 @@ def test_the_compressed_form() -> None:
 )
 def test_damaged_registrations(data: bytes, message: str) -> None:
     with pytest.raises(BodyInvalid, match=message):
-        decode_registration(data, compressed=True)
+        decode_registration(data, compressed=True, most=MOST)
 
 
-def test_a_registration_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(route, "_MAX_INFLATED", 10)
-    with pytest.raises(BodyInvalid, match="too large"):
-        decode_registration(stream(VERSION, ONE_TOPIC, item(b"[]")), compressed=True)
+@pytest.mark.parametrize(
+    ("data", "compressed"),
+    [
+        (b'{"x":"' + b"x" * 1024 + b'"}', False),
+        (b"[" + b"{}," * 30 + b"{}]", False),
+        (zlib.compress(bytes(1025)), True),
+        (stream(VERSION, struct.pack(">i", 9)), True),
+    ],
+)
+def test_a_registration_too_large(data: bytes, compressed: bool) -> None:
+    with pytest.raises(RegistrationTooLarge, match="too large"):
+        decode_registration(data, compressed=compressed, most=1024)
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_as_many_topics_as_a_limit_says_are_taken(compressed: bool) -> None:
+    topics = {name: TopicConfig(topic_name=name, attributes={}) for name in "abcdefgh"}
+    body = RegisterBrokerBody(topic_config_serialize_wrapper=TopicConfigSerializeWrapper(topic_config_table=topics))
+    data = encode_registration(body, compressed=compressed)
+    most = 8 * 128 if compressed else len(data)
+    decoded = decode_registration(data, compressed=compressed, most=most)
+    assert list(decoded.topic_config_serialize_wrapper.topic_config_table) == list(topics)
 
 
 @given(st.binary(max_size=60))
 def test_any_bytes_are_a_registration_or_an_error(data: bytes) -> None:
     for raw, compressed in ((data, True), (zlib.compress(data), True), (data, False)):
         try:
-            decode_registration(raw, compressed=compressed)
+            decode_registration(raw, compressed=compressed, most=MOST)
         except BodyInvalid as error:
             assert str(error)
 

@@ -1,0 +1,184 @@
+"""One connection to a name server or broker.
+
+A request is sent with `send` and its answer taken with `answer`, or both with `ask`. Several may be on their way at
+once, and their answers are taken in any order. What the other end sends besides (requests of its own, answers that came
+too late) is passed over. Every wait ends after the connection's time-out.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple, Self
+
+from rocketwire.remoting.credentials import Credentials, Signer
+from rocketwire.remoting.errors import NotReached, Refused
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.codes import VERSION_4_9_7, RequestCode, ResponseCode
+from rocketwire.wire.connection import FrameReader
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.frame import encode_frame
+from rocketwire.wire.header import Header, decode_header
+from rocketwire.wire.headers import WireHeader, encode_ext
+
+TIMEOUT_SECONDS: Final = 15.0
+_READ: Final = 1 << 18
+_SHORT: Final = frozenset({RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE})
+"""The requests whose fields have short names."""
+_AT_ONCE: Final = 64
+
+
+class Answer(NamedTuple):
+    """A response: its code, remark, extension fields and body."""
+
+    code: int
+    remark: str | None
+    ext: dict[str, str]
+    body: memoryview
+
+
+class Connection:
+    """A connection; `what` names the other end in errors, as `broker` or `name server`.
+
+    Raises:
+        NotReached: here and in every method: nobody listens there, nothing came in time, or it is no RocketMQ.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        address: Address,
+        *,
+        timeout: float = TIMEOUT_SECONDS,
+        credentials: Credentials | None = None,
+    ) -> None:
+        self.what = f"{what} {address}"
+        self.address = (address.host, address.port)
+        self._timeout = timeout
+        self._signer = None if credentials is None else Signer(credentials)
+        self._opaque = 0
+        self._reader = FrameReader()
+        self._answers: dict[int, Answer | None] = {}  # of all requests whose answer is wanted
+        try:
+            self._socket = socket.create_connection((address.host, address.port), timeout)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except (OSError, UnicodeError) as error:
+            raise NotReached(self.what, f"cannot be reached: {_reason(error)}") from error
+
+    def __enter__(self) -> Self:
+        """Close it at the end of a `with`."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()
+
+    def close(self) -> None:
+        """Close; it cannot be used afterwards."""
+        self._socket.close()
+
+    def ask(
+        self,
+        code: RequestCode,
+        fields: WireHeader | None = None,
+        *,
+        fine: tuple[int, ...] = (ResponseCode.SUCCESS,),
+    ) -> Answer:
+        """The answer to one request.
+
+        Raises:
+            Refused: its code is none of `fine`.
+        """
+        return self._fine(self.send(code, fields), fine)
+
+    @property
+    def own_host(self) -> str:
+        """The address from which this end speaks."""
+        return str(self._socket.getsockname()[0])
+
+    def send(self, code: RequestCode, fields: WireHeader | None = None, body: bytes = b"") -> int:
+        """Send a request and give the number by which its answer is taken."""
+        self._opaque += 1
+        ext = None if fields is None else encode_ext(fields, short=code in _SHORT)
+        if self._signer is not None:
+            ext = self._signer.signed(ext or {}, body)
+        header = Header(code=code, opaque=self._opaque, version=VERSION_4_9_7, ext=ext)
+        try:
+            self._socket.settimeout(self._timeout)
+            self._socket.sendall(encode_frame(header, body))
+        except OSError as error:
+            raise NotReached(self.what, f"the connection failed: {_reason(error)}") from error
+        self._answers[self._opaque] = None
+        return self._opaque
+
+    def ask_all(
+        self,
+        code: RequestCode,
+        requests: Iterable[WireHeader],
+        *,
+        fine: tuple[int, ...] = (ResponseCode.SUCCESS,),
+    ) -> Iterator[Answer]:
+        """The answers to many requests of one kind, in their order; some are always on their way.
+
+        Raises:
+            Refused: the code of one is none of `fine`.
+        """
+        waiting: deque[int] = deque()
+        for fields in requests:
+            waiting.append(self.send(code, fields))
+            if len(waiting) == _AT_ONCE:
+                yield self._fine(waiting.popleft(), fine)
+        while waiting:
+            yield self._fine(waiting.popleft(), fine)
+
+    def _fine(self, opaque: int, fine: tuple[int, ...]) -> Answer:
+        answer = self.answer(opaque)
+        if answer.code not in fine:
+            raise Refused(self.what, answer.code, answer.remark)
+        return answer
+
+    def answer(self, opaque: int) -> Answer:
+        """Wait for the answer to a request that was sent; each is taken once.
+
+        Raises:
+            KeyError: it was taken before, or given up.
+        """
+        until = time.monotonic() + self._timeout
+        try:
+            while (answer := self._answers[opaque]) is None:
+                self._receive(until)
+        finally:
+            self._answers.pop(opaque, None)
+        return answer
+
+    def _receive(self, until: float) -> None:
+        """Take what comes next."""
+        try:
+            self._socket.settimeout(max(0.001, until - time.monotonic()))
+            data = self._socket.recv(_READ)
+        except TimeoutError:
+            raise NotReached(self.what, f"no answer within {self._timeout:g} s") from None
+        except OSError as error:
+            raise NotReached(self.what, f"the connection failed: {_reason(error)}") from error
+        if not data:
+            raise NotReached(self.what, "closed the connection")
+        try:
+            frames, broken = self._reader.receive(memoryview(data))
+            for frame in frames:
+                header = decode_header(frame.header, frame.serialize_type)
+                if header.is_response and header.opaque in self._answers:
+                    self._answers[header.opaque] = Answer(header.code, header.remark, header.ext or {}, frame.body)
+            if broken is not None:
+                raise broken
+        except WireError as error:
+            raise NotReached(self.what, f"does not speak RocketMQ's protocol: {error}") from error
+
+
+def _reason(error: OSError | UnicodeError) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if isinstance(error, UnicodeError):
+        return "not a host name"
+    return error.strerror or str(error)

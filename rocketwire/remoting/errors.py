@@ -1,0 +1,55 @@
+"""What goes wrong between a client and an endpoint: each is one line for the user."""
+
+from __future__ import annotations
+
+
+class RemotingError(Exception):
+    """An endpoint could not be asked, or not be used as it answered."""
+
+
+class NameServersInvalid(RemotingError):
+    """What was given for the name servers' addresses is none."""
+
+    def __init__(self, text: str, allowed: str) -> None:
+        """Take the text as it was given, and what is allowed."""
+        super().__init__(f"namesrv {text}: {allowed}")
+
+
+class NotReached(RemotingError):
+    """Nobody answers at an address, or not in time, or not in RocketMQ's protocol."""
+
+    def __init__(self, what: str, reason: str) -> None:
+        """Take who was asked, as `broker 127.0.0.1:10911`, and what happened."""
+        super().__init__(f"{what}: {reason}")
+
+
+class Refused(RemotingError):
+    """The other end answered with an error.
+
+    Attributes:
+        code: The response code.
+        remark: What the other end said of it, as it came.
+    """
+
+    def __init__(self, what: str, code: int, remark: str | None) -> None:
+        """Take who was asked, the response code and the remark."""
+        lines = (remark or "").strip().splitlines() or ["no remark"]
+        super().__init__(f"{what} answered code {code}: {lines[0]}")
+        self.code = code
+        self.remark = remark
+
+
+class NoSuchTopic(RemotingError):
+    """The name server knows no route of a topic."""
+
+    def __init__(self, topic: str, name_server: str) -> None:
+        """Take the topic and the name server's address."""
+        super().__init__(f"topic {topic}: the name server {name_server} knows no such topic")
+
+
+class NoBroker(RemotingError):
+    """No broker, or none of a name, is registered at a name server."""
+
+    def __init__(self, name_server: str, name: str | None = None) -> None:
+        """Take who was asked, and for which broker if for one."""
+        super().__init__(f"{name_server}: no broker {'is' if name is None else f'{name} is'} registered there")

@@ -1,0 +1,23 @@
+"""The question for messages by who is no member of a group: it waits for none, and commits nothing."""
+
+from __future__ import annotations
+
+from rocketwire.wire.codes import PullSysFlag
+from rocketwire.wire.headers.pull import PullMessageRequestHeader
+
+
+def pull_header(topic: str, queue_id: int, offset: int, *, most: int, group: str) -> PullMessageRequestHeader:
+    """The header that asks for up to `most` messages of a queue from an offset on, whatever their tags."""
+    return PullMessageRequestHeader(
+        consumer_group=group,
+        topic=topic,
+        queue_id=queue_id,
+        queue_offset=offset,
+        max_msg_nums=most,
+        sys_flag=PullSysFlag.SUBSCRIPTION,
+        commit_offset=0,
+        suspend_timeout_millis=0,
+        sub_version=0,
+        subscription="*",
+        expression_type="TAG",
+    )

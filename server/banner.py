@@ -1,0 +1,37 @@
+"""What the person who started the server reads: where it listens, how to reach it, who is let in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rocketwire.server.addresses import is_loopback, is_wildcard, machine_address
+from rocketwire.server.config import ServerConfig
+from rocketwire.server.faults.start import banner_lines as fault_lines
+from rocketwire.wire.addresses import Address
+
+
+def ready_lines(config: ServerConfig, name_server: Address, broker: Address, http: Address | None) -> list[str]:
+    """The lines that say that all is ready, with the addresses that clients use."""
+    return [
+        f"rocketwire ready: name server {name_server}, broker {broker}, store {config.store_dir}",
+        f'  Java:  producer.setNamesrvAddr("{_reached(name_server)}");',
+        *([] if http is None else [f"  HTTP:  http://{_reached(http)}/metrics"]),
+        *_about_access(config),
+        "  stop:  Ctrl-C",
+        *fault_lines(config),
+    ]
+
+
+def _about_access(config: ServerConfig) -> list[str]:
+    """Who is let in: a line of the banner where more than this machine could come."""
+    if config.acl_enable:
+        return [f"  ACL:   accounts of {config.acl_path}"]
+    if is_loopback(config.bind_address) and is_loopback(config.name_server.host):
+        return []
+    return ["  open:  no access control; whoever reaches these addresses may do everything (--acl FILE)"]
+
+
+def _reached(listened: Address) -> Address:
+    """An address for others to type where the server listens on all of the machine's."""
+    host = listened.host
+    return replace(listened, host=machine_address(ipv6=":" in host)) if is_wildcard(host) else listened

@@ -1,0 +1,111 @@
+"""The log on stderr: lines for people, or one JSON object a line for programs.
+
+All modules log by the standard library's `logging`. For JSON structlog renders what they log; it is loaded for that
+only, since it costs a start as much as all else. Where a call says more than its text (`extra={"peer": …}`), that is a
+field of its own there.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+import threading
+from collections.abc import MutableMapping
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Final, TypeAlias
+
+log = logging.getLogger(__name__)
+
+CONSOLE: Final = "console"
+JSON: Final = "json"
+FORMATS: Final = (CONSOLE, JSON)
+LEVELS: Final = ("debug", "info", "warning", "error")
+
+_LINE: Final = "%(asctime)s %(levelname)s %(message)s"
+#: What ends a line for some reader, moves a terminal, or turns what follows around; and halves of characters.
+_UNPRINTED: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_FIRST: Final = ("time", "level", "event", "logger")
+
+
+def start_logging(form: str, level: str) -> None:
+    """Log to stderr from now on, in one of `FORMATS`, what is at one of `LEVELS` or above.
+
+    As JSON, what nobody caught is logged, too, and so are Python's warnings.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_json() if form == JSON else _Console(_LINE))
+    logging.basicConfig(level=level.upper(), handlers=[handler])
+    if form == JSON:
+        logging.captureWarnings(capture=True)
+        sys.excepthook = _uncaught
+        sys.unraisablehook = _unraisable
+        threading.excepthook = _ended_thread
+
+
+_Caught: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+
+
+class _Console(logging.Formatter):
+    """A line for each record, then its traceback, indented: clients choose parts of both, and must not make records."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library names it
+        """Write the line, with escapes in place of what is no text."""
+        return _UNPRINTED.sub(_escaped, super().formatMessage(record))
+
+    def formatException(self, ei: _Caught) -> str:  # noqa: N802 - the library names it
+        """Write the traceback, likewise; its lines stay lines."""
+        lines = super().formatException(ei).split("\n")
+        return "\n".join("  " + _UNPRINTED.sub(_escaped, line) for line in lines)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode()
+
+
+def complain(form: str, line: str, *, level: int = logging.ERROR) -> None:
+    """Tell who started the program what is wrong, in one line."""
+    if form == JSON:
+        log.log(level, "%s", line)
+    else:
+        warning = "warning: " if level == logging.WARNING else ""
+        sys.stderr.write(f"rocketwire: {warning}{line}\n")
+
+
+def _json() -> logging.Formatter:
+    from structlog import processors, stdlib  # noqa: PLC0415 - 0.1 s and 6 MB, for those only who want JSON
+
+    return stdlib.ProcessorFormatter(
+        foreign_pre_chain=[stdlib.add_log_level, stdlib.add_logger_name, stdlib.ExtraAdder()],
+        processors=[
+            _with_time,
+            stdlib.ProcessorFormatter.remove_processors_meta,
+            processors.format_exc_info,
+            processors.JSONRenderer(),
+        ],
+    )
+
+
+def _with_time(_logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Put the record's time in, and first what every line has."""
+    made = datetime.fromtimestamp(event["_record"].created, UTC)
+    event["time"] = made.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {name: event.pop(name) for name in _FIRST} | dict(event)
+
+
+def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    log.critical("uncaught exception", exc_info=(kind, error, trace))
+
+
+def _unraisable(what: sys.UnraisableHookArgs) -> None:
+    kind, error, trace = what.exc_type, what.exc_value, what.exc_traceback
+    text = what.err_msg or "exception ignored"
+    log.error("%s in %r", text, what.object, exc_info=(kind, error, trace) if error is not None else None)
+
+
+def _ended_thread(what: threading.ExceptHookArgs) -> None:
+    name = None if what.thread is None else what.thread.name
+    error = what.exc_value
+    trace = what.exc_traceback
+    log.error("thread %s ended", name, exc_info=(what.exc_type, error, trace) if error is not None else None)

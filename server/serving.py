@@ -1,0 +1,242 @@
+"""The composition root: from a configuration to a running name server and broker.
+
+Everything that is shared is made here and handed on; nothing in the server package looks for its collaborators.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import logging
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from rocketwire.server import upkeep
+from rocketwire.server.admission import Admission
+from rocketwire.server.broker import Broker
+from rocketwire.server.clock import Clock
+from rocketwire.server.config import ServerConfig
+from rocketwire.server.dispatch import FrameDispatcher
+from rocketwire.server.faults.start import allowed_faults, no_faults
+from rocketwire.server.hub import Hub, hub_kernel
+from rocketwire.server.latencies import Latencies, timed
+from rocketwire.server.listener import AddressInUse, Listener, bind
+from rocketwire.server.metrics import Metrics
+from rocketwire.server.registry import BROKER_FAMILIES, NAME_SERVER_FAMILIES
+from rocketwire.server.routes import KeyValueConfig, RouteTable
+from rocketwire.server.services import NameServerServices
+from rocketwire.server.tls.contexts import TlsContexts
+from rocketwire.server.tls.gate import TlsGate
+from rocketwire.server.tls.settings import read_tls_settings
+from rocketwire.store.files import RealFileSystem
+from rocketwire.store.flush import RunBlocking
+from rocketwire.store.key_values import KeyValueFile
+from rocketwire.wire.addresses import Address
+
+if TYPE_CHECKING:
+    from rocketwire.server.acl.control import AccessControl
+    from rocketwire.server.faults.faulty import Faults
+    from rocketwire.server.monitoring.endpoint import Monitoring
+
+log = logging.getLogger(__name__)
+
+_VIP_PORT_BELOW: Final = 2
+_GC_THRESHOLDS: Final = (50_000, 20, 50)
+
+
+async def serve(
+    config: ServerConfig,
+    *,
+    clock: Clock,
+    choose: Callable[[int], int],
+    run_sync: upkeep.RunSync,
+    run_flush: RunBlocking | None = None,
+    ready: Callable[[Address, Address, Address | None], None],
+) -> None:
+    """Serve until cancelled. `ready` is told the addresses clients use once both listen, and that of HTTP.
+
+    Flushes that somebody waits for go to `run_flush`, other blocking calls to `run_sync`, which takes both without it.
+
+    Raises:
+        AddressInUse: a port cannot be had.
+        ConfigError: the accounts' file cannot be used.
+        HostUnknown: the host to tell clients of has no address.
+        StoreError: the store directory cannot be used.
+        TlsInvalid: TLS cannot be had as it is configured.
+    """
+    tls_settings = read_tls_settings(config.tls_config_file, config.tls_server_mode)
+    tls = TlsContexts(tls_settings, clock=clock, run_sync=run_sync)
+    tls.load()
+    with contextlib.ExitStack() as sockets:
+        name_server = sockets.enter_context(bind(config.name_server.host, config.name_server.port, option="--namesrv"))
+        broker = [sockets.enter_context(sock) for sock in _bind_broker(config)]
+        http = config.http
+        http_socket = None if http is None else sockets.enter_context(bind(http.host, http.port, option="--http"))
+        await _serve_on(
+            name_server,
+            broker,
+            http_socket,
+            config,
+            tls,
+            clock=clock,
+            choose=choose,
+            run_sync=run_sync,
+            run_flush=run_flush or run_sync,
+            ready=ready,
+        )
+
+
+async def _serve_on(
+    name_server_socket: socket.socket,
+    broker_sockets: list[socket.socket],
+    http_socket: socket.socket | None,
+    config: ServerConfig,
+    tls_contexts: TlsContexts,
+    *,
+    clock: Clock,
+    choose: Callable[[int], int],
+    run_sync: upkeep.RunSync,
+    run_flush: RunBlocking,
+    ready: Callable[[Address, Address, Address | None], None],
+) -> None:
+    port = broker_sockets[0].getsockname()[1]
+    advertised = Address(host=config.advertised_host, port=config.advertised_port or port)
+    metrics = Metrics()
+    latencies = None if http_socket is None else Latencies()
+    routes = RouteTable()
+    access = _access_control(config, clock, metrics) if config.acl_enable else None
+    broker = Broker(
+        config,
+        advertised=advertised,
+        routes=routes,
+        metrics=metrics,
+        clock=clock,
+        choose=choose,
+        run_sync=run_sync,
+        run_flush=run_flush,
+        access=access,
+    )
+    if access is not None:
+        access.longest_heartbeat = lambda: broker.services.config.current.max_heartbeat_bytes
+    try:
+        admission = Admission(broker.in_flight)
+        name_server = NameServerServices(routes=routes, key_values=_key_values(config), limits=admission.limits)
+        tls = TlsGate(tls_contexts, broker.in_flight)
+        faults = allowed_faults(config, choose, metrics)
+        in_front = no_faults if faults is None else faults.in_front
+        kernel = hub_kernel()
+        name_server_hub = None if kernel is None else Hub(kernel, clock=clock, in_flight=broker.in_flight)
+        name_server_front, name_server_closed = in_front(
+            FrameDispatcher(name_server, NAME_SERVER_FAMILIES, metrics=metrics, now=trio.current_time),
+            routes.peer_closed,
+            "namesrv",
+        )
+        name_server_listener = Listener(
+            name_server_socket,
+            timed(name_server_front, metrics, latencies),
+            name_server_closed,
+            admission=admission,
+            tls=tls,
+            hub=name_server_hub,
+        )
+        dispatcher, peer_closed = in_front(
+            FrameDispatcher(
+                broker.services,
+                BROKER_FAMILIES,
+                metrics=metrics,
+                hot_path=broker.hot_sends,
+                after_answers=broker.services.long_poll.wake,
+                guards=() if access is None else (access,),
+                now=trio.current_time,
+            ),
+            broker.peer_closed,
+            "broker",
+        )
+        hub = broker.make_hub(lambda: dispatcher.guarded)
+        served_by = timed(dispatcher, metrics, latencies)
+        listeners = [
+            Listener(sock, served_by, peer_closed, admission=admission, tls=tls, hub=hub) for sock in broker_sockets
+        ]
+        everyone = (name_server_listener, *listeners)
+        monitoring = None
+        if http_socket is not None and latencies is not None:
+            told = {"name server": (name_server_listener,), "broker": tuple(listeners)}
+            hubs = [each for each in (hub, name_server_hub) if each is not None]
+            monitoring = _monitoring(http_socket, broker, told, hubs, latencies, faults)
+        gc.collect()
+        gc.freeze()  # what is there now stays: the collector need not look at it again
+        gc.set_threshold(*_GC_THRESHOLDS)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(routes.run)
+            broker.start(nursery)
+            if faults is not None:
+                nursery.start_soon(faults.held.run)
+            for each in (hub, name_server_hub):
+                if each is not None:
+                    nursery.start_soon(each.run)
+            for listener in everyone:
+                nursery.start_soon(listener.run)
+            for what, sock in (("name server", name_server_socket), *(("broker", sock) for sock in broker_sockets)):
+                host, port = sock.getsockname()[:2]  # of a name with several addresses, the one taken
+                log.info("%s listens on %s", what, Address(host=host, port=port))
+            shown = Address(host=config.name_server.host, port=name_server_listener.port)
+            if monitoring is not None:
+                nursery.start_soon(monitoring.run)
+            ready(shown, advertised, None if monitoring is None else monitoring.address)
+    finally:
+        broker.close()
+        log.info("stopped: %d messages in, %d out", metrics.messages_in, metrics.messages_out)
+
+
+def _key_values(config: ServerConfig) -> KeyValueConfig:
+    values = KeyValueFile(config.store_dir / "config" / "kvConfig.json")
+    return KeyValueConfig(values.load(), values.save)
+
+
+def _monitoring(
+    sock: socket.socket,
+    broker: Broker,
+    listeners: Mapping[str, Sequence[Listener]],
+    hubs: Sequence[Hub],
+    latencies: Latencies,
+    faults: Faults | None,
+) -> Monitoring:
+    # What these import costs 6 MB and 50 ms, for those only who ask for it.
+    from rocketwire.server.monitoring.endpoint import Monitoring  # noqa: PLC0415 - see above
+    from rocketwire.server.monitoring.scrape import Sources  # noqa: PLC0415 - see above
+
+    broker.time_flushes(latencies.flushes.note)
+    for hub in hubs:
+        hub.note_times()
+    sources = Sources(
+        services=broker.services,
+        delays=broker.delays,
+        listeners=listeners,
+        hubs=hubs,
+        in_flight=broker.in_flight,
+        latencies=latencies,
+        faults=faults,
+    )
+    return Monitoring(sock, sources)
+
+
+def _access_control(config: ServerConfig, clock: Clock, metrics: Metrics) -> AccessControl:
+    from rocketwire.server.acl.control import AccessControl  # noqa: PLC0415 - it brings a YAML reader along
+
+    return AccessControl(str(config.acl_path), RealFileSystem(), clock, metrics)
+
+
+def _bind_broker(config: ServerConfig) -> list[socket.socket]:
+    """The broker's sockets: its port, and two below it for clients that use the VIP channel."""
+    main = bind(config.bind_address, config.listen_port, option="--broker")
+    port = main.getsockname()[1]
+    if not config.fast_remoting or port <= _VIP_PORT_BELOW:
+        return [main]
+    try:
+        return [main, bind(config.bind_address, port - _VIP_PORT_BELOW, option="--broker port - 2, fastRemoting")]
+    except AddressInUse:
+        main.close()
+        raise

@@ -1,0 +1,1 @@
+"""Quotas: how many messages a second may be sent and received, and what is said when it were more."""

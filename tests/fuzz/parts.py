@@ -1,0 +1,28 @@
+"""The parts of the fuzzing by name; each is imported when it is asked for, traced or not."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Final
+
+from tests.fuzz.part import Part
+
+NAMES: Final = (
+    "bodies",
+    "headers",
+    "properties",
+    "records",
+    "filters",
+    "settings",
+    "faults",
+    "http",
+    "tls",
+    "acl",
+    "sessions",
+)
+
+
+def part(name: str) -> Part:
+    """The part of that name."""
+    found: Part = import_module(f"tests.fuzz.{name}").PART
+    return found

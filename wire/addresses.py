@@ -1,0 +1,57 @@
+"""Host and port: how the command line writes them and how they are shown.
+
+`127.0.0.1:9876`, `broker.example:10911`, `[::1]:9876`. An IPv6 address stands in brackets, so that its
+port is not taken for a part of it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from typing import Final
+
+MAX_PORT: Final = 65535
+
+
+class AddressInvalid(ValueError):
+    """A text that is not `HOST:PORT`; its message says what is allowed."""
+
+    def __init__(self) -> None:
+        super().__init__(f"allowed is HOST:PORT or [IPV6]:PORT, port 0 to {MAX_PORT}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """A TCP address. `host` is a name or an address, an IPv6 one without brackets."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_address(text: str) -> Address:
+    """Read `HOST:PORT` or `[IPV6]:PORT`.
+
+    Raises:
+        AddressInvalid: no host, no port, a port out of range, or an IPv6 address without its brackets.
+    """
+    host, colon, port_text = text.strip().rpartition(":")
+    if not colon or not (port_text.isascii() and port_text.isdigit()) or int(port_text) > MAX_PORT:
+        raise AddressInvalid
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+        if not _is_ipv6(host):
+            raise AddressInvalid
+    elif not host or any(c in host for c in ":[]") or any(c.isspace() for c in host):
+        raise AddressInvalid
+    return Address(host=host, port=int(port_text))
+
+
+def _is_ipv6(host: str) -> bool:
+    try:
+        ipaddress.IPv6Address(host)
+    except ValueError:
+        return False
+    return True
