@@ -1,1 +1,1 @@
-"""The Spark reader of RocketMQ's store files."""
+"""RocketMQ stores and endpoints in Spark: the PySpark data source `rocketmq` (docs/spark.md)."""

@@ -1,0 +1,1 @@
+"""What Spark's data source costs, beside reading and copying the bytes: `python -m bench.spark`."""

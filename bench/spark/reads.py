@@ -1,0 +1,181 @@
+"""Reading through Spark, and its limits on the same files: `cat`, and a copy out of a mapping."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
+from bench.spark.kernels import CAT, MEMCPY
+from bench.spark.made_store import MIB
+from bench.spark.tables import Row
+from bench.spark.usage import Cost, cost_of
+from rocketwire.spark.export.exporting import export
+from rocketwire.spark.option_parsing import read_options
+from rocketwire.spark.schema import COLUMNS, DEFAULT_COLUMNS
+
+_BLOCK: Final = 2 * MIB
+#: What is counted, and what is asked of it as a part of `cat`.
+COUNTS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
+    "count of queue_id (queues know it)": (("queue_id",), "20 %"),
+    "count of store_timestamp (only the log knows it)": (("store_timestamp",), "20 %"),
+    "counts of the six default columns": (DEFAULT_COLUMNS, "10 %"),
+    f"counts of all {len(COLUMNS)} columns": (tuple(COLUMNS), ""),
+}
+
+
+class Turns(NamedTuple):
+    """How often everything is done: first for the JVM's compilers and caches, then to be measured."""
+
+    warming: int
+    counted: int
+
+
+def log_files(store: Path) -> list[Path]:
+    """The files of a store's commit log."""
+    return sorted((store / "commitlog").iterdir())
+
+
+def log_size(store: Path) -> int:
+    """Their bytes."""
+    return sum(path.stat().st_size for path in log_files(store))
+
+
+def cat(store: Path) -> Cost:
+    """What `cat` of the log costs."""
+    start = time.perf_counter()
+    # Waited for by wait4, which tells processor time by the microsecond.
+    process = subprocess.Popen(["cat", *log_files(store)], stdout=subprocess.DEVNULL)
+    _, code, used = os.wait4(process.pid, 0)
+    process.returncode = code
+    return Cost(time.perf_counter() - start, used.ru_utime + used.ru_stime)
+
+
+def copied(store: Path) -> Cost:
+    """What a copy of the log out of a mapping costs, block by block into one place."""
+    target = np.empty(_BLOCK, np.uint8)
+    start, before = time.perf_counter(), time.process_time()
+    for path in log_files(store):
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as log:
+            source = np.frombuffer(log, np.uint8)
+            for at in range(0, len(source), _BLOCK):
+                part = source[at : at + _BLOCK]
+                target[: len(part)] = part
+            del source, part
+    return Cost(time.perf_counter() - start, time.process_time() - before)
+
+
+def counted(spark: SparkSession, store: Path, columns: Iterable[str]) -> DataFrame:
+    """How many values each column has: a look at every value, and one row."""
+    names = list(columns)
+    read = spark.read.format("rocketmq").option("columns", ",".join(names)).load(str(store))
+    return read.agg(*(F.count(name) for name in names))
+
+
+def _cost_of_counts(spark: SparkSession, store: Path, columns: Iterable[str]) -> Cost:
+    return cost_of(counted(spark, store, columns).collect)
+
+
+def measure_reads(spark: SparkSession, store: Path, turns: Turns) -> list[Row]:
+    """The rows of a store; a turn goes through all of them."""
+    size = log_size(store)
+    rows = [Row(what=CAT, size=size), Row(what=MEMCPY, size=size, base=CAT)]
+    actions: list[Callable[[], Cost]] = [lambda: cat(store), lambda: copied(store)]
+    for what, (columns, bar) in COUNTS.items():
+        rows.append(Row(what=what, size=size, base=CAT, bar=bar))
+        actions.append(partial(_cost_of_counts, spark, store, columns))
+    rows.append(Row(what="stream of the six, 256 MiB a batch", size=size, base=CAT))
+    actions.append(lambda: cost_of(lambda: streamed(spark, store)))
+    _go_round(rows, actions, turns)
+    return rows
+
+
+def streamed(spark: SparkSession, store: Path) -> None:
+    """Read a store as a stream, to its end."""
+    read = spark.readStream.format("rocketmq").option("maxBytesPerTrigger", "256m").load(str(store))
+    checkpoint = store.parent / "checkpoint"
+    query = read.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
+    query.start().awaitTermination()
+    shutil.rmtree(checkpoint)
+
+
+def measure_exports(spark: SparkSession, store: Path, turns: Turns) -> list[Row]:
+    """An export to Parquet by topic and day, beside Spark's own of the same rows from files of other kinds."""
+    work, size = store.parent, log_size(store)
+    json, parquet, to = work / "json", work / "parquet", work / "written"
+    read = spark.read.format("rocketmq").option("columns", "*").load(str(store))
+    dated = read.withColumn("day", F.to_date("store_timestamp"))
+    dated.write.json(str(json))
+    dated.write.parquet(str(parquet))
+
+    def written(kind: str, path: Path) -> None:
+        found = spark.read.format(kind).schema(dated.schema).load(str(path))
+        found.write.partitionBy("topic", "day").option("compression", "zstd").parquet(str(to))
+
+    def exported() -> None:
+        export(lambda: spark, read_options({"path": str(store), "columns": "*"}), str(to), bar=_no_bar)
+
+    rows = [
+        Row(what="export", size=size),
+        Row(what="from JSON lines", size=size, base="export", bar="1 or more"),
+        Row(what="from Parquet", size=size, base="export", bar="0.33 or more"),
+    ]
+
+    def cost(action: Callable[[], None]) -> Cost:
+        shutil.rmtree(to, ignore_errors=True)
+        return cost_of(action)
+
+    actions = [
+        lambda: cost(exported),
+        lambda: cost(lambda: written("json", json)),
+        lambda: cost(lambda: written("parquet", parquet)),
+    ]
+    _go_round(rows, actions, turns)
+    for path in (json, parquet, to):
+        shutil.rmtree(path)
+    return rows
+
+
+class _NoBar:
+    def advance(self, count: int) -> None:
+        """Show nothing."""
+
+
+@contextlib.contextmanager
+def _no_bar(_: int) -> Iterator[_NoBar]:
+    yield _NoBar()
+
+
+def measure_queues(spark: SparkSession, store: Path, turns: Turns) -> list[Row]:
+    """Messages, sizes and lags of all queues, in a session that has read before."""
+    read = spark.read.format("rocketmq").option("table", "queues")
+
+    def asked(columns: str) -> Cost:
+        return cost_of(lambda: read.option("columns", columns).load(str(store)).collect())
+
+    plain = "topic,queue_id,min_offset,max_offset,messages,lags"
+    rows = [
+        Row(what="messages and lags of each queue", size=0, bar="under 2"),
+        Row(what="with bytes", size=0, bar="under 2"),
+    ]
+    _go_round(rows, [lambda: asked(plain), lambda: asked(f"{plain},bytes")], turns)
+    return rows
+
+
+def _go_round(rows: list[Row], actions: list[Callable[[], Cost]], turns: Turns) -> None:
+    for turn in range(turns.warming + turns.counted):
+        for row, action in zip(rows, actions, strict=True):
+            cost = action()
+            if turn >= turns.warming:
+                row.costs.append(cost)

@@ -1,0 +1,65 @@
+"""Spark as the benchmark runs it: two tasks at a time on this machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+LOOPBACK = "127.0.0.1"
+
+
+@contextmanager
+def session(folder: Path, *, kernel: str = "", memory: str = "1g") -> Iterator[SparkSession]:
+    """A session of its own, with a JVM of its own, which ends with it.
+
+    Args:
+        folder: for its temporary files.
+        kernel: what ROCKETWIRE_KERNEL says to its workers; empty for the kernel if there is one.
+        memory: of the JVM's heap.
+    """
+    settings = {
+        "spark.driver.bindAddress": LOOPBACK,
+        "spark.driver.host": LOOPBACK,
+        "spark.driver.memory": memory,
+        "spark.local.dir": str(folder),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    saved = dict(os.environ)
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": LOOPBACK}
+    os.environ.pop("ROCKETWIRE_KERNEL", None)
+    if kernel:
+        os.environ["ROCKETWIRE_KERNEL"] = kernel
+    try:
+        builder: Any = SparkSession.builder
+        for key, value in settings.items():
+            builder = builder.config(key, value)
+        started: SparkSession = builder.master("local[2]").appName("bench").getOrCreate()
+        started.sparkContext.setLogLevel("ERROR")
+        try:
+            yield started
+        finally:
+            stop(started)
+    finally:
+        os.environ.clear()
+        os.environ.update(saved)
+
+
+def stop(started: SparkSession) -> None:
+    """Stop Spark, and wait for the end of its JVM, which `stop` alone would leave until this process ends."""
+    context: Any = started.sparkContext
+    gateway = context._gateway  # noqa: SLF001 - the JVM is known there alone
+    started.stop()
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(timeout=60)
+    type(context)._gateway = type(context)._jvm = None  # noqa: SLF001 - else the next session asks the ended JVM

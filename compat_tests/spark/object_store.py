@@ -1,0 +1,87 @@
+"""An S3 on loopback, which counts what it is asked for: moto, with real requests and real listings."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from moto.server import ThreadedMotoServer
+from pyarrow import fs
+
+from compat_tests.ports import LOOPBACK
+
+KEYS = {"access_key": "rocketwire", "secret_key": "not-so-secret", "region": "us-east-1"}
+
+
+class Asked(NamedTuple):
+    """A request: its method, its path with the query, and the bytes of the range that it asks for (None: no range)."""
+
+    method: str
+    path: str
+    range: tuple[int, int] | None
+
+    @property
+    def is_listing(self) -> bool:
+        return "list-type=2" in self.path
+
+    @property
+    def length(self) -> int:
+        assert self.range is not None
+        return self.range[1] - self.range[0] + 1
+
+
+class ObjectStore:
+    """The S3, with one bucket; `requests` has what it was asked for."""
+
+    bucket = "rocketmq"
+
+    def __init__(self, server: ThreadedMotoServer) -> None:
+        host, port = server.get_host_and_port()
+        self.endpoint = f"http://{host}:{port}"
+        self.requests: list[Asked] = []
+        served: Any = server._server  # noqa: SLF001 - werkzeug's own, of which the application can be had nowhere else
+        inner = served.app
+
+        def counting(environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
+            bounds = environ.get("HTTP_RANGE", "").removeprefix("bytes=").split("-")
+            asked = (int(bounds[0]), int(bounds[1])) if len(bounds) == 2 else None
+            path = f"{environ['PATH_INFO']}?{environ['QUERY_STRING']}"
+            self.requests.append(Asked(environ["REQUEST_METHOD"], path, asked))
+            answer: Iterable[bytes] = inner(environ, start_response)
+            return answer
+
+        served.app = counting
+        self.files = fs.S3FileSystem(endpoint_override=self.endpoint, allow_bucket_creation=True, **KEYS)
+        self.files.create_dir(self.bucket)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the data source is told."""
+        return {f"fs.{name}": text for name, text in {**KEYS, "endpoint_override": self.endpoint}.items()}
+
+    def put(self, directory: Path, name: str) -> str:
+        """Copy a directory; its URL."""
+        for path in directory.rglob("*"):
+            if path.is_file():
+                with self.files.open_output_stream(f"{self.bucket}/{name}/{path.relative_to(directory)}") as stream:
+                    stream.write(path.read_bytes())
+        return f"s3://{self.bucket}/{name}"
+
+    def reads(self) -> list[Asked]:
+        """The requests for what is in objects."""
+        return [asked for asked in self.requests if asked.method == "GET" and not asked.is_listing]
+
+
+@contextmanager
+def running() -> Iterator[ObjectStore]:
+    """An S3 that stops at the end."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(LOOPBACK, 0, verbose=False)
+    server.start()
+    try:
+        yield ObjectStore(server)
+    finally:
+        server.stop()

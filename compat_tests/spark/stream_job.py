@@ -1,0 +1,64 @@
+"""A streaming job as a process of its own, to be killed: messages of a store into Parquet, by a checkpoint.
+
+    python -m compat_tests.spark.stream_job STORE SINK CHECKPOINT [OPTION=VALUE]...
+
+It prints `batch N` when micro-batch N is done, and goes on until it is killed; with availableNow=true until it has read
+what was there.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from compat_tests.ports import LOOPBACK
+
+
+class _Told(StreamingQueryListener):
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's names
+        pass
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - the same
+        print("batch", event.progress.batchId, flush=True)
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 - the same
+        pass
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - the same
+        pass
+
+
+def main(store: str, sink: str, checkpoint: str, *options: str) -> None:
+    """Run the job."""
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": LOOPBACK}
+    given = dict(option.split("=", 1) for option in options)
+    now = given.pop("availableNow", "") == "true"
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.driver.bindAddress", LOOPBACK)
+        .config("spark.driver.host", LOOPBACK)
+        .config("spark.driver.memory", "512m")
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.local.dir", checkpoint + ".tmp")
+        .config("spark.ui.enabled", "false")
+        .getOrCreate()
+    )
+    spark.streams.addListener(_Told())
+    reader = spark.readStream.format("rocketmq").options(**given)
+    writer = reader.load(store).writeStream.format("parquet").option("checkpointLocation", checkpoint)
+    query = (writer.trigger(availableNow=True) if now else writer).start(sink)
+    query.awaitTermination()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

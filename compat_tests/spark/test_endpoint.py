@@ -1,0 +1,176 @@
+"""Spark reads from running endpoints and writes to them: rocketwire and Apache's brokers, each with its name server."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from compat_tests.clients import Client, Clients
+from compat_tests.endpoints import TARGETS, Endpoint, running
+from compat_tests.messages import SYSTEM_PROPERTIES
+from rocketwire.remoting.cluster import Cluster
+from rocketwire.spark.endpoint.queues import bounds
+from rocketwire.spark.offsets import MessageQueue
+
+MESSAGES = 2000
+SCHEMA = """
+    topic string, body binary, tags string, keys array<string>, properties map<string,string>, delay_level int, flag int
+"""
+Unique = Callable[[str], str]
+
+
+@pytest.fixture(scope="module")
+def name_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], str]]:
+    """Gives the name server of each kind of endpoint; it is started when it is asked for first."""
+    known: dict[str, str] = {}
+    with contextlib.ExitStack() as stack:
+
+        def started(kind: str) -> str:
+            if kind not in known:
+                folder = tmp_path_factory.mktemp("endpoint")
+                endpoint: Endpoint = TARGETS[kind](folder, settings={"messageDelayLevel": "1s 5s"})
+                known[kind] = stack.enter_context(running(endpoint)).namesrv
+            return known[kind]
+
+        yield started
+
+
+@pytest.fixture(params=sorted(TARGETS))
+def namesrv(request: pytest.FixtureRequest, name_servers: Callable[[str], str]) -> str:
+    """The name server of each kind in turn."""
+    return name_servers(request.param)
+
+
+def write(frame: DataFrame, namesrv: str, **options: str | int) -> None:
+    frame.write.format("rocketmq").mode("append").option("namesrv", namesrv).options(**options).save()
+
+
+def read(spark: SparkSession, namesrv: str, **options: str | int) -> DataFrame:
+    return spark.read.format("rocketmq").option("namesrv", namesrv).options(**options).load()
+
+
+def stream(spark: SparkSession, namesrv: str, **options: str | int) -> DataFrame:
+    return spark.readStream.format("rocketmq").option("namesrv", namesrv).options(**options).load()
+
+
+def settled(namesrv: str, topic: str, count: int) -> None:
+    """Wait until so many messages are in the queues: Apache's brokers acknowledge a message before it is."""
+    end = time.monotonic() + 120
+    with Cluster(namesrv) as cluster:
+        queues = [MessageQueue(broker, topic, number) for broker, number in cluster.readable_queues(topic)]
+        while sum(most for _, most in bounds(cluster, queues).values()) < count:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+
+def numbered(spark: SparkSession, first: int, end: int) -> DataFrame:
+    """Rows with numbers for bodies, in two tasks."""
+    return spark.range(first, end, numPartitions=2).selectExpr(
+        "format_string('%06d', id) body", "concat('t', id % 3) tags", "array(concat('k', id)) keys"
+    )
+
+
+def numbers(rows: list[Row]) -> list[int]:
+    return sorted(int(row.body) for row in rows)
+
+
+def test_what_is_written_is_read_once_in_batches_and_streams(
+    spark: SparkSession, namesrv: str, unique: Unique, tmp_path: Path
+) -> None:
+    topic = unique("endpoint")
+    write(numbered(spark, 0, MESSAGES), namesrv, topic=topic)
+    settled(namesrv, topic, MESSAGES)
+    rows = read(spark, namesrv, topic=topic, columns="*", minPartitions=3).collect()
+    assert numbers(rows) == list(range(MESSAGES))
+    assert all((row.tags, row["keys"]) == (f"t{int(row.body) % 3}", [f"k{int(row.body)}"]) for row in rows)
+    assert len({row.message_id for row in rows}) == len({row.offset_message_id for row in rows}) == MESSAGES
+
+    middle = sorted(row.store_timestamp for row in rows)[MESSAGES // 2]
+    since = read(spark, namesrv, topic=topic, columns="queue_id", startingTimestamp=f"{middle.isoformat()}Z")
+    assert since.count() == sum(row.store_timestamp >= middle for row in rows)
+
+    def copied() -> list[int]:
+        """What a stream into files has, once it has read all that is there now."""
+        sink = stream(spark, namesrv, topic=topic, maxOffsetsPerTrigger=1500, columns="body").writeStream
+        sink = sink.format("parquet").option("path", str(tmp_path / "files"))
+        query = sink.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
+        assert query.awaitTermination(240)
+        return numbers(spark.read.parquet(str(tmp_path / "files")).collect())
+
+    assert copied() == list(range(MESSAGES))
+    write(numbered(spark, MESSAGES, MESSAGES + 100), namesrv, topic=topic)
+    settled(namesrv, topic, MESSAGES + 100)
+    assert copied() == list(range(MESSAGES + 100))
+
+
+@pytest.mark.parametrize("namesrv", ["rocketwire"], indirect=True)
+def test_a_stream_into_an_endpoint_that_is_stopped_goes_on_from_its_checkpoint(
+    spark: SparkSession, namesrv: str, unique: Unique, tmp_path: Path
+) -> None:
+    topic, copy = unique("source"), unique("copy")
+    write(numbered(spark, 0, MESSAGES), namesrv, topic=topic)
+
+    def sink() -> DataStreamWriter:
+        source = stream(spark, namesrv, topic=topic, maxOffsetsPerTrigger=300, columns="body,tags")
+        checkpoint = {"checkpointLocation": str(tmp_path / "checkpoint")}
+        return source.writeStream.format("rocketmq").options(namesrv=namesrv, topic=copy, **checkpoint)
+
+    query = sink().start()
+    while query.lastProgress is None:
+        assert query.isActive, query.exception()
+        time.sleep(0.05)
+    query.stop()
+    query = sink().trigger(availableNow=True).start()
+    assert query.awaitTermination(240)
+    found = Counter(numbers(read(spark, namesrv, topic=copy).collect()))
+    assert found.keys() == set(range(MESSAGES))
+    assert found.total() <= MESSAGES + 300  # the micro-batch that was stopped may come twice
+
+
+@pytest.mark.parametrize("namesrv", ["apache-4.9.7"], indirect=True)
+def test_the_official_client_takes_what_spark_has_sent(
+    spark: SparkSession, namesrv: str, unique: Unique, clients: Clients
+) -> None:
+    topic = unique("client")
+    rows = [
+        (topic, b"plain", "a", ["k1", "k2"], {"p": "1", "é": "ü", "UNIQ_KEY": "not this"}, None, 7),
+        (topic, b"second", None, None, None, None, None),
+        (topic, b"later", "b", ["k3"], {"q": "2"}, 1, None),
+    ]
+    write(spark.createDataFrame(rows, SCHEMA).coalesce(1), namesrv)
+    client = Client(clients=clients, version="4.9.7", namesrv=namesrv)
+    received = client.only("received", "PullAll", topic=topic, group=unique("g"), count=3)
+    found = {each["text"]: each for each in received}
+    own = {
+        body: {k: v for k, v in each["properties"].items() if k not in SYSTEM_PROPERTIES}
+        for body, each in found.items()
+    }
+    assert {(body, each["tags"], each["keys"], each["flag"]) for body, each in found.items()} == {
+        ("plain", "a", "k1 k2", 7),
+        ("second", None, None, 0),
+        ("later", "b", "k3", 0),
+    }
+    assert own["plain"] == {"p": "1", "é": "ü"}
+    assert own["second"] == {}
+    assert own["later"]["q"] == "2"
+    assert found["later"]["storeTimestamp"] - found["later"]["bornTimestamp"] >= 1000
+    ids = {row.body.decode(): row.message_id for row in read(spark, namesrv, topic=topic, columns="*").collect()}
+    assert ids == {body: each["msgId"] for body, each in found.items()}
+
+
+@pytest.mark.parametrize("namesrv", ["rocketwire"], indirect=True)
+def test_errors_say_what_helps(spark: SparkSession, namesrv: str) -> None:
+    with pytest.raises(PySparkException, match=r"\[ROCKETMQ_TOPIC_UNKNOWN\] topic NotThere: the name server .* Check"):
+        read(spark, namesrv, topic="NotThere").count()
+    with pytest.raises(PySparkException, match=r"\[ROCKETMQ_MESSAGE_INVALID\] a row has no body"):
+        write(spark.sql("select cast(null as string) body"), namesrv, topic="NotThere")
+    with pytest.raises(PySparkException, match=r"\[ROCKETMQ_WRITE_UNSUPPORTED\] messages that were sent"):
+        spark.sql("select 'a' body").write.format("rocketmq").mode("overwrite").option("namesrv", namesrv).save()

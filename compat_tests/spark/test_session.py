@@ -1,0 +1,29 @@
+"""What a session of Spark has of the data source after `pip install rocketwire[spark]`, with no further line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+import rocketwire
+
+
+def test_the_source_is_found_without_a_registration(spark: SparkSession) -> None:
+    with pytest.raises(PySparkException) as raised:  # with a format that nobody has: DATA_SOURCE_NOT_FOUND
+        spark.read.format("rocketmq").load("/nowhere").count()
+    assert raised.value.getCondition() == "PYTHON_DATA_SOURCE_ERROR"
+
+
+def test_the_workers_are_of_this_python_and_have_this_code(spark: SparkSession) -> None:
+    def of_worker(_: int) -> tuple[str, str]:
+        import rocketwire.spark
+
+        return sys.executable, rocketwire.spark.__file__ or ""
+
+    assert spark.sparkContext.parallelize([0], 1).map(of_worker).collect() == [
+        (sys.executable, str(Path(rocketwire.__file__).parent / "spark" / "__init__.py"))
+    ]

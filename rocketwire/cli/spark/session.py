@@ -1,0 +1,137 @@
+"""Spark for a command: started when it is needed, and silent, for its JVM has much to say that no user needs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+from rocketwire.cli.mistake import Mistake
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from pyspark.sql import SparkSession
+
+_STDERR: Final = 2
+_LOOPBACK: Final = "127.0.0.1"
+
+
+class Session:
+    """A session of Spark; a context, which stops it at its end.
+
+    What the JVM and the workers write goes into a log file.
+    """
+
+    def __init__(self, master: str, log: Path) -> None:
+        self._master = master
+        self._log = log
+        self._session: SparkSession | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._session is not None:
+            self._session.stop()
+
+    def started(self) -> SparkSession:
+        """The session, which is started if it was not yet.
+
+        Raises:
+            Mistake: it could not be.
+            OSError: the log cannot be written.
+        """
+        from pyspark.sql import SparkSession
+
+        # Else the first python3 of PATH would be the workers'.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        builder = SparkSession.builder.master(self._master).appName("rocketwire spark export")
+        for name, value in self._settings().items():
+            builder = builder.config(name, value)
+        told = self._told(f"Spark does not start with --master {self._master}")
+        with _stderr_to(self._log), told, _ctrl_c_held_back():
+            self._session = builder.getOrCreate()
+        return self._session
+
+    @contextlib.contextmanager
+    def told(self) -> Iterator[None]:
+        """Make one line of what goes wrong in Spark itself.
+
+        Raises:
+            Mistake: something did.
+        """
+        with self._told("Spark failed"):
+            yield
+
+    @contextlib.contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            # Those of pyspark and of py4j have no base in common.
+            if not type(error).__module__.startswith(("pyspark.", "py4j.")):
+                raise
+            raise Mistake(f"{what}: {_cause(error)} ({self._log} tells more)") from error
+
+    def _settings(self) -> dict[str, str]:
+        settings = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+        if self._master.startswith("local"):
+            settings |= {"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK}
+        return settings
+
+
+def _cause(error: Exception) -> str:
+    """The innermost line that says what happened."""
+    text = str(error)
+    java = getattr(error, "java_exception", None)
+    if java is not None:
+        while java.getCause() is not None:
+            java = java.getCause()
+        text = str(java.toString())
+    # A worker's traceback has its cause at its end, all else at its begin.
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith((" ", "\t"))]
+    return lines[-1 if "Traceback" in text else 0].strip() if lines else type(error).__name__
+
+
+@contextlib.contextmanager
+def _ctrl_c_held_back() -> Iterator[None]:
+    """Let Ctrl-C wait until Spark has started: if it ends pyspark's wait for the JVM, the JVM stays behind for good.
+
+    A second one does not wait. pyspark has a handler of its own as soon as Spark runs.
+    """
+    pressed = False
+
+    def hold(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        if pressed:
+            signal.default_int_handler(number, frame)
+        pressed = True
+
+    before = signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is hold:
+            signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def _stderr_to(path: Path) -> Iterator[None]:
+    """Let processes that are started meanwhile write their stderr into a file."""
+    sys.stderr.flush()
+    kept = os.dup(_STDERR)
+    try:
+        with path.open("wb") as file:
+            os.dup2(file.fileno(), _STDERR)
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(kept, _STDERR)
+        os.close(kept)

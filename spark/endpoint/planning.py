@@ -1,0 +1,63 @@
+"""What each task pulls: ranges of queues of one broker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pyspark.sql.datasource import InputPartition
+
+from rocketwire.spark.offsets import MessageQueue, Ranges
+
+
+class Span(NamedTuple):
+    """Messages of one queue, from the queue offset `first` up to, not including, `end`."""
+
+    queue: MessageQueue
+    first: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerPart(InputPartition):
+    """What one task pulls, all from one broker."""
+
+    broker: str
+    spans: tuple[Span, ...]
+
+
+def plan(ranges: Ranges, *, size: int, max_bytes: int, min_partitions: int) -> list[BrokerPart]:
+    """Tasks that pull all of the ranges, each message once.
+
+    Args:
+        ranges: Of each queue.
+        size: Bytes of a message, about.
+        max_bytes: A task pulls not more than so many, about.
+        min_partitions: There are no fewer tasks, if there are so many messages.
+    """
+    total = sum(end - first for first, end in ranges.values())
+    count = min(total, max(min_partitions, -(-total // max(1, max_bytes // size))))
+    parts: list[BrokerPart] = []
+    taken: list[Span] = []
+    passed, number = 0, 1
+    for queue in sorted(ranges):
+        first, end = ranges[queue]
+        if taken and taken[0].queue.broker != queue.broker:
+            parts.append(_part(taken))
+            taken = []
+        while first < end:
+            # The messages of all ranges in their order are cut into tasks of the same length, and where a broker ends.
+            edge = number * total // count
+            until = min(end, first + edge - passed)
+            taken.append(Span(queue, first, until))
+            passed += until - first
+            first = until
+            if passed == edge:
+                number += 1
+                parts.append(_part(taken))
+                taken = []
+    return [*parts, _part(taken)] if taken else parts
+
+
+def _part(spans: list[Span]) -> BrokerPart:
+    return BrokerPart(spans[0].queue.broker, tuple(spans))

@@ -1,0 +1,194 @@
+"""Pulls ranges of queues: many pulls are on their way at once, and what fails for a while is asked for again.
+
+Theory: how many messages a broker gives to one pull is its own business. So a range is asked for in pieces of as many
+as it gave last; what an answer lacks of its piece is asked for at once. Messages come in the order of the ranges.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.connection import Answer, Connection
+from rocketwire.remoting.errors import NoBroker, NotReached, Refused
+from rocketwire.spark.endpoint.options import EndpointOptions
+from rocketwire.spark.endpoint.planning import Span
+from rocketwire.spark.endpoint.queues import NOTHING_THERE, pull
+from rocketwire.spark.endpoint.session import BUSY, Patience, opened
+from rocketwire.spark.offsets import MessageQueue
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.headers import decode_ext
+from rocketwire.wire.headers.pull import PullMessageResponseHeader
+
+_WINDOW: Final = 16
+"""Pulls that are on their way at once, at most."""
+_FIRST_PIECE: Final = 32  # what brokers give, unless they are told otherwise
+_LARGEST_PIECE: Final = 1024
+_FULL_ANSWERS: Final = 16
+"""After so many answers with all that was asked for, more is asked for."""
+
+
+class Pulled(NamedTuple):
+    """Messages of a queue with offsets from `first` up to, not including, `end`.
+
+    `records` has them one after the other, as the commit log does; None: they are gone.
+    """
+
+    queue: MessageQueue
+    first: int
+    end: int
+    records: memoryview | None
+
+
+@dataclass(slots=True)
+class _Piece:
+    """What one pull asks for. It is on its way, or answered."""
+
+    span: Span
+    opaque: int = 0
+    answer: Answer | None = None
+
+
+class Puller:
+    """Pulls from one broker.
+
+    Raises:
+        RemotingError: in every method: the broker does not answer, or refuses, for longer than `patience` bears.
+    """
+
+    def __init__(self, endpoint: EndpointOptions, broker: str, patience: Patience) -> None:
+        self._endpoint = endpoint
+        self._broker = broker
+        self._patience = patience
+        self._cluster: Cluster | None = None
+        self._connection: Connection | None = None
+        self._waiting: deque[_Piece] = deque()
+        self._window = _WINDOW
+        self._most = _FIRST_PIECE
+        self._full = 0
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._cluster is not None:
+            self._cluster.close()
+        self._cluster = self._connection = None
+
+    def pulled(self, spans: Iterable[Span]) -> Iterator[Pulled]:
+        """All messages of some ranges."""
+        left = self._pieces(spans)
+        while True:
+            while len(self._waiting) < self._window and (piece := next(left, None)) is not None:
+                self._waiting.append(piece)
+                self._send([piece])
+            if not self._waiting:
+                return
+            yield from self._taken()
+
+    def _pieces(self, spans: Iterable[Span]) -> Iterator[_Piece]:
+        for queue, start, end in spans:
+            first = start
+            while first < end:
+                until = min(end, first + self._most)
+                yield _Piece(Span(queue, first, until))
+                first = until
+
+    def _taken(self) -> Iterator[Pulled]:
+        """What the oldest pull has brought; nothing when it is sent anew."""
+        piece = self._waiting[0]
+        try:
+            answer = self._answer(piece)
+        except NotReached as error:
+            self._again(error)
+            return
+        if answer.code in BUSY:
+            self._rest(answer)
+            return
+        if answer.code != ResponseCode.SUCCESS and answer.code not in NOTHING_THERE:
+            raise Refused(self._what, answer.code, answer.remark)
+        self._waiting.popleft()
+        self._patience.renew()
+        self._window = min(_WINDOW, self._window + 1)
+        queue, first, end = piece.span
+        reached = decode_ext(PullMessageResponseHeader, answer.ext).next_begin_offset
+        if answer.code == ResponseCode.SUCCESS:
+            until, records = min(max(reached, first + 1), end), answer.body
+            self._learn(end - first, until - first)
+        else:
+            until, records = min(reached, end) if reached > first else end, None
+        if until < end:
+            rest = list(self._cut(Span(queue, until, end)))
+            self._waiting.extendleft(reversed(rest))
+            self._send(rest)
+        yield Pulled(queue, first, until, records)
+
+    def _cut(self, span: Span) -> Iterator[_Piece]:
+        """What an answer lacks, as pieces of what the broker gives at once; the last one may be longer."""
+        queue, first, end = span
+        for _ in range(self._window - 1):
+            if first + self._most < end:
+                yield _Piece(Span(queue, first, first + self._most))
+                first += self._most
+        yield _Piece(Span(queue, first, end))
+
+    def _learn(self, asked: int, given: int) -> None:
+        if given < asked:
+            self._most, self._full = given, 0
+        elif asked == self._most:
+            self._full += 1
+            if self._full == _FULL_ANSWERS:
+                self._most, self._full = min(_LARGEST_PIECE, self._most * 2), 0
+
+    @property
+    def _what(self) -> str:
+        return f"broker {self._broker}" if self._connection is None else self._connection.what
+
+    def _answer(self, piece: _Piece) -> Answer:
+        if piece.answer is None:
+            if self._connection is None:
+                raise NotReached(self._what, "the connection failed")
+            piece.answer = self._connection.answer(piece.opaque)
+        return piece.answer
+
+    def _rest(self, busy: Answer) -> None:
+        """The broker wants less: wait, with nothing on its way, then ask for less at once."""
+        asked = [piece for piece in self._waiting if piece.answer is None or piece.answer.code in BUSY]
+        try:
+            refused = [piece for piece in asked if self._answer(piece).code in BUSY]
+        except NotReached as error:
+            self._again(error)
+            return
+        if len(refused) < len(asked):
+            self._patience.renew()
+        self._patience.bear(Refused(self._what, busy.code, busy.remark))
+        self._window = max(1, self._window // 2)
+        for piece in refused:
+            piece.answer = None
+        self._send(refused)
+
+    def _again(self, error: NotReached | NoBroker) -> None:
+        """The connection failed: ask on a new one for all that was not answered."""
+        self.close()
+        self._patience.bear(error)
+        unanswered = [piece for piece in self._waiting if piece.answer is None or piece.answer.code in BUSY]
+        for piece in unanswered:
+            piece.answer = None
+        self._send(unanswered)
+
+    def _send(self, pieces: Iterable[_Piece]) -> None:
+        try:
+            connection = self._connected()
+            for piece in pieces:
+                queue, first, end = piece.span
+                fields = pull(queue, first, end - first, self._endpoint.group)
+                piece.opaque = connection.send(RequestCode.PULL_MESSAGE, fields)
+        except (NotReached, NoBroker) as error:
+            self._again(error)
+
+    def _connected(self) -> Connection:
+        if self._connection is None:
+            self._cluster = opened(self._endpoint)
+            self._connection = self._cluster.broker(self._broker)
+        return self._connection

@@ -1,0 +1,195 @@
+"""Queues of an endpoint: which there are, what they hold, and where in them a time is."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from typing import Final
+
+from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.connection import Answer, Connection
+from rocketwire.remoting.errors import NoSuchTopic
+from rocketwire.remoting.pulls import pull_header
+from rocketwire.spark import kernel
+from rocketwire.spark.errors import OptionInvalid, TopicUnknown
+from rocketwire.spark.offsets import MessageQueue, Offsets, Ranges
+from rocketwire.spark.request import Request
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.headers.offset import (
+    GetMaxOffsetRequestHeader,
+    GetMinOffsetRequestHeader,
+    SearchOffsetRequestHeader,
+)
+from rocketwire.wire.headers.pull import PullMessageRequestHeader
+
+NOTHING_THERE: Final = frozenset(
+    {ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY, ResponseCode.PULL_OFFSET_MOVED}
+)
+"""Answers to a pull that say there is no message at its offset."""
+#: For the mean size of messages: queues that are asked, messages pulled of each, and the bytes it is taken for without.
+_SAMPLED: Final = 8
+_SAMPLE: Final = 32
+_USUAL_SIZE: Final = 1024
+
+
+def wanted_queues(cluster: Cluster, request: Request) -> list[MessageQueue]:
+    """The queues that a request asks for, in order.
+
+    Raises:
+        TopicUnknown: a topic or a queue that options name is not there.
+        RemotingError: the name server does not answer, or refuses.
+    """
+    named = request.options.topics
+    found: list[MessageQueue] = []
+    for topic in named or cluster.topics():
+        if request.takes_topic(topic) or topic in named:
+            try:
+                found += (MessageQueue(broker, topic, number) for broker, number in cluster.readable_queues(topic))
+            except NoSuchTopic:
+                # One that is not named may be deleted meanwhile.
+                if topic in named:
+                    raise
+    numbers = {queue.queue_id for queue in found}
+    missing = sorted((request.options.queues or frozenset()) - numbers)
+    if missing and named:
+        raise TopicUnknown(
+            f"{', '.join(named)}: there is no queue {missing[0]} that can be read", "Check the option queues"
+        )
+    queues = request.queues
+    return sorted(
+        queue for queue in found if request.takes_topic(queue.topic) and (queues is None or queue.queue_id in queues)
+    )
+
+
+def check_offsets(request: Request, queues: Iterable[MessageQueue]) -> None:
+    """Refuse offsets of queues that are not there; what a request does not read may have any.
+
+    Raises:
+        OptionInvalid: there are such offsets.
+    """
+    there = set(queues) | {queue._replace(broker="") for queue in queues}
+    options = request.options
+    for option, asked in (("startingOffsets", options.starting_offsets), ("endingOffsets", options.ending_offsets)):
+        for broker, topics in asked.items() if isinstance(asked, dict) else ():
+            for topic, queue_id in ((topic, number) for topic, numbers in topics.items() for number in numbers):
+                read = request.takes_topic(topic) and (request.queues is None or queue_id in request.queues)
+                if read and (broker or "", topic, queue_id) not in there:
+                    known = ", ".join(sorted({queue.broker for queue in queues}))
+                    where = "" if broker is None else f" of broker {broker}"
+                    raise OptionInvalid(
+                        f"option {option} names queue {queue_id} of topic {topic}{where}, which is not there",
+                        f"Queues that can be read are at {known or 'no broker'}",
+                    )
+
+
+def bounds(cluster: Cluster, queues: Iterable[MessageQueue]) -> Ranges:
+    """From the oldest message of each queue up to where its next one will be.
+
+    Raises:
+        RemotingError: a broker does not answer, or refuses.
+    """
+    found: Ranges = {}
+    for connection, mine in _by_broker(cluster, queues):
+        least = connection.ask_all(
+            RequestCode.GET_MIN_OFFSET,
+            (GetMinOffsetRequestHeader(topic=each.topic, queue_id=each.queue_id) for each in mine),
+        )
+        starts = [max(0, int(answer.ext["offset"])) for answer in least]
+        most = connection.ask_all(
+            RequestCode.GET_MAX_OFFSET,
+            (GetMaxOffsetRequestHeader(topic=each.topic, queue_id=each.queue_id) for each in mine),
+        )
+        for queue, start, answer in zip(mine, starts, most, strict=True):
+            found[queue] = start, max(start, int(answer.ext["offset"]))
+    return found
+
+
+def at_time(cluster: Cluster, ranges: Ranges, time: int, *, group: str) -> Offsets:
+    """The offset of the first message of each queue that was stored at a time (ms) or later; the end if there is none.
+
+    Brokers differ in what they answer when they are asked for a time, and some answer with one of several messages of
+    that time. So their answer is where the search begins; it looks at messages itself.
+
+    Raises:
+        RemotingError: a broker does not answer, or refuses.
+    """
+    found: Offsets = {}
+    for connection, mine in _by_broker(cluster, [queue for queue, (first, end) in ranges.items() if first < end]):
+        hints = connection.ask_all(
+            RequestCode.SEARCH_OFFSET_BY_TIMESTAMP,
+            (SearchOffsetRequestHeader(topic=each.topic, queue_id=each.queue_id, timestamp=time) for each in mine),
+        )
+        searches = {
+            queue: _search(time, *ranges[queue], int(hint.ext["offset"]))
+            for queue, hint in zip(mine, hints, strict=True)
+        }
+        looked_at = {queue: next(search) for queue, search in searches.items()}
+        while looked_at:
+            # All queues take their steps together: each step is one way to the broker and back.
+            pulls = (pull(queue, offset, 1, group) for queue, offset in looked_at.items())
+            answers = connection.ask_all(RequestCode.PULL_MESSAGE, pulls, fine=(0, *NOTHING_THERE))
+            times = [_store_time(answer) for answer in answers]
+            for queue, stored in zip(list(looked_at), times, strict=True):
+                try:
+                    looked_at[queue] = searches[queue].send(stored)
+                except StopIteration as ended:
+                    found[queue] = ended.value
+                    del looked_at[queue]
+    return {queue: found.get(queue, end) for queue, (_, end) in ranges.items()}
+
+
+def _search(time: int, first: int, end: int, hint: int) -> Generator[int, int | None, int]:
+    """Asks for the store times of messages, first near the hint, then farther and farther, then between two."""
+    at, step, last, bisecting = min(max(hint, first), end - 1), 1, None, False
+    while first < end:
+        stored = yield at
+        early = stored is None or stored < time
+        first, end = (at + 1, end) if early else (first, at)
+        bisecting = bisecting or (last is not None and last != early)
+        at = (first + end) // 2 if bisecting else min(max(at + (step if early else -step), first), end - 1)
+        step, last = step * 2, early
+    return first
+
+
+def _store_time(answer: Answer) -> int | None:
+    """When the first message of an answer was stored; None when there is none, or it is damaged."""
+    body = answer.body if answer.code == ResponseCode.SUCCESS else b""
+    positions = kernel.walk(body, base=None, position=0, end=len(body), whole=False, most=1).positions
+    if not len(positions):
+        return None
+    [times] = kernel.heads(body, positions, ["store_timestamp"])
+    return int(times[0])
+
+
+def mean_size(cluster: Cluster, ranges: Ranges, *, group: str) -> int:
+    """Bytes that a message of these ranges takes, as some of the longest ranges have them at their beginning.
+
+    Raises:
+        RemotingError: a broker does not answer, or refuses.
+    """
+    filled = [queue for queue, (first, end) in ranges.items() if first < end]
+    longest = sorted(filled, key=lambda queue: ranges[queue][0] - ranges[queue][1])[:_SAMPLED]
+    size = count = 0
+    for connection, mine in _by_broker(cluster, longest):
+        pulls = (pull(queue, ranges[queue][0], _SAMPLE, group) for queue in mine)
+        for answer in connection.ask_all(RequestCode.PULL_MESSAGE, pulls, fine=(0, *NOTHING_THERE)):
+            body = answer.body
+            if answer.code == ResponseCode.SUCCESS:
+                size += len(body)
+                count += len(
+                    kernel.walk(body, base=None, position=0, end=len(body), whole=False, most=_SAMPLE).positions
+                )
+    return max(1, size // count) if count else _USUAL_SIZE
+
+
+def pull(queue: MessageQueue, offset: int, most: int, group: str) -> PullMessageRequestHeader:
+    """The question for messages of a queue from an offset on. It waits for none, and commits nothing."""
+    return pull_header(queue.topic, queue.queue_id, offset, most=most, group=group)
+
+
+def _by_broker(cluster: Cluster, queues: Iterable[MessageQueue]) -> Iterator[tuple[Connection, list[MessageQueue]]]:
+    by_broker: Mapping[str, list[MessageQueue]] = defaultdict(list)
+    for queue in queues:
+        by_broker[queue.broker].append(queue)
+    for broker, mine in by_broker.items():
+        yield cluster.broker(broker), mine

@@ -1,0 +1,161 @@
+"""Asking an endpoint: what fails for a while is tried again; what fails for good becomes an error of the source."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from typing import Final, TypeVar
+
+from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.errors import NameServersInvalid, NoBroker, NoSuchTopic, NotReached, Refused, RemotingError
+from rocketwire.spark.endpoint.options import EndpointOptions
+from rocketwire.spark.errors import EndpointRefused, EndpointUnreachable, OptionInvalid, TopicUnknown
+from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.errors import WireError
+
+T = TypeVar("T")
+Sleep = Callable[[float], object]
+
+BUSY: Final = frozenset({ResponseCode.SYSTEM_BUSY, ResponseCode.FLOW_CONTROL})
+"""Codes that say: later."""
+_PAUSE: Final = 0.25
+_LONGEST_PAUSE: Final = 5.0
+_TRIES: Final = 5
+"""How often something is asked that fails; then it is given up."""
+BUSY_TRIES: Final = 12
+"""The same where the broker says: later."""
+
+
+def pause(failures: int) -> float:
+    """Seconds to wait after so many failures, one after the other: twice as long each time, up to five seconds."""
+    return min(_LONGEST_PAUSE, _PAUSE * 2.0 ** (failures - 1))
+
+
+class Patience:
+    """How long to wait before something is tried again, and when no more; what succeeds renews it."""
+
+    def __init__(self, sleep: Sleep = time.sleep) -> None:
+        self._sleep = sleep
+        self._failures = 0
+        self._refusals = 0
+
+    def renew(self) -> None:
+        """Something succeeded."""
+        self._failures = self._refusals = 0
+
+    def bear(self, error: RemotingError) -> None:
+        """Wait because of an error that may pass.
+
+        Raises:
+            RemotingError: the one given: it does not pass, or came too often.
+        """
+        if isinstance(error, Refused) and error.code in BUSY:
+            self._refusals += 1
+            last = self._refusals >= BUSY_TRIES
+        else:
+            self._failures += 1
+            last = self._failures >= _TRIES or not isinstance(error, NotReached | NoBroker)
+        if last:
+            raise error
+        self._sleep(pause(self._failures + self._refusals))
+
+
+class Session:
+    """Asks an endpoint, on connections that are kept from one to the next; a copy in another process has its own."""
+
+    def __init__(self, endpoint: EndpointOptions, sleep: Sleep = time.sleep) -> None:
+        self._endpoint = endpoint
+        self._sleep = sleep
+        self._cluster: Cluster | None = None
+
+    def __reduce__(self) -> tuple[type[Session], tuple[EndpointOptions]]:
+        """What is pickled: where to, and no connection."""
+        return Session, (self._endpoint,)
+
+    def asked(self, ask: Callable[[Cluster], T]) -> T:
+        """The answers to some questions; they are asked again from the first when a connection fails.
+
+        Raises:
+            SparkSourceError: it does not answer, or refuses.
+        """
+        patience = Patience(self._sleep)
+        with source_errors(self._endpoint):
+            while True:
+                try:
+                    return self._ask(ask)
+                except RemotingError as error:
+                    patience.bear(error)
+
+    def _ask(self, ask: Callable[[Cluster], T]) -> T:
+        try:
+            if self._cluster is None:
+                self._cluster = opened(self._endpoint)
+            return ask(self._cluster)
+        except BaseException:
+            self.close()  # some answers may still be on their way
+            raise
+
+    def close(self) -> None:
+        """Close the connections; asking opens new ones."""
+        if self._cluster is not None:
+            self._cluster.close()
+            self._cluster = None
+
+
+def asked(endpoint: EndpointOptions, ask: Callable[[Cluster], T], *, sleep: Sleep = time.sleep) -> T:
+    """What an endpoint answers to some questions, as `Session.asked` asks them.
+
+    Raises:
+        SparkSourceError: it does not answer, or refuses.
+    """
+    with contextlib.closing(Session(endpoint, sleep)) as session:
+        return session.asked(ask)
+
+
+def opened(endpoint: EndpointOptions) -> Cluster:
+    """A new connection to the first name server that answers.
+
+    Raises:
+        NotReached: none does.
+        NameServersInvalid: an address is none.
+    """
+    return Cluster(endpoint.name_servers, timeout=endpoint.timeout, credentials=endpoint.credentials)
+
+
+@contextlib.contextmanager
+def source_errors(endpoint: EndpointOptions) -> Iterator[None]:
+    """Within, errors of the endpoint become those of the data source.
+
+    Raises:
+        SparkSourceError: there was one.
+    """
+    try:
+        yield
+    except NameServersInvalid as error:
+        raise OptionInvalid(f"option {error}", "Give namesrv as HOST:PORT, several of them with ; between") from error
+    except NoSuchTopic as error:
+        raise TopicUnknown(str(error), "Check the options topic and namesrv, or create the topic") from error
+    except (NotReached, NoBroker) as error:
+        raise EndpointUnreachable(
+            str(error),
+            f"Check that {endpoint.name_servers} runs, and that driver and executors reach it and the addresses that "
+            "its brokers advertise; the option endpointTimeoutMs says how long an answer may take",
+        ) from error
+    except Refused as error:
+        raise EndpointRefused(str(error), _REMEDIES.get(error.code, _ANY_REMEDY)) from error
+    except WireError as error:
+        raise EndpointRefused(f"the endpoint's answer cannot be read: {error}", "See the log of the broker") from error
+
+
+_ANY_REMEDY: Final = (
+    "See the log of the broker; where it controls access, give the options accessKey and secretKey of an account that "
+    "may do this"
+)
+_REMEDIES: Final[dict[int, str]] = {
+    ResponseCode.NO_PERMISSION: "Grant the permission, or choose other topics",
+    ResponseCode.TOPIC_NOT_EXIST: "Check the options topic and namesrv, or create the topic",
+    ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST: "Create the group, or give another by the option consumerGroup",
+    ResponseCode.SYSTEM_BUSY: "Ask for less at once (fewer tasks), or raise what the broker allows",
+    ResponseCode.FLOW_CONTROL: "Ask for less at once (fewer tasks), or raise the broker's quota",
+}

@@ -1,0 +1,248 @@
+"""The driver's part of an export: what is to be done, having Spark do it, and noting what is done."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from pyspark.sql import SparkSession
+
+from rocketwire.spark import errors
+from rocketwire.spark.errors import ExportImpossible, OptionInvalid, SparkSourceError
+from rocketwire.spark.export.ledger import Finished, Ledger
+from rocketwire.spark.export.ranges import missing
+from rocketwire.spark.export.writing import NEEDED, TOLD, Task, told, write_span
+from rocketwire.spark.options import ReadOptions
+from rocketwire.spark.partitions import LogSpan
+from rocketwire.spark.planning import plan
+from rocketwire.spark.request import request_of
+from rocketwire.spark.schema import COLUMNS
+from rocketwire.spark.snapshot import StoreSnapshot
+from rocketwire.spark.stores import open_stores
+from rocketwire.store.archive.directory import State
+from rocketwire.store.archive.log import Log
+from rocketwire.store.archive.queues import Queue
+
+#: How often what tasks have finished is looked for, in seconds.
+_LOOK: Final = 0.2
+COMPRESSIONS: Final = ("zstd", "snappy", "gzip", "lz4", "none")
+
+
+class Bar(Protocol):
+    """Shows how far an export is."""
+
+    def advance(self, count: int) -> None:
+        """So many more bytes of log are exported."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class Exported:
+    """What an export did.
+
+    Attributes:
+        messages: How many it wrote.
+        files: Into how many files.
+        bytes: Their sizes.
+        log_bytes: Bytes of log that they come from.
+        damaged: Places that hold no message.
+        problems: What could not be exported, a line each; of damaged places the first ones.
+    """
+
+    messages: int = 0
+    files: int = 0
+    bytes: int = 0
+    log_bytes: int = 0
+    damaged: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def export(
+    session: Callable[[], SparkSession],
+    options: ReadOptions,
+    to: str,
+    *,
+    compression: str = "zstd",
+    bar: Callable[[int], AbstractContextManager[Bar]],
+) -> Exported:
+    """Write what is in stores, and was not written by an earlier call, to Parquet files by topic and day.
+
+    Args:
+        session: Gives Spark; it is asked when there is something to do.
+        options: Which stores, which messages of them, and which columns; of partitions, how large they are.
+        to: The folder to write to: driver and workers reach it by this path.
+        compression: One of COMPRESSIONS.
+        bar: Shows the progress: called with the bytes of log that are to be exported.
+
+    Raises:
+        SparkSourceError: a store cannot be read, or an option is wrong; what was done until then is kept.
+        OSError: the folder cannot be written.
+    """
+    if not to.strip():
+        raise OptionInvalid("the folder to export to has no name", "Name it; . is the current one")
+    folder = Path(to).absolute()
+    columns = tuple(name for name in options.columns if name in COLUMNS and name != "topic")
+    if not columns:
+        raise OptionInvalid("no column is left to be written: topic is in names of folders", "Name others besides")
+    options = replace(options, columns=tuple(dict.fromkeys((*columns, *NEEDED))))
+    stores = open_stores(options)
+    with Ledger(folder, _selection(options, columns, compression)) as ledger:
+        done = Exported()
+        ends = {store.broker: _dispatched(store) for store in stores}
+        for store in stores:
+            done.problems += _check(store, ledger)
+        request = request_of(options)
+        spans = list(_missing(plan(stores, request), ledger, ends))
+        with bar(sum(span.end - span.start for span in spans)) as shown:
+            if spans:
+                task = Task(request=request, columns=columns, run=str(ledger.run), compression=compression)
+                _Run(session(), ledger, stores, task, spans, done, shown.advance).go()
+    return done
+
+
+def _selection(options: ReadOptions, columns: Sequence[str], compression: str) -> dict[str, Any]:
+    """What must be the same in all runs, by the names of the command's options."""
+    return {
+        "topics": sorted(options.topics) or "all",
+        "all_topics": options.include_system_topics,
+        "since": options.starting_timestamp,
+        "until": options.ending_timestamp,
+        "columns": list(columns),
+        "compression": compression,
+    }
+
+
+def _dispatched(store: StoreSnapshot) -> int:
+    """Up to which physical offset consume queues lead, of any topic: a broker makes their entries after the records.
+
+    It is asked before the queues' ends are, so that no message before it is missing there.
+    """
+    if store.directory.state is not State.LIVE:
+        return store.end
+    end = 0
+    for files in store.queue_files():
+        with Queue(files, log_start=store.start) as queue:
+            end = max(end, queue.physical_end())
+    return end
+
+
+def _check(store: StoreSnapshot, ledger: Ledger) -> Iterator[str]:
+    """Refuse a store that is not the one exported before; say what it lost since.
+
+    Raises:
+        ExportImpossible: the log has other messages at places that are done.
+    """
+    done = ledger.done(store.broker)
+    if not done:
+        return
+    remedy = "Export it to another folder"
+    if done[-1][1] > store.end:
+        raise ExportImpossible(f"{store.broker} ends before what was exported of it: it is another store now", remedy)
+    offset, time = ledger.marks.get(store.broker, (-1, 0))
+    if offset >= store.start:
+        with Log(store.directory.commit_log) as log:
+            found = log.store_time(offset)
+            # A mark comes from a column, of µs: times that it cannot hold are its first or last one.
+            if found is None or max(-(1 << 63), min(found * 1000, (1 << 63) - 1)) // 1000 != time:
+                raise ExportImpossible(f"{store.broker} has other messages than when it was exported", remedy)
+    if done[-1][1] < store.start:
+        yield f"{store.broker}: bytes {done[-1][1]} to {store.start} of the log were removed before they were exported"
+
+
+def _missing(spans: Sequence[LogSpan], ledger: Ledger, ends: dict[str, int]) -> Iterator[LogSpan]:
+    """The parts of spans that are not done."""
+    for span in spans:
+        end = span.end if span.queues is None else min(span.end, ends[span.broker])
+        for first, last in missing(span.start, end, ledger.done(span.broker)):
+            yield span if (first, last) == (span.start, span.end) else span.clip(first, last)
+
+
+class _Run:
+    """One job of Spark, of a task a span."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        ledger: Ledger,
+        stores: Sequence[StoreSnapshot],
+        task: Task,
+        spans: Sequence[LogSpan],
+        done: Exported,
+        advance: Callable[[int], None],
+    ) -> None:
+        self._context = session.sparkContext
+        self._ledger = ledger
+        self._stores = {store.broker: store for store in stores}
+        self._task = task
+        self._spans = spans
+        self._done = done
+        self._advance = advance
+        self._failed: Exception | None = None
+        self._left = set(range(len(spans)))
+
+    def go(self) -> None:
+        """Have the spans written, and commit each when it is."""
+        job = threading.Thread(target=self._job, daemon=True)
+        job.start()
+        try:
+            while job.is_alive():
+                job.join(_LOOK)
+                self._commit()
+        except BaseException:
+            self._context.cancelAllJobs()
+            raise
+        self._commit()
+        if self._failed is not None:
+            raise self._failed
+        if self._left:
+            what = f"workers have written what is not to be seen in {self._ledger.run}"
+            raise ExportImpossible(what, "Export to a folder that all machines share")
+
+    def _job(self) -> None:
+        numbered = list(enumerate(self._spans))
+        try:
+            self._context.parallelize(numbered, len(numbered)).foreach(partial(_write, self._task))
+        except Exception as error:  # noqa: BLE001 - it is raised again by who waits for the thread
+            self._failed = error
+
+    def _commit(self) -> None:
+        """Note what tasks tell of as done."""
+        finished: list[Finished] = []
+        for path in sorted(self._ledger.run.glob(f"*{TOLD}")):
+            found = told(path)
+            path.unlink()
+            if "error" in found:
+                kind, what, remedy = found["error"]
+                raise getattr(errors, kind, SparkSourceError)(what, remedy)
+            number = int(path.stem)
+            # Spark may do a task again, as when an executor is lost.
+            if number in self._left:
+                self._left.remove(number)
+                finished.append(self._finished(self._spans[number], found))
+        if finished:
+            self._ledger.commit(finished)
+            self._advance(sum(one.span[1] - one.span[0] for one in finished))
+
+    def _finished(self, span: LogSpan, found: Mapping[str, Any]) -> Finished:
+        done = self._done
+        done.messages += found["rows"]
+        done.files += len(found["files"])
+        done.bytes += sum(size for _, _, size in found["files"])
+        done.log_bytes += span.end - span.start
+        done.damaged += found["damaged"]
+        done.problems += found["damage"]
+        return Finished(
+            broker=span.broker,
+            span=(span.start, span.end),
+            files=tuple((name, place) for name, place, _ in found["files"]),
+            mark=None if found["mark"] is None else (found["mark"][0], found["mark"][1]),
+        )
+
+
+def _write(task: Task, numbered: tuple[int, LogSpan]) -> None:
+    write_span(task, *numbered)

@@ -1,0 +1,198 @@
+"""What an export has done so far: the folder `_rocketwire` in the folder that it fills.
+
+`done.json` says for each broker which physical offsets are exported, and for which selection of messages. A commit is
+written to `commit.json` first: which files go where, and what `done.json` says then. Whoever opens the ledger finishes
+a commit that was cut short, so that files and `done.json` always agree. `lock` keeps two runs apart.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+from rocketwire.spark.errors import ExportImpossible
+from rocketwire.spark.export.ranges import Range, merged
+
+_NAME: Final = "_rocketwire"
+_DONE: Final = "done.json"
+_COMMIT: Final = "commit.json"
+_RUN: Final = "run-"
+_VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A span of a broker's log of which all is written.
+
+    Attributes:
+        broker: Whose log it is.
+        span: What of it is done.
+        files: What was written: names below `Ledger.run`, and below the export's folder.
+        mark: Physical offset and store time (ms) of its last message; None without one.
+    """
+
+    broker: str
+    span: Range
+    files: tuple[tuple[str, str], ...] = ()
+    mark: tuple[int, int] | None = None
+
+
+class Ledger:
+    """The ledger of one export, locked until `close`.
+
+    Attributes:
+        run: A folder for files that are not committed yet; it is new for each run, and is removed at the end, or by the
+            next run where a commit was cut short.
+        marks: Of each broker the last message that is done: its physical offset and store time (ms).
+    """
+
+    def __init__(self, to: Path, selection: Mapping[str, Any]) -> None:
+        """Open the ledger, which is made when there is none; finish what an earlier run left.
+
+        Args:
+            to: The folder of the export; it is made when there is none.
+            selection: Which messages are exported and how: the same in each run, or files would not fit together.
+
+        Raises:
+            ExportImpossible: another run has it open, or what is done is of another selection, or of a later version.
+            OSError: a file or folder cannot be read, made, or written.
+        """
+        self._to = to
+        self._folder = to / _NAME
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            self._take_lock()
+            self._finish()
+            self._load(selection)
+            for left in self._folder.glob(f"{_RUN}*"):
+                shutil.rmtree(left)
+            self.run = Path(tempfile.mkdtemp(prefix=_RUN, dir=self._folder))
+            # Workers may run as another user.
+            self.run.chmod(0o777)
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def _take_lock(self) -> None:
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ExportImpossible(f"another export writes to {self._to}", "Wait for its end") from None
+
+    def _load(self, selection: Mapping[str, Any]) -> None:
+        wanted = json.loads(json.dumps(selection))
+        found = self._read(_DONE)
+        if found is None:
+            self._done: dict[str, Any] = {"version": _VERSION, "selection": wanted, "brokers": {}, "marks": {}}
+            self._write(_DONE, self._done)
+            return
+        if found.get("version") != _VERSION:
+            what = f"{self._folder / _DONE} is of another version of rocketwire"
+            raise ExportImpossible(what, "Export to another folder")
+        other = [name for name, value in wanted.items() if found["selection"].get(name) != value]
+        if other and not found["brokers"]:
+            # Earlier runs came to nothing, as when Spark did not start: there is no file yet that must fit.
+            found["selection"] = wanted
+            self._write(_DONE, found)
+        elif other:
+            name = other[0]
+            what = f"{self._to} was exported with {name} {found['selection'].get(name)!r}, not {wanted[name]!r}"
+            raise ExportImpossible(what, "Export with the same, or to another folder")
+        self._done = found
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove what was not committed, and let others in."""
+        # A commit that Ctrl-C or an error cut short needs its files: whoever opens the ledger next finishes it.
+        if not (self._folder / _COMMIT).exists():
+            shutil.rmtree(self.run, ignore_errors=True)
+        os.close(self._lock)
+
+    @property
+    def marks(self) -> Mapping[str, tuple[int, int]]:
+        """See the class."""
+        return {broker: (offset, time) for broker, (offset, time) in self._done["marks"].items()}
+
+    def done(self, broker: str) -> list[Range]:
+        """Ranges of the broker's log that are exported, merged."""
+        return [(start, end) for start, end in self._done["brokers"].get(broker, [])]
+
+    def commit(self, finished: Sequence[Finished]) -> None:
+        """Move files to their places and note spans as done, both or (after a kill, once opened again) none.
+
+        Raises:
+            OSError: a file or folder cannot be made, moved or written.
+        """
+        brokers, marks = {**self._done["brokers"]}, {**self._done["marks"]}
+        moves: list[list[str]] = []
+        for one in finished:
+            brokers[one.broker] = merged([*map(tuple, brokers.get(one.broker, [])), one.span])
+            if one.mark is not None:
+                marks[one.broker] = max(one.mark, tuple(marks.get(one.broker, one.mark)))
+            moves += [[f"{_NAME}/{self.run.name}/{name}", place] for name, place in one.files]
+        self._done = {**self._done, "brokers": brokers, "marks": marks}
+        self._write(_COMMIT, {"moves": moves, "done": self._done})
+        self._finish()
+
+    def _finish(self) -> None:
+        """Carry out what `commit.json` says, be it for the second time."""
+        commit = self._read(_COMMIT)
+        if commit is None:
+            return
+        folders: set[Path] = set()
+        for source, place in commit["moves"]:
+            target = self._to / place
+            if not target.parent.is_dir():
+                target.parent.mkdir(parents=True)
+                folders |= {target.parent.parent, self._to}
+            folders.add(target.parent)
+            # Not there: it was moved before the run was killed.
+            with contextlib.suppress(FileNotFoundError):
+                (self._to / source).replace(target)
+        for folder in folders:
+            _sync(folder)
+        self._write(_DONE, commit["done"])
+        (self._folder / _COMMIT).unlink()
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        try:
+            found: dict[str, Any] = json.loads((self._folder / name).read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            what = f"{self._folder / name} cannot be read: {error}"
+            raise ExportImpossible(what, "Export to another folder") from error
+        return found
+
+    def _write(self, name: str, value: Mapping[str, Any]) -> None:
+        """Replace a file as a whole, and on the disk."""
+        new = self._folder / f"{name}.new"
+        with new.open("w", encoding="utf-8") as file:
+            json.dump(value, file)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(self._folder / name)
+        _sync(self._folder)
+
+
+def _sync(folder: Path) -> None:
+    """See that names of new files are on the disk."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,34 @@
+"""Where files of an export go: into folders that Spark and Hive take for partitions, by names that tell the span."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+from rocketwire.spark.errors import ExportImpossible
+
+#: What Hive writes as % and two hexadecimal digits in the name of a folder, and Spark reads so.
+_ESCAPED: Final = frozenset("\"#%'*/:=?\\\x7f{[]^") | {chr(code) for code in range(32)}
+#: Bytes that file systems take in one name.
+_LONGEST: Final = 255
+#: Spark's name for a value that is none.
+NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
+
+
+def folder(topic: str, day: str) -> str:
+    """The folder of a topic and day, below that of the export.
+
+    Raises:
+        ExportImpossible: the topic's name is too long for a folder's.
+    """
+    name = "topic=" + "".join(f"%{ord(letter):02X}" if letter in _ESCAPED else letter for letter in topic)
+    if len(name.encode()) > _LONGEST:
+        what = f"topic {topic[:40]}… has a name too long for a folder"
+        raise ExportImpossible(what, "Name the other topics with --topic")
+    return f"{name}/day={day}"
+
+
+def file_name(broker: str, start: int, end: int, part: int) -> str:
+    """The name of a file that holds what a span of a broker's log, or a part of it, has of a topic and day."""
+    digest = hashlib.sha256(broker.encode(errors="surrogateescape")).hexdigest()[:12]
+    return f"{digest}-{start:020d}-{end:020d}-{part}.parquet"

@@ -1,0 +1,104 @@
+"""A store's files far away, as `store.archive` reads files: `FarFiles` is what its `discover` is given.
+
+A store is listed once, as a whole: a request for each queue's directory would take minutes. Nobody can ask there who
+holds a store's lock, so a store that has the file `abort` is either in use or crashed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+from rocketwire.spark.files.idle import Idle, Lent
+from rocketwire.spark.files.read_ahead import ReadAhead
+from rocketwire.spark.files.remote import Found, Remote
+from rocketwire.spark.files.schemes import connect
+from rocketwire.store.archive.file_system import Listing
+from rocketwire.store.input_files import Entry
+
+#: Bytes fetched ahead of who reads a file in order: the option `prefetchBytes`.
+PREFETCH: Final = 8 << 20
+#: File systems that a process keeps connected: a worker's next task finds its own again.
+_MOST_CONNECTED: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class FarFiles:
+    """The files behind a URL of scheme and place, such as `s3://bucket`; paths are URLs below it.
+
+    Attributes:
+        base: The URL.
+        options: What the scheme's implementation is told, by name. Not shown: there may be secrets among them.
+        prefetch: Bytes that are fetched ahead of a reader.
+    """
+
+    base: str
+    options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    prefetch: int = PREFETCH
+    _idle: Idle = field(default_factory=Idle, init=False, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[type[FarFiles], tuple[str, tuple[tuple[str, str], ...], int]]:
+        """How it is sent: without what it keeps."""
+        return FarFiles, (self.base, self.options, self.prefetch)
+
+    def remote(self) -> Remote:
+        """The connected file system; one for all that are equal in this process.
+
+        Raises:
+            SparkSourceError: it cannot be had; the text says what is missing.
+        """
+        # A process that was forked must not use its parent's connections.
+        return _connected(os.getpid(), self.base, self.options)
+
+    def listing(self, root: str) -> Listing:
+        """See `FileSystem.listing`: a picture of all that is below the root; files are asked for anew from then on."""
+        self._idle.clear()
+        return Picture(root, self.remote().below(root)).entries
+
+    def open(self, path: str) -> Lent:
+        """See `FileSystem.open`: as it was the last time, until the next listing."""
+        file = self._idle.take(path) or ReadAhead(path, self.remote().open(path), self.prefetch)
+        return Lent(file, self._idle)
+
+    def locked(self, path: str) -> bool:
+        """See `FileSystem.locked`: nobody knows."""
+        raise OSError(errno.ENOTSUP, "there are no locks", path)
+
+
+@lru_cache(_MOST_CONNECTED)
+def _connected(process: int, base: str, options: tuple[tuple[str, str], ...]) -> Remote:  # noqa: ARG001 - a key only
+    return connect(base, dict(options))
+
+
+class Picture:
+    """What was below a directory at one moment."""
+
+    def __init__(self, root: str, found: list[Found]) -> None:
+        self._root = root
+        self._directories: dict[str, dict[str, Entry]] = {}
+        for one in found:
+            self._add(one)
+
+    def entries(self, url: str) -> list[Entry]:
+        """What a directory holds, by name.
+
+        Raises:
+            FileNotFoundError: there is no such directory, or it is empty: object stores know no difference.
+        """
+        if url not in self._directories:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), url)
+        return sorted(self._directories[url].values())
+
+    def _add(self, found: Found) -> None:
+        parent, _, name = found.url.rpartition("/")
+        if not name or not found.url.startswith(self._root + "/"):
+            return
+        siblings = self._directories.get(parent)
+        if siblings is None:
+            siblings = self._directories[parent] = {}
+            self._add(Found(parent, directory=True, size=0, modified=0))
+        size = 0 if found.directory else found.size
+        siblings[name] = Entry(name, found.directory, not found.directory, size, size, found.modified)

@@ -1,0 +1,72 @@
+"""What is asked of a file system far away: whole listings, and ranges of files. Every name is a URL.
+
+Answers may take long and fail in many ways; each failure is an OSError here, FileNotFoundError for what is not there.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+
+class Found(NamedTuple):
+    """What a listing has: `url` has no slash at its end, `size` is in bytes, `modified` in ms (0: not known)."""
+
+    url: str
+    directory: bool
+    size: int
+    modified: int
+
+
+class FarFile(Protocol):
+    """A file whose ranges can be fetched, by several threads at once."""
+
+    size: int
+    """In bytes, when it was opened."""
+
+    def fetch(self, offset: int, length: int) -> bytes:
+        """These bytes; fewer where the file was cut meanwhile.
+
+        Raises:
+            OSError: they did not come.
+        """
+        ...
+
+    def size_now(self) -> int:
+        """Size in bytes, asked again.
+
+        Raises:
+            OSError: it did not come; FileNotFoundError: the file is gone.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go what the file holds. No fetch may be under way."""
+        ...
+
+
+class Remote(Protocol):
+    """A file system far away."""
+
+    def children(self, url: str) -> list[Found]:
+        """What is in a directory.
+
+        Raises:
+            OSError: it cannot be listed; where directories are real, FileNotFoundError for one that is not there.
+        """
+        ...
+
+    def below(self, url: str) -> list[Found]:
+        """All that is below a directory, in as few requests as can be; directories may be left out.
+
+        Raises:
+            OSError: as `children`.
+        """
+        ...
+
+    def open(self, url: str) -> FarFile:
+        """A file.
+
+        Raises:
+            OSError: there is none, or it may not be read.
+        """
+        ...

@@ -1,0 +1,108 @@
+"""Where the commit log of a store ends: behind its last whole record, at the moment of the look.
+
+The end is found by a walk, from the newest record that consume queues know in the last file: a few queues are asked,
+those written last. Of a log that a broker is writing, or was when it died, what stands behind the last whole record is
+a torn tail. At rest it is damage, and the log ends with its file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from heapq import nlargest
+from typing import Final, NamedTuple
+
+from rocketwire.spark.files.together import in_slices
+from rocketwire.store.archive.directory import Directory, QueueFiles, RowFile, State
+from rocketwire.store.archive.log import Block, LogFile
+from rocketwire.store.archive.opening import FileGone
+from rocketwire.store.archive.queues import Queue
+from rocketwire.store.archive.salvage import is_record, next_record
+from rocketwire.store.archive.scan import is_written
+from rocketwire.store.walk import Stop
+
+#: Queues that are asked for their newest record.
+_ASKED: Final = 16
+#: Bytes read at once: mostly little comes behind the newest record known.
+_BLOCK: Final = 64 << 10
+
+
+class LogEnd(NamedTuple):
+    """Where a log ends.
+
+    Attributes:
+        offset: Physical offset behind the last whole record; where the log starts when it has none.
+        file: The last file that has anything; None when none has.
+        queued: The farthest place that the queues asked lead to; -1 when none leads anywhere.
+    """
+
+    offset: int
+    file: RowFile | None = None
+    queued: int = -1
+
+
+def log_end(directory: Directory) -> LogEnd:
+    """Find the end.
+
+    Raises:
+        StoreUnreadable: a file cannot be read. (One that was removed is passed over.)
+    """
+    last = next((file for file in reversed(directory.commit_log) if is_written(file)), None)
+    if last is None:
+        return LogEnd(directory.start)
+    newest = _newest(directory)
+    queued = max(newest, default=-1)
+    try:
+        with LogFile(last) as file:
+            return LogEnd(_end_in(file, directory, _known_record(file, newest)), last, queued)
+    except FileGone:
+        return LogEnd(last.start, last, queued)
+
+
+def _end_in(file: LogFile, directory: Directory, start: int) -> int:
+    end, torn = start, None
+    while True:
+        stop = Stop.UNWRITTEN
+        for block in file.blocks(end, block=_BLOCK):
+            end, stop = block.next, block.stop
+            torn = _torn(block) if len(block.records.position) else torn
+        if stop is Stop.BLANK:
+            return file.end
+        if directory.state is State.AT_REST and stop is Stop.UNWRITTEN:
+            return end
+        if directory.state is State.LIVE:
+            return end if torn is None else torn
+        # A crash may have lost pages before others.
+        found = next_record(file, end + 1)
+        if found is None:
+            return file.end if directory.state is State.AT_REST else end if torn is None else torn
+        end = found
+
+
+def _torn(block: Block) -> int | None:
+    """Where the last record of a block begins, if it may be one of which the last bytes are not written."""
+    records = block.records
+    behind = int(records.position[-1]) + int(records.size[-1])
+    ends_with_zero = records.properties_length[-1] > 0 and block.buffer[behind - 1] == 0
+    return int(records.physical_offset[-1]) if ends_with_zero else None
+
+
+def _known_record(file: LogFile, newest: Sequence[int]) -> int:
+    """Physical offset of the newest record of a file that is among places that queues know; else the file's start."""
+    places = sorted((place for place in newest if place > file.start), reverse=True)
+    return next((place for place in places if is_record(file, place)), file.start)
+
+
+def _newest(directory: Directory) -> list[int]:
+    """The places that the newest entries of the queues asked lead to."""
+    written = [queue for queue in directory.queues if queue.files]
+    return in_slices(directory.files, _newest_of, nlargest(_ASKED, written, key=lambda queue: queue.files[-1].modified))
+
+
+def _newest_of(queues: Sequence[QueueFiles]) -> Iterator[int]:
+    for files in queues:
+        with Queue(files) as queue:
+            try:
+                if queue.end > queue.first:
+                    yield queue.entry(queue.end - 1)[0]
+            except FileGone:
+                continue

@@ -1,0 +1,93 @@
+"""How far a stream has come: the next offset of each queue, as Spark keeps it in a checkpoint.
+
+In a checkpoint it is JSON, {broker: {topic: {queue: offset}}}; in the program one table by the three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple, TypeVar
+
+from rocketwire.spark.errors import OptionInvalid
+from rocketwire.wire.java import INT32_MAX, natural_number
+
+
+class MessageQueue(NamedTuple):
+    """A queue of a topic at a broker."""
+
+    broker: str
+    topic: str
+    queue_id: int
+
+    def __str__(self) -> str:
+        return f"broker {self.broker}, topic {self.topic}, queue {self.queue_id}"
+
+
+#: Of each queue the offset of its next message.
+Offsets = dict[MessageQueue, int]
+#: Of each queue the offsets from the first up to, not including, the end.
+Ranges = dict[MessageQueue, tuple[int, int]]
+Nested = dict[str, dict[str, dict[str, int]]]
+_Key = TypeVar("_Key")
+_REMEDY: Final = "It is that of another source, or damaged; begin with a new checkpointLocation"
+
+
+def nested(offsets: Offsets) -> Nested:
+    """Offsets as they are kept: equal ones give equal JSON."""
+    found: Nested = {}
+    for (broker, topic, queue_id), offset in sorted(offsets.items()):
+        found.setdefault(broker, {}).setdefault(topic, {})[str(queue_id)] = offset
+    return found
+
+
+def checked(kept: object) -> Offsets:
+    """Offsets that were kept.
+
+    Raises:
+        OptionInvalid: these are none.
+    """
+    try:
+        return {
+            MessageQueue(broker, topic, _number(queue_id)): _offset(offset)
+            for broker, topics in _table(kept)
+            for topic, queues in _table(topics)
+            for queue_id, offset in _table(queues)
+        }
+    except (TypeError, ValueError) as error:
+        raise OptionInvalid(f"the checkpoint's offsets cannot be read: {error}", _REMEDY) from error
+
+
+def shares(backlogs: Mapping[_Key, int], most: int) -> dict[_Key, int]:
+    """What of each backlog goes into `most` of all: parts in proportion, whole numbers that add up to `most`.
+
+    All of it when it fits. What rounding leaves goes to those that would get nothing, so that none waits for ever, and
+    then to the largest.
+    """
+    total = sum(backlogs.values())
+    if total <= most:
+        return dict(backlogs)
+    found = {key: backlog * most // total for key, backlog in backlogs.items()}
+    left = most - sum(found.values())
+    waiting = [key for key, backlog in backlogs.items() if backlog]
+    for key in sorted(waiting, key=lambda key: (found[key] > 0, -backlogs[key]))[:left]:
+        found[key] += 1
+    return found
+
+
+def _table(value: object) -> list[tuple[str, object]]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r} is no table")
+    return list(value.items())
+
+
+def _number(text: str) -> int:
+    number = natural_number(text, INT32_MAX)
+    if number is None:
+        raise ValueError(f"{text!r} is no queue")
+    return number
+
+
+def _offset(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"{value!r} is no offset")
+    return value

@@ -1,0 +1,61 @@
+"""What one task of Spark reads: small enough to be sent by the thousand, with no file open in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+
+from pyspark.sql.datasource import InputPartition
+
+from rocketwire.store.archive.directory import RowFile, State
+
+
+class QueueRange(NamedTuple):
+    """Entries of one consume queue, from the queue offset `first` up to, not including, `end`.
+
+    Attributes:
+        topic, queue_id: Which queue it is.
+        path: Its directory.
+        first, end: Queue offsets.
+        files: Its files that hold these entries.
+    """
+
+    topic: str
+    queue_id: int
+    path: str
+    first: int
+    end: int
+    files: tuple[RowFile, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSpan(InputPartition):
+    """A part of one store's commit log, and how the messages in it are found.
+
+    Attributes:
+        broker: Name of the store's broker.
+        state: Of the store, when it was looked at.
+        start, end: Physical offsets: the messages that begin from `start` up to, not including, `end`. The spans of
+            one plan do not overlap.
+        files: The commit log files that are read.
+        queues: The entries of consume queues that lead to the messages; None: the log itself is walked.
+        places: Where the messages begin, in place of `queues`; None: they are not known.
+        entries_only: Nothing is asked that the entries do not say, so that the log is not read.
+        clipped: Entries of `queues` that lead out of the span do not count: they are another span's.
+    """
+
+    broker: str
+    state: State
+    start: int
+    end: int
+    files: tuple[RowFile, ...]
+    queues: tuple[QueueRange, ...] | None = None
+    places: tuple[int, ...] | None = None
+    entries_only: bool = False
+    clipped: bool = False
+
+    def clip(self, start: int, end: int) -> Self:
+        """The part of the span between two physical offsets, of which a walk needs the first to be a record's."""
+        start, end = max(start, self.start), min(end, self.end)
+        files = tuple(file for file in self.files if file.end > start and file.start < end)
+        return replace(self, start=start, end=end, files=files, clipped=True)

@@ -1,0 +1,129 @@
+"""The data source `rocketmq`: what Spark makes of `spark.read.format("rocketmq")`.
+
+What each use needs is imported when it is used: Spark imports this module whenever a session starts.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, NoReturn
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from rocketwire.spark.errors import SparkSourceError
+
+
+class RocketMQDataSource(DataSource):
+    """RocketMQ's messages, from store directories or from a running endpoint."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name to give to `format`."""
+        return "rocketmq"
+
+    def schema(self) -> StructType:
+        """The columns that the options ask for.
+
+        Raises:
+            SparkSourceError: an option is wrong.
+        """
+        from rocketwire.spark.option_parsing import read_options, wants_queues_table
+        from rocketwire.spark.schema import spark_schema
+
+        if wants_queues_table(self.options):
+            from rocketwire.spark import queues_table
+
+            return queues_table.schema(self.options)
+        return spark_schema(read_options(self.options).columns)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """The reader of a batch: of messages, or of the table of queues.
+
+        Raises:
+            SparkSourceError: an option is wrong, or the schema has other columns than there are.
+        """
+        from rocketwire.spark.option_parsing import is_of_endpoint, wants_queues_table
+
+        if wants_queues_table(self.options):
+            from rocketwire.spark.queues_table import QueuesReader
+
+            return QueuesReader(self.options, schema)
+        if is_of_endpoint(self.options):
+            name, kind = "endpoint.reading", "EndpointReader"
+        else:
+            name, kind = "batch", "StoreReader"
+        found: DataSourceReader = getattr(import_module(f"rocketwire.spark.{name}"), kind)(self.options, schema)
+        return found
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """The reader of a stream of messages; one that says what is wrong where options or columns are."""
+        from rocketwire.spark.errors import SparkSourceError
+        from rocketwire.spark.option_parsing import is_of_endpoint
+
+        if is_of_endpoint(self.options):
+            name, kind = "endpoint.stream", "EndpointStreamReader"
+        else:
+            name, kind = "stream", "StoreStreamReader"
+        try:
+            found: DataSourceStreamReader = getattr(import_module(f"rocketwire.spark.{name}"), kind)(
+                self.options, schema
+            )
+        except SparkSourceError as error:
+            return _RefusedStream(error)
+        return found
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - as Spark calls it
+        """The writer that sends the rows of a data frame.
+
+        Raises:
+            SparkSourceError: an option or a column is wrong.
+        """
+        from rocketwire.spark.endpoint.writing import batch_writer
+
+        return batch_writer(schema, self.options, overwrite=overwrite)
+
+    def streamWriter(  # noqa: N802 - Spark's name
+        self,
+        schema: StructType,
+        overwrite: bool,  # noqa: FBT001 - as Spark calls it
+    ) -> DataSourceStreamWriter:
+        """The writer that sends the rows of a stream.
+
+        Raises:
+            SparkSourceError: an option or a column is wrong.
+        """
+        from rocketwire.spark.endpoint.writing import stream_writer
+
+        return stream_writer(schema, self.options, overwrite=overwrite)
+
+
+class _RefusedStream(DataSourceStreamReader):
+    """Stands for the reader of a stream that cannot be, and says why when it is asked for something.
+
+    An error that comes earlier Spark hides behind one of its own: it stops the reader that it has not got
+    (UnboundLocalError, seen with 4.3.0).
+    """
+
+    def __init__(self, error: SparkSourceError) -> None:
+        self._error = error
+
+    def initialOffset(self) -> NoReturn:  # noqa: N802 - Spark's name
+        raise self._error
+
+    def latestOffset(self, start: object, limit: object) -> NoReturn:  # noqa: ARG002, N802 - Spark's signature
+        raise self._error
+
+    def partitions(self, start: object, end: object) -> NoReturn:  # noqa: ARG002 - Spark's signature
+        raise self._error
+
+    def read(self, partition: object) -> NoReturn:  # noqa: ARG002 - Spark's signature
+        raise self._error

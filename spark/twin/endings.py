@@ -1,0 +1,68 @@
+"""Properties that stand near the end of their texts, as tags mostly do: found there, without a look at the rest.
+
+Where one of many texts is not so, none of them is taken, and `texts` reads them all.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rocketwire.store.columns import Buffer, gather
+from rocketwire.wire.properties import ITEM_SEP, NAME_SEP
+
+#: So many bytes of each text are looked at first, and then.
+_WINDOWS: Final = (16, 32)
+
+
+def last_values(
+    buffer: Buffer, begins: NDArray[np.int64], ends: NDArray[np.int64], name: str
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Where in texts between these places the value of a property begins, and where it ends.
+
+    The name has six characters at most. None: it is not once near the end of every text, with a value.
+    """
+    if not len(ends) or int(ends.min()) < _WINDOWS[-1]:
+        return None
+    octets = np.frombuffer(buffer, np.uint8)
+    wanted = f"{ITEM_SEP}{name}{NAME_SEP}".encode()
+    for window in _WINDOWS:
+        found = _values_within(octets, begins, ends, wanted, window)
+        if found is not None:
+            return found
+    return None
+
+
+def _values_within(
+    octets: NDArray[np.uint8], begins: NDArray[np.int64], ends: NDArray[np.int64], wanted: bytes, window: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """The same of so many bytes at the end of each text; `wanted` is the name between its separators."""
+    count = len(ends)
+    # What is read behind the last window is one more of the same.
+    firsts = np.append(ends, ends[-1:]) - window
+    octets = gather(octets, firsts, np.dtype(f"V{window}")).view(np.uint8)
+    firsts = firsts[:-1]
+    seps = np.flatnonzero(octets[: count * window] == ord(ITEM_SEP))
+    words = gather(octets, seps, np.dtype("<u8"))
+    words &= np.uint64((1 << 8 * len(wanted)) - 1)
+    is_wanted = words == np.uint64(int.from_bytes(wanted, "little"))
+    rows = np.arange(0, count * window, window)
+    if len(seps) == count and is_wanted.all():  # the last of each, as it mostly is
+        within, value_ends = seps - rows, ends
+    else:
+        found = np.flatnonzero(is_wanted)
+        if len(found) != count:
+            return None
+        within = seps[found] - rows
+        # It goes up to what separates it from the next one, or to the end.
+        value_ends = np.append(seps, rows[-1] + window)[found + 1] - rows
+        np.minimum(value_ends, window, out=value_ends)
+        value_ends += firsts
+    value_begins = firsts + within
+    # One in each, and not before the text; what is less than 0 is a large number here.
+    if int(within.view(np.uint64).max()) >= window or not (value_begins >= begins).all():
+        return None
+    value_begins += len(wanted)
+    return (value_begins, value_ends) if (value_begins < value_ends).all() else None

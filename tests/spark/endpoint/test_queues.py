@@ -1,0 +1,96 @@
+"""Where a time is in a queue, whatever the broker says first; how large messages are."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.errors import NoSuchTopic
+from rocketwire.spark.endpoint.queues import _search, at_time, bounds, mean_size, wanted_queues
+from rocketwire.spark.offsets import MessageQueue
+from rocketwire.spark.option_parsing import read_options
+from rocketwire.spark.request import request_of
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.route import TopicList
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.message import Message, encode_record
+from tests.cli.endpoint import Answers, Told, fake_server
+
+GROUP = "TOOLS_CONSUMER"
+
+
+@given(
+    st.lists(st.integers(0, 20), min_size=1, max_size=60), st.integers(-1, 21), st.integers(-5, 70), st.integers(0, 100)
+)
+def test_a_time_is_found_wherever_the_search_begins(times: list[int], time: int, hint: int, first: int) -> None:
+    times.sort()
+    search = _search(time, first, first + len(times), first + hint)
+    asked = []
+    try:
+        offset = next(search)
+        while True:
+            asked.append(offset)
+            offset = search.send(times[offset - first])
+    except StopIteration as ended:
+        assert ended.value == first + bisect_left(times, time)
+    assert len(asked) == len(set(asked))
+    if hint == bisect_left(times, time):
+        assert len(asked) <= 2
+
+
+def broker(times: list[int | None], hint: int) -> Answers:
+    """Queue 0 of T, with messages of these times (None: damaged or gone); queue 1 has none."""
+
+    def pull(ext: dict[str, str]) -> Told:
+        offset, most = int(ext["queueOffset"]), int(ext["maxMsgNums"])
+        if times[offset] is None:
+            return Told(21)
+        records = [encode_record(Message(topic="T", queue_id=0, body=b"x" * 9, store_timestamp=t or 0)) for t in times]
+        return Told(body=b"".join(records[offset : offset + most]))
+
+    return {
+        RequestCode.GET_MIN_OFFSET: lambda _: Told(0, {"offset": "-1"}),
+        RequestCode.GET_MAX_OFFSET: lambda ext: Told(0, {"offset": "0" if ext["queueId"] == "1" else str(len(times))}),
+        RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: lambda _: Told(0, {"offset": str(hint)}),
+        RequestCode.PULL_MESSAGE: pull,
+    }
+
+
+@pytest.mark.parametrize(
+    ("times", "time", "found"),
+    [([5, 5, 5, 5, 9], 5, 0), ([5, 5, 5, 5, 9], 6, 4), ([5, 5], 10, 2), ([None, None, 7, 8], 7, 2), ([None], 0, 1)],
+)
+@pytest.mark.parametrize("hint", [-1, 0, 2, 99])
+def test_brokers_are_not_believed(times: list[int | None], time: int, found: int, hint: int) -> None:
+    full, empty = MessageQueue("b", "T", 0), MessageQueue("b", "T", 1)
+    with fake_server(broker(times, hint)) as server, Cluster(server.address) as cluster:
+        there = bounds(cluster, [full, empty])
+        assert there == {full: (0, len(times)), empty: (0, 0)}
+        assert at_time(cluster, there, time, group=GROUP) == {full: found, empty: 0}
+
+
+def test_how_large_messages_are_about() -> None:
+    size = len(encode_record(Message(topic="T", queue_id=0, body=b"x" * 9)))
+    with fake_server(broker([1, 2, 3], 0)) as server, Cluster(server.address) as cluster:
+        assert mean_size(cluster, {MessageQueue("b", "T", 0): (1, 3)}, group=GROUP) == size
+        assert mean_size(cluster, {}, group=GROUP) == 1024
+
+
+def test_a_topic_that_is_deleted_while_topics_are_asked_for() -> None:
+    answers: Answers = {
+        RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: lambda _: Told(
+            body=encode_body(TopicList(topic_list=("T", "Gone", "%RETRY%G")))
+        )
+    }
+    with fake_server(answers) as server, Cluster(server.address) as cluster:
+        any_topic = request_of(read_options({"namesrv": server.address}))
+        assert wanted_queues(cluster, any_topic) == [MessageQueue("b", "T", 0), MessageQueue("b", "T", 1)]
+        with pytest.raises(NoSuchTopic):
+            wanted_queues(cluster, request_of(read_options({"namesrv": server.address, "topics": "T,Gone"})))
+        one_queue = request_of(read_options({"namesrv": server.address, "queues": "1,7"}))
+        assert wanted_queues(cluster, one_queue) == [MessageQueue("b", "T", 1)]
+    assert str(MessageQueue("b", "T", 1)) == "broker b, topic T, queue 1"

@@ -1,0 +1,112 @@
+"""What all uses of an endpoint share: accounts, several brokers, and what is said when something is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.errors import NotReached, Refused
+from rocketwire.spark.endpoint.options import endpoint_options
+from rocketwire.spark.endpoint.session import Patience, asked
+from rocketwire.spark.errors import EndpointRefused, OptionInvalid, SendFailed
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.message import Message, encode_record
+from tests.cli.endpoint import Answers, Told, fake_server, real_endpoint
+from tests.spark.endpoint.support import rows, written
+from tests.spark.reads import Read
+
+ACCOUNTS = """
+accounts:
+  - accessKey: sparkuser
+    secretKey: 12345678
+    defaultTopicPerm: PUB|SUB
+    defaultGroupPerm: DENY
+    groupPerms:
+      - readers=SUB
+"""
+
+
+def test_who_is_let_in(tmp_path: Path) -> None:
+    accounts = tmp_path / "plain_acl.yml"
+    accounts.write_text(ACCOUNTS)
+    with real_endpoint(tmp_path / "store", acl_enable=True, acl_file=str(accounts)) as addresses:
+        namesrv = str(addresses.name_server)
+        account: dict[str, Any] = {"accessKey": "sparkuser", "secretKey": "12345678"}
+        assert written(namesrv, rows(body=[b"a", b"b"]), topic="Guarded", **account) == 2
+        found = Read(None, namesrv=namesrv, topic="Guarded", columns="body", consumerGroup="readers", **account)
+        assert sorted(row["body"] for row in found.rows()) == [b"a", b"b"]
+        with pytest.raises(EndpointRefused, match="group:TOOLS_CONSUMER"):
+            Read(None, namesrv=namesrv, topic="Guarded", **account)
+        with pytest.raises(EndpointRefused, match="give the options accessKey and secretKey"):
+            Read(None, namesrv=namesrv, topic="Guarded")
+        with pytest.raises(SendFailed, match="answered code 1: "):
+            written(
+                namesrv, rows(body=[b"c"]), topic="Guarded", retries="0", accessKey="sparkuser", secretKey="wrong123"
+            )
+
+
+def broker(name: str) -> Answers:
+    """A broker with 50 messages of topic T in its queue 0, whose bodies are its name."""
+    records = [encode_record(Message(topic="T", queue_id=0, body=name.encode(), queue_offset=at)) for at in range(50)]
+
+    def pull(ext: dict[str, str]) -> Told:
+        offset = int(ext["queueOffset"])
+        end = min(offset + int(ext["maxMsgNums"]), 50)
+        fields = {"suggestWhichBrokerId": "0", "nextBeginOffset": str(end), "minOffset": "0", "maxOffset": "50"}
+        return Told(0, fields, b"".join(records[offset:end]))
+
+    return {
+        RequestCode.GET_MIN_OFFSET: lambda _: Told(0, {"offset": "0"}),
+        RequestCode.GET_MAX_OFFSET: lambda _: Told(0, {"offset": "50"}),
+        RequestCode.PULL_MESSAGE: pull,
+    }
+
+
+def test_a_cluster_of_several_brokers() -> None:
+    with fake_server(broker("x")) as first, fake_server(broker("y")) as second:
+        brokers = {
+            name: BrokerData(cluster="c", broker_name=name, broker_addrs={0: server.address})
+            for name, server in (("x", first), ("y", second))
+        }
+        queues = tuple(QueueData(broker_name=name, read_queue_nums=1, write_queue_nums=1, perm=6) for name in brokers)
+        route = TopicRouteData(broker_datas=tuple(brokers.values()), queue_datas=queues)
+        first.answers[RequestCode.GET_ROUTEINFO_BY_TOPIC] = lambda _: Told(body=encode_body(route))
+        cluster = ClusterInfo(broker_addr_table=brokers)
+        first.answers[RequestCode.GET_BROKER_CLUSTER_INFO] = lambda _: Told(body=encode_body(cluster))
+        found = Read(None, namesrv=first.address, topic="T", columns="broker,queue_offset,body")
+        assert len(found.partitions) == 2
+        assert sorted(map(tuple, (row.values() for row in found.rows()))) == [
+            (name, offset, name.encode()) for name in ("x", "y") for offset in range(50)
+        ]
+
+
+def test_what_passes_is_asked_for_again_and_what_does_not_is_told() -> None:
+    slept: list[float] = []
+    with pytest.raises(OptionInvalid, match="option namesrv nowhere: allowed is HOST:PORT"):
+        asked(endpoint_options({"namesrv": "nowhere"}), lambda _: None, sleep=slept.append)
+    assert slept == []
+    patience = Patience(slept.append)
+    for _ in range(4):
+        patience.bear(NotReached("b", "gone"))
+    with pytest.raises(NotReached):
+        patience.bear(NotReached("b", "gone"))
+    assert slept == [0.25, 0.5, 1.0, 2.0]
+    patience.renew()
+    for _ in range(11):
+        patience.bear(Refused("b", 215, None))
+    assert max(slept) == 5.0
+    with pytest.raises(Refused):
+        patience.bear(Refused("b", 215, None))
+    with pytest.raises(Refused):
+        Patience(slept.append).bear(Refused("b", 16, None))
+
+    def broken(_: Cluster) -> None:
+        raise Refused("broker b", 16, "not allowed")
+
+    with fake_server() as server, pytest.raises(EndpointRefused, match=r"not allowed\. Grant the permission"):
+        asked(endpoint_options({"namesrv": server.address}), broken)

@@ -1,0 +1,102 @@
+"""`make spark-demo`: makes the store of tools/demo_store.py, runs the notebook on it, and says where its results are.
+
+    python -m tools.spark_demo [FOLDER]
+
+The notebook runs in this process, cell by cell, as in Jupyter but without it. FOLDER (build/spark-demo) gets the store,
+the notebook with its results, and its plots as PNG files.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import contextlib
+import io
+import json
+import os
+import shutil
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib import pyplot as plt
+
+from tools import demo_store
+
+NOTEBOOK: Final = Path(__file__).parents[1] / "docs" / "examples" / "rocketmq-in-spark.ipynb"
+_FOLDER: Final = Path("build/spark-demo")
+
+
+def run(notebook: Path, folder: Path) -> tuple[dict[str, Any], list[Path]]:
+    """Run the cells of a notebook in turn; the first error ends it.
+
+    Args:
+        notebook: It is not changed.
+        folder: Gets the notebook with its results, and the plots.
+
+    Returns:
+        The variables that the cells left, and the PNG files.
+    """
+    mpl.use("Agg")
+    found = json.loads(notebook.read_text(encoding="utf-8"))
+    variables: dict[str, Any] = {"__name__": "__main__"}
+    plots: list[Path] = []
+    for number, cell in enumerate(one for one in found["cells"] if one["cell_type"] == "code"):
+        cell["execution_count"] = number + 1
+        cell["outputs"] = list(_outputs("".join(cell["source"]), variables, number + 1))
+        for output in cell["outputs"]:
+            if "image/png" in output.get("data", {}):
+                path = folder / f"plot-{len(plots) + 1}.png"
+                path.write_bytes(base64.b64decode(output["data"]["image/png"]))
+                plots.append(path)
+    (folder / notebook.name).write_text(json.dumps(found, indent=1, ensure_ascii=False), encoding="utf-8")
+    return variables, plots
+
+
+def _outputs(source: str, variables: dict[str, Any], count: int) -> Iterator[dict[str, Any]]:
+    """What a cell prints, the value of its last line, and its plots, as a notebook holds them."""
+    tree = ast.parse(source)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    printed = io.StringIO()
+    value = None
+    with contextlib.redirect_stdout(printed), warnings.catch_warnings():
+        # plt.show() has nowhere to show anything: plots are taken below.
+        warnings.filterwarnings("ignore", message=".*non-interactive.*")
+        exec(compile(tree, f"cell {count}", "exec"), variables)  # noqa: S102 - it is the repository's own notebook
+        if isinstance(last, ast.Expr):
+            expression = compile(ast.Expression(last.value), f"cell {count}", "eval")
+            value = eval(expression, variables)  # noqa: S307 - the same
+    if printed.getvalue():
+        yield {"output_type": "stream", "name": "stdout", "text": printed.getvalue()}
+    if value is not None:
+        html = getattr(value, "_repr_html_", lambda: None)()
+        data = {"text/plain": repr(value)} | ({"text/html": html} if html else {})
+        yield {"output_type": "execute_result", "execution_count": count, "metadata": {}, "data": data}
+    for number in plt.get_fignums():
+        image = io.BytesIO()
+        plt.figure(number).savefig(image, format="png", dpi=110)
+        data = {"image/png": base64.b64encode(image.getvalue()).decode()}
+        yield {"output_type": "display_data", "metadata": {}, "data": data}
+    plt.close("all")
+
+
+def main(folder: Path) -> None:
+    """Make the store, run the notebook, tell where everything is."""
+    store = folder / "store"
+    shutil.rmtree(store, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    made = demo_store.make(store, np.random.default_rng(9))
+    print(f"{made.total():,} messages are in {store}")
+    os.environ["ROCKETMQ_STORE"] = str(store)
+    _, plots = run(NOTEBOOK, folder)
+    print(f"the notebook with its results is {folder / NOTEBOOK.name}")
+    for plot in plots:
+        print(f"a plot is {plot}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else _FOLDER)
