@@ -2,7 +2,8 @@
 
 Reads what `make test` leaves behind: pytest's JUnit files and tox's result file. A tox environment that is no
 test run (lint, types, layers) counts as one; so does one whose tests all passed and which failed all the same
-(coverage, say). Needs only the standard library: it also runs where the set-up was what failed.
+(coverage, say). A test that was tried twice counts once, as it ended, and is named. Needs only the standard library:
+it also runs where the set-up was what failed.
 """
 
 import json
@@ -18,6 +19,8 @@ class Totals:
 
     passed: int
     failed: int
+    tried_again: tuple[str, ...] = ()
+    """Names of the tests that failed and were tried a second time, whatever came of it."""
 
     def line(self) -> str:
         """The closing line, in the form that tools which read test logs know."""
@@ -25,15 +28,19 @@ class Totals:
 
 
 def of_junit(text: str) -> Totals:
-    """Count the test cases of one JUnit file; errors count as failed, skipped cases not at all."""
-    passed = failed = 0
+    """Count the tests of one JUnit file by their last try; errors count as failed, skipped tests not at all."""
+    tries: dict[str, list[set[str]]] = {}
     for case in ET.fromstring(text).iter("testcase"):  # noqa: S314 (pytest wrote it a moment ago)
-        outcomes = {child.tag for child in case}
-        if outcomes & {"failure", "error"}:
+        name = f"{case.get('classname')}::{case.get('name')}"
+        tries.setdefault(name, []).append({child.tag for child in case})
+    passed = failed = 0
+    for outcomes in tries.values():
+        if outcomes[-1] & {"failure", "error"}:
             failed += 1
-        elif "skipped" not in outcomes:
+        elif "skipped" not in outcomes[-1]:
             passed += 1
-    return Totals(passed=passed, failed=failed)
+    again = tuple(name for name, outcomes in tries.items() if len(outcomes) > 1)
+    return Totals(passed=passed, failed=failed, tried_again=again)
 
 
 def of_run(environments: dict[str, bool], tests: dict[str, Totals]) -> Totals:
@@ -54,7 +61,8 @@ def of_run(environments: dict[str, bool], tests: dict[str, Totals]) -> Totals:
             failed += 1
     if not environments:
         failed += 1
-    return Totals(passed=passed, failed=failed)
+    again = tuple(f"{name}: {test}" for name, total in tests.items() for test in total.tried_again)
+    return Totals(passed=passed, failed=failed, tried_again=again)
 
 
 def read_run(work_dir: Path) -> Totals:
@@ -73,8 +81,10 @@ def read_run(work_dir: Path) -> Totals:
 
 
 def main() -> int:
-    """Print the closing line; 0 only when nothing failed."""
+    """Print what was tried a second time and the closing line; 0 only when nothing failed."""
     totals = read_run(Path(".tox"))
+    for test in totals.tried_again:
+        print(f"failed at first: {test}")
     print(totals.line())
     return 1 if totals.failed else 0
 

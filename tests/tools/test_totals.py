@@ -13,6 +13,15 @@ def test_cases_of_a_junit_file_are_counted() -> None:
     assert of_junit(JUNIT) == Totals(passed=1, failed=2)
 
 
+def test_the_last_try_of_a_test_counts_and_it_is_named() -> None:
+    junit = """<testsuites><testsuite>
+    <testcase classname="m" name="flaky"/><testcase classname="m" name="bad"/><testcase classname="m" name="good"/>
+    <testcase classname="m" name="flaky"/><testcase classname="m" name="bad"><failure/></testcase>
+    </testsuite></testsuites>"""
+    assert of_junit(junit) == Totals(passed=2, failed=1, tried_again=("m::flaky", "m::bad"))
+    assert of_run({"unit": False}, {"unit": of_junit(junit)}).tried_again == ("unit: m::flaky", "unit: m::bad")
+
+
 def test_a_check_without_tests_counts_as_one() -> None:
     assert of_run({"lint": True, "types": False}, {}) == Totals(passed=1, failed=1)
 
