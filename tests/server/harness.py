@@ -239,11 +239,19 @@ class Client:
         return found
 
     async def ended(self) -> bool:
-        """Whether the server has closed the connection by now."""
+        """Wait until the server has closed the connection: what is before that in TCP's buffers comes when TCP likes."""
+        while not self._ended:
+            if not self._read() and not self._ended:
+                await trio.lowlevel.wait_readable(self.sock)
+        await settle()
+        return True
+
+    async def is_open(self) -> bool:
+        """Whether the server has left the connection open, once it has come to rest."""
         await settle()
         while self._read():
             await settle()
-        return self._ended
+        return not self._ended
 
     def _sort_pushes(self) -> None:
         self.pushes += [frame for frame in self._frames if not frame.header.is_response]

@@ -192,7 +192,7 @@ async def test_a_silent_connection_is_closed_after_120_s(server: Server, broker:
     for _ in range(11):
         await server.pass_time(10)
         await broker.heartbeat("lively")
-    assert not await silent.ended()
+    assert await silent.is_open()
     await server.pass_time(20)
     assert await silent.ended()
     assert (await broker.send("T")).header.code == 0
@@ -203,7 +203,7 @@ async def test_a_connection_that_only_gets_answers_is_not_silent(server: Server,
         await broker.hold("T", seconds=30)
         await server.pass_time(30.1)
     assert len(await broker.arrived()) == 8
-    assert not await broker.ended()
+    assert await broker.is_open()
 
 
 async def test_a_frame_that_takes_120_s_closes_its_connection(
@@ -216,7 +216,7 @@ async def test_a_frame_that_takes_120_s_closes_its_connection(
         await slow.write(bytes([byte]))
         await server.pass_time(10)
         assert (await broker.send("T")).header.code == 0
-    assert not await slow.ended()
+    assert await slow.is_open()
     for byte in data[11:13]:
         await slow.write(bytes([byte]))
         await server.pass_time(10)
@@ -233,7 +233,7 @@ async def test_frames_that_follow_each_other_without_a_gap_are_not_one_slow_fram
         await server.pass_time(10)
         await client.write(data[9:] + data[:9])
     assert len(await client.arrived()) == 20
-    assert not await client.ended()
+    assert await client.is_open()
 
 
 # --- clients that do not read ---
