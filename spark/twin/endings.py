@@ -15,6 +15,7 @@ from rocketwire.wire.properties import ITEM_SEP, NAME_SEP
 
 #: So many bytes of each text are looked at first, and then.
 _WINDOWS: Final = (16, 32)
+_WORD: Final = np.dtype("<u8")
 
 
 def last_values(
@@ -44,10 +45,13 @@ def _values_within(
     firsts = np.append(ends, ends[-1:]) - window
     octets = gather(octets, firsts, np.dtype(f"V{window}")).view(np.uint8)
     firsts = firsts[:-1]
-    seps = np.flatnonzero(octets[: count * window] == ord(ITEM_SEP))
-    words = gather(octets, seps, np.dtype("<u8"))
-    words &= np.uint64((1 << 8 * len(wanted)) - 1)
-    is_wanted = words == np.uint64(int.from_bytes(wanted, "little"))
+    is_sep = octets[: count * window] == ord(ITEM_SEP)
+    if np.count_nonzero(is_sep) == count:
+        value_begins = _of_one_length(octets, ends, wanted, window)
+        if value_begins is not None:
+            return (value_begins, ends) if (value_begins >= begins + len(wanted)).all() else None
+    seps = np.flatnonzero(is_sep)
+    is_wanted = _are(gather(octets, seps, _WORD), wanted)
     rows = np.arange(0, count * window, window)
     if len(seps) == count and is_wanted.all():  # the last of each, as it mostly is
         within, value_ends = seps - rows, ends
@@ -66,3 +70,19 @@ def _values_within(
         return None
     value_begins += len(wanted)
     return (value_begins, value_ends) if (value_begins < value_ends).all() else None
+
+
+def _of_one_length(
+    octets: NDArray[np.uint8], ends: NDArray[np.int64], wanted: bytes, window: int
+) -> NDArray[np.int64] | None:
+    """Where the values begin if all are as long as the first one, and each is the last of its text; else None."""
+    at = octets[:window].tobytes().rfind(wanted)
+    length = window - at - len(wanted)
+    words: NDArray[np.uint64] = np.ndarray((len(ends),), _WORD, octets, max(at, 0), (window,))
+    return ends - length if at >= 0 and length and _are(words, wanted).all() else None
+
+
+def _are(words: NDArray[np.uint64], wanted: bytes) -> NDArray[np.bool_]:
+    """Which words begin with what is wanted."""
+    found: NDArray[np.bool_] = words & np.uint64((1 << 8 * len(wanted)) - 1) == int.from_bytes(wanted, "little")
+    return found

@@ -89,19 +89,19 @@ def usual_layout(buffer: Buffer, positions: NDArray[np.int64]) -> Layout | None:
         return None
     ends = positions + number("store_size")
     lengths = number("body_length")
+    if int(ends.max()) > len(octets) or int(lengths.min()) < 0:
+        return None
     bodies = positions + _HEAD.itemsize
     topics = bodies + lengths
-    if int(ends.max()) > len(octets) or int(lengths.min()) < 0 or int((ends - topics).min()) < 1 + _PROPERTIES_LENGTH:
-        return None
-    topic_lengths = octets.take(topics)
+    topic_lengths = octets.take(topics, mode="clip")  # what is taken elsewhere has no room for properties
     begins = topics + 1
     topic_ends = begins + topic_lengths
     properties = topic_ends + _PROPERTIES_LENGTH
-    if not (properties <= ends).all():
+    if int((ends - properties).min()) < 0:
         return None
     return Layout(number, (bodies, topics), (begins, topic_ends), (properties, ends))
 
 
 def _inside(buffer: Buffer, positions: NDArray[np.int64]) -> bool:
     """Whether the smallest record would have room at each of these places, of which there are some."""
-    return 0 <= int(positions.min()) <= int(positions.max()) <= len(buffer) - SMALLEST
+    return int(positions.view(np.uint64).max()) <= len(buffer) - SMALLEST  # what is less than 0 is a large number here

@@ -29,7 +29,6 @@ _SIZE_AND_MAGIC: Final = struct.Struct(">ii")
 _CRC_MASK: Final = 0x7FFFFFFF
 _INT16_MAX: Final = 0x7FFF
 _INT8_MAX: Final = 0x7F
-_LAST_ASCII: Final = 0x7F
 #: The byte with which both magic numbers begin.
 _MAGIC_BYTE: Final = MAGIC_V1 >> 24 & 0xFF
 
@@ -91,12 +90,13 @@ def _checked_usual(
         names = gathered(buffer, begins, ends, pa.binary())
         letters = octets_of(names)[: offsets_of(names)[-1]]
     # The characters of all are ASCII, without NUL; what is odd is looked at again.
-    if not letters.all() or int(letters.max()) > _INT8_MAX:
+    if int(letters.view(np.int8).min()) <= 0:
         return None
     begins, ends = layout.properties
     lengths = ends - begins
-    good: NDArray[np.bool_] = sizes == layout.number("store_size")
-    good &= lengths <= _INT16_MAX
+    if int(lengths.max()) > _INT16_MAX:
+        return None
+    good: NDArray[np.bool_] = positions + sizes == ends
     good &= (octets.take(begins - 2).astype(np.uint16) << 8 | octets.take(begins - 1)) == lengths
     if base is not None:
         good &= layout.number("physical_offset") == positions + base

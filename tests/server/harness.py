@@ -239,7 +239,7 @@ class Client:
         return found
 
     async def ended(self) -> bool:
-        """Wait until the server has closed the connection: what is before that in TCP's buffers comes when TCP likes."""
+        """Wait until the server has closed the connection: TCP brings what was sent before in its own time."""
         while not self._ended:
             if not self._read() and not self._ended:
                 await trio.lowlevel.wait_readable(self.sock)

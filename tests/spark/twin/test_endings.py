@@ -73,6 +73,9 @@ def test_the_column_of_tags_is_the_same_alone_and_with_others(texts: list[bytes]
     [
         ([b"a\x01b\x02TAGS\x01A"], [b"A"]),
         ([b"a\x01b\x02TAGS\x01A", b"\x02TAGS\x01BC\x02WAIT\x01true"], [b"A", b"BC"]),
+        ([b"a\x01b\x02TAGS\x01A", b"n\x01v\x02TAGS\x01B"], [b"A", b"B"]),
+        ([b"a\x01b\x02TAGS\x01AB", b"n\x01long\x02TAGS\x01C"], [b"AB", b"C"]),
+        ([b"a\x01b\x02TAGS\x01A", b"n\x01v\x02TUGS\x01B"], None),
         ([b"a\x01b\x02TAGS\x01" + b"t" * 26], [b"t" * 26]),
         ([b"a\x01b\x02TAGS\x01" + b"t" * 27], None),
         ([b"a\x01b\x02TAGS\x01A", b"WAIT\x01true"], None),
@@ -86,8 +89,9 @@ def test_it_is_found_where_each_text_has_it_once_near_its_end(texts: list[bytes]
     assert found_in(texts) == expected
 
 
-def test_what_stands_before_a_text_is_none_of_it() -> None:
-    data, text = _HEAD + _NO_TAGS, b"WAIT\x01true"
+@pytest.mark.parametrize(("before", "text"), [(_NO_TAGS, b"WAIT\x01true"), (_NO_TAGS[:-1], b"")])
+def test_what_stands_before_a_text_is_none_of_it(before: bytes, text: bytes) -> None:
+    data = _HEAD + before
     assert last_values(data + text, np.array([len(data)]), np.array([len(data) + len(text)]), "TAGS") is None
 
 
