@@ -160,7 +160,7 @@ class KernelPulls:
         try:
             services.long_poll.hold(pull, asked, services.pull_answers.held_seconds(asked_ms))
         except LimitExceeded as error:
-            services.metrics.limited[error.key] += 1
+            peer.limited(error)
             peer.reply(request, Reply(code=response_code(error), remark=str(error), ext={}))
             peer.flush()
 

@@ -10,6 +10,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
+from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.wire.codes import FLAG_RESPONSE, VERSION_4_9_7, ResponseCode
 from rocketwire.wire.frame import Buffer, FrameHeads
 from rocketwire.wire.header import Header
@@ -58,6 +59,9 @@ class Peer(Protocol):
 
     def keep(self, size: int) -> None:
         """Note how many bytes of memory, about, are kept for the client until its connection ends."""
+
+    def limited(self, error: LimitExceeded) -> None:
+        """Count that a limit refused a request of the client."""
 
     @property
     def congested(self) -> bool:

@@ -11,6 +11,7 @@ from typing import Final
 
 from rocketwire.server.appending import Refusals
 from rocketwire.server.errors import MessageIllegal, ServerError, response_code
+from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.services import BrokerServices
@@ -38,6 +39,8 @@ def _send_reply(services: BrokerServices, request: Request[SendMessageRequestHea
         if prepared.drafts[0].topic == names.TRANS_HALF_TOPIC:
             raise MessageIllegal(f"property {property_names.TRANSACTION_PREPARED}: a reply has no transaction")
     except (ServerError, WireError) as error:
+        if isinstance(error, LimitExceeded):  # the dispatcher counts only those that it is to answer itself
+            peer.limited(error)
         return Reply(code=response_code(error), remark=str(error), ext=ext)
 
     def pushed(problem: str | None) -> None:

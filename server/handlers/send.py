@@ -7,6 +7,7 @@ from typing import Final
 
 from rocketwire.server.appending import Refusals, refusal_of
 from rocketwire.server.errors import ServerError, response_code
+from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.services import BrokerServices
@@ -28,6 +29,8 @@ def _send(services: BrokerServices, request: Request[SendMessageRequestHeader]) 
     try:
         prepared = sending.prepare(request.fields, request.body, peer.born_host, peer.remote_text)
     except (ServerError, WireError) as error:
+        if isinstance(error, LimitExceeded):  # the dispatcher counts only those that it is to answer itself
+            peer.limited(error)
         return Reply(code=response_code(error), remark=str(error), ext=ext)
     if prepared is None:
         return Reply(code=ResponseCode.FLOW_CONTROL, remark=sending.throttle.send_remark, ext=ext)

@@ -24,6 +24,7 @@ import trio
 import trio.testing
 
 from rocketwire.server.config import ServerConfig
+from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.in_flight import InFlight
 from rocketwire.server.limits import Limits
 from rocketwire.server.metrics import Metrics
@@ -633,6 +634,7 @@ class FakePeer:
         self.replies: list[tuple[Any, Any]] = []
         self.flushed = 0
         self.kept = 0
+        self.refused: list[LimitExceeded] = []
 
     @property
     def remote_text(self) -> str:
@@ -655,3 +657,6 @@ class FakePeer:
 
     def keep(self, size: int) -> None:
         self.kept = size
+
+    def limited(self, error: LimitExceeded) -> None:
+        self.refused.append(error)

@@ -13,6 +13,7 @@ from rocketwire.server.in_flight import InFlight
 from rocketwire.server.limits import LIMITS, Limits
 from rocketwire.server.metrics import Metrics
 from rocketwire.store.flush import GroupCommit
+from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import RequestCode
 from tests.server.harness import (
     BINARY,
@@ -29,7 +30,9 @@ from tests.server.harness import (
     subscription,
     topic_ext,
 )
+from tests.server.monitoring.scraping import scraped, value
 
+HTTP = Address(host="127.0.0.1", port=0)
 DOCS = Path(__file__).parents[2] / "docs"
 BUSY = "[REJECTREQUEST]system busy, start flow control for a while, "
 
@@ -109,6 +112,34 @@ async def test_topics_groups_and_offsets_that_clients_make_are_bounded(tmp_path:
         assert (await client.pull("T0", consumer_group="P0")).header.code == 0
         assert (await client.ask(update, offset_ext("P0", "T0", 0, offset=8))).header.code == 0
         assert (await client.ask(update, offset_ext("P1", "T0", 0))).header.code == 2
+
+
+@pytest.mark.usefixtures("driver")
+@pytest.mark.parametrize("serialize_type", [JSON, BINARY])
+async def test_refused_sends_replies_and_pulls_are_counted_and_logged(
+    tmp_path: Path, serialize_type: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(tmp_path) as server:
+        await server.broker().create_topic("T")
+    full, held = "maxTopics=1", "maxRequestsPerConnection=1"
+    async with serving(tmp_path, http=HTTP, max_topics=1, max_requests_per_connection=1) as server:
+        client = server.broker()
+        sends = (RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_MESSAGE, RequestCode.SEND_REPLY_MESSAGE_V2)
+        for code in sends:
+            ext = send_ext("more", short=code != RequestCode.SEND_MESSAGE)
+            answer = await client.ask(code, ext, b"m", serialize_type=serialize_type)
+            assert code_and_remark(answer) == (2, BUSY + full)
+        for _ in range(3):
+            await client.hold("T", 0, serialize_type=serialize_type)
+        assert [code_and_remark(answer) for answer in await client.arrived()] == [(2, BUSY + held)] * 2
+        samples = await scraped(server)
+    assert value(samples, "limit_refusals_total", limit="maxTopics") == len(sends)
+    assert value(samples, "limit_refusals_total", limit="maxRequestsPerConnection") == 2
+    lines = [record.getMessage() for record in caplog.records if record.getMessage().startswith("limit ")]
+    assert [re.sub(r"127\.0\.0\.1:\d+", "CLIENT", line) for line in lines] == [
+        "limit maxTopics: CLIENT refused, 1 so far",
+        "limit maxRequestsPerConnection: CLIENT refused, 1 so far",
+    ]
 
 
 @pytest.mark.usefixtures("driver")
