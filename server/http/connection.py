@@ -7,6 +7,7 @@ client sends raises.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qsl, unquote
@@ -48,12 +49,21 @@ class _Refused(Exception):
 class HttpConnection:
     """Serves one stream by a table of routes.
 
+    Args:
+        stream: Closed at the end.
+        routes: What is served.
+        clock: Dates the answers.
+        ended: Called before the stream is closed, or in place of that.
+
     Attributes:
         waits_since: When it began to wait for its client, in seconds of the event loop; None while a handler works.
     """
 
-    def __init__(self, stream: trio.SocketStream, routes: Routes, clock: Clock) -> None:
+    def __init__(
+        self, stream: trio.SocketStream, routes: Routes, clock: Clock, *, ended: Callable[[], None] = lambda: None
+    ) -> None:
         self._stream = stream
+        self._ended = ended
         self._routes = routes
         self._clock = clock
         self._h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=LARGEST_HEAD - 1)
@@ -76,11 +86,14 @@ class HttpConnection:
 
     async def _serve_all(self) -> None:
         async with self._stream:
-            while await self._serve_one():
-                self._h11.start_next_cycle()
-                self._patience = IDLE_SECONDS
-                self._head_only = False
-            await self._linger()
+            try:
+                while await self._serve_one():
+                    self._h11.start_next_cycle()
+                    self._patience = IDLE_SECONDS
+                    self._head_only = False
+                await self._linger()
+            finally:
+                self._ended()
 
     async def _serve_one(self) -> bool:
         """Answer a request; whether another one may follow."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import http.client
+import json
 import os
 import random
 import resource
@@ -17,7 +19,7 @@ import pytest
 
 from bench.processes import cpu_seconds
 from rocketwire.wire.codes import ResponseCode
-from tests.server.harness import pull_ext, send_ext
+from tests.server.harness import free_port, pull_ext, send_ext
 from tests.server.processes import Caller, Process, eventually, process
 
 pytestmark = pytest.mark.slow
@@ -284,6 +286,39 @@ def test_a_server_without_descriptors_left_goes_on(tmp_path: Path) -> None:
         assert code == 0, errors
         assert "cannot accept a connection: Too many open files" in errors
         assert errors.count("cannot accept") == 1
+
+
+@pytest.mark.usefixtures("descriptors")
+def test_a_server_without_descriptors_left_says_so_over_http(tmp_path: Path) -> None:
+    def few() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (FEW, FEW))
+
+    address = f"127.0.0.1:{free_port()}"
+
+    def get(path: str) -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection(address, timeout=20)
+        with contextlib.closing(connection):
+            connection.request("GET", path)
+            response = connection.getresponse()
+            return response.status, response.read()
+
+    waiting: list[socket.socket] = []
+    with process(tmp_path / "store", "--http", address, before=few) as server:
+        assert get("/readyz")[0] == 200
+        try:
+            waiting += [socket.create_connection(("127.0.0.1", server.port)) for _ in range(80)]
+            assert eventually(lambda: _open_files(server) == FEW)
+            for _ in range(20):  # what one question took is there for the next one
+                assert get("/healthz") == (200, b"ok\n")
+                status, told = get("/readyz")
+                assert status == 503
+                assert json.loads(told)["checks"]["listeners"] == "no descriptor is left for a connection that waits"
+            assert b"rocketwire_connections{" in get("/metrics")[1]
+        finally:
+            for sock in waiting:
+                sock.close()
+        assert eventually(lambda: get("/readyz")[0] == 200)
+        assert server.end()[0] == 0
 
 
 @pytest.mark.usefixtures("descriptors")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import socket
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import trio
 from rocketwire.server.http import connection, server
 from tests.server.harness import mock_clock, settle
 from tests.server.http.test_connection import GET, Http, http_server
+from tests.store.support import descriptors
 
 
 async def test_ipv6() -> None:
@@ -74,22 +76,27 @@ async def test_who_is_waited_for_for_longest_makes_way(data: bytes, monkeypatch:
 
 
 async def test_accepting_goes_on_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    errors = [OSError(errno.EMFILE, "Too many open files"), ConnectionAbortedError()]
-    with trio.socket.socket() as any_socket:
-        kind: Any = type(any_socket)
-    accept = kind.accept
+    full = OSError(errno.EMFILE, "Too many open files")
+    errors = [ConnectionAbortedError(), full, full, full]
+    accept = socket.socket.accept
 
-    async def failing(self: Any) -> Any:
+    def failing(self: socket.socket) -> Any:
         if errors:
-            await trio.lowlevel.checkpoint()
-            raise errors.pop()
-        return await accept(self)
+            raise errors.pop(0)
+        return accept(self)
 
-    monkeypatch.setattr(kind, "accept", failing)
-    async with http_server() as port:
-        for _ in range(2):
+    monkeypatch.setattr(socket.socket, "accept", failing)
+    async with http_server() as port, await trio.open_tcp_stream("127.0.0.1", port) as stream:
+        for left in (3, 1):  # the second time a spare descriptor is given up, and that does not help
             await settle()
+            assert len(errors) == left
             mock_clock().jump(0.1)
-        async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
-            assert (await Http(stream).ask(GET)).status == 200
+        assert (await Http(stream).ask(GET)).status == 200  # that it helps is enough
     assert errors == []
+
+
+async def test_a_stop_leaves_no_descriptor() -> None:
+    before = descriptors()
+    async with http_server() as port, await trio.open_tcp_stream("127.0.0.1", port) as stream:
+        assert (await Http(stream).ask(GET)).status == 200
+    assert not descriptors() - before
