@@ -10,6 +10,8 @@ import logging
 import resource
 import secrets
 import signal
+from collections.abc import Iterator
+from types import FrameType
 from typing import Final
 
 import trio
@@ -53,12 +55,35 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
 
 
 async def _serve_until_signal(config: ServerConfig) -> None:
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    with _cancelled_by_signals():
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_serve_and_announce, config)
-            async for number in signals:
-                log.info("stopping: %s", signal.Signals(number).name)
-                nursery.cancel_scope.cancel()
+
+
+@contextlib.contextmanager
+def _cancelled_by_signals() -> Iterator[None]:
+    """Cancel what is done within at SIGTERM or Ctrl-C. Further ones change nothing, however long the stop takes.
+
+    Not trio's receiver: one that comes during the stop it would raise again at its end, as KeyboardInterrupt or worse.
+    """
+    token = trio.lowlevel.current_trio_token()
+    scope = trio.CancelScope()
+
+    def stop(number: int) -> None:
+        if not scope.cancel_called:
+            log.info("stopping: %s", signal.Signals(number).name)
+            scope.cancel()
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        token.run_sync_soon(stop, number)
+
+    former = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with scope:
+            yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
 
 
 async def _serve_and_announce(config: ServerConfig) -> None:

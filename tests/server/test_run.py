@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from rocketwire.server import banner, run
+from rocketwire.server.broker import Broker
 from rocketwire.server.config import ServerConfig
 from rocketwire.server.listener import AddressInUse
 from rocketwire.store.errors import ConfigInvalid, StoreForeign, StoreLocked
@@ -210,6 +211,30 @@ def test_a_signal_ends_it_with_code_0(
     expected = f"rocketwire ready: name server {config.name_server}, broker {config.broker_address}, store "
     assert lines[0] == f"{expected}{config.store_dir}"
     assert "setNamesrvAddr" in lines[1]
+    assert not (tmp_path / "store" / "abort").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_while_it_stops_changes_nothing(
+    tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "rocketwire")
+    real = Broker.close
+
+    def impatiently(self: Broker) -> None:
+        os.kill(os.getpid(), number)
+        real(self)
+
+    monkeypatch.setattr(Broker, "close", impatiently)
+    raised: list[int] = []
+    former = signal.signal(number, lambda signum, _: raised.append(signum))
+    try:
+        config = small_config(tmp_path / "store", listen_port=free_port())
+        assert run_and(config, number) == 0
+    finally:
+        signal.signal(number, former)
+    assert raised == []
+    assert caplog.messages.count(f"stopping: {number.name}") == 1
     assert not (tmp_path / "store" / "abort").exists()
 
 
