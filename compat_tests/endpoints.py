@@ -100,7 +100,7 @@ class Rocketwire:
             command += ["--set", f"{key}={value}"]
         command += self._options
         self._process = Process("rocketwire", command, cwd=artifacts.ROOT, env=os.environ)
-        self._process.wait_for("ready", within=READY_WITHIN)
+        self._process.wait_for("rocketwire ready", within=READY_WITHIN)  # "ready" is in "already in use" too
 
     def stop(self) -> None:
         """Stop it as a service manager does; a clean stop ends with code 0."""

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import socket
+from pathlib import Path
+
+import pytest
+
 from compat_tests.artifacts import CLIENT_VERSIONS
 from compat_tests.clients import Client, Clients, events
-from compat_tests.endpoints import Endpoint
+from compat_tests.endpoints import Endpoint, Rocketwire, running
 from compat_tests.messages import Outgoing, assert_each_once
+from compat_tests.ports import LOOPBACK, free_ports
+from compat_tests.processes import EndpointError
 
 
 def test_a_group_goes_on_after_its_client_left(client: Client, topic: str, group: str) -> None:
@@ -42,3 +49,15 @@ def test_everything_outlives_a_restart_of_the_server(own_endpoint: Endpoint, cli
         for key in ("k3", "k11"):
             (found,) = client.only("by key", "Query", topic=names["topic"], key=[key])
             assert found["keys"] == key
+
+
+@pytest.mark.usefixtures("only_rocketwire")
+def test_a_server_whose_port_is_taken_counts_as_not_started(tmp_path: Path) -> None:
+    """Otherwise a test goes on with whoever has the port, and compares it with itself."""
+    ports = free_ports()
+    with (
+        socket.create_server((LOOPBACK, ports[1])),
+        pytest.raises(EndpointError, match="before it was ready"),
+        running(Rocketwire(tmp_path, ports=ports)),
+    ):
+        pass
