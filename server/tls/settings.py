@@ -156,3 +156,5 @@ def _check(found: TlsSettings, values: dict[str, str]) -> None:
             f"{found.source}: {NEED_CLIENT_AUTH}=require needs {AUTH_CLIENT}=true:"
             " a certificate that nobody checks proves nothing"
         )
+    if found.client_auth is ClientAuth.NONE and found.auth_client:
+        log.warning("%s: %s is none, so %s=true checks nobody", found.source, NEED_CLIENT_AUTH, AUTH_CLIENT)

@@ -79,6 +79,18 @@ def test_what_has_no_effect_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptu
     ]
 
 
+@pytest.mark.parametrize("asked", ["", "tls.server.need.client.auth=none"])
+def test_a_check_of_certificates_that_nobody_is_asked_for_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, asked: str
+) -> None:
+    """Apache's servers say nothing, and let everybody in."""
+    path = written(tmp_path, FULL.replace("tls.server.need.client.auth=REQUIRE", asked))
+    read_tls_settings(path, "")
+    assert warnings(caplog) == [
+        f"{path}: tls.server.need.client.auth is none, so tls.server.authClient=true checks nobody"
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
