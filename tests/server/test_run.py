@@ -261,7 +261,8 @@ def test_the_address_of_metrics_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], every: bool
 ) -> None:
     monkeypatch.setattr(banner, "machine_address", lambda *, ipv6: "::7" if ipv6 else "192.0.2.7")
-    http = Address(host="0.0.0.0" if every else "127.0.0.1", port=free_port())
+    host = "0.0.0.0" if every else "127.0.0.1"
+    http = Address(host=host, port=free_port(host))
     config = small_config(tmp_path / "store", listen_port=free_port(), http=http)
     config = replace(config, name_server=Address(host="127.0.0.1", port=free_port()))
     assert run_and(config, signal.SIGTERM) == 0
