@@ -7,8 +7,6 @@ once, some to be cancelled, some due while nobody runs.
 
 from __future__ import annotations
 
-import json
-import tarfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -166,16 +164,14 @@ def test_each_delivers_what_the_other_left(store: SharedStore) -> None:
 
 def golden_properties(*topics: str) -> Iterator[dict[str, str]]:
     """Those of the golden store's messages in some topics."""
-    with (golden.ROOT / "store-5.5.0" / "expected.jsonl").open(encoding="utf-8") as lines:
-        for row in map(json.loads, lines):
-            if row.get("topic") in topics:
-                yield row["properties"]
+    for row in golden.expected("5.5.0"):
+        if row.get("topic") in topics:
+            yield row["properties"]
 
 
 def test_the_golden_store(tmp_path: Path) -> None:
     """What is pending there comes at once if its time is past, but for what was recalled; what had come does not."""
-    with tarfile.open(golden.ROOT / "store-5.5.0" / "store.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
+    golden.unpack_store("5.5.0", tmp_path)
     records = list(golden_properties(WHEEL))
     recalled = {each["TIMER_DEL_UNIQKEY"] for each in records if "TIMER_DEL_UNIQKEY" in each}
     due = {each["UNIQ_KEY"] for each in records if int(each["TIMER_OUT_MS"]) + 1000 <= now()}

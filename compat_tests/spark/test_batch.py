@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tarfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -16,20 +15,17 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
-from tests.store.support import row_of
+from tests.store.support import Golden, row_of
 
-GOLDEN = Path(__file__).resolve().parents[2] / ".." / "shared" / "golden"
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Store:
     def __init__(self, version: str, folder: Path) -> None:
-        with tarfile.open(GOLDEN / f"store-{version}" / "store.tar.xz") as archive:
-            archive.extractall(folder, filter="data")
-        self.path = folder / "store"
-        found = map(json.loads, (GOLDEN / f"store-{version}" / "expected.jsonl").read_text().splitlines())
-        self.lines: list[dict[str, Any]] = [line for line in found if line["type"] == "message"]
+        golden = Golden(version, folder)
+        self.path = golden.untouched
+        self.lines = [line for line in golden.lines("expected.jsonl") if line["type"] == "message"]
 
     def of(self, topic: str) -> list[dict[str, Any]]:
         return [line for line in self.lines if line["topic"] == topic]

@@ -15,8 +15,8 @@ from rocketwire.wire.headers.pull import PullMessageRequestHeader
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader, SendMessageRequestHeader
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 from rocketwire.wire.properties import decode_properties
-
-GOLDEN = Path(__file__).resolve().parents[3] / "shared" / "golden" / "wire" / "4.9.7"
+from tests.wire.golden import Capture
+from tests.wire.golden import frames as frames_of
 
 
 def dump(load: Path, *options: str) -> tuple[list[Frame], list[str]]:
@@ -33,10 +33,9 @@ def dump(load: Path, *options: str) -> tuple[list[Frame], list[str]]:
 
 def golden_header(capture: str, code: int) -> str:
     """The text of the first request header with this code in a capture of the Java client."""
-    rows = map(json.loads, (GOLDEN / f"{capture}.jsonl").read_text("utf-8").splitlines())
-    row = next(row for row in rows if row["code"] == code and row["kind"] != "response")
-    start = row["offset"] + 8
-    return (GOLDEN / f"{capture}.frames").read_bytes()[start : start + row["headerLength"]].decode()
+    found = frames_of(Capture("4.9.7", capture))
+    data, row = next((data, row) for _, data, row in found if row["code"] == code and row["kind"] != "response")
+    return data[8 : 8 + row["headerLength"]].decode()
 
 
 def shape(header: str) -> str:

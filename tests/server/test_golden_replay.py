@@ -18,9 +18,8 @@ from rocketwire.server.registry import BROKER_FAMILIES, NAME_SERVER_FAMILIES
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.frame import Frame
 from tests.server.harness import Client, Clock, Server, run, serving
-from tests.wire.golden import ROOT, GoldenFrame, frames
+from tests.wire.golden import Capture, GoldenFrame, frames
 
-WIRE = ROOT / "wire" / "4.9.7"
 SERVED = {
     "client-broker": {int(route.code) for routes in BROKER_FAMILIES.values() for route in routes},
     "client-namesrv": {int(route.code) for routes in NAME_SERVER_FAMILIES.values() for route in routes},
@@ -59,7 +58,7 @@ def golden_config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     async def make() -> None:
         async with serving(store, broker_cluster_name="GoldenCluster") as server:
             client = server.broker()
-            for frame in frames(WIRE / "setup_topics.frames"):
+            for frame in frames(Capture("4.9.7", "setup_topics")):
                 if frame.row["kind"] == "request":
                     await client.write(frame.data)
                     assert (await client.receive()).header.code == 0
@@ -92,7 +91,7 @@ def _shape(code: int, remark: str | None, ext: dict[str, str] | None, *, binary:
 
 async def replay(server: Server, capture: str) -> list[str]:
     """The differences of one capture, request by request."""
-    found = list(frames(WIRE / f"{capture}.frames"))
+    found = list(frames(Capture("4.9.7", capture)))
     by_number = {frame.row["seq"]: frame for frame in found}
     clients: dict[tuple[int, str], Client] = {}
     different = []

@@ -577,12 +577,11 @@ SENDS = {SEND, V2, BATCH}
 @pytest.mark.parametrize("capture", ["sync", "async", "oneway", "batch", "compressed", "selector"])
 @pytest.mark.parametrize("form", ["", "binary_"])
 async def test_the_kernel_takes_what_official_clients_send(tmp_path: Path, form: str, capture: str) -> None:
-    folder = golden.ROOT / "wire" / "4.9.7"
-    found = list(golden.frames(folder / f"{form}send_{capture}.frames"))
+    found = list(golden.frames(golden.Capture("4.9.7", f"{form}send_{capture}")))
     sends = [data for _, data, row in found if row["kind"] != "response" and row["code"] in SENDS]
     assert {data[4] for data in sends} == {form == "binary_"}
     with running(tmp_path, kernel=True, broker_cluster_name="GoldenCluster") as served:
-        for _, data, row in golden.frames(folder / "setup_topics.frames"):
+        for _, data, row in golden.frames(golden.Capture("4.9.7", "setup_topics")):
             if row["kind"] == "request":
                 served.read(data)
         for data in sends:

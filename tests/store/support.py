@@ -6,7 +6,6 @@ import contextlib
 import gc
 import json
 import shutil
-import tarfile
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +16,8 @@ from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import Draft, MessageStore
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.java import string_hash
+from tests.wire import golden
 
-GOLDEN = Path(__file__).resolve().parents[2] / ".." / "shared" / "golden"
 HOST = encode_host("127.0.0.1", 10911)
 START = 1_700_000_000_000
 
@@ -105,18 +104,16 @@ class Golden:
     """A golden store: its expectations, and copies of its directory to open."""
 
     def __init__(self, version: str, work: Path) -> None:
-        self.directory = GOLDEN / f"store-{version}"
-        self._unpacked = work / version
-        with tarfile.open(self.directory / "store.tar.xz") as archive:
-            archive.extractall(self._unpacked, filter="data")
+        self.directory = work / version
+        golden.unpack_store(version, self.directory)
 
     def copy(self, to: Path) -> Path:
-        shutil.copytree(self._unpacked / "store", to / "store")
+        shutil.copytree(self.untouched, to / "store")
         return to / "store"
 
     @property
     def untouched(self) -> Path:
-        return self._unpacked / "store"
+        return self.directory / "store"
 
     @property
     def port(self) -> int:

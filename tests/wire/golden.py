@@ -1,15 +1,28 @@
-"""The golden data of Apache's brokers and clients: frames, stores and what is known of them."""
+"""The golden data of Apache's brokers and clients: frames, stores, and what is known of them."""
 
+import csv
 import json
-import lzma
 import tarfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-ROOT = Path(__file__).resolve().parents[2].parent / "shared" / "golden"
-VERSIONS = ("4.9.7", "5.5.0")
+_ROOT: Final = Path(__file__).resolve().parents[1] / "golden"  # which has a README
+_PROTOCOL: Final = _ROOT / "protocol"
+
+VERSIONS: Final = ("4.9.7", "5.5.0")
+"""Of the brokers and clients that wrote the data."""
+
+
+class Capture(NamedTuple):
+    """The frames of one scenario."""
+
+    version: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.version}-{self.name}"
 
 
 class GoldenFrame(NamedTuple):
@@ -20,36 +33,71 @@ class GoldenFrame(NamedTuple):
     row: dict[str, Any]
 
 
-def captures() -> list[Path]:
-    found = sorted((ROOT / "wire").glob("*/*.frames"))
-    assert found, f"no golden captures under {ROOT}"
-    return found
+def captures(*versions: str) -> list[Capture]:
+    """All captures, or those of some versions."""
+    return [
+        Capture(version, name.removesuffix(".frames"))
+        for version in versions or VERSIONS
+        for name in sorted(_wire(version))
+        if name.endswith(".frames")
+    ]
 
 
-def frames(capture: Path) -> Iterator[GoldenFrame]:
-    data = capture.read_bytes()
-    with capture.with_suffix(".jsonl").open(encoding="utf-8") as lines:
-        for line in lines:
-            row = json.loads(line)
-            yield GoldenFrame(capture.stem, data[row["offset"] : row["offset"] + row["size"]], row)
+def frames(capture: Capture) -> Iterator[GoldenFrame]:
+    """Give a capture's frames in the order in which they were sent; the rows are the caller's own."""
+    files = _wire(capture.version)
+    data = files[f"{capture.name}.frames"]
+    for line in files[f"{capture.name}.jsonl"].decode().splitlines():
+        row = json.loads(line)
+        yield GoldenFrame(capture.name, data[row["offset"] : row["offset"] + row["size"]], row)
+
+
+@cache
+def _wire(version: str) -> dict[str, bytes]:
+    with tarfile.open(_ROOT / f"wire-{version}.tar.xz") as archive:
+        return {member.name: _content(archive, member) for member in archive}
 
 
 @cache
 def store_files(version: str, folder: str) -> dict[str, bytes]:
     """Give the files of one folder of a golden store by name."""
-    with lzma.open(ROOT / f"store-{version}" / "store.tar.xz") as packed, tarfile.open(fileobj=packed) as archive:
-        result = {}
-        for member in archive:
-            path = Path(member.name)
-            if member.isfile() and path.parent.name == folder:
-                content = archive.extractfile(member)
-                assert content is not None
-                result[path.name] = content.read()
+    with _open_store(version) as archive:
+        found = [(Path(member.name), member) for member in archive if member.isfile()]
+        result = {path.name: _content(archive, member) for path, member in found if path.parent.name == folder}
     assert result, f"no files in {folder}"
     return result
 
 
 def expected(version: str) -> list[dict[str, Any]]:
     """Give the lines of expected.jsonl: every record of the commit log as Apache's decoder reads it."""
-    text = (ROOT / f"store-{version}" / "expected.jsonl").read_text(encoding="utf-8")
+    with _open_store(version) as archive:
+        text = _content(archive, archive.getmember("expected.jsonl")).decode()
     return [json.loads(line) for line in text.splitlines()]
+
+
+def unpack_store(version: str, to: Path) -> None:
+    """Put a golden store into `to`/store, and beside it the broker's configuration and what is known of the store."""
+    with _open_store(version) as archive:
+        archive.extractall(to, filter="data")
+
+
+def table(name: str) -> list[dict[str, str]]:
+    """Give the rows of a table of the protocol: `request_codes`, `response_codes` or `headers`."""
+    with (_PROTOCOL / f"{name}.csv").open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def bodies() -> dict[str, dict[str, str]]:
+    """Give the JSON of each class of bodies, by version; 5.5.0's only where it is another text."""
+    found: dict[str, dict[str, str]] = json.loads((_PROTOCOL / "bodies.json").read_text(encoding="utf-8"))
+    return found
+
+
+def _open_store(version: str) -> tarfile.TarFile:
+    return tarfile.open(_ROOT / f"store-{version}.tar.xz")
+
+
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    content = archive.extractfile(member)
+    assert content is not None
+    return content.read()

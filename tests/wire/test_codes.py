@@ -1,27 +1,18 @@
-import csv
-
 import pytest
 
 from rocketwire.wire import codes
 from rocketwire.wire.codes import Permission, RequestCode, ResponseCode, permission_text, version_name
 from tests.wire import golden
 
-PROTOCOL = golden.ROOT.parent / "protocol"
-
-
-def rows(name: str) -> list[dict[str, str]]:
-    with (PROTOCOL / name).open(encoding="utf-8") as lines:
-        return list(csv.DictReader(lines))
-
 
 def test_request_codes_are_all_there() -> None:
-    assert {row["name"]: int(row["code"]) for row in rows("request_codes.csv")} == {
+    assert {row["name"]: int(row["code"]) for row in golden.table("request_codes")} == {
         each.name: each.value for each in RequestCode
     }
 
 
 def test_response_codes_are_all_there_with_the_meanings_of_4_9() -> None:
-    expected = {row["name"]: int(row["code"]) for row in rows("response_codes.csv")}
+    expected = {row["name"]: int(row["code"]) for row in golden.table("response_codes")}
     for later in ("POLLING_FULL", "POLLING_TIMEOUT", "BROKER_NOT_EXIST"):
         del expected[later]
     assert expected == {each.name: each.value for each in ResponseCode}

@@ -63,7 +63,7 @@ def test_more_parts_and_odd_times() -> None:
 
 def test_a_handle_of_5_5_0() -> None:
     asked = 0
-    for _, _, row in golden.frames(golden.ROOT / "wire" / "5.5.0" / "timer_recall.frames"):
+    for _, _, row in golden.frames(golden.Capture("5.5.0", "timer_recall")):
         if row["kind"] == "request" and row["code"] == 370:
             text = row["header"]["extFields"]["recallHandle"]
             handle = decode_recall_handle(text)

@@ -102,7 +102,7 @@ def test_the_parts_of_an_answer_stand_between_its_numbers(region: str) -> None:
 
 def test_an_answer_has_the_bytes_of_apaches() -> None:
     answers = SendAnswers(region="DefaultRegion", trace_on=True, version=407)
-    for _, frame, row in golden.frames(golden.ROOT / "wire" / "4.9.7" / "send_sync.frames"):
+    for _, frame, row in golden.frames(golden.Capture("4.9.7", "send_sync")):
         header = row["header"]
         if row["kind"] == "response" and row.get("requestCode") == 310 and row["code"] == 0:
             ext = header["extFields"]

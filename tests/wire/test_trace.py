@@ -15,7 +15,7 @@ from rocketwire.wire.trace import (
     Trace,
     decode_traces,
 )
-from tests.wire.golden import ROOT, frames
+from tests.wire.golden import Capture, frames
 
 ID = "C000020233844E0E2F2A690228950054"
 PUB = f"Pub\x0111\x01DefaultRegion\x01pg\x01T\x01{ID}\x01null\x01\x01127.0.0.1:10911\x018\x0196\x010"
@@ -106,7 +106,7 @@ def test_every_report_is_read_as_it_was_written(reports: list[Trace]) -> None:
 def test_what_the_official_client_sent() -> None:
     bodies = [
         bytes(decode_frame(each.data).body)
-        for each in frames(ROOT / "wire" / "4.9.7" / "trace.frames")
+        for each in frames(Capture("4.9.7", "trace"))
         if each.row["code"] == 310 and each.row["header"]["extFields"]["b"] == "RMQ_SYS_TRACE_TOPIC"
     ]
     sent, consumed = map(decode_traces, bodies)

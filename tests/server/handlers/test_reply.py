@@ -114,7 +114,7 @@ async def test_a_reply_reaches_who_asked_and_is_stored(server: Server, short: bo
 
 async def test_a_reply_is_handed_on_as_apache_does(tmp_path: Path) -> None:
     """All that Apache's broker tells the producer, but for times and addresses."""
-    capture = golden.ROOT / "wire" / "4.9.7" / "request_reply.frames"
+    capture = golden.Capture("4.9.7", "request_reply")
     handed = [frame.row["header"]["extFields"] for frame in golden.frames(capture) if frame.row["code"] == 326]
     replies = [frame for frame in golden.frames(capture) if frame.row["code"] == 325 and frame.row["kind"] == "request"]
     assert len(handed) == len(replies) > 0

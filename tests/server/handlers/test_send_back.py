@@ -24,7 +24,7 @@ from tests.server.harness import (
     serving,
     topic_ext,
 )
-from tests.wire.golden import ROOT, frames
+from tests.wire.golden import Capture, frames
 
 RETRY = "%RETRY%G"
 DEAD = "%DLQ%G"
@@ -299,7 +299,7 @@ async def test_a_request_that_lacks_a_field_is_answered(broker: Client, field: s
 @pytest.mark.parametrize("capture", ["retry_dlq", "binary_retry_dlq"])
 async def test_answers_are_of_the_kind_that_apache_gave(broker: Client, capture: str) -> None:
     """The requests of an official client, with places in this log in the stead of those in Apache's."""
-    found = list(frames(ROOT / "wire" / "4.9.7" / f"{capture}.frames"))
+    found = list(frames(Capture("4.9.7", capture)))
     requests = [frame for frame in found if frame.row["code"] == RequestCode.CONSUMER_SEND_MSG_BACK]
     assert len(requests) == 4
     for frame in requests:

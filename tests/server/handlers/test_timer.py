@@ -25,7 +25,7 @@ from tests.server.harness import (
     serving,
     settle,
 )
-from tests.wire.golden import ROOT, frames
+from tests.wire.golden import Capture, frames
 
 NOT_SET = "not set any response code"
 MARKED = properties_text(UNIQ_KEY="U", TIMER_DELAY_SEC="60")
@@ -94,7 +94,7 @@ async def test_under_sync_flush_the_answer_waits_for_the_disk(tmp_path: Path) ->
 
 async def test_requests_of_a_client_of_5_5_0(tmp_path: Path) -> None:
     """Compared are code, remark, the names of the extFields and what the handles say, as in test_golden_replay."""
-    found = list(frames(ROOT / "wire" / "5.5.0" / "timer_recall.frames"))
+    found = list(frames(Capture("5.5.0", "timer_recall")))
     by_number = {frame.row["seq"]: frame.row for frame in found}
     clock = Clock()
     compared = 0

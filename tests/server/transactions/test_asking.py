@@ -15,7 +15,7 @@ from rocketwire.wire.properties import decode_properties
 from tests.server.harness import FakePeer
 from tests.wire import golden
 
-CAPTURE = golden.ROOT / "wire" / "4.9.7" / "transaction_check.frames"
+CAPTURE = golden.Capture("4.9.7", "transaction_check")
 QUESTIONS = [frame for frame in golden.frames(CAPTURE) if frame.row["code"] == 39]
 
 

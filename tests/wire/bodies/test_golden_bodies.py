@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -11,8 +10,7 @@ from rocketwire.wire.bodies import acl, group, online, progress
 from rocketwire.wire.bodies._codec import decode_body, encode_body
 from rocketwire.wire.bodies.fastjson import loads
 from rocketwire.wire.codes import RequestCode
-from tests.wire.golden import ROOT, frames
-from tests.wire.test_codes import PROTOCOL
+from tests.wire import golden
 
 CLASSES = (
     online.Connection,
@@ -51,22 +49,11 @@ ANSWERS: dict[int, type] = {
     RequestCode.QUERY_CONSUME_TIME_SPAN: progress.QueryConsumeTimeSpanBody,
     RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: group.SubscriptionGroupWrapper,
 }
-EXAMPLE = re.compile(r"^### (\w+).*?```\n(.*?)\n```(?:\n5\.5\.0 writes: `(.*?)`)?", re.DOTALL | re.MULTILINE)
-
-
-def examples() -> dict[str, list[str]]:
-    text = (PROTOCOL / "json_bodies.md").read_text(encoding="utf-8")
-    found: dict[str, list[str]] = {}
-    for section in text.split("\n### ")[1:]:
-        match = EXAMPLE.match("### " + section)
-        if match is not None:
-            found[match[1]] = [each for each in match.groups()[1:] if each is not None]
-    return found
 
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_examples_are_written_byte_for_byte(cls: type) -> None:
-    text, *newer = examples()[cls.__name__]
+    text, *newer = golden.bodies()[cls.__name__].values()
     assert encode_body(decode_body(cls, text)).decode() == text
     for each in newer:
         body: object = decode_body(cls, each)
@@ -75,8 +62,8 @@ def test_examples_are_written_byte_for_byte(cls: type) -> None:
 
 def captured() -> list[tuple[int, bytes]]:
     found = []
-    for capture in sorted((ROOT / "wire" / "4.9.7").glob("*.frames")):
-        for frame in frames(capture):
+    for capture in golden.captures("4.9.7"):
+        for frame in golden.frames(capture):
             row = frame.row
             if row["kind"] == "response" and row["code"] == 0 and row["bodyLength"] and row["requestCode"] in ANSWERS:
                 found.append((row["requestCode"], frame.data[-row["bodyLength"] :]))

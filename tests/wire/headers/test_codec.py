@@ -20,7 +20,7 @@ from rocketwire.wire.headers.send import (
     SendMessageResponseHeader,
 )
 from rocketwire.wire.java import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, Int32, Int64
-from tests.wire.test_codes import rows
+from tests.wire import golden
 
 CLASSES = [
     cls
@@ -84,7 +84,7 @@ def test_any_texts_are_a_header_or_an_error(cls: type[WireHeader], data: st.Data
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_fields_are_those_of_4_9(cls: type[WireHeader]) -> None:
-    known = {row["field"]: row for row in rows("headers.csv") if row["header"] == cls.__name__ and row["java_type"]}
+    known = {row["field"]: row for row in golden.table("headers") if row["header"] == cls.__name__ and row["java_type"]}
     ours = {field.encode_name: field for field in msgspec.structs.fields(cls)}
     assert set(ours) - ABSENT_FROM_THE_TABLE <= set(known)
     assert {name for name, row in known.items() if "4.9" in row["versions"]} <= set(ours) | ABSENT_FROM_THE_WIRE
@@ -108,7 +108,7 @@ def test_a_secret_key_is_not_shown() -> None:
 def test_short_names_are_those_of_4_9() -> None:
     known = {
         row["v2_short_name"]: row["field"]
-        for row in rows("headers.csv")
+        for row in golden.table("headers")
         if row["header"] == "SendMessageRequestHeaderV2" and "4.9" in row["versions"] and row["v2_short_name"]
     }
     cls = SendMessageRequestHeader
