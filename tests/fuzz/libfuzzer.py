@@ -31,7 +31,7 @@ class Target:
     """What is fuzzed: `module` is started with `name`'s last part and libFuzzer's options.
 
     Attributes:
-        name: Also that of its folder in the corpus.
+        name: Also that of its archive in the corpus.
         places: What the fuzzer counts as reached, in words.
     """
 
@@ -95,8 +95,11 @@ def _folders(target: Target) -> Iterator[tuple[Path, list[Path], Path]]:
         for number, seed in enumerate(sorted(set(target.seeds))):
             if len(seed) <= target.longest:
                 (seeds / str(number)).write_bytes(seed)
-        committed = corpus.ROOT / target.name
-        yield kept, [seeds, *([committed] if committed.is_dir() else [])], Path(folder)
+        committed = Path(folder) / "corpus"
+        committed.mkdir()
+        for name, data in corpus.inputs(target.name).items():
+            (committed / name).write_bytes(data)
+        yield kept, [seeds, committed], Path(folder)
 
 
 def _run(

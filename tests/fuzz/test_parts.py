@@ -18,16 +18,16 @@ def test_what_the_fuzzer_begins_with(name: str) -> None:
 @pytest.mark.parametrize("name", parts.NAMES)
 def test_what_the_fuzzer_kept(name: str) -> None:
     with parts.part(name).opened() as check:
-        for path in corpus.files(name):
+        for number, data in corpus.inputs(name).items():
             try:
-                check(path.read_bytes())
+                check(data)
             except Exception as error:
-                raise AssertionError(f"{path.name}: {path.read_bytes()!r}") from error
+                raise AssertionError(f"{number}: {data!r}") from error
 
 
 @pytest.mark.parametrize("name", parts.NAMES)
 def test_the_corpus_is_small(name: str) -> None:
-    sizes = [path.stat().st_size for path in corpus.files(name)]
+    sizes = [len(data) for data in corpus.inputs(name).values()]
     assert sizes
     assert max(sizes) <= parts.part(name).longest
     assert sum(sizes) <= corpus.MOST_BYTES

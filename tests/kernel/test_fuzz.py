@@ -29,5 +29,5 @@ def test_every_oracle_has_words(oracle: str) -> None:
 
 @pytest.mark.parametrize("oracle", ORACLES)
 def test_the_kernel_reads_what_the_fuzzer_kept_as_python_does(oracle: str) -> None:
-    for path in corpus.files(f"kernel/{oracle}"):
-        ORACLES[oracle](path.read_bytes())
+    for data in corpus.inputs(f"kernel/{oracle}").values():
+        ORACLES[oracle](data)
