@@ -1,8 +1,10 @@
 """Promises of the repository that no single module keeps."""
 
+import os.path
 import re
 import subprocess
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -26,6 +28,54 @@ def test_every_news_fragment_has_an_issue_and_a_type() -> None:
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
 def test_every_key_that_is_said_to_have_an_effect_is_used(key: Key) -> None:
     assert f".{key.attribute}" in SERVER_SOURCE
+
+
+RELATIVE = re.compile(r"(?<![\w./])(?:\./)*(?:\.\./)+")
+FROM_FILE = re.compile(r"__file__\)(?:\.resolve\(\))?((?:\.parents?\b(?:\[\d+\])?| / \"\.\.\")+)")
+STEP = re.compile(r"\.parents\[(\d+)\]|\.parent\b|\.\.")
+NAMED_ROOT = re.compile(r"\bROOT(?:\.resolve\(\))?(?:\.parents?\b| / \"\.\.\")")
+
+
+def above_the_root(path: PurePosixPath, text: str) -> Iterator[str]:
+    """What in a file's text leads out of the repository, where others' folders lie."""
+    for found in RELATIVE.finditer(text):
+        if os.path.normpath(path.parent / found[0]).startswith(".."):
+            yield found[0]
+    for found in FROM_FILE.finditer(text):
+        if sum(int(step[1] or 0) + 1 for step in STEP.finditer(found[1])) > len(path.parts):
+            yield found[0]
+    for found in NAMED_ROOT.finditer(text):
+        yield found[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("docs/page.md", "[code](../../elsewhere/code.py)"),
+        ("run", "cat ../elsewhere/data"),
+        ("run", "cat ./../elsewhere/data"),
+        ("tests/store/a.py", 'Path(__file__).resolve().parents[2] / ".." / "elsewhere"'),
+        ("tests/store/a.py", 'Path(__file__).resolve().parents[2].parent / "elsewhere"'),
+        ("tests/store/a.py", 'Path(__file__).parents[3] / "elsewhere"'),
+        ("tools/a.py", 'Path(__file__).parent.parent.parent / "elsewhere"'),
+        ("tools/a.py", 'ROOT.{} / "elsewhere"'.format("parent")),
+    ],
+)
+def test_what_leads_out_of_the_repository_is_seen(path: str, text: str) -> None:
+    assert list(above_the_root(PurePosixPath(path), text))
+
+
+def test_no_file_leads_out_of_the_repository() -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    found = {}
+    for name in listed.split("\0"):
+        path = ROOT / name
+        if path == ROOT / "tests" / "test_project.py" or not path.is_file():
+            continue  # this one has examples; a link is looked at where it leads
+        data = path.read_bytes()
+        if b"\0" not in data and (ways := list(above_the_root(PurePosixPath(name), data.decode()))):
+            found[name] = ways
+    assert found == {}
 
 
 def make(*arguments: str) -> list[str]:
