@@ -4,19 +4,20 @@
 # make bench-spark   measure what Spark's data source costs, beside reading the bytes; needs Java
 # make spark-demo   make a store, and run docs/examples/rocketmq-in-spark.ipynb on it (needs Java)
 # make fuzz    ten minutes of made-up inputs for all that reads bytes from outside (ARGS="--seconds N PART...")
+# make wheel   build the package, with the kernel where there is a C compiler, into dist
 # make clean   forget environments and caches (never ./data)
 
 PYTHON ?= python3
 ARGS ?=
 
-.PHONY: help serve test bench bench-spark spark-demo fuzz clean
+.PHONY: help serve test bench bench-spark spark-demo fuzz wheel clean
 .DELETE_ON_ERROR:
 
 help:
 	@sed -n 's/^# make/make/p' $(firstword $(MAKEFILE_LIST))
 
 serve: .venv/installed
-	exec .venv/bin/rocketwire serve $(ARGS)
+	@exec .venv/bin/rocketwire serve $(ARGS)
 
 test: .venv-dev/installed
 	.venv-dev/bin/python -m compat_tests.artifacts
@@ -36,14 +37,19 @@ bench-spark: .venv/installed
 fuzz: .venv-dev/installed
 	.venv-dev/bin/tox run -e nightly -- $(ARGS)
 
+wheel: .venv/installed
+	rm -f dist/rocketwire-*.whl
+	.venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
 clean:
 	rm -rf .venv .venv-dev .tox .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
 
 # tox leaves a file .venv that names one of its environments; venv wants a folder there.
 .venv/installed: pyproject.toml $(wildcard kernel/*)
 	@test -d .venv || rm -f .venv
+	@echo "Installing rocketwire and what it needs into .venv: about a minute, this first time."
 	$(PYTHON) -m venv .venv
-	.venv/bin/python -m pip install --quiet --editable .
+	.venv/bin/python -m pip install --editable .
 	@.venv/bin/python -m rocketwire --version
 	@touch $@
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Final
 
 import pytest
 
+from compat_tests import artifacts, readme
 from compat_tests.apache import ApacheNameServer
 from compat_tests.artifacts import CLIENT_VERSIONS
 from compat_tests.clients import Client, Clients, Programs, find_programs
@@ -92,6 +94,16 @@ def only_rocketwire(target: str) -> None:
     """For a test of what Apache's broker has no option for."""
     if target != "rocketwire":
         pytest.skip(f"{target} has no such option")
+
+
+@pytest.fixture
+def fixed_ports() -> Iterator[None]:
+    """The ports that the README names, for this test alone: others of this run that want them wait."""
+    with artifacts.locked("fixed-ports"):
+        for port in readme.PORTS:
+            with socket.socket() as probe:
+                assert probe.connect_ex((LOOPBACK, port)) != 0, f"port {port}, which the README uses, is taken"
+        yield
 
 
 @pytest.fixture(scope="session")

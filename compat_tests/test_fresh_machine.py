@@ -8,8 +8,6 @@ container engine works, the same command runs in the clean copy on the host.
 from __future__ import annotations
 
 import os
-import re
-import socket
 import ssl
 import subprocess
 import sys
@@ -25,9 +23,9 @@ from compat_tests import artifacts, image
 from compat_tests.clients import Client, Clients, Programs
 from compat_tests.messages import Outgoing, assert_same
 from compat_tests.processes import Process
+from compat_tests.readme import commands, printed
 
 SET_UP_WITHIN: Final = 600.0  # seconds, most of them pip's
-PORTS: Final = (9876, 10911, 10909)  # the name server, the broker and its VIP channel, as the README promises
 
 
 @pytest.fixture
@@ -39,13 +37,6 @@ def clean_copy() -> Iterator[Path]:
         archive = subprocess.run(["git", "archive", "HEAD"], cwd=artifacts.ROOT, capture_output=True, check=True)
         subprocess.run(["tar", "-x", "-C", str(copy)], input=archive.stdout, check=True)
         yield copy
-
-
-def first_command(readme: str) -> str:
-    """The first command that the README shows."""
-    block = re.search(r"^```\w*\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
-    assert block is not None
-    return block[1].splitlines()[0].partition("#")[0].removeprefix("$").strip()
 
 
 def pip_environment() -> dict[str, str]:
@@ -81,20 +72,21 @@ def in_container(copy: Path, command: str, name: str) -> list[str | Path]:
     return [*image.PODMAN_RUN, *options, fresh, "sh", "-c", command]
 
 
+@pytest.mark.usefixtures("fixed_ports")
 @pytest.mark.parametrize("target", ["rocketwire"])
 def test_the_first_command_of_the_readme(target: str, clean_copy: Path, programs: Programs, clients: Clients) -> None:
     assert target == "rocketwire"  # whatever else the session tests: this is about the repository
-    for port in PORTS:
-        with socket.socket() as probe:
-            assert probe.connect_ex(("127.0.0.1", port)) != 0, f"port {port}, which the README uses, is taken"
-    readme = first_command((clean_copy / "README.md").read_text(encoding="utf-8"))
-    assert readme == "make serve"
-    command = f"exec {readme}"  # so that signals reach make, not a shell
+    first, second = commands(printed("Quick start 1"))
+    assert (first, second) == ("make serve", "make test")
+    assert second in (clean_copy / ".ci" / "run").read_text(encoding="utf-8").splitlines()  # which is run by itself
+    command = f"exec {first}"  # so that signals reach make, not a shell
 
     name = f"rocketwire-{uuid.uuid4().hex[:12]}"
     run = in_container(clean_copy, command, name) if programs.in_container else ["sh", "-c", command]
     server = Process("the first command", run, cwd=clean_copy, env=os.environ)
     try:
+        server.wait_for("Installing rocketwire", within=SET_UP_WITHIN)
+        server.wait_for("Successfully installed", within=SET_UP_WITHIN)
         ready = server.wait_for("ready", within=SET_UP_WITHIN)
         assert "127.0.0.1:9876" in ready
         assert "127.0.0.1:10911" in ready

@@ -85,13 +85,32 @@ def make(*arguments: str) -> list[str]:
 
 def test_make_alone_says_what_there_is() -> None:
     targets = [line.split()[1] for line in make("--no-print-directory")]
-    assert targets == ["serve", "test", "bench", "bench-spark", "spark-demo", "fuzz", "clean"]
+    assert targets == ["serve", "test", "bench", "bench-spark", "spark-demo", "fuzz", "wheel", "clean"]
 
 
 def test_make_serve_leaves_everything_to_the_options_given() -> None:
     assert make("--no-print-directory", "-n", "-o", ".venv/installed", "serve", "ARGS=-c my.conf") == [
         "exec .venv/bin/rocketwire serve -c my.conf"
     ]
+
+
+def test_the_first_make_serve_shows_what_it_installs_and_later_ones_are_quiet(tmp_path: Path) -> None:
+    for name in ("Makefile", "pyproject.toml"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    fake = tmp_path / "python"
+    fake.write_text(
+        "#!/bin/sh\n"
+        'if [ "$2" = venv ]; then mkdir -p .venv/bin && cp python .venv/bin/ && cp python .venv/bin/rocketwire; fi\n'
+        'case "$*" in *pip*--quiet*) ;; *pip*) echo "Collecting trio" ;; serve*) echo ready ;; esac\n',
+        encoding="utf-8",
+    )
+    fake.chmod(0o755)
+    command = ["make", f"PYTHON={fake}", "serve"]
+    first, second = (subprocess.check_output(command, cwd=tmp_path, text=True) for _ in range(2))
+    assert "about a minute" in first
+    assert "Collecting trio" in first
+    assert first.endswith("ready\n")
+    assert second == "ready\n"
 
 
 def test_make_serve_replaces_the_file_that_tox_leaves_in_its_environments_place(tmp_path: Path) -> None:

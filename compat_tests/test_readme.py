@@ -1,0 +1,230 @@
+"""The README's examples, as they are printed: clients, and the command line against a server of its own.
+
+What is printed names ports, so tests of this file and of others that use them take turns (`fixed_ports`). Words in
+capitals stand for what the reader has: here folders and messages have these very names.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from compat_tests import artifacts
+from compat_tests.processes import Process
+from compat_tests.readme import README, commands, environment, printed
+from compat_tests.remoting import Answer, Ask, Connection
+
+pytestmark = pytest.mark.usefixtures("only_rocketwire", "fixed_ports")
+
+NAME_SERVER: Final = "127.0.0.1:9876"
+BROKER: Final = "127.0.0.1:10911"
+WITHIN: Final = 120.0  # seconds
+
+SEND_MESSAGE_V2: Final = 310
+PULL_MESSAGE: Final = 11
+FLOW_CONTROL: Final = 215
+
+JAVA: Final = """\
+import java.nio.charset.StandardCharsets;
+import org.apache.rocketmq.client.consumer.*;
+import org.apache.rocketmq.client.consumer.listener.*;
+import org.apache.rocketmq.client.producer.*;
+import org.apache.rocketmq.common.consumer.*;
+import org.apache.rocketmq.common.message.*;
+
+public class Example {{
+    public static void main(String[] arguments) throws Exception {{
+{}
+    }}
+}}
+"""
+GO: Final = """\
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/apache/rocketmq-client-go/v2"
+	"github.com/apache/rocketmq-client-go/v2/primitive"
+	"github.com/apache/rocketmq-client-go/v2/producer"
+)
+
+func main() {{
+{}
+}}
+"""
+
+
+def shell(command: str, folder: Path) -> str:
+    """What a command prints, run as a reader would; its exit code must be 0."""
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=WITHIN,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@contextmanager
+def served(folder: Path, command: str = "rocketwire serve") -> Iterator[Process]:
+    """A server, started by a command of the README in this folder."""
+    server = Process(command, ["bash", "-c", f"exec {command}"], cwd=folder, env=environment())
+    try:
+        server.wait_for("rocketwire ready", within=WITHIN)
+        yield server
+    finally:
+        server.stop()
+
+
+def message(queue: int = 0, topic: str = "TopicTest", body: bytes = b"Hello", **properties: str) -> Ask:
+    text = "".join(f"{name}\x01{value}\x02" for name, value in properties.items())
+    fields: dict[str, str | int] = {"a": "readme", "b": topic, "c": "TBW102", "d": 4, "e": queue, "f": 0}
+    fields |= {"g": time.time_ns() // 1_000_000, "h": 0, "i": text, "j": 0, "k": "false", "m": "false"}
+    return Ask(SEND_MESSAGE_V2, fields, body)
+
+
+def send(*asks: Ask) -> list[Answer]:
+    with Connection(BROKER) as connection:
+        return connection.ask_all(asks)
+
+
+def codes(*asks: Ask) -> set[int]:
+    return {answer.code for answer in send(*asks)}
+
+
+def pull(group: str) -> Ask:
+    fields: dict[str, str | int] = {"consumerGroup": group, "topic": "TopicTest", "queueId": 0, "queueOffset": 0}
+    fields |= {"maxMsgNums": 1, "sysFlag": 4, "commitOffset": 0, "suspendTimeoutMillis": 0, "subVersion": 0}
+    return Ask(PULL_MESSAGE, {**fields, "subscription": "*", "expressionType": "TAG"})
+
+
+@pytest.fixture
+def java(tmp_path: Path) -> Callable[[str], list[str | Path]]:
+    """Compiles an example with the client that the README names, and gives the command that runs it."""
+    named = re.search(r"`org\.apache\.rocketmq:rocketmq-client:([\d.]+)`", README)
+    assert named is not None
+    jars = artifacts.classpath(artifacts.jars(named[1]))
+
+    def compiled(block: str) -> list[str | Path]:
+        (tmp_path / "Example.java").write_text(JAVA.format(block), encoding="utf-8")
+        artifacts.run([artifacts.javac(), "-cp", jars, "Example.java"], cwd=tmp_path)
+        return [artifacts.java(), f"-Duser.home={tmp_path}", "-cp", f"{tmp_path}:{jars}", "Example"]
+
+    return compiled
+
+
+def test_the_java_client(tmp_path: Path, java: Callable[[str], list[str | Path]]) -> None:
+    with served(tmp_path):
+        assert "sendStatus=SEND_OK" in artifacts.run(java(printed("Quick start 2")), cwd=tmp_path)
+        command = java(printed("Quick start 3"))
+        consumer = Process("the consumer", command, cwd=tmp_path, env=environment())
+        try:
+            assert "TAGS=TagA" in consumer.wait_for("MessageExt", within=WITHIN)
+        finally:
+            consumer.stop()
+
+
+def test_the_go_client(tmp_path: Path) -> None:
+    artifacts.go()
+    for command in commands(printed("Quick start 4")):
+        shell(f"GOTOOLCHAIN=local GOWORK=off {command}", tmp_path)
+    (tmp_path / "main.go").write_text(GO.format(printed("Quick start 5")), encoding="utf-8")
+    with served(tmp_path):
+        assert "sendStatus=0" in shell("GOTOOLCHAIN=local GOWORK=off go run .", tmp_path)
+
+
+def test_the_options_are_those_that_help_names(tmp_path: Path) -> None:
+    synopsis = printed("Command line 1")
+    assert synopsis.startswith("rocketwire serve ")
+    options = set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", shell("rocketwire serve --help", tmp_path)))
+    assert set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", synopsis)) == options - {"-h", "--help"}
+
+
+def test_a_client_is_tested(tmp_path: Path) -> None:
+    quotas, throttled, scripted, open_to_rules, ask = commands(printed("Test how a client takes it 1"))
+    with served(tmp_path, quotas):
+        assert codes(*[message() for _ in range(250)]) == {0, FLOW_CONTROL}
+    with served(tmp_path, throttled):
+        assert codes(*[message() for _ in range(300)]) == {0, FLOW_CONTROL}
+    with served(tmp_path, scripted):
+        for _ in range(3):
+            with Connection(BROKER, timeout=0.5) as connection, pytest.raises(TimeoutError):
+                connection.ask(*pull("quick"))
+        assert codes(pull("quick")) == {0}
+        began = time.monotonic()
+        assert codes(pull("slow")) == {0}
+        assert time.monotonic() - began >= 2
+    with served(tmp_path, open_to_rules):
+        artifacts.ensure_programs({"curl": "curl"})
+        shell(ask, tmp_path)
+        found = shell("curl -s http://127.0.0.1:5557/faults", tmp_path)
+        assert "disconnect" in found
+        assert "TopicTest" in found
+
+
+def test_some_are_let_in(tmp_path: Path) -> None:
+    accounts, encrypted = commands(printed("Let in who may 1"))
+    (tmp_path / "plain_acl.yml").write_text("accounts:\n- {accessKey: an-account, secretKey: its-secret}\n")
+    (tmp_path / "tls.properties").touch()
+    with served(tmp_path, accounts):
+        assert codes(message()) == {1}  # as Apache's broker refuses who did not sign
+    with served(tmp_path, encrypted):
+        with pytest.raises(OSError, match=r"ended|reset"):
+            send(message())
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        host, _, port = BROKER.rpartition(":")
+        with socket.create_connection((host, int(port))) as plain, context.wrap_socket(plain) as wrapped:
+            assert wrapped.version() is not None
+
+
+def test_a_store_is_looked_into(tmp_path: Path) -> None:
+    with served(tmp_path, "rocketwire serve --store DIR"):
+        assert codes(message(UNIQ_KEY="U1", KEYS="ORDER-1"), message(1, UNIQ_KEY="U2")) == {0}
+    info, ls, newest, by_key, verify, repair = commands(printed("Look into a store 1"))
+    assert re.search(r"messages +2\b", shell(info, tmp_path))
+    assert "TopicTest" in shell(ls, tmp_path)
+    assert shell(newest, tmp_path).count("Hello") == 2
+    assert '"ORDER-1"' in shell(by_key, tmp_path)
+    shell(verify, tmp_path)
+    shell(repair, tmp_path)
+    assert re.search(r"messages +2\b", shell("rocketwire store info NEWDIR", tmp_path))
+
+
+def test_an_endpoint_is_asked(tmp_path: Path) -> None:
+    check, trace, export, stats, of_store, cancel = commands(printed("Ask a running endpoint 1"))
+    now = time.time_ns() // 1_000_000
+    place = f"{now}\x01DefaultRegion\x01readme\x01TopicTest"
+    report = f"Pub\x01{place}\x01MSGID\x01\x01\x01{BROKER}\x015\x013\x010\x01\x01true\x02"
+    with served(tmp_path, "rocketwire serve --store DIR"):
+        assert codes(
+            message(body=b"a message", UNIQ_KEY="U1"),
+            message(body=b"one that waits", UNIQ_KEY="MSGID", TIMER_DELAY_SEC="3600"),
+            message(topic="RMQ_SYS_TRACE_TOPIC", body=report.encode(), UNIQ_KEY="U2", KEYS="MSGID"),
+        ) == {0}
+        shell(check, tmp_path)
+        assert "send" in shell(trace, tmp_path)
+        shell(export, tmp_path)
+        with (tmp_path / "messages.csv").open(encoding="utf-8", newline="") as lines:
+            assert [row["message_id"] for row in csv.DictReader(lines)] == ["U1"]
+        assert "TopicTest" in shell(stats, tmp_path)
+        assert "TopicTest" in shell(of_store, tmp_path)
+        assert "MSGID" in shell(cancel, tmp_path)
