@@ -43,6 +43,7 @@ def test_the_command_says_why_there_is_no_kernel(tmp_path: Path, capsys: pytest.
     assert capsys.readouterr().err == "no kernel: /bin/false ended with 1\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not COMPILER, reason="there is no C compiler")
 def test_what_has_not_changed_is_not_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build_kernel, "CACHE", tmp_path / "cache")

@@ -75,6 +75,7 @@ def test_the_sdist_holds_real_files(built: Path) -> None:
     assert not any(name.startswith(("tests/", "compat_tests/", "bench/", "wire/")) for name in names)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not COMPILER, reason="there is no C compiler")
 def test_the_wheel_holds_a_kernel_for_every_python_from_3_11(built: Path, tmp_path: Path) -> None:
     (wheel,) = built.glob("*.whl")
@@ -83,6 +84,7 @@ def test_the_wheel_holds_a_kernel_for_every_python_from_3_11(built: Path, tmp_pa
     assert version_of(wheel, tmp_path) == f"rocketwire {rocketwire.__version__} (kernel: native)\n"
 
 
+@pytest.mark.slow
 def test_a_wheel_built_without_a_compiler_is_pure_and_runs(tmp_path: Path) -> None:
     said = hatchling(ROOT, "-t", "wheel", "-d", str(tmp_path), CC="/bin/false")
     assert said.splitlines()[0] == "rocketwire is built without its C kernel: /bin/false ended with 1"
@@ -92,6 +94,7 @@ def test_a_wheel_built_without_a_compiler_is_pure_and_runs(tmp_path: Path) -> No
     assert version_of(wheel, tmp_path / "there") == f"rocketwire {rocketwire.__version__} (kernel: python)\n"
 
 
+@pytest.mark.slow
 def test_the_sdist_builds_the_same_wheel(built: Path, tmp_path: Path) -> None:
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:

@@ -195,6 +195,7 @@ def test_the_broker_conf_that_apache_distributes_starts_the_server(tmp_path: Pat
     assert "Traceback" not in errors
 
 
+@pytest.mark.slow
 def test_a_host_to_tell_that_nobody_knows_is_one_line_and_code_2(tmp_path: Path) -> None:
     code, errors = Process(tmp_path / "store", "--advertise", "nosuchhost.invalid:10911").result()
     assert code == 2

@@ -161,6 +161,7 @@ def units(draw: st.DrawFn) -> list[Draft]:
 groups = st.lists(st.lists(units(), max_size=6).map(lambda found: [*chain.from_iterable(found)]), max_size=5)
 
 
+@pytest.mark.slow
 @given(groups=groups, store_host=hosts)
 def test_groups_are_stored_as_the_twin_stores_them(
     tmp_path_factory: pytest.TempPathFactory, groups: list[list[Draft]], store_host: bytes
@@ -169,6 +170,7 @@ def test_groups_are_stored_as_the_twin_stores_them(
     assert [len(results) for results in ours.results] == [len(group) for group in groups]
 
 
+@pytest.mark.slow
 @given(groups=groups, room=st.none() | st.integers(0, 12) | st.just(40), files_left=st.none() | st.integers(0, 8))
 def test_a_full_disk_refuses_what_it_refuses_the_twin(
     tmp_path_factory: pytest.TempPathFactory, groups: list[list[Draft]], room: int | None, files_left: int | None

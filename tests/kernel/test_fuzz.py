@@ -15,6 +15,7 @@ def test_the_kernel_reads_real_requests_as_python_does(oracle: str) -> None:
         ORACLES[oracle](data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("oracle", ORACLES)
 def test_the_kernel_reads_cut_requests_as_python_does(oracle: str) -> None:
     data = max(seeds.of(oracle), key=len)

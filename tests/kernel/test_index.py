@@ -89,6 +89,7 @@ histories = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(history=histories, most=st.sampled_from([3, 20, 1000]))
 def test_the_files_are_those_of_the_twin(

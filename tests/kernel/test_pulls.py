@@ -49,6 +49,7 @@ messages = st.lists(
 large = st.sampled_from([4096, 1 << 16])
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(
     messages, large, st.sampled_from([320, 20_000]), st.integers(0, 2), limits, st.lists(pulls, min_size=1, max_size=20)
@@ -117,6 +118,7 @@ damages = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=100)
 @given(damages, st.lists(pulls, min_size=1, max_size=8))
 def test_of_a_damaged_store_nothing_else_is_told_than_python_tells(

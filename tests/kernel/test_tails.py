@@ -51,6 +51,7 @@ def test_a_queue_begins_empty_and_takes_what_is_set(make: Callable[[], QueueTail
     assert queue.topic_field == b"\1T"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [LogTail, QueueTail])
 @pytest.mark.parametrize("after", [bytearray(), None, mmap.mmap(-1, 1)])
 def test_a_mapping_is_dropped_by_forgetting_it(

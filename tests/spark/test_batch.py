@@ -118,6 +118,7 @@ def test_columns_of_queues_have_the_same_values_without_the_log(golden: Golden, 
     assert sorted(map(key, found)) == sorted(key(row) for row in every if row not in deleted)
 
 
+@pytest.mark.slow
 def test_workers_start_without_what_is_slow_to_import(golden: Golden) -> None:
     command = [sys.executable, "-c", TASKS, str(golden.untouched)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -47,6 +47,7 @@ def split(rows: list[Row]) -> tuple[list[Row], list[Row]]:
     return [row for row in rows if row["_corrupt_record"] is None], [row for row in rows if row["_corrupt_record"]]
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     data=st.data(),
@@ -167,6 +168,7 @@ def test_a_part_of_the_log_that_is_missing(made: Made, tmp_path: Path, way: Any)
     assert places(rows) == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(data=st.data())
 def test_damage_anywhere_in_a_queue_is_no_crash(

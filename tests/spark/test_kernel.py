@@ -67,6 +67,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
+@pytest.mark.slow
 @given(st.lists(records(), max_size=8), st.integers(0, 1 << 40))
 def test_every_column_of_any_record_is_as_store_cat_shows_it(fields: list[dict[str, Any]], base: int) -> None:
     log = stored(fields, base)
@@ -167,6 +168,7 @@ def test_every_place_needs_its_size(one: Any) -> None:
         one.check(b"", np.zeros(1, np.int64), np.zeros(2, np.int64), base=0)
 
 
+@pytest.mark.slow
 @given(st.lists(records(), max_size=8), st.data())
 def test_what_is_selected_by(fields: list[dict[str, Any]], data: st.DataObject) -> None:
     log = stored(fields)

@@ -83,6 +83,7 @@ def test_offsets_that_are_gone(live: tuple[Made, MessageStore, Clock]) -> None:
         read(made.root, topic="T0", queues=queue, endingOffsets=f'{{"T0": {{"{queue}": 16}}}}')
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @example(cut=11577, way=WAYS[0], zeros=True)  # inside a record of the last part, with nothing whole behind it
 @given(cut=st.integers(0, 12_287), way=st.sampled_from(WAYS[:2]), zeros=st.booleans())

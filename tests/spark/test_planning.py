@@ -49,6 +49,7 @@ RESTRICTIONS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @given(st.integers(1024, 60_000), st.integers(1, 40), st.sampled_from(RESTRICTIONS), st.booleans())
 def test_every_message_once_whatever_the_size_of_partitions(
     made: Made, size: int, least: int, restriction: dict[str, Any], narrow: bool
@@ -117,6 +118,7 @@ def test_a_span_is_clipped(made: Made) -> None:
         assert places(second) == [one["physical_offset"] for one in made.messages[100:]]
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_ranges_of_queues_are_read_exactly(made: Made, data: st.DataObject) -> None:
     [store] = open_stores(ReadOptions(paths=(str(made.root),)))

@@ -137,6 +137,7 @@ def waiting(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tuple[
     return root, sorted(expected)
 
 
+@pytest.mark.slow
 @given(rows=st.integers(1, 40), size=st.none() | st.integers(1, 20_000))
 @settings(max_examples=20)
 def test_limits_are_kept_and_all_comes(

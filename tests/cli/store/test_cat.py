@@ -298,6 +298,7 @@ def test_a_body_that_is_no_text_is_hexadecimal_in_a_table_and_a_lost_one_is_empt
     assert [line[at:] for line in lines[1:]] == ["plain", "0xff00", "zwei\\nZeilen \\x1b[31m", "packed", "", ""]
 
 
+@pytest.mark.slow
 def test_a_store_is_read_while_another_process_writes_it(tmp_path: Path) -> None:
     """Files appear and are removed meanwhile; what is shown is whole, in order, and never shown twice."""
     program = """
@@ -328,6 +329,7 @@ for number in range(0, 60000, 20):
     assert max(counts) > 0
 
 
+@pytest.mark.slow
 def test_memory_stays_bounded_on_a_large_sparse_store(tmp_path: Path) -> None:
     """Three commit log files of 1 GiB with little in them, and an index of Apache's size."""
     settings = small(

@@ -76,6 +76,7 @@ def values_of(hint: Any) -> st.SearchStrategy[Any]:
     return st.sampled_from(hint)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [*CLASSES, Table])
 @given(data=st.data())
 def test_round_trip(cls: type, data: st.DataObject) -> None:
@@ -84,6 +85,7 @@ def test_round_trip(cls: type, data: st.DataObject) -> None:
     assert decode_body(cls, encode_body(body, strict=True)) == body
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [*CLASSES, Table])
 @given(data=st.data())
 def test_any_values_are_a_body_or_an_error(cls: type, data: st.DataObject) -> None:
