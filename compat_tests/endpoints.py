@@ -81,6 +81,11 @@ class Rocketwire:
         self._process: Process | None = None
 
     @property
+    def store(self) -> Path:
+        """The store directory."""
+        return self._folder / "store"
+
+    @property
     def namesrv(self) -> str:
         """The name server's address."""
         return f"{self._host}:{self._namesrv_port}"
@@ -93,7 +98,7 @@ class Rocketwire:
     def start(self) -> None:
         """Start it and wait for its "ready" line."""
         command: list[str | Path] = [sys.executable, "-m", "rocketwire", "serve"]
-        command += ["--namesrv", self.namesrv, "--broker", self.broker, "--store", self._folder / "store"]
+        command += ["--namesrv", self.namesrv, "--broker", self.broker, "--store", self.store]
         if self._advertise is not None:
             command += ["--advertise", self._advertise]
         for key, value in self._settings.items():

@@ -134,26 +134,26 @@ void properties_look(span text, properties_found *found)
     *found = (properties_found){.wait = WAIT_ABSENT, .length = text.len};
     items rest = items_of(text);
     for (item one; next_item(&rest, &one);) {
-        span value = one.value.len ? one.value : span_of(NULL, 0);
         found->nul |= one.nul;
+        if (one.value.len == 0) continue;
         switch (kind_of(one.name)) {
         case UNIQUE_KEY:
-            found->unique_key = value;
+            found->unique_key = one.value;
             break;
         case TAGS:
-            found->tags = value;
+            found->tags = one.value;
             break;
         case KEYS:
-            found->keys = value;
+            found->keys = one.value;
             break;
         case SHARDING:
-            found->sharded |= value.len != 0;
+            found->sharded = true;
             break;
         case STEERING:
         case STEERING_SECONDS:
         case STEERING_MILLISECONDS:
         case STEERING_AT:
-            found->steering |= value.len != 0;
+            found->steering = true;
             break;
         default:
             break;

@@ -155,9 +155,19 @@ static void charge_batch(Sends *self, const send_quota *quota, size_t count)
     send_quota_charge(quota, cost, &self->quotas);
 }
 
+/* Have the keys and the tag count that stand behind a message's own properties. */
+static void put_behind(properties_found *own, const properties_found *behind)
+{
+    if (behind->unique_key.at != NULL) own->unique_key = behind->unique_key;
+    if (behind->keys.at != NULL) own->keys = behind->keys;
+    if (behind->tags.at != NULL) own->tags = behind->tags;
+}
+
 /* Look at all messages of a batch: PATH_TAKEN if every one of them can be stored. */
 static path_result look_at_batch(Sends *self, span body, record *one, span tail, size_t *count, size_t *size)
 {
+    properties_found behind;
+    properties_look(tail, &behind);
     *count = *size = 0;
     for (;;) {
         if (!items_room(self, *count + 1)) return sends_no_memory();
@@ -166,6 +176,7 @@ static path_result look_at_batch(Sends *self, span body, record *one, span tail,
         if (state == BATCH_END) return *count > 0 ? PATH_TAKEN : PATH_HANDED_OVER;
         if (state == BATCH_BAD || *count == BATCH_MOST) return PATH_HANDED_OVER;
         properties_look(item->message.properties, &item->found);
+        put_behind(&item->found, &behind);
         fill_in(one, item, tail);
         size_t length = one->properties[0].len + one->properties[1].len + tail.len;
         if (item->found.steering || item->found.nul || length > PROPERTIES_MOST) return PATH_HANDED_OVER;

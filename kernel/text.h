@@ -12,7 +12,7 @@ typedef enum { TIME_ABSENT, TIME_SECONDS, TIME_MILLISECONDS, TIME_AT } time_prop
 
 typedef struct {
     size_t length;                /* of what was written */
-    span unique_key, keys, tags;  /* in what was written, or looked at; at == NULL: not there (or empty) */
+    span unique_key, keys, tags;  /* in what was written, or looked at: the last with a value; at == NULL: none */
     wait_property wait;
     bool steering; /* a property that changes when or where the message is delivered */
     bool sharded;  /* a sharding key, by which an ordered message's queue was chosen */
@@ -28,7 +28,7 @@ typedef struct {
 void properties_rewrite(span text, span cluster_item, uint8_t *to, properties_found *found);
 
 /* What the broker reads out of a message's property text that is stored as it is (a batch's). WAIT is not looked at:
- * that of the batch's header counts. Of a name that is there twice the last counts, with or without a value. */
+ * that of the batch's header counts. */
 void properties_look(span text, properties_found *found);
 
 /* String.hashCode of valid UTF-8, going on from `hash` (0 to begin): UTF-16 units, surrogates for what is beyond. */

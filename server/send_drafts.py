@@ -129,6 +129,7 @@ class SendDrafts:
         """Check a send of several messages for one queue.
 
         Every message is stored with its own properties, followed by the batch's own with CLUSTER, as Apache stores it.
+        So what the batch has counts: a 5.x client gives it a UNIQ_KEY, which is then the id of all its messages.
 
         Raises:
             ServerError: the send is refused; nothing was stored.
@@ -139,7 +140,8 @@ class SendDrafts:
         config, queue_id = self._checks.queue(fields, remote, batch=True)
         if len(body) > self._config.current.max_message_size:
             raise self._checks.too_large()
-        tail, waits = self._common(fields)
+        common = self._common(fields)
+        tail = common.data
         sys_flag = self._checks.sys_flag(config, fields)
         reconsume_times = fields.reconsume_times or 0
         topic, born_timestamp = fields.topic, fields.born_timestamp
@@ -164,9 +166,9 @@ class SendDrafts:
                     born_host,
                     reconsume_times,
                     0,
-                    tags_code(tags),
-                    unique_key,
-                    keys,
+                    tags_code(common.tags or tags),
+                    common.unique_key or unique_key,
+                    common.keys or keys,
                 )
             )
         if not drafts:
@@ -174,7 +176,7 @@ class SendDrafts:
         if topic in self._topics.typed:
             self._checks.check_type(topic, *[str(draft.properties, "utf-8", "replace") for draft in drafts])
         drafts[0].together = len(drafts)
-        return Prepared(queue_id, drafts, waits)
+        return Prepared(queue_id, drafts, _waits(common.wait))
 
     def plain(self, fields: SendRequestFields) -> PlainSend | None:
         """What `message` or `batch` decides about all sends with this topic, queue, sysFlag and properties (a batch's).
@@ -189,21 +191,21 @@ class SendDrafts:
         try:
             config, _ = self._checks.queue(fields, "", batch=fields.batch)
             sys_flag = self._checks.sys_flag(config, fields)
-            tail, waits = self._common(fields) if fields.batch else (None, False)
+            common = self._common(fields) if fields.batch else None
         except (ServerError, WireError):
             return None
-        if sys_flag & _TRANSACTION_MASK or (tail is not None and 0 in tail):
+        if sys_flag & _TRANSACTION_MASK or (common is not None and 0 in common.data):
             return None
-        timer = None if fields.batch else self._timers.plain(topic, fields.queue_id)
-        return PlainSend(sys_flag, tail, waits, timer)
+        if common is None:
+            return PlainSend(sys_flag, None, waits=False, timer=self._timers.plain(topic, fields.queue_id))
+        return PlainSend(sys_flag, common.data, waits=_waits(common.wait), timer=None)
 
-    def _common(self, fields: SendRequestFields) -> tuple[bytes, bool]:
-        """The properties that all messages of a batch are stored with, and whether its sender waits for the disk."""
-        common = fields.properties or NO_PROPERTIES
-        of_all = stored_properties(common, self.cluster_item)
-        if of_all.steering:
-            self._checks.check_batch(of_all.steering)
-        return batch_properties(common, self.cluster_item), _waits(of_all.wait)
+    def _common(self, fields: SendRequestFields) -> StoredProperties:
+        """The properties that all messages of a batch are stored with, behind their own."""
+        common = batch_properties(fields.properties or NO_PROPERTIES, self.cluster_item)
+        if common.steering:
+            self._checks.check_batch(common.steering)
+        return common
 
     def _steer(self, draft: Draft, properties: StoredProperties) -> bytes | None:
         """Change a draft so that it waits for its time or for its transaction, as its properties ask, if they do.

@@ -75,13 +75,16 @@ def decode_send(header: memoryview) -> SendHeader | None:
 
 
 class StoredProperties(NamedTuple):
-    """Property text as it goes to the commit log, with what the broker reads out of it on the way."""
+    """Property text as it goes to the commit log, with what the broker reads out of it on the way.
+
+    As in `decode_properties`, the last of equal names counts, and one without a value is not there.
+    """
 
     data: bytes
     unique_key: str | None
     keys: str | None
     tags: str | None
-    wait: str | None  # WAIT, which `data` does not have: "true" or nothing to wait for the disk
+    wait: str | None  # WAIT, which `data` has of a batch only: "true" or nothing to wait for the disk
     steering: str  # those that change where or when the message is delivered, as text of their own
 
 
@@ -131,19 +134,26 @@ def stored_properties(text: str, cluster_item: str) -> StoredProperties:
 
 
 @lru_cache(maxsize=_MOST_BATCH_TEXTS)
-def batch_properties(text: str, cluster_item: str) -> bytes:
+def batch_properties(text: str, cluster_item: str) -> StoredProperties:
     """Rewrite the property text of a batch's header as a 4.9.7 broker appends it to each message's.
 
-    Unlike a single message's it keeps WAIT. Batches of one client have few such texts, or just one.
+    Unlike a single message's it keeps WAIT. Batches of one 4.x client have few such texts, or just one; 5.x clients
+    give each batch a UNIQ_KEY.
     """
     items = decode_properties(text)
+    steering = encode_properties({name: value for name, value in items.items() if name in STEERING_NAMES})
     name, _, value = cluster_item.partition("\x01")
     items[name] = value
-    return encode_properties({name: items[name] for name in hash_map_order(items)}).encode()
+    data = encode_properties({name: items[name] for name in hash_map_order(items)}).encode()
+    unique_key, keys, tags, wait = map(items.get, (names.UNIQ_KEY, names.KEYS, names.TAGS, names.WAIT))
+    return _new(StoredProperties, (data, unique_key, keys, tags, wait, steering))
 
 
 class BatchMessage(NamedTuple):
-    """A message of a batch, with what the broker reads out of its properties without rewriting them."""
+    """A message of a batch, with what the broker reads out of its own properties without rewriting them.
+
+    It is stored with the batch's behind them: keys and tags that the batch has count in place of its own.
+    """
 
     flag: int
     body: bytes
@@ -184,13 +194,15 @@ def batch_messages(body: bytes) -> list[BatchMessage]:
         steering = False
         for item in str(properties, "utf-8", "replace").split("\x02"):
             name, _, value = item.partition("\x01")
+            if not value:
+                continue
             if name == names.UNIQ_KEY:
-                unique_key = value or None
+                unique_key = value
             elif name == names.TAGS:
-                tags = value or None
+                tags = value
             elif name == names.KEYS:
-                keys = value or None
-            elif name in STEERING_NAMES and value:
+                keys = value
+            elif name in STEERING_NAMES:
                 steering = True
         append(_new(BatchMessage, (flag, body[body_at:length_at], properties, unique_key, keys, tags, steering)))
     return result

@@ -214,6 +214,29 @@ def test_a_batch_with_a_unique_key_of_its_own_needs_no_plan_of_its_own(rig: Rig)
     assert rig.serve(batch(1, properties="b\x01c\x02UNIQ_KEY\x01a"))[1] == 0
 
 
+@pytest.mark.parametrize(
+    ("common", "keys", "tag"),
+    [
+        ("", ["own", "k1", "k2"], "A"),
+        ("UNIQ_KEY\x01batch\x02", ["batch", "k1", "k2"], "A"),
+        ("KEYS\x01k3", ["own", "k3"], "A"),
+        ("TAGS\x01B\x02TAGS\x01", ["own", "k1", "k2"], "B"),
+        ("UNIQ_KEY\x01\x02KEYS\x01\x02TAGS\x01", ["own", "k1", "k2"], "A"),
+    ],
+)
+def test_keys_and_tag_of_a_batch_count_before_those_of_its_messages(common: str, keys: list[str], tag: str) -> None:
+    column = native.kernel.KeyColumn(100)  # type: ignore[union-attr]
+    rig = Rig(keys=column)
+    tail = common.replace("\x01batch", "\x01\x03").encode() + b"\x02CLUSTER\x01C"
+    rig.answer = lambda: (rig.queue, 0, tail, True)
+    own = "TAGS\x01A\x02UNIQ_KEY\x01own\x02KEYS\x01k1 k2\x02KEYS\x01"
+    assert rig.serve(send(batch_body([b"a"], own), code=BATCH, batch=True, properties=common))[1] == 1
+    hashes, *_ = column.take(rig.log.base, 100)
+    prefix = rig.queue.index_prefix_hash
+    assert list(hashes) == [abs(native.kernel.java_hash(key.encode(), prefix)) for key in keys]  # type: ignore[union-attr]
+    assert [tags_code for _, _, tags_code in rig.queue.entries()] == [ord(tag)]
+
+
 def test_what_python_keeps_is_not_asked_about_again(rig: Rig) -> None:
     rig.answer = lambda: None
     assert rig.serve(send())[1] == rig.serve(send())[1] == 0

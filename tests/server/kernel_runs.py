@@ -79,7 +79,8 @@ class Run:
     """A broker and one connection to it.
 
     Attributes:
-        by_kernel: How many bytes the kernel took.
+        kernel: Whether the kernel's sends come first.
+        by_kernel: How many bytes it took.
     """
 
     def __init__(self, store: Path, clock: Clock, *, kernel: bool, **changes: Any) -> None:
@@ -87,7 +88,7 @@ class Run:
         self.wire = Wire()
         self.by_kernel = 0
         self.metrics = Metrics()
-        self._kernel = kernel
+        self.kernel = kernel
         self.broker = Broker(
             small_config(store, **changes),
             advertised=Address(host="127.0.0.1", port=10911),
@@ -105,7 +106,7 @@ class Run:
     def read(self, data: bytes) -> dict[int, Frame]:
         """Serve what one read brought; give the answers by opaque."""
         sends = self.broker.kernel_sends
-        if not self._kernel:
+        if not self.kernel:
             self._serve(data)
             return self.wire.take()
         assert sends is not None

@@ -93,6 +93,12 @@ def bodies() -> dict[str, dict[str, str]]:
     return found
 
 
+def batches(version: str) -> dict[str, Any]:
+    """Give what a 5.5.0 client's batch and sends by hand became at a broker of this version."""
+    found: dict[str, Any] = json.loads((_ROOT / "batch-5.5.0" / f"broker-{version}.json").read_text(encoding="utf-8"))
+    return found
+
+
 def _open_store(version: str) -> tarfile.TarFile:
     return tarfile.open(_ROOT / f"store-{version}.tar.xz")
 

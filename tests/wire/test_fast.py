@@ -206,7 +206,7 @@ def test_items_without_name_or_value_are_dropped() -> None:
 )
 def test_the_properties_of_a_whole_batch_are_put_in_apaches_order(text: str, stored: str) -> None:
     sent, wanted = (each.replace("=", "\x01").replace(";", "\x02") for each in (text, stored))
-    assert fast.batch_properties(sent, "CLUSTER\x01c") == wanted.encode()
+    assert fast.batch_properties(sent, "CLUSTER\x01c").data == wanted.encode()
 
 
 def test_tag_codes_are_java_hashes_and_the_table_of_them_is_bounded() -> None:

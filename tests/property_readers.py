@@ -1,0 +1,94 @@
+"""All that takes single properties out of a message's text, to be held against `wire.properties.decode_properties`.
+
+A name may stand twice there, with or without a value: then every reader must give the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from rocketwire.server.filters.sql.properties import SEPARATOR, property_reader
+from rocketwire.store.property_text import key_of
+from rocketwire.store.property_text import value_of as stored_value
+from rocketwire.wire import fast
+from rocketwire.wire.batch import BatchItem, encode_batch
+from rocketwire.wire.properties import decode_properties
+from rocketwire.wire.property_edits import items_of, value_of
+from rocketwire.wire.property_kinds import parted
+
+NAMES: Final = ("TAGS", "KEYS", "UNIQ_KEY")
+"""What every reader knows."""
+CLUSTER: Final = "CLUSTER\x01C"
+_MOST: Final = 32_767  # bytes of properties that a message of a batch can have
+
+Reader = Callable[[bytes], Mapping[str, str | None]]
+"""Gives some of a text's properties by their names, None for one that is not there."""
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode(errors="replace")
+
+
+def _edits(text: bytes) -> dict[str, str | None]:
+    found = items_of(text)
+    assert all(found.get(name.encode()) == value_of(text, name.encode()) for name in NAMES)
+    return {name: _text(found.get(name.encode())) for name in NAMES}
+
+
+def _store(text: bytes) -> dict[str, str | None]:
+    return {name: _text(stored_value(text, key_of(name))) or None for name in NAMES}
+
+
+def _filters(text: bytes) -> dict[str, str | None]:
+    return {name: _text(property_reader(name)(SEPARATOR + text)) for name in NAMES}
+
+
+def _kinds(text: bytes) -> dict[str, str | None]:
+    found = parted(text)
+    return {"UNIQ_KEY": found.unique_key, "KEYS": found.keys, "TAGS": _text(value_of(found.others, b"TAGS"))}
+
+
+def _of_sent(found: fast.StoredProperties) -> dict[str, str | None]:
+    steering = decode_properties(found.steering)
+    return {
+        **{name: steering.get(name) for name in fast.STEERING_NAMES},
+        "WAIT": found.wait,
+        "UNIQ_KEY": found.unique_key,
+        "KEYS": found.keys,
+        "TAGS": found.tags,
+    }
+
+
+def _single(text: bytes) -> dict[str, str | None]:
+    return _of_sent(fast.stored_properties(text.decode(errors="replace"), CLUSTER))
+
+
+def _of_batch(text: bytes) -> dict[str, str | None]:
+    return _of_sent(fast.batch_properties(text.decode(errors="replace"), CLUSTER))
+
+
+def _in_batch(text: bytes) -> dict[str, str | None]:
+    if len(text) > _MOST:
+        return {}
+    (found,) = fast.batch_messages(encode_batch([BatchItem(0, b"", text)]))
+    return {"UNIQ_KEY": found.unique_key, "KEYS": found.keys, "TAGS": found.tags}
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    "wire.property_edits": _edits,
+    "wire.property_kinds": _kinds,
+    "wire.fast of a message": _single,
+    "wire.fast of a batch": _of_batch,
+    "wire.fast of a message in a batch": _in_batch,
+    "store.property_text": _store,
+    "server.filters.sql": _filters,
+}
+
+
+def check(text: bytes, readers: Mapping[str, Reader] = READERS) -> None:
+    """All of them see the same properties."""
+    expected = decode_properties(text.decode(errors="replace"))
+    for reader, read in readers.items():
+        for name, value in read(text).items():
+            assert value == expected.get(name), (reader, name, text)
