@@ -7,7 +7,9 @@ Apache's, WAIT is false in it and the size of the record counts anew.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Mapping
+from typing import Final
 
 from rocketwire.server.groups import ClientGroups
 from rocketwire.server.request import Peer
@@ -24,6 +26,8 @@ from rocketwire.wire.message_id import offset_message_id
 
 log = logging.getLogger(__name__)
 
+_MOST_NAMED: Final = 5  # groups in a line of the log
+
 
 class Asking:
     """Asks the producers of one broker."""
@@ -32,6 +36,7 @@ class Asking:
         self._clients = clients
         self._store_host = store_host
         self._turn = 0
+        self._unasked: Counter[str] = Counter()
 
     def has_to_wait(self, group: str) -> bool:
         """Whether producers of a group are here, and all of them have more to read than they do for now."""
@@ -40,6 +45,8 @@ class Asking:
 
     def ask(self, half: StoredMessage, copy: tuple[int, int], properties: Mapping[str, str]) -> None:
         """Ask about a half message; without a producer, or of a message that is for no queue, nobody is asked.
+
+        `tell_of_unasked` says so.
 
         Args:
             half: The message.
@@ -51,7 +58,7 @@ class Asking:
         text = stored_text({**properties, property_names.WAIT: "false"})
         queue = said_by(text).queue
         if peer is None or queue is None:
-            log.info("nobody of producer group %s is here to be asked about a transaction", group)
+            self._unasked[group] += 1
             return
         physical_offset, queue_offset = copy
         key = properties.get(property_names.UNIQ_KEY)
@@ -82,6 +89,17 @@ class Asking:
             peer.push(RequestCode.CHECK_TRANSACTION_STATE, encode_ext(header), encode_record(message))
         except WireError as error:
             log.warning("producer group %s cannot be asked about a transaction: %s", group, error)
+
+    def tell_of_unasked(self) -> None:
+        """Log, in one line, about how many messages since the last call nobody was asked, and of which groups."""
+        if not self._unasked:
+            return
+        named = [f"{group} ({count})" for group, count in self._unasked.most_common(_MOST_NAMED)]
+        others = len(self._unasked) - len(named)
+        groups = ", ".join(named) + (f" and {others} more" if others else "")
+        count = self._unasked.total()
+        self._unasked.clear()
+        log.info("nobody is here to be asked about %d undecided half messages, of producer group %s", count, groups)
 
     def _producer(self, group: str) -> Peer | None:
         peers = [peer for peer, _ in self._clients.producers(group) if not peer.congested]

@@ -111,6 +111,7 @@ class Checking:
                 offset = self._look_at_some(offset, end, began)
                 await trio.lowlevel.checkpoint()
         finally:
+            self._asking.tell_of_unasked()
             self._state.note_progress()
             self._wake()
 

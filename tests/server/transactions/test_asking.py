@@ -73,3 +73,19 @@ async def test_a_question_that_fits_no_record_is_not_asked(caplog: pytest.LogCap
     )
     assert peer.pushed == []
     assert "cannot be asked" in caplog.text
+
+
+async def test_of_many_groups_without_a_producer_those_with_most_messages_are_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    service, _ = asking(store_host=encode_host("127.0.0.1", 1))
+    for number in range(8):
+        for _ in range(number):
+            service.ask(stored_message(memoryview(HALF)), (0, 0), {"PGROUP": f"g{number}", **QUEUE})
+    service.tell_of_unasked()
+    service.tell_of_unasked()
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line.endswith(
+        "about 28 undecided half messages, of producer group g7 (7), g6 (6), g5 (5), g4 (4), g3 (3) and 2 more"
+    )

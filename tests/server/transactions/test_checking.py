@@ -111,6 +111,25 @@ async def test_producers_of_the_group_are_asked_in_turn(setup: Setup) -> None:
     assert [len(peer.pushed) for peer in (*peers, stranger)] == [2, 0, 6, 0]
 
 
+async def test_a_round_tells_once_of_all_about_whom_nobody_was_asked(
+    setup: Setup, caplog: pytest.LogCaptureFixture
+) -> None:
+    def told() -> list[str]:
+        lines = [record.getMessage() for record in caplog.records]
+        caplog.clear()
+        return lines
+
+    caplog.set_level("INFO", "rocketwire.server.transactions")
+    for number in range(24):
+        setup.send(f"{number}")
+    for _ in range(2):
+        await check(setup)
+        assert told() == ["nobody is here to be asked about 24 undecided half messages, of producer group P (24)"]
+    producer(setup)
+    await check(setup)
+    assert told() == []
+
+
 async def test_a_check_without_a_producer_counts(setup: Setup) -> None:
     setup.send()
     await check(setup)
