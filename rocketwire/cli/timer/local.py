@@ -8,6 +8,7 @@ from rocketwire.store.archive.plan import known_topics
 from rocketwire.store.archive.scan import Report
 from rocketwire.store.archive.timer import StoreTimer
 from rocketwire.wire.java import string_hash
+from rocketwire.wire.names import TIMER_TOPIC
 
 
 class LocalTimer(StoreTimer):
@@ -15,6 +16,7 @@ class LocalTimer(StoreTimer):
 
     Attributes:
         time: When its files were looked at, ms.
+        unused: Whether no message has ever waited here.
     """
 
     def __init__(self, directory: Directory, report: Report) -> None:
@@ -26,6 +28,7 @@ class LocalTimer(StoreTimer):
         self.time = clock.system_clock()
         super().__init__(directory, report)
         self.directory = directory
+        self.unused = not directory.timer_log and not directory.queues_of(TIMER_TOPIC)
         self._topics = {string_hash(topic): topic for topic in known_topics(directory, report)}
 
     def topic(self, topic_hash: int) -> str | None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 --from is inclusive, --to is not. TIME is ISO 8601, in UTC if it names no zone, or ms since 1970. Exit code: 0; 1 when
-something could not be read (stderr says what); 2 for a wrong option, a store or an endpoint without timer.
+something could not be read (stderr says what); 2 for a wrong option, no store, or an endpoint without timer.
 docs/command-line.md tells more."""
 _LIMIT: Final = 20
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 MSGID is the id that a send returned (the unique key), or the offset message id of the timer's record. Exit code: 0; 1
-when something could not be read (stderr says what); 2 for a wrong option, no such message, a store or an endpoint
-without timer. docs/command-line.md tells more."""
+when something could not be read (stderr says what); 2 for a wrong option, no such message, no store, or an
+endpoint without timer. docs/command-line.md tells more."""
 _SLOTS: Final = 10
 
 

@@ -68,7 +68,7 @@ def store_of(options: argparse.Namespace) -> Directory | None:
     """The store directory that was named, None without.
 
     Raises:
-        Mistake: no timer has ever worked there.
+        Mistake: a commit log was named alone, or there is none.
         StoreError: it is no store, or cannot be read.
     """
     if options.store is None:
@@ -77,12 +77,9 @@ def store_of(options: argparse.Namespace) -> Directory | None:
         return None
     from rocketwire.cli.store.directory import need_log
     from rocketwire.store.archive.directory import discover
-    from rocketwire.wire.names import TIMER_TOPIC
 
     directory = discover(options.store, commit_log=options.commitlog)
     need_log(directory, "--commitlog DIR names its folder")
-    if not directory.timer_log and not directory.queues_of(TIMER_TOPIC):
-        raise Mistake(f"{directory.root}: no message has ever waited here: there is neither timerlog nor {TIMER_TOPIC}")
     return directory
 
 
@@ -91,7 +88,7 @@ def opened(options: argparse.Namespace, report: Complaints) -> Iterator[Source]:
     """The place to look at.
 
     Raises:
-        Mistake: there is no timer.
+        Mistake: no broker has a timer, or the store's commit log was named wrongly.
         NotReached, Refused: the endpoint does not answer.
         StoreError: it is no store, or cannot be read.
     """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 Messages that a marker cancels wait until their time comes, and count. Exit code: 0; 1 when something could not be read
-(stderr says what); 2 for a wrong option, a store or an endpoint without timer. docs/command-line.md tells more."""
+(stderr says what); 2 for a wrong option, no store, or an endpoint without timer. docs/command-line.md tells more."""
 _BAR: Final = 40
 
 
@@ -94,6 +94,9 @@ def _facts(source: Source, found: Counted) -> Iterator[tuple[str, str]]:
     if isinstance(source, LocalTimer):
         yield "store", source.directory.root
         yield "state", source.directory.state.value
+        if source.unused:
+            yield "timer", "none: no message has ever waited here"
+            return
         check = source.check
         read_time, queue_offset = (None, 0) if check is None else (check.last_read_time, check.last_queue_offset)
         on_time = source.directory.state is State.LIVE and not found.overdue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from rocketwire.wire.names import TIMER_TOPIC
 from tests.cli.endpoint import Answers, Told, fake_server
 from tests.cli.timer.support import GOLDEN_NOW, Command, TimerBroker
 from tests.store.archive.timers import NOW, made
-from tests.store.support import Golden, open_store, small
+from tests.store.support import Golden, draft, open_store, small
 
 TABLES = """\
 waiting         4 messages for 2 topics
@@ -169,15 +170,35 @@ def test_what_a_broker_does_not_tell_is_left_out(
         assert run("stats").out == ran.out
 
 
+def test_a_store_without_timers_is_no_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(small(tmp_path / "store"))
+    store.append([draft()])
+    store.close()
+    run = Command(capsys, monkeypatch, "--store", tmp_path / "store")
+    ran = run("stats")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == (
+        f"store           {tmp_path}/store\n"
+        "state           at rest: the last broker stopped cleanly\n"
+        "timer           none: no message has ever waited here\n"
+        "waiting         0 messages for 0 topics\n"
+        "overdue         none\n"
+    )
+    told = json.loads(run("stats", "--json").out)
+    assert (told["messages"], told["read_time"], told["topics"]) == (0, None, [])
+    ran = run("ls", "--json")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    ran = run("show", "--json")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    ran = run("show", "U0000000")
+    assert (ran.code, ran.err) == (2, f"rocketwire: U0000000: {tmp_path}/store has no such message in {TIMER_TOPIC}\n")
+
+
 def test_no_timer_is_one_line(
     golden_550: Golden, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    open_store(small(tmp_path / "store")).close()
-    ran = Command(capsys, monkeypatch, "--store", tmp_path / "store")("stats")
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err == (
-        f"rocketwire: {tmp_path}/store: no message has ever waited here: there is neither timerlog nor {TIMER_TOPIC}\n"
-    )
     ran = Command(capsys, monkeypatch, "--store", tmp_path)("stats")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert "it holds neither commitlog, consumequeue nor checkpoint" in ran.err
