@@ -7,14 +7,13 @@ where it says, and one elsewhere does.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rocketwire.store.archive.by_queue import by_queue
+from rocketwire.store.archive.by_queue import by_queue, entries_at, is_of
 from rocketwire.store.archive.directory import Directory, QueueFiles
 from rocketwire.store.archive.queues import Queue
 from rocketwire.store.columns import Records
@@ -79,15 +78,4 @@ class MisplacedRecords:
 
 
 def _has_entry(files: QueueFiles, records: Records, some: NDArray[Any]) -> NDArray[np.bool_]:
-    offsets = records.queue_offset[some]
-    found = np.zeros(len(some), bool)
-    with Queue(files) as queue:
-        # As a rule they are all in one row.
-        bounds = [0, *(np.flatnonzero(np.diff(offsets) != 1) + 1).tolist(), len(some)]
-        for first, last in itertools.pairwise(bounds):
-            low = int(offsets[first])
-            for start, entries in queue.blocks(low, low + last - first):
-                part = slice(first + start - low, first + start - low + len(entries))
-                same = entries["physical_offset"] == records.physical_offset[some[part]]
-                found[part] = same & (entries["size"] == records.size[some[part]])
-    return found
+    return is_of(entries_at(files, records.queue_offset[some]), records, some)

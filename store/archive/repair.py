@@ -28,6 +28,7 @@ from rocketwire.store.archive.misplaced import MisplacedRecords
 from rocketwire.store.archive.queues import Queue
 from rocketwire.store.archive.ranges import Ranges
 from rocketwire.store.archive.repair_timer import mend_timer
+from rocketwire.store.archive.retagged import RetaggedRecords
 from rocketwire.store.archive.settings_of import settings_of
 from rocketwire.store.archive.verify import known_of
 from rocketwire.store.archive.verify_log import LogCheck
@@ -55,12 +56,14 @@ class Repaired:
         filled: Parts of the log that held no record, and their bytes.
         filled_bytes: See `filled`.
         lost: Messages that the old consume queues name and the log did not have any more.
+        retagged: Records whose tag is another than their old queue entries say.
     """
 
     records: int
     filled: int
     filled_bytes: int
     lost: int
+    retagged: int
 
 
 def repair(
@@ -77,7 +80,7 @@ def repair(
     Args:
         root: The damaged store.
         target: Where to make the new one: a directory that does not exist, or is empty.
-        report: Gets what was found in the log, and the messages that are lost.
+        report: Gets what was found in the log, the messages that are lost, and those whose tag is in doubt.
         clock: Gives the time in ms since 1970.
         progress: Gets the number of bytes of the log that were read since the last call.
         files: The file system to write to, if not the real one.
@@ -138,12 +141,17 @@ class _Repair:
         self._filled = 0
         self._filled_bytes = 0
         self._lost = 0
+        self._retagged = RetaggedRecords(directory, report, file_size=self._file_size)
 
     def result(self) -> Repaired:
         """What was done."""
         self._report_lost()
         return Repaired(
-            records=self._log.records, filled=self._filled, filled_bytes=self._filled_bytes, lost=self._lost
+            records=self._log.records,
+            filled=self._filled,
+            filled_bytes=self._filled_bytes,
+            lost=self._lost,
+            retagged=self._retagged.count,
         )
 
     # --- the log ---
@@ -153,9 +161,12 @@ class _Repair:
         at = self._log.start
         misplaced = MisplacedRecords(self._directory)
         for block in self._log.blocks():
-            misplaced.feed(block.records, *topics_of(block.buffer, block.records))
+            of_topics = topics_of(block.buffer, block.records)
+            misplaced.feed(block.records, *of_topics)
+            self._retagged.feed(block, *of_topics)
             progress(block.next - at)
             at = block.next
+        self._retagged.finish()
         self._lose(misplaced)
         files = self._files
         files.make_directory(f"{self._target}/commitlog")

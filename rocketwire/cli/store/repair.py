@@ -61,4 +61,8 @@ def _repair(options: argparse.Namespace) -> int:
         )
     if done.lost:
         print(f"{number(done.lost)} messages of consume queues are lost")
+    if done.retagged:
+        print(
+            f"{number(done.retagged)} messages had another tag in their queue entries; now it is that of their records"
+        )
     return 0

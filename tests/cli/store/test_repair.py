@@ -36,11 +36,27 @@ def test_a_damaged_store_is_made_whole_beside_it(
     assert main(["store", "verify", str(tmp_path / "new")]) == 0
 
 
+def test_a_tag_that_is_in_doubt_is_told_of(
+    golden_copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queue = min((golden_copy / "consumequeue" / "GoldenNormal" / "0").iterdir())
+    with queue.open("r+b") as file:
+        file.seek(12)
+        file.write(b"\0\0\0\0\1\2\3\4")
+    assert main(["store", "repair", str(golden_copy), "--to", str(tmp_path / "new")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("damage: commitlog/")
+    assert "GoldenNormal queue 0 offset 0: its record has the tag " in lines[0]
+    assert "its queue entry the tags code 16909060" in lines[0]
+    assert lines[2:] == ["1 messages had another tag in their queue entries; now it is that of their records"]
+    assert main(["store", "verify", str(tmp_path / "new")]) == 0
+
+
 def test_json(golden_copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     damage(golden_copy)
     assert main(["store", "repair", "--json", str(golden_copy), "--to", str(tmp_path / "new")]) == 0
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert found[-1] == {"summary": {"records": 930, "filled": 1, "filled_bytes": 310, "lost": 1}}
+    assert found[-1] == {"summary": {"records": 930, "filled": 1, "filled_bytes": 310, "lost": 1, "retagged": 0}}
     assert found[-2]["what"] == "lost"
 
 

@@ -16,7 +16,10 @@ from rocketwire.store.archive.filler import is_filler
 from rocketwire.store.archive.findings import Finding, Kind
 from rocketwire.store.archive.repair import Repaired, repair
 from rocketwire.store.errors import DiskFull, StoreForeign, StoreLocked, StoreNotWritable
+from rocketwire.store.layout.consume_queue import HIGHEST_EXT_ADDRESS
+from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import decode_record
+from rocketwire.wire.properties import decode_properties
 from tests.store.archive.support import ENTRIES, SLOTS, Quick, damages, fill, made, records, verified
 from tests.store.support import Clock, Golden, bodies, draft, kill, open_store, small
 
@@ -65,11 +68,69 @@ def overwrite(root: Path, path: str, start: int, data: bytes) -> None:
 def test_a_whole_store_is_only_copied(whole: Path, tmp_path: Path) -> None:
     result, findings = repaired(whole, tmp_path / "new")
     assert not findings
-    assert result == Repaired(records=85, filled=0, filled_bytes=0, lost=0)
+    assert result == Repaired(records=85, filled=0, filled_bytes=0, lost=0, retagged=0)
     for part in ("commitlog", "consumequeue"):
         for file in sorted((whole / part).rglob("0*")):
             if file.is_file():
                 assert (tmp_path / "new" / file.relative_to(whole)).read_bytes() == file.read_bytes()
+
+
+def replaced(root: Path, number: int, old: bytes, new: bytes) -> tuple[str, int]:
+    """Overwrite a part of a record; give where it begins."""
+    item = records(root)[number]
+    at = (root / item.path).read_bytes()[: item.stop].index(old, item.start)
+    overwrite(root, item.path, at, new)
+    return item.path, item.start
+
+
+def code_in_entry(root: Path, queue_id: int, offset: int) -> int:
+    files = sorted((root / "consumequeue" / "T" / str(queue_id)).iterdir())
+    data = b"".join(file.read_bytes() for file in files)
+    return int.from_bytes(data[offset * 20 + 12 : offset * 20 + 20], signed=True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (b"TAGS\x01Tag1", b"TAGS\x01Tag2", "the tag 'Tag2'"),
+        (b"TAGS\x01Tag1", b"TBGS\x01Tag1", "no tag"),
+        (b"TAGS\x01Tag1", b"TAGS\x01T\n\xff1", "the tag 'T\\n\ufffd1'"),
+    ],
+)
+def test_a_record_of_another_tag_than_its_entry_is_named_with_both(
+    copied: Path, tmp_path: Path, old: bytes, new: bytes, said: str
+) -> None:
+    path, start = replaced(copied, 22, old, new)  # T queue 1 offset 6
+    record = decode_record((copied / path).read_bytes()[start:], check_crc=False)
+    tag = decode_properties(record.properties.decode("utf-8", "replace")).get("TAGS", "")
+    result, findings = repaired(copied, tmp_path / "new")
+    assert (result.records, result.lost, result.retagged) == (85, 0, 1)
+    (finding,) = findings
+    assert (finding.kind, finding.path, finding.position) == (Kind.DAMAGE, path, start)
+    assert (finding.topic, finding.queue_id, finding.offset, finding.count) == ("T", 1, record.queue_offset, 1)
+    assert finding.what == (
+        f"its record has {said} (tags code {string_hash(tag)}), its queue entry the tags code {string_hash('Tag1')}: "
+        "one of the two is wrong; the new entry is made from the record"
+    )
+    assert code_in_entry(tmp_path / "new", 1, record.queue_offset) == string_hash(tag)
+
+
+def test_entries_of_another_tag_than_their_records_are_told_in_rows(copied: Path, tmp_path: Path) -> None:
+    file = min((copied / "consumequeue" / "T" / "0").iterdir())
+    for offset in (2, 3, 4, 8):
+        overwrite(copied, str(file.relative_to(copied)), offset * 20 + 12, bytes(8))
+    result, findings = repaired(copied, tmp_path / "new")
+    assert (result.lost, result.retagged) == (0, 4)
+    assert [(each.queue_id, each.offset, each.count) for each in findings] == [(0, 2, 3), (0, 8, 1)]
+    assert code_in_entry(tmp_path / "new", 0, 2) != 0
+
+
+def test_a_place_in_a_queue_extension_is_not_taken_for_a_tag(copied: Path, tmp_path: Path) -> None:
+    (copied / "consumequeue_ext").mkdir()
+    file = min((copied / "consumequeue" / "T" / "0").iterdir())
+    overwrite(copied, str(file.relative_to(copied)), 2 * 20 + 12, HIGHEST_EXT_ADDRESS.to_bytes(8, signed=True))
+    result, findings = repaired(copied, tmp_path / "new")
+    assert (result.retagged, findings) == (0, [])
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
