@@ -15,7 +15,7 @@ def may_commit(group: str) -> bool:
 
 
 def commit_offset(services: BrokerServices, group: str, topic: str, queue_id: int, offset: int) -> None:
-    """Note the offset of the next message that a group consumes.
+    """Note the offset of the next message that a group consumes; one that the queue has not is noted too.
 
     Raises:
         NotPermitted: the offsets are the broker's own.

@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 
 END: Final = -1
 """The time that stands for the end of every queue."""
+_NO_OFFSET: Final = -1  # what a 5.x tool writes that asks for a time
 CPP: Final = "CPP"
 _JAVA: Final = "JAVA"
 _OLDEST_VERSION: Final = 28  # V3_0_7_SNAPSHOT
@@ -99,7 +100,7 @@ def _offset(services: BrokerServices, asked: ResetOffsetRequestHeader, queue_id:
     if committed is None:
         raise GroupWithoutOffsets(asked.group)
     low, high = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
-    if asked.queue_id == queue_id and asked.offset is not None and asked.offset >= 0:
+    if asked.queue_id == queue_id and asked.offset is not None and asked.offset != _NO_OFFSET:
         if not low <= asked.offset <= high:
             raise OffsetOutOfRange(asked.offset, low, high)
         return asked.offset

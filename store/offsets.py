@@ -1,6 +1,8 @@
 """config/consumerOffset.json: how far each group has consumed each queue.
 
 The file maps `topic@group` to {queue id: next offset}. What 5.x adds beside it is kept as it was read.
+
+An offset below 0 is kept as it came, and counts as none, as Apache's brokers do.
 """
 
 from __future__ import annotations
@@ -77,9 +79,10 @@ class OffsetTable(SavedTable):
         self._changed()
 
     def query(self, group: str, topic: str, queue_id: int) -> int | None:
-        """The offset a group committed, None when it never did."""
+        """The offset a group committed, 0 or more; None when it never did, or committed one below 0 last."""
         queues = self._table.get(topic + _SEPARATOR + group)
-        return None if queues is None else queues.get(queue_id)
+        offset = -1 if queues is None else queues.get(queue_id, -1)
+        return offset if offset >= 0 else None
 
     def topics(self, group: str) -> list[str]:
         """The topics that a group has offsets in."""
@@ -90,7 +93,7 @@ class OffsetTable(SavedTable):
         return [group for other, group in map(_parts, self._table) if other == topic]
 
     def all(self) -> list[tuple[str, str, dict[int, int]]]:
-        """Each topic and group with its offsets by queue id, which go on changing with the table."""
+        """Each topic and group with its offsets by queue id as they came, which go on changing with the table."""
         return [(*_parts(key), queues) for key, queues in self._table.items()]
 
     def keys(self) -> list[str]:
@@ -98,7 +101,7 @@ class OffsetTable(SavedTable):
         return list(self._table)
 
     def at(self, key: str) -> tuple[str, str, dict[int, int]]:
-        """A topic and group with its offsets by queue id, none if they were removed; not to be changed."""
+        """A topic and group with its offsets by queue id as they came, none if they were removed; not to be changed."""
         return (*_parts(key), self._table.get(key, {}))
 
     def remove(self, group: str, topic: str) -> bool:

@@ -14,7 +14,7 @@ from rocketwire.wire.headers import offset as headers
 
 
 def _query(services: BrokerServices, request: Request[headers.QueryConsumerOffsetRequestHeader]) -> Reply:
-    """The committed offset; 0 for a new group while the whole queue is young, else "not found".
+    """The committed offset; 0 for a group without one while the whole queue is young, else "not found".
 
     With "not found" the client goes by its consumeFromWhere; Apache answers 0 while the queue's first message still
     counts as in memory, so that a group that is new on a small topic gets everything.

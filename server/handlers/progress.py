@@ -77,7 +77,7 @@ def _consume_stats(services: BrokerServices, request: Request[headers.GetConsume
 
 
 def _progress(services: BrokerServices, group: str, topic: str, queue_id: int) -> OffsetWrapper:
-    committed = max(0, services.offsets.query(group, topic, queue_id) or 0)
+    committed = services.offsets.query(group, topic, queue_id) or 0
     stored = services.store.store_time(topic, queue_id, committed - 1) if committed else 0
     return OffsetWrapper(
         broker_offset=services.store.max_offset(topic, queue_id),

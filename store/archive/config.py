@@ -85,7 +85,7 @@ def topic_names(directory: Directory) -> set[str]:
 
 
 def offsets(directory: Directory) -> dict[tuple[str, str], dict[int, int]]:
-    """The offsets that groups committed: by group and topic, then by queue.
+    """The offsets that groups committed: by group and topic, then by queue. Those below 0 count as 0, as at a broker.
 
     Raises:
         StoreUnreadable: consumerOffset.json cannot be read as what it should be.
@@ -95,7 +95,7 @@ def offsets(directory: Directory) -> dict[tuple[str, str], dict[int, int]]:
         # A topic has no @ in its name; what 5.x notes of a broadcasting group has one in the group's.
         topic, _, group = key.partition(_SEPARATOR)
         try:
-            found[group, topic] = {int(queue_id): int(offset) for queue_id, offset in queues.items()}
+            found[group, topic] = {int(queue_id): max(0, int(offset)) for queue_id, offset in queues.items()}
         except (AttributeError, TypeError, ValueError) as error:
             path = f"{directory.root}/config/consumerOffset.json"
             raise StoreUnreadable(path, f"the offsets of {key} are not numbers") from error

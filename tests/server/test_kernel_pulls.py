@@ -166,6 +166,7 @@ def update(offset: int, *, group: str = "G", topic: str = "T", **options: Any) -
 # --- the same as the handlers ---
 
 kinds = st.sampled_from([JSON, JSON, BINARY])
+offsets = st.integers(-2, 9) | st.sampled_from([-(2**63), 2**63 - 1])
 flags = st.sampled_from([0, 0, 0, FLAG_ONEWAY, FLAG_RESPONSE])
 pulls = st.builds(
     lambda offset, code, opaque, flag, kind, changes: frame(
@@ -188,14 +189,14 @@ pulls = st.builds(
             "sub_version": st.sampled_from([0, 1]),
             "subscription": st.sampled_from([None, "", "*", "Tag0", "Tag1||Tag2", " ", "||", "a > 1"]),
             "expression_type": st.sampled_from([None, "", "TAG", "SQL92"]),
-            "commit_offset": st.integers(-1, 9),
+            "commit_offset": offsets,
             "bname": st.just("b"),
         },
     ),
 )
 updates = st.builds(
     lambda offset, group, topic, flag, kind: update(offset, group=group, topic=topic, flag=flag, kind=kind),
-    st.integers(-1, 9),
+    offsets,
     st.sampled_from(["G", "H", TRANSACTIONS]),
     st.sampled_from(["T", "unknown", "T@x"]),
     flags,
@@ -245,6 +246,18 @@ async def test_what_is_found_is_the_kernels() -> None:
         ):
             expected = one.python(request)
             assert one.native(request) == (expected, len(request))
+
+
+@pytest.mark.parametrize("offset", [-1, -2, -(2**63), 2**63 - 1])
+async def test_any_offset_is_noted_by_the_kernel_as_by_the_handlers(offset: int) -> None:
+    for request in (update(offset), pull(sys_flag=COMMIT, commit_offset=offset)):
+        with side() as one, side() as other:
+            for each in (one, other):
+                each.append(*map(draft, range(3)))
+                each.services.offsets.commit("G", "T", 0, 2)
+            assert one.native(request) == (other.python(request), len(request))
+            expected = offset if offset >= 0 else None
+            assert [each.services.offsets.query("G", "T", 0) for each in (one, other)] == [expected] * 2
 
 
 @pytest.mark.parametrize(

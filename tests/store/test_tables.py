@@ -154,6 +154,20 @@ def test_offsets_are_kept(tmp_path: Path) -> None:
     assert offsets(tmp_path).query("G", "%RETRY%G", 0) == 1
 
 
+def test_offsets_below_zero_are_kept_and_count_as_none(tmp_path: Path) -> None:
+    table = offsets(tmp_path)
+    table.commit("G", "T", 0, 5)
+    table.commit("G", "T", 0, -1)
+    table.commit("G", "T", 1, -(2**63))
+    assert [table.query("G", "T", queue_id) for queue_id in (0, 1, 2)] == [None, None, None]
+    table.persist()
+    again = offsets(tmp_path)
+    assert [again.query("G", "T", queue_id) for queue_id in (0, 1)] == [None, None]
+    assert again.all() == [("T", "G", {0: -1, 1: -(2**63)})]
+    again.commit("G", "T", 0, 0)
+    assert again.query("G", "T", 0) == 0
+
+
 def test_delay_offsets_are_kept(tmp_path: Path) -> None:
     table = delay_offsets(tmp_path)
     assert table.get(3) is None

@@ -7,9 +7,9 @@ import pytest
 
 from rocketwire.store.fetch import Fetched
 from rocketwire.store.store import MessageStore
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.codes import PullSysFlag, RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame
-from tests.server.harness import BINARY, NOW, Client, Server, code_and_remark, serving
+from tests.server.harness import BINARY, NOW, Client, Server, code_and_remark, pull_ext, serving
 
 MISSING = "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"
 
@@ -49,6 +49,70 @@ async def test_an_offset_may_be_set_back(broker: Client) -> None:
     for offset in ("7", "3"):
         await broker.ask(RequestCode.UPDATE_CONSUMER_OFFSET, group(commitOffset=offset))
     assert number(await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group())) == 3
+
+
+BELOW_ZERO = ["-1", "-2", str(-(2**63))]
+BEYOND = ["2", str(2**63 - 1)]
+COMMIT = PullSysFlag.COMMIT_OFFSET | PullSysFlag.SUBSCRIPTION
+WAYS = [RequestCode.UPDATE_CONSUMER_OFFSET, RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE]
+
+
+async def commits(client: Client, way: int, offset: str) -> Frame:
+    """Commit with a request of its own, or along with a pull, to either of which the answer says nothing of it."""
+    if way == RequestCode.UPDATE_CONSUMER_OFFSET:
+        return await client.ask(way, group(commitOffset=offset))
+    return await client.ask(way, {**pull_ext("T", sys_flag=COMMIT), "commitOffset": offset})
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("offset", BELOW_ZERO)
+async def test_an_offset_below_zero_counts_as_none(
+    broker: Client, monkeypatch: pytest.MonkeyPatch, way: int, offset: str
+) -> None:
+    await broker.send("T")
+    assert (await commits(broker, WAYS[0], "1")).header.code == 0
+    assert (await commits(broker, way, offset)).header.code == 0
+    assert number(await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group())) == 0
+    answer = await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group(setZeroIfNotFound="false"))
+    assert code_and_remark(answer) == (ResponseCode.QUERY_NOT_FOUND, MISSING)
+    monkeypatch.setattr(MessageStore, "min_offset", lambda *_: 1)
+    answer = await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group())
+    assert code_and_remark(answer) == (ResponseCode.QUERY_NOT_FOUND, MISSING)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("offset", BEYOND)
+async def test_an_offset_behind_the_end_is_kept_and_a_pull_there_is_sent_to_the_end(
+    broker: Client, way: int, offset: str
+) -> None:
+    await broker.send("T")
+    assert (await commits(broker, way, offset)).header.code == 0
+    assert number(await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group())) == int(offset)
+    answer = await broker.ask(RequestCode.PULL_MESSAGE, {**pull_ext("T"), "queueOffset": offset})
+    assert answer.header.code == ResponseCode.PULL_OFFSET_MOVED
+    assert answer.header.ext is not None
+    assert answer.header.ext["nextBeginOffset"] == "1"
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("offset", ["", "x", "1.5", " 5", str(2**63), str(-(2**63) - 1)])
+async def test_an_offset_that_is_none_is_refused_and_not_noted(broker: Client, way: int, offset: str) -> None:
+    await broker.send("T")
+    assert (await commits(broker, way, offset)).header.code == 1
+    answer = await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, group(setZeroIfNotFound="false"))
+    assert answer.header.code == ResponseCode.QUERY_NOT_FOUND
+
+
+async def test_a_store_with_offsets_below_zero_is_healed(tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    text = '{"offsetTable":{"T@G":{0:-1,1:-9223372036854775808,2:7}}}'
+    (tmp_path / "config" / "consumerOffset.json").write_text(text)
+    async with serving(tmp_path) as server:
+        client = server.broker()
+        await client.send("T")
+        for queue_id, offset in enumerate((0, 0, 7)):
+            ext = group(queue_id=queue_id)
+            assert number(await client.ask(RequestCode.QUERY_CONSUMER_OFFSET, ext)) == offset
 
 
 async def test_a_new_group_begins_at_0_while_the_queue_is_young(broker: Client) -> None:

@@ -304,6 +304,7 @@ async def test_5x_tools_may_name_a_queue_and_an_offset(
 @pytest.mark.parametrize(
     ("ext", "remark"),
     [
+        ({"queueId": "1", "offset": "-2"}, "Target offset -2 not in consume queue range [0-5]"),
         ({"queueId": "1", "offset": "6"}, "Target offset 6 not in consume queue range [0-5]"),
         ({"queueId": "2"}, "queueId[2] is illegal, topic:[T] writeQueueNums:[2]"),
     ],
@@ -314,6 +315,16 @@ async def test_a_queue_or_an_offset_that_is_not_there(
     await consumed(server, broker, 3, 1)
     got = await broker.ask(RESET, {**reset_ext(NOW), **ext})
     assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, remark)
+    assert await asked(member, TOLD) == []
+
+
+@pytest.mark.parametrize("offset", [-1, -2, -(2**63)])
+async def test_a_group_with_an_offset_below_zero_is_not_reset(
+    server: Server, broker: Client, member: Client, offset: int
+) -> None:
+    await consumed(server, broker, 3, offset)
+    got = await broker.ask(RESET, reset_ext(NOW))
+    assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, "THe consumer group <G> not exist")
     assert await asked(member, TOLD) == []
 
 

@@ -99,6 +99,16 @@ async def test_a_topic_that_a_group_on_line_left_is_left_out(filled: Client) -> 
     assert (await told(filled, ConsumeStats, STATS, consumerGroup="G")).offset_table == PROGRESS
 
 
+@pytest.mark.parametrize("offset", [-1, -2, -(2**63)])
+async def test_a_group_with_an_offset_below_zero_is_at_the_begin(server: Server, filled: Client, offset: int) -> None:
+    await commit(filled, offset)
+    found = await told(filled, ConsumeStats, STATS, consumerGroup="G", topic="T")
+    assert found.offset_table[queue(0)] == OffsetWrapper(broker_offset=3)
+    spans = await told(filled, QueryConsumeTimeSpanBody, SPAN, topic="T", group="G")
+    assert spans.consume_time_span_set[0].consume_time_stamp == NOW
+    assert spans.consume_time_span_set[0].delay_time == server.clock.now - NOW
+
+
 async def test_a_time_that_is_not_known_is_0(filled: Client) -> None:
     await commit(filled, 9)
     found = await told(filled, ConsumeStats, STATS, consumerGroup="G")

@@ -39,6 +39,12 @@ def test_the_group_of_a_broadcasting_consumer_has_an_at_sign(golden_550: Golden)
     assert {one.topic for one in offsets if one.group == "golden_cg_broad@broadcast"} == {"GoldenBroad"}
 
 
+def test_offsets_below_zero_count_as_zero(tmp_path: Path) -> None:
+    text = '{"offsetTable":{"T@G":{0:-1,1:-9223372036854775808,2:3}}}'
+    found = committed(store(tmp_path, consumerOffset_json=text))
+    assert [(one.queue_id, one.offset) for one in found] == [(0, 0), (1, 0), (2, 3)]
+
+
 def test_a_broken_file_is_read_from_its_former_text(tmp_path: Path) -> None:
     directory = store(tmp_path, a_json="{", a_json_bak='{"x":1}', b_json="  ", b_json_bak='{"x":2}')
     assert document(directory, "a.json") == {"x": 1}

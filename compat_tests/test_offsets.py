@@ -1,0 +1,239 @@
+"""Offsets that no queue has: below zero, behind the end, and no numbers. The same frames to Apache's brokers and ours.
+
+Theory: nothing but the answers counts, and what a file holds that another broker wrote. So the three get the same
+requests, are stopped, find the same offsets in their files, and get the same requests again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+
+from compat_tests.apache import ApacheBroker, ApacheNameServer
+from compat_tests.endpoints import Rocketwire, running
+from compat_tests.ports import free_ports
+from compat_tests.processes import READY_WITHIN
+from compat_tests.remoting import Answer, Connection, max_offset
+from compat_tests.store_traffic import create_topic
+
+SEND, PULL, QUERY_OFFSET, UPDATE_OFFSET, CREATE_GROUP = 10, 11, 14, 15, 200
+CONSUME_STATS, RESET_OFFSET, CONSUME_TIME_SPAN, LITE_PULL = 208, 222, 303, 361
+PULL_OFFSET_MOVED: Final = 21
+QUERY_NOT_FOUND: Final = 22
+TOPIC: Final = "Offsets"
+END: Final = 3  # of its first queue; the second one is empty
+_COMMIT: Final = 1 | 4  # the flags of a pull that commits, and says what it subscribes to
+
+BELOW_ZERO: Final = ("-1", "-2", str(-(2**63)))
+OF_THE_QUEUE: Final = ("0", "+2", str(END))
+BEHIND: Final = (str(END + 1), "100", str(2**63 - 1))
+NO_NUMBERS: Final = ("", "x", "1.5", " 5", str(2**63), str(-(2**63) - 1))
+ALL: Final = (*BELOW_ZERO, *OF_THE_QUEUE, *BEHIND, *NO_NUMBERS)
+_OUTSIDE: Final = (-2, END + 2, 2**63 - 1)  # 5.5.0 takes the one behind the end, too
+WAYS: Final = {"15": UPDATE_OFFSET, "11": PULL, "361": LITE_PULL}
+PLANTED: Final = "planted"
+
+Broker = ApacheBroker | Rocketwire
+
+
+class Seen(NamedTuple):
+    """What a broker makes of a group's offset in the first queue."""
+
+    committed: bool  # whether it was taken
+    offset: int | None  # that it hands out; None: it knows none
+    in_stats: tuple[tuple[int, int], ...]  # of each queue: its end, and where the group is
+    at_oldest: bool  # whether the group is at the queue's oldest message
+    pulled: tuple[int, str]  # by who goes on where it was told to: the answer's code, and where to go on from
+
+
+class Scene(NamedTuple):
+    """What the brokers answered, by who answered."""
+
+    committed: dict[str, dict[tuple[str, str], Seen]]
+    unset: dict[str, dict[str, tuple[int, str | None]]]  # asked with setZeroIfNotFound=false
+    reset: dict[str, dict[int, tuple[int, str]]]
+    after_restart: dict[str, dict[str, Seen]]
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory, name_server: ApacheNameServer) -> Scene:
+    """All that is asked, of Apache's two brokers and of rocketwire."""
+    scene = Scene({}, {}, {}, {})
+    for name in ("4.9.7", "5.5.0", "rocketwire"):
+        folder = tmp_path_factory.mktemp(name)
+        broker: Broker
+        if name == "rocketwire":
+            broker = Rocketwire(folder)
+        else:
+            port = free_ports()[1]
+            broker = ApacheBroker(folder, namesrv=name_server.address, port=port, version=name, registers=False)
+        with running(broker):
+            with Connection(broker.broker) as connection:
+                _prepare(connection)
+                _wait_until_dispatched(broker.broker)
+                scene.committed[name] = {
+                    (way, offset): _seen(connection, way, offset)
+                    for way in WAYS
+                    if (name, way) != ("4.9.7", "361")
+                    for offset in ALL
+                }
+                scene.unset[name] = {offset: _handed_out(connection, f"15{offset}", "false") for offset in ALL}
+                scene.reset[name] = {offset: _reset(connection, offset) for offset in _OUTSIDE}
+            broker.stop()
+            _plant(folder / "store" / "config" / "consumerOffset.json")
+            broker.start()
+            with Connection(broker.broker) as connection:
+                groups = [*(f"15{offset}" for offset in ALL), *(f"{PLANTED}{offset}" for offset in BELOW_ZERO)]
+                scene.after_restart[name] = {group: _look(connection, group, committed=True) for group in groups}
+    return scene
+
+
+def _prepare(connection: Connection) -> None:
+    create_topic(connection, TOPIC, 2)
+    for prefix in (*WAYS, PLANTED):
+        for offset in ALL:
+            group = {"groupName": _group(f"{prefix}{offset}"), "consumeEnable": True, "retryQueueNums": 1}
+            assert connection.ask(CREATE_GROUP, {}, json.dumps(group).encode()).code == 0
+    for _ in range(END):
+        fields: dict[str, str | int] = {
+            "producerGroup": "producers",
+            "topic": TOPIC,
+            "defaultTopic": "TBW102",
+            "defaultTopicQueueNums": 4,
+            "queueId": 0,
+            "sysFlag": 0,
+            "bornTimestamp": 1,
+            "flag": 0,
+            "properties": "",
+        }
+        assert connection.ask(SEND, fields, b"body").code == 0
+
+
+def _wait_until_dispatched(broker: str) -> None:
+    end = time.monotonic() + READY_WITHIN
+    while max_offset(broker, TOPIC, 0) < END:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def _group(name: str) -> str:
+    """Names of groups have neither points nor spaces."""
+    return "G" + re.sub("[^0-9a-z]", lambda sign: f"_{ord(sign[0])}", name)
+
+
+def _seen(connection: Connection, way: str, offset: str) -> Seen:
+    group = f"{way}{offset}"
+    if WAYS[way] == UPDATE_OFFSET:
+        fields: dict[str, str | int] = {
+            "consumerGroup": _group(group),
+            "topic": TOPIC,
+            "queueId": 0,
+            "commitOffset": offset,
+        }
+        answer = connection.ask(UPDATE_OFFSET, fields)
+    else:
+        answer = _pull(connection, WAYS[way], _group(group), 0, offset)
+    return _look(connection, group, committed=answer.code == 0)
+
+
+def _look(connection: Connection, name: str, *, committed: bool) -> Seen:
+    group = _group(name)
+    code, offset = _handed_out(connection, name)
+    assert code in (0, QUERY_NOT_FOUND)
+    stats = connection.ask(CONSUME_STATS, {"consumerGroup": group, "topic": TOPIC}).body.decode()
+    numbers = re.findall(r'"brokerOffset":(-?\d+),"consumerOffset":(-?\d+)', stats)
+    spans = json.loads(connection.ask(CONSUME_TIME_SPAN, {"group": group, "topic": TOPIC}).body)["consumeTimeSpanSet"]
+    (first,) = (span for span in spans if span["messageQueue"]["queueId"] == 0)
+    pulled = _pull(connection, PULL, group, int(offset or 0), None)
+    return Seen(
+        committed=committed,
+        offset=None if offset is None else int(offset),
+        in_stats=tuple(sorted((int(end), int(at)) for end, at in numbers)),
+        at_oldest=first["consumeTimeStamp"] == first["minTimeStamp"],
+        pulled=(pulled.code, pulled.fields["nextBeginOffset"]),
+    )
+
+
+def _handed_out(connection: Connection, name: str, zero: str = "true") -> tuple[int, str | None]:
+    fields: dict[str, str | int] = {"consumerGroup": _group(name), "topic": TOPIC, "queueId": 0}
+    answer = connection.ask(QUERY_OFFSET, {**fields, "setZeroIfNotFound": zero})
+    return answer.code, answer.fields.get("offset")
+
+
+def _pull(connection: Connection, code: int, group: str, offset: int, commit: str | None) -> Answer:
+    fields: dict[str, str | int] = {
+        "consumerGroup": group,
+        "topic": TOPIC,
+        "queueId": 0,
+        "queueOffset": offset,
+        "maxMsgNums": 1,
+        "sysFlag": _COMMIT if commit is not None else _COMMIT - 1,
+        "commitOffset": "0" if commit is None else commit,
+        "suspendTimeoutMillis": 0,
+        "subscription": "*",
+        "subVersion": 0,
+        "expressionType": "TAG",
+    }
+    return connection.ask(code, fields)
+
+
+def _reset(connection: Connection, offset: int) -> tuple[int, str]:
+    """To an offset that the queue has not, as tools of 5.x ask."""
+    fields: dict[str, str | int] = {"topic": TOPIC, "group": _group("150"), "timestamp": -1, "isForce": "true"}
+    answer = connection.ask(RESET_OFFSET, {**fields, "queueId": 0, "offset": offset})
+    return answer.code, answer.remark
+
+
+def _plant(file: Path) -> None:
+    """Write offsets below zero among those that a stopped broker left."""
+    rows = "".join(f'"{TOPIC}@{_group(PLANTED + offset)}":{{0:{offset}}},' for offset in BELOW_ZERO)
+    text, count = re.subn(r'("offsetTable"\s*:\s*\{)', lambda found: found[1] + rows, file.read_text("utf-8"), count=1)
+    assert count == 1
+    file.write_text(text, "utf-8")
+
+
+@pytest.mark.parametrize("version", ["4.9.7", "5.5.0"])
+def test_an_offset_is_taken_and_handed_out_as_apache_does(scene: Scene, version: str) -> None:
+    ours = scene.committed["rocketwire"]
+    assert {case: ours[case] for case in scene.committed[version]} == scene.committed[version]
+
+
+def test_an_offset_below_zero_is_not_handed_out(scene: Scene) -> None:
+    for way in WAYS:
+        for offset in BELOW_ZERO:
+            seen = scene.committed["rocketwire"][way, offset]
+            assert seen == Seen(
+                committed=True, offset=0, in_stats=((0, 0), (END, 0)), at_oldest=True, pulled=(0, "1")
+            ), (way, offset)
+
+
+def test_who_is_behind_the_end_is_sent_back_to_it(scene: Scene) -> None:
+    for offset in BEHIND:
+        seen = scene.committed["rocketwire"]["15", offset]
+        assert (seen.offset, seen.pulled) == (int(offset), (PULL_OFFSET_MOVED, str(END)))
+
+
+def test_no_number_is_refused(scene: Scene) -> None:
+    for way in WAYS:
+        assert not any(scene.committed["rocketwire"][way, offset].committed for offset in NO_NUMBERS)
+
+
+def test_a_group_without_an_offset_may_ask_for_none_as_with_5_5_0(scene: Scene) -> None:
+    assert scene.unset["rocketwire"] == scene.unset["5.5.0"]
+    assert all(scene.unset["rocketwire"][offset] == (QUERY_NOT_FOUND, None) for offset in BELOW_ZERO)
+
+
+def test_a_reset_to_an_offset_that_is_not_there_is_refused_as_by_5_5_0(scene: Scene) -> None:
+    assert scene.reset["rocketwire"] == scene.reset["5.5.0"]
+
+
+@pytest.mark.parametrize("version", ["4.9.7", "5.5.0"])
+def test_after_a_restart_offsets_are_as_with_apache(scene: Scene, version: str) -> None:
+    assert scene.after_restart["rocketwire"] == scene.after_restart[version]
+    for offset in BELOW_ZERO:
+        assert scene.after_restart["rocketwire"][PLANTED + offset].offset == 0
