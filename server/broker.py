@@ -222,7 +222,7 @@ class Broker:
             throttle=throttle,
             timer=timer,
             access=access,
-            runtime_info=RuntimeInfo(store, timer, clock),
+            runtime_info=RuntimeInfo(store, timer),
         )
         self._backlog = Backlog(live, offsets, groups.table, store, throttle)
         self._tell_of_changes()
@@ -325,7 +325,7 @@ class Broker:
         nursery.start_soon(services.lifetime.watch_disk)
         nursery.start_soon(services.lifetime.clean)
         nursery.start_soon(services.queue_removal.run)
-        nursery.start_soon(upkeep.flush, self._store, services.config, self._clock, self._run_sync)
+        nursery.start_soon(upkeep.flush, self._store, services.config, self._run_sync)
         nursery.start_soon(upkeep.index, self._store, self._run_sync)
         for table, what, interval in self._tables:
             nursery.start_soon(upkeep.persist, table, what, interval, self._run_sync)

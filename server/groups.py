@@ -19,6 +19,7 @@ import trio
 
 from rocketwire.server.members import ConsumerGroup, Member
 from rocketwire.server.request import Peer
+from rocketwire.server.standstill import Rounds
 from rocketwire.wire.bodies.client import ConsumerData
 from rocketwire.wire.codes import RequestCode
 
@@ -61,6 +62,7 @@ class ClientGroups:
         # By client id, the newest heartbeat last: the connections, and in how many groups each has that id.
         self._producer_peers: dict[str, dict[Peer, int]] = {}
         self._joined: dict[Peer, _Joined] = {}
+        self._rounds = Rounds()
         self.emptied: Callable[[str], None] | None = None
         self.resubscribed: Callable[[], None] = lambda: None
 
@@ -224,7 +226,7 @@ class ClientGroups:
 
     def expire(self) -> None:
         """Remove members without a heartbeat for 120 s."""
-        limit = trio.current_time() - CLIENT_EXPIRY_SECONDS
+        limit = self._rounds.limit(CLIENT_EXPIRY_SECONDS)
         for group in list(self._consumers.values()):
             for peer in [p for p, m in group.members.items() if m.last_seen < limit]:
                 log.info(
@@ -246,5 +248,5 @@ class ClientGroups:
     async def run(self) -> None:
         """Expire members for ever."""
         while True:
-            await trio.sleep(_SCAN_SECONDS)
+            await self._rounds.pause(_SCAN_SECONDS)
             self.expire()

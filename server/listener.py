@@ -15,6 +15,7 @@ from rocketwire.server.hub import Hub
 from rocketwire.server.reader import Reader
 from rocketwire.server.refusals import Refusals
 from rocketwire.server.session import Dispatcher, Session
+from rocketwire.server.standstill import Rounds
 from rocketwire.server.tls.gate import Remote, TlsGate
 from rocketwire.wire.addresses import Address
 
@@ -183,11 +184,10 @@ class Listener:
 
     async def _sweep(self) -> None:
         """Close sessions that were silent too long, or take too long over one frame."""
-        limits = self._admission.limits
+        limits, rounds = self._admission.limits, Rounds()
         while True:
-            idle = limits.config.server_channel_max_idle_time_seconds
-            await trio.sleep(min(_SWEEP_SECONDS, idle / 2))
-            limit = trio.current_time() - limits.config.server_channel_max_idle_time_seconds
+            await rounds.pause(min(_SWEEP_SECONDS, limits.config.server_channel_max_idle_time_seconds / 2))
+            limit = rounds.limit(limits.config.server_channel_max_idle_time_seconds)
             for session in list(self.sessions):
                 if session.stuck_since < limit:
                     limits.metrics.limited[IDLE_KEY] += 1

@@ -16,6 +16,7 @@ import trio
 from rocketwire.server.errors import RouteNotFound
 from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.request import Peer
+from rocketwire.server.standstill import Rounds
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
 
@@ -77,6 +78,7 @@ class RouteTable:
         self._sets: dict[str, _BrokerSet] = {}
         self._queues: dict[str, dict[str, QueueData]] = {}  # topic -> broker name -> queues
         self._routes = 0
+        self._rounds = Rounds()
 
     def register(
         self,
@@ -215,7 +217,7 @@ class RouteTable:
 
     def expire(self) -> None:
         """Forget brokers that have not registered for 120 s."""
-        limit = trio.current_time() - BROKER_EXPIRY_SECONDS
+        limit = self._rounds.limit(BROKER_EXPIRY_SECONDS)
         for live in [live for live in self._live.values() if live.last_seen < limit]:
             log.info("broker %s at %s: no registration", live.identity.name, live.identity.address)
             self.unregister(live.identity)
@@ -223,7 +225,7 @@ class RouteTable:
     async def run(self) -> None:
         """Expire brokers for ever."""
         while True:
-            await trio.sleep(_SCAN_SECONDS)
+            await self._rounds.pause(_SCAN_SECONDS)
             self.expire()
 
 

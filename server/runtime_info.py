@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from rocketwire.server.clock import Clock
+import trio
+
 from rocketwire.server.timer.counts import Counts
 from rocketwire.server.timer.timer import Timer
 from rocketwire.store.store import MessageStore
@@ -18,7 +19,7 @@ _MS_PER_SECOND: Final = 1000
 
 
 class _Sample(NamedTuple):
-    time: int
+    time: float
     enqueued: int
     delivered: int
 
@@ -26,10 +27,9 @@ class _Sample(NamedTuple):
 class RuntimeInfo:
     """The table of one broker; `timer` is None where timer messages are refused."""
 
-    def __init__(self, store: MessageStore, timer: Timer | None, clock: Clock) -> None:
+    def __init__(self, store: MessageStore, timer: Timer | None) -> None:
         self._store = store
         self._timer = timer
-        self._clock = clock
         self._last = self._sample()
 
     def table(self) -> dict[str, str]:
@@ -67,15 +67,12 @@ class RuntimeInfo:
     def _sample(self) -> _Sample:
         timer = self._timer
         if timer is None:
-            return _Sample(self._clock(), 0, 0)
-        return _Sample(self._clock(), timer.enqueued, timer.counts.delivered)
+            return _Sample(trio.current_time(), 0, 0)
+        return _Sample(trio.current_time(), timer.enqueued, timer.counts.delivered)
 
     def _rates(self) -> tuple[float, float]:
         now, last = self._sample(), self._last
-        if now.time < last.time:  # the clock was set back
-            self._last = now
-            return 0.0, 0.0
-        seconds = max(now.time - last.time, _MS_PER_SECOND) / _MS_PER_SECOND
-        if now.time - last.time >= _MS_PER_SECOND:
+        seconds = max(now.time - last.time, 1.0)
+        if now.time - last.time >= 1.0:
             self._last = now
         return (now.enqueued - last.enqueued) / seconds, (now.delivered - last.delivered) / seconds

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 
+import trio
+
 from rocketwire.server.clock import Clock
 from rocketwire.server.config import ServerConfig
 from rocketwire.store.settings import StoreSettings
@@ -49,13 +51,13 @@ def opened_store(settings: StoreSettings, clock: Clock, store_host: bytes) -> Me
     Raises:
         StoreError: the store directory cannot be used.
     """
-    started = clock()
+    started = trio.current_time()
     store = MessageStore.open(settings, clock=clock, store_host=store_host)
     log.info(
         "recovered %d records from offset %d to %d in %.1f s",
         store.recovered.records,
         store.recovered.start,
         store.recovered.end,
-        (clock() - started) / 1000,
+        trio.current_time() - started,
     )
     return store

@@ -14,7 +14,6 @@ from typing import Any, Final, Protocol
 
 import trio
 
-from rocketwire.server.clock import Clock
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.store.errors import StoreError
 from rocketwire.store.saved_table import SavedTable
@@ -35,12 +34,13 @@ class RunSync(Protocol):
         """Await the call's result."""
 
 
-async def flush(store: MessageStore, config: LiveConfig, clock: Clock, run_sync: RunSync) -> None:
+async def flush(store: MessageStore, config: LiveConfig, run_sync: RunSync) -> None:
     """Write dirty pages to the disk by the ASYNC_FLUSH rules, for ever."""
+    began = trio.current_time()
     while True:
         await trio.sleep(config.current.flush_interval_commit_log / 1000)
         try:
-            await run_sync(store.flush_due, clock())
+            await run_sync(store.flush_due, round((trio.current_time() - began) * 1000))
         except _FAULTS as error:
             await _report("flush", error)
 

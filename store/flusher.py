@@ -40,7 +40,6 @@ class Flusher:
         *,
         last_timestamp: Callable[[], int],
         failed: Callable[[], None],
-        now: int,
     ) -> None:
         self.error: FlushFailed | None = None
         self._settings = settings
@@ -50,15 +49,15 @@ class Flusher:
         self._checkpoint = checkpoint
         self._last_timestamp = last_timestamp
         self._failed = failed
-        self._log_at = self._log_thorough_at = now
-        self._queues_at = self._queues_thorough_at = now
+        self._log_at = self._log_thorough_at = 0
+        self._queues_at = self._queues_thorough_at = 0
 
     def flush_to(self, offset: int) -> None:
         """Flush the log up to `offset` at least; raises FlushFailed or FlushDelayed."""
         self._guarded(lambda: self._flush_log(offset))
 
     def flush_due(self, now: int) -> None:
-        """Flush what is due at a time in ms; raises FlushFailed or FlushDelayed."""
+        """Flush what is due so many ms after the store was opened; raises FlushFailed or FlushDelayed."""
         self._guarded(lambda: self._flush_due(now))
 
     def save_checkpoint(self) -> None:
@@ -125,5 +124,4 @@ class Flusher:
 
 
 def _due(now: int, last: int, interval: int) -> bool:
-    """Whether an interval is over; it is too when the clock was set back, for nobody knows how much time passed."""
-    return not 0 <= now - last < interval
+    return now - last >= interval

@@ -110,7 +110,6 @@ class MessageStore(StoreReader):
             self._checkpoint,
             last_timestamp=lambda: self.last_append_timestamp,
             failed=self._note_failure,
-            now=clock(),
         )
 
     # --- opening and closing ---
@@ -293,14 +292,16 @@ class MessageStore(StoreReader):
         """
         self._flusher.flush_to(offset)
 
-    def flush_due(self, now_ms: int) -> None:
+    def flush_due(self, passed_ms: int) -> None:
         """Flush what is due by the settings' intervals. Blocking; run it in a thread, every 500 ms or oftener.
+
+        `passed_ms`: since the store was opened, whatever the wall clock did meanwhile.
 
         Raises:
             FlushFailed: the disk refused; nothing more is appended until the store is opened anew.
             FlushDelayed: it could not be tried now; the same call may succeed later.
         """
-        self._flusher.flush_due(now_ms)
+        self._flusher.flush_due(passed_ms)
 
     def checkpoint(self) -> None:
         """Flush all consume queues and full index files, then write the checkpoint. Blocking; safe in a thread.

@@ -161,7 +161,7 @@ class ConsumerFilters:
 
     def _die(self, kept: ConsumerFilter) -> None:
         if not kept.dead:
-            self._put(kept, dead_time=self._clock())
+            self._put(kept, dead_time=max(kept.born_time, self._clock()))
 
     def _put(self, kept: ConsumerFilter, *, dead_time: int) -> None:
         self._table.put(replace(kept, dead_time=dead_time, dead=dead_time >= kept.born_time))

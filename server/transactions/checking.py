@@ -151,10 +151,10 @@ class Checking:
         if (checks is not None and checks >= config.transaction_check_max) or age > config.file_reserved_time * _HOUR:
             self._give_up(offset, half, properties)
             return _Next.GO_ON
-        if half.store_timestamp >= began:
+        if 0 <= half.store_timestamp - began < config.transaction_time_out:
             return _Next.END
         immunity = _immunity(properties)
-        if immunity is not None and age < immunity:
+        if immunity is not None and -immunity < age < immunity:
             self._put_again(offset, half, properties, _immune(properties, offset))
             return _Next.GO_ON
         if immunity is None and 0 <= age < config.transaction_time_out:

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,7 +25,7 @@ START_SECONDS = 120.0
 
 
 class Process:
-    """`rocketwire serve` on ports of its own."""
+    """`rocketwire serve` on ports of its own; `module`: what is run in place of `rocketwire`, with its arguments."""
 
     def __init__(
         self,
@@ -34,11 +34,12 @@ class Process:
         name_server: str | None = None,
         broker: str | None = None,
         before: Callable[[], None] | None = None,
+        module: Sequence[str] = ("rocketwire",),
     ) -> None:
         self.port = free_port()
         self.name_server = name_server or f"127.0.0.1:{free_port()}"
         self.broker = broker or f"127.0.0.1:{self.port}"
-        command = [sys.executable, "-m", "rocketwire", "serve", "--namesrv", self.name_server, "--broker", self.broker]
+        command = [sys.executable, "-m", *module, "serve", "--namesrv", self.name_server, "--broker", self.broker]
         settings = {
             "fastRemoting": "false",
             "maxHashSlotNum": "1000",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import http.client
+import itertools
 import json
 import os
 import random
@@ -18,13 +19,15 @@ from pathlib import Path
 import pytest
 
 from bench.processes import cpu_seconds
-from rocketwire.wire.codes import ResponseCode
-from tests.server.harness import free_port, pull_ext, send_ext
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from tests.server.harness import consumer, free_port, heartbeat, pull_ext, records, send_ext, subscription
+from tests.server.hurried import EXPIRY_SECONDS
 from tests.server.processes import Caller, Process, eventually, process
 
 pytestmark = pytest.mark.slow
 
 MIB = 1 << 20
+DAY = 24 * 3_600_000
 IDLE_CONNECTIONS = 10_000
 FEW = 64
 """Descriptors of a server that is to have too few."""
@@ -131,6 +134,54 @@ def test_a_store_that_may_not_be_written_is_refused(tmp_path: Path) -> None:
 
     line = refused(Process(store, before=without_roots_privilege))
     assert line == f"rocketwire: store {store} cannot be written: Permission denied"
+
+
+# --- the clock ---
+
+
+def test_neither_a_clock_that_is_set_nor_a_standstill_makes_it_forget_anybody(tmp_path: Path) -> None:
+    ahead = tmp_path / "ahead"
+    ahead.write_text("0")
+    with (
+        process(tmp_path / "store", module=("tests.server.hurried", str(ahead))) as server,
+        Caller(server.broker) as client,
+        Caller(server.broker) as member,
+        Caller(server.name_server) as name_server,
+    ):
+
+        def remembered() -> tuple[int, int]:
+            """The answers' codes to who asks for the group's members, and for a route to the broker."""
+            members = client.ask(RequestCode.GET_CONSUMER_LIST_BY_GROUP, {"consumerGroup": "G"})
+            return members.header.code, name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"}).header.code
+
+        client.create_topic("T")
+        heart_beat = member.frame(RequestCode.HEART_BEAT, body=heartbeat("one", consumer("G", subscription("T"))))
+        member.write(heart_beat)
+        assert eventually(lambda: remembered() == (0, 0))
+        stored: list[int] = []
+        for jump in (0, DAY, -DAY, 0):
+            (tmp_path / "new").write_text(str(jump))
+            (tmp_path / "new").replace(ahead)  # it is read all the time
+            assert client.send("T").header.code == 0
+            (message,) = records(client.ask(RequestCode.PULL_MESSAGE, pull_ext("T", len(stored))).body)
+            stored.append(message.store_timestamp)
+            until = time.monotonic() + EXPIRY_SECONDS / 3
+            while time.monotonic() < until:
+                member.write(heart_beat)  # its answers wait in the socket
+                time.sleep(0.1)
+                assert remembered() == (0, 0)
+        assert [round((after - before) / DAY) for before, after in itertools.pairwise(stored)] == [1, -2, 1]
+        os.kill(server.pid, signal.SIGSTOP)
+        time.sleep(EXPIRY_SECONDS + 2)
+        os.kill(server.pid, signal.SIGCONT)
+        until = time.monotonic() + EXPIRY_SECONDS / 3
+        while time.monotonic() < until:
+            assert remembered() == (0, 0)
+            time.sleep(0.1)
+        assert eventually(lambda: remembered() == (1, 0))  # it has said nothing since
+        code, errors = server.end()
+        assert code == 0
+        assert "Traceback" not in errors
 
 
 # --- kill -9 ---

@@ -45,6 +45,7 @@ class Life:
         self.root = root
         self.disk = CrashDisk(root)
         self.clock = Clock()
+        self.opened_at = self.clock.now
         self.settings = life_settings(root / "store")
         self.witness = Witness()
         self.store: MessageStore | None = None
@@ -74,6 +75,7 @@ class Life:
                 self.topics = TopicTable.open(self._config("topics.json"), self.disk, clock=self.clock)
                 self.offsets = OffsetTable.open(self._config("consumerOffset.json"), self.disk)
                 self.store = open_store(self.settings, self.clock, self.disk)
+                self.opened_at = self.clock.now
             except StoreError as error:
                 self.errors.append(error)
             else:
@@ -117,7 +119,7 @@ class Life:
     def flush_due(self, passed: int) -> None:
         self.clock.now += passed
         try:
-            self.opened.flush_due(self.clock.now)
+            self.opened.flush_due(self.clock.now - self.opened_at)
         except (FlushFailed, FlushDelayed) as error:
             self.errors.append(error)
         self._acknowledge()

@@ -56,6 +56,7 @@ class StoreModel(RuleBasedStateMachine):
         self.disk.refusing = {}
         self.disk.room = self.disk.files_left = None
         self.store = open_store(small(self.root / "store", **self.sizes), self.clock, self.disk)
+        self.opened_at = self.clock.now
         self.witness.crashed(check(self.store, self.witness, promise))
 
     def nothing_lost(self) -> Promise:
@@ -105,7 +106,7 @@ class StoreModel(RuleBasedStateMachine):
     def flush_due(self, passed: int) -> None:
         self.clock.now += passed
         try:
-            self.store.flush_due(self.clock.now)
+            self.store.flush_due(self.clock.now - self.opened_at)
         except FlushFailed:
             assert self.failed or self.disk.refusing
             self.failed = True

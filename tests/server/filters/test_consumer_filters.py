@@ -192,6 +192,19 @@ def test_the_dead_come_alive_with_a_newer_version_too(kept: Kept) -> None:
     assert not kept.only().dead
 
 
+@pytest.mark.parametrize("version", [1, 2])
+async def test_who_dies_and_comes_again_while_the_clock_is_behind_stays(kept: Kept, version: int) -> None:
+    kept.filters.register("G", [sql("a = 1")])
+    kept.clock.now -= DAY
+    kept.filters.unregister("G")
+    assert kept.only().dead
+    kept.filters.register("G", [sql("a = 1", version)])
+    assert (kept.only().dead, kept.only().dead_time) == (False, 0)
+    kept.clock.now += 3 * DAY
+    kept.filters.clean()
+    assert kept.wants(a="1")
+
+
 async def test_the_dead_go_after_a_day(kept: Kept) -> None:
     kept.filters.register("G", [sql("a = 1")])
     kept.filters.register("H", [sql("a = 1")])

@@ -20,6 +20,7 @@ from tests.server.harness import FakePeer, mock_clock, settle
 from tests.server.transactions.setup import GAVE_UP, REAL, ROLLBACK, Setup, place_of
 
 TIME_OUT = 6000
+HOUR = 3_600_000
 
 
 def producer(setup: Setup, group: str = "P", name: str = "127.0.0.1:1000") -> FakePeer:
@@ -96,6 +97,45 @@ async def test_a_message_from_the_future_is_asked_about(setup: Setup) -> None:
     setup.decide(place_of(half), ROLLBACK)
     await check(setup, 1)
     assert [ext["msgId"] for _, ext in peer.pushed] == ["future"]
+
+
+@pytest.mark.parametrize("jump", [-24 * HOUR, -HOUR, HOUR, 24 * HOUR])
+async def test_checks_go_on_one_a_round_when_the_clock_is_set(setup: Setup, jump: int) -> None:
+    peer = producer(setup)
+    setup.send("before")
+    setup.send("immune", CHECK_IMMUNITY_TIME_IN_SECONDS="100")
+    setup.clock.now += jump
+    setup.send("after")
+    for rounds in range(1, 4):
+        await check(setup)
+        asked = [ext["msgId"] for _, ext in peer.pushed]
+        assert [asked.count(each) for each in ("before", "after")] == [rounds, rounds]
+        assert len(setup.undecided) == 3
+    assert asked.count("immune") >= 2
+
+
+async def test_a_clock_that_is_set_back_by_little_ends_the_round(setup: Setup) -> None:
+    """It is as late again before any message is old enough."""
+    peer = producer(setup)
+    setup.send()
+    await check(setup, 1 - TIME_OUT)
+    assert peer.pushed == []
+    await check(setup, -1)
+    assert len(peer.pushed) == 1
+
+
+@pytest.mark.parametrize(("ahead", "asked"), [(99_000, 0), (100_000, 1)])
+async def test_immunity_counts_while_the_producers_clock_is_ahead_by_less(setup: Setup, ahead: int, asked: int) -> None:
+    peer = producer(setup)
+    setup.send("first")
+    (half,) = setup.messages(HALF)
+    setup.decide(place_of(half), ROLLBACK)
+    immune = {"UNIQ_KEY": "immune", "CHECK_IMMUNITY_TIME_IN_SECONDS": "100"}
+    draft = half.draft(*HALF, half.decoded_properties() | immune)
+    draft.born_timestamp += ahead + 1
+    setup.store.append([draft])
+    await check(setup, 1)
+    assert len(peer.pushed) == asked
 
 
 async def test_producers_of_the_group_are_asked_in_turn(setup: Setup) -> None:
