@@ -53,6 +53,16 @@ OTHER_CODES: Final = (
 )
 
 
+OF_GROUPS: Final = ("%RETRY%GroupB", "%RETRY%GroupX", "%DLQ%GroupA", "%DLQ%GroupB", "%DLQ%GroupX")
+"""Topics that belong to a group."""
+
+
+BATCH: Final = 320
+REPLIES: Final = (324, 325)
+ADMINS_ONLY: Final = frozenset({21, 26, 201, 306, 316, 329})
+"""Which an administrator alone may ask of rocketwire, and every account of Apache's broker."""
+
+
 class Question(NamedTuple):
     """A request without its signature."""
 
@@ -109,6 +119,13 @@ def _sends() -> list[Question]:
     found.append(Question(10, {"producerGroup": "P", "topic": "%RETRY%GroupA", **common, **rest}, "body"))
     found.append(Question(310, {"c": "TBW102"}))
     found += [Question(320, {"a": "P", "b": topic, "c": "TBW102", "d": "4", "m": "true"}) for topic in TOPICS[:4]]
+    for topic in OF_GROUPS:
+        for group in ("GroupA", "GroupX"):
+            named = {"producerGroup": group, "group": group, "topic": topic}
+            found.append(Question(10, {**named, **common, **rest}, "body"))
+            found.append(Question(310, {**short, "a": group, "b": topic, "j": "0", "k": "false", "m": "false"}, "body"))
+    found.append(Question(324, {"producerGroup": "P", "topic": "TopicC", **common, **rest}, "body"))
+    found.append(Question(325, {**short, "b": "TopicC", "j": "0", "k": "false", "m": "false"}, "body"))
     return found
 
 
@@ -123,6 +140,11 @@ def _consuming() -> list[Question]:
         found.append(Question(11, {**both, "queueOffset": "0", "maxMsgNums": "1", "sysFlag": "0", "commitOffset": "0"}))
         found.append(Question(15, {**both, "commitOffset": "0"}))
         found.append(Question(34, {"x": "1"}, _heartbeat({group: (topic,)})))
+    for topic in OF_GROUPS:
+        both = {"topic": topic, "consumerGroup": "GroupA", "queueId": "0"}
+        found.append(Question(11, {**both, "queueOffset": "0", "maxMsgNums": "1", "sysFlag": "0", "commitOffset": "0"}))
+        found.append(Question(34, {"x": "1"}, _heartbeat({"GroupA": (topic,)})))
+        found.append(Question(12, {"topic": topic, "key": "K"}))
     found.append(Question(34, {"x": "2"}, _heartbeat({})))
     found.append(Question(34, {"x": "3"}, _heartbeat({"GroupB": ("TopicC", "TopicX"), "GroupX": ("TopicA", "TopicD")})))
     found.append(Question(34, {"x": "4"}, _heartbeat(dict.fromkeys(GROUPS, TOPICS[:5]))))
@@ -144,6 +166,14 @@ def signed(question: Question, who: Who) -> Ask:
         fields["Signature"] = base64.b64encode(hmac.new(who.secret.encode(), content, hashlib.sha1).digest()).decode()
         fields.pop(who.without, None)
     return Ask(question.code, fields, body)
+
+
+def differs(question: Question) -> bool:
+    """Whether rocketwire asks for another permission than Apache does: see docs/access-control.md."""
+    named = (question.fields.get("topic", ""), question.fields.get("b", ""), question.body)
+    of_group = question.code in {10, 310} and any(name.startswith("%RETRY%") for name in named)
+    forgotten = question.code in ADMINS_ONLY or (question.code in {BATCH, *REPLIES} and any(named))
+    return of_group or any("%DLQ%" in name for name in named) or forgotten
 
 
 def refusal(code: int, remark: str) -> str | None:

@@ -59,6 +59,7 @@ from rocketwire.server.timer.timer import Timer, warn_of_lost_messages
 from rocketwire.server.timer_sends import TimerSends
 from rocketwire.server.topic_room import TopicRoom
 from rocketwire.server.topics import BrokerTopics
+from rocketwire.server.transactions.asking import everybody
 from rocketwire.server.transactions.service import Transactions
 from rocketwire.store.consumer_filters import ConsumerFilterTable
 from rocketwire.store.delay_offsets import DelayOffsetTable
@@ -184,6 +185,7 @@ class Broker:
             store_host=store_host,
             wake=long_poll.wake,
             append=sending.append,
+            may_hear=everybody if access is None else access.may_hear,
         )
         done = DoneAnswers(version=VERSION_4_9_7)
         others = HotPaths(

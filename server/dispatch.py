@@ -120,7 +120,7 @@ class FrameDispatcher:
         try:
             for guard in guards:
                 guard.admit(session, header, frame.body)
-        except (ServerError, WireError) as error:
+        except (ServerError, StoreError, WireError) as error:
             reply = Reply(code=response_code(error), remark=str(error))
         except Exception as error:  # what cannot be decided is refused
             log.exception("request %d from %s", header.code, session.remote_text, extra=session.who(header.code))

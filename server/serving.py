@@ -10,11 +10,13 @@ import gc
 import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import trio
 
 from rocketwire.server import upkeep
+from rocketwire.server.acl.message_owner import owner_at
 from rocketwire.server.admission import Admission
 from rocketwire.server.broker import Broker
 from rocketwire.server.clock import Clock
@@ -34,6 +36,7 @@ from rocketwire.server.tls.settings import read_tls_settings
 from rocketwire.store.files import RealFileSystem
 from rocketwire.store.flush import RunBlocking
 from rocketwire.store.key_values import KeyValueFile
+from rocketwire.wire import names
 from rocketwire.wire.addresses import Address
 
 if TYPE_CHECKING:
@@ -120,7 +123,7 @@ async def _serve_on(
         access=access,
     )
     if access is not None:
-        access.longest_heartbeat = lambda: broker.services.config.current.max_heartbeat_bytes
+        _introduce(access, broker)
     try:
         admission = Admission(broker.in_flight)
         name_server = NameServerServices(routes=routes, key_values=_key_values(config), limits=admission.limits)
@@ -221,6 +224,14 @@ def _monitoring(
         faults=faults,
     )
     return Monitoring(sock, sources)
+
+
+def _introduce(access: AccessControl, broker: Broker) -> None:
+    """Let access control know what it asks a broker for."""
+    services = broker.services
+    access.longest_heartbeat = lambda: services.config.current.max_heartbeat_bytes
+    access.owner_at = partial(owner_at, services.store)
+    access.reply_topic = names.reply_topic(services.config.current.broker_cluster_name)
 
 
 def _access_control(config: ServerConfig, clock: Clock, metrics: Metrics) -> AccessControl:

@@ -63,6 +63,7 @@ class Session(Answering):
     """A client's connection to one listener."""
 
     __slots__ = (
+        "__weakref__",
         "_calls",
         "_dispatcher",
         "_drains",

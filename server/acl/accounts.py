@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rocketwire.server.acl import permissions
-from rocketwire.server.acl.permissions import DENY
-from rocketwire.server.acl.resources import ADMIN_CODES, TRACE_TOPIC, Needed
+from rocketwire.server.acl.message_owner import HOLDING_TOPICS
+from rocketwire.server.acl.permissions import DENY, SUB
+from rocketwire.server.acl.resources import ADMIN_CODES, FORGOTTEN_CODES, Needed
 from rocketwire.server.acl.white_list import Matches, white_list
 from rocketwire.wire.bodies.acl import PlainAccessConfig
 from rocketwire.wire.java import hash_map_order
-from rocketwire.wire.names import RETRY_PREFIX, retry_topic
+from rocketwire.wire.names import DEAD_LETTER_PREFIX, LIGHT_PREFIX, RETRY_PREFIX, retry_topic
 from rocketwire.wire.signature import Secret
 
 LEAST_LENGTH: Final = 7
@@ -54,25 +55,47 @@ class Account:
     group_default: int
     permissions: Mapping[str, int]
 
+    def is_near(self, address: str) -> bool:
+        """Whether it needs no signature from there."""
+        return self.matches is not None and self.matches(address)
+
     def may_ask(self, code: int) -> bool:
         """Whether it may ask for what only an administrator may, if the code is of that kind."""
         return self.admin or code not in ADMIN_CODES
 
+    def may_all(self, code: int) -> bool:
+        """Whether it needs no permissions for a request of that code."""
+        return self._unlimited or (self.admin and code in FORGOTTEN_CODES)
+
     def lacks(self, needed: Needed) -> str | None:
         """The topic or group that it has no permission for; None: it has all that is needed."""
         permission, resources = needed
-        if (self.admin and not self.permissions) or (TRACE_TOPIC in resources and permission == permissions.PUB):
+        if self._unlimited:
             return None
-        lacking = [resource for resource in resources if not permissions.allows(self._owned(resource), permission)]
+        lacking = [resource for resource in resources if not self._may(permission, resource)]
         if not lacking:
             return None
         return next(resource for resource in hash_map_order(resources) if resource in lacking)
 
-    def _owned(self, resource: str) -> int:
+    @property
+    def _unlimited(self) -> bool:
+        return self.admin and not self.permissions
+
+    def _may(self, permission: int, resource: str) -> bool:
         owned = self.permissions.get(resource)
+        if owned is None and resource.startswith(DEAD_LETTER_PREFIX):
+            # They are the group's, which gives messages up to there.
+            permission, resource = SUB, retry_topic(resource.removeprefix(DEAD_LETTER_PREFIX))
+            owned = self.permissions.get(resource)
         if owned is None:
-            return self.group_default if resource.startswith(RETRY_PREFIX) else self.topic_default
-        return owned
+            owned = self._default(resource)
+        return permissions.allows(owned, permission)
+
+    def _default(self, resource: str) -> int:
+        if resource.startswith(RETRY_PREFIX):
+            return self.group_default
+        holds_others = resource in HOLDING_TOPICS or resource.startswith(LIGHT_PREFIX)
+        return DENY if holds_others else self.topic_default
 
 
 def account(config: PlainAccessConfig) -> Account:

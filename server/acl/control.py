@@ -14,14 +14,16 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
+from weakref import WeakKeyDictionary
 
 import trio
 
 from rocketwire.server.acl import file
-from rocketwire.server.acl.accounts import STRANGER, AccountInvalid, account, check_permissions
+from rocketwire.server.acl.accounts import STRANGER, Account, AccountInvalid, account, check_permissions
 from rocketwire.server.acl.document import AclFileEmpty, AclFileInvalid, check_size
 from rocketwire.server.acl.file import NO_ACCOUNTS, AccountsFile
-from rocketwire.server.acl.resources import needed, shown
+from rocketwire.server.acl.message_owner import NoMessageThere
+from rocketwire.server.acl.resources import Needed, OwnerAt, needed, needed_for_message, sent_to, shown
 from rocketwire.server.acl.white_list import WhiteListInvalid, normal, white_list
 from rocketwire.server.clock import Clock
 from rocketwire.server.config_keys import ConfigError
@@ -60,6 +62,10 @@ class _Change(NamedTuple):
     what: str
 
 
+def _nobody(offset: int) -> str:
+    raise NoMessageThere(offset)
+
+
 class _Client(NamedTuple):
     """What is known of a client's address."""
 
@@ -75,6 +81,8 @@ class AccessControl:
         path: The accounts' file.
         version: How new the accounts are.
         longest_heartbeat: How many bytes a heartbeat may have: a longer one is refused by who takes them, unread.
+        owner_at: Gives the topic of the message at a place in the log. Set before requests come.
+        reply_topic: Where replies to requests go, which every account may answer; likewise.
     """
 
     active: Final = True
@@ -94,6 +102,9 @@ class AccessControl:
         self._asked, self._changes = trio.open_memory_channel[_Change](_MOST_CHANGES)
         self._warned: tuple[str, ...] = ()
         self.longest_heartbeat: Callable[[], int] = lambda: MAX_FRAME_LENGTH
+        self.owner_at: OwnerAt = _nobody
+        self.reply_topic: str | None = None
+        self._heard: WeakKeyDictionary[Peer, str] = WeakKeyDictionary()
         self._complaint = ""
         try:
             if files.size(self.path) is None:
@@ -123,18 +134,43 @@ class AccessControl:
         if known is None:
             STRANGER.signed(ext, body)
             self._refuse("unknown_access_key", f"No acl config for {access_key}")
-        if known.matches is not None and known.matches(client.address):
-            return
+        if not known.is_near(client.address):
+            self._check(known, header, ext, body)
+        if header.code == RequestCode.HEART_BEAT:
+            self._heard[peer] = access_key
+
+    def _check(self, known: Account, header: Header, ext: dict[str, str], body: memoryview) -> None:
         if not known.secret.signed(ext, body):
-            self._refuse("signature", f"Check signature failed for accessKey={access_key}")
+            self._refuse("signature", f"Check signature failed for accessKey={known.access_key}")
         if not known.may_ask(header.code):
-            words = f"Need admin permission for request code={header.code}, but accessKey={access_key} is not"
+            words = f"Need admin permission for request code={header.code}, but accessKey={known.access_key} is not"
             self._refuse("admin", words)
         if header.code == RequestCode.HEART_BEAT and len(body) > self.longest_heartbeat():
             return  # nothing is read of it
-        resource = known.lacks(needed(header.code, ext, body))
+        if known.may_all(header.code):
+            return
+        self._need(known, needed(header.code, ext, body, reply_topic=self.reply_topic))
+        # Who may not use the group does not learn what is in the log.
+        self._need(known, needed_for_message(header.code, ext, self.owner_at))
+
+    def _need(self, known: Account, need: Needed) -> None:
+        resource = known.lacks(need)
         if resource is not None:
             self._refuse("permission", f"No default permission for {shown(resource)}")
+
+    def may_hear(self, peer: Peer, topic: str) -> bool:
+        """Whether a producer may be told of messages of a topic: whether the account of its heartbeats may send there.
+
+        A heartbeat may name any producer group, for groups of producers have no permissions.
+        """
+        client = self._client(peer.remote_text)
+        if client.white:
+            return True
+        known = self._accounts.get(self._heard.get(peer, ""))
+        if known is None:
+            return False
+        every = known.is_near(client.address) or known.may_all(RequestCode.END_TRANSACTION)
+        return every or known.lacks(sent_to(topic)) is None
 
     def _refuse(self, reason: str, words: str) -> NoReturn:
         self._refused[reason] += 1

@@ -11,7 +11,9 @@ from rocketwire.server.errors import ServerError
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.services import BrokerServices
+from rocketwire.server.stored_message import stored_message
 from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.headers.query import (
     QueryMessageRequestHeader,
     QueryMessageResponseHeader,
@@ -27,17 +29,27 @@ def _query(services: BrokerServices, request: Request[QueryMessageRequestHeader]
     fields = request.fields
     limit = services.config.current.default_query_max_num if fields.unique_key_query else fields.max_num
     found = services.store.query(fields.topic, fields.key, limit, fields.begin_timestamp, fields.end_timestamp)
+    records = found.records
+    if services.access is not None:  # the index finds what has the same hash, and permission is asked for one topic
+        records = [record for record in records if _is_of(record, fields.topic)]
     header = QueryMessageResponseHeader(
         index_last_update_timestamp=found.index_last_update_timestamp,
         index_last_update_phyoffset=found.index_last_update_offset,
     )
-    if not found.records:
+    if not records:
         return Reply(
             code=ResponseCode.QUERY_NOT_FOUND,
             remark="can not find message, maybe time range not correct",
             fields=header,
         )
-    return Reply(fields=header, body=_fitting(found.records))
+    return Reply(fields=header, body=_fitting(records))
+
+
+def _is_of(record: memoryview, topic: str) -> bool:
+    try:
+        return stored_message(record).topic == topic
+    except RecordInvalid:
+        return False
 
 
 def _fitting(records: Sequence[memoryview]) -> Sequence[memoryview]:

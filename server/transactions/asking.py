@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from rocketwire.server.groups import ClientGroups
@@ -27,13 +27,20 @@ from rocketwire.wire.message_id import offset_message_id
 log = logging.getLogger(__name__)
 
 _MOST_NAMED: Final = 5  # groups in a line of the log
+MayHear = Callable[[Peer, str], bool]
+
+
+def everybody(_peer: Peer, _topic: str) -> bool:
+    """Let every producer know every message."""
+    return True
 
 
 class Asking:
-    """Asks the producers of one broker."""
+    """Asks the producers of one broker; `may_hear` tells which of them may know messages of a topic."""
 
-    def __init__(self, clients: ClientGroups, *, store_host: bytes) -> None:
+    def __init__(self, clients: ClientGroups, *, store_host: bytes, may_hear: MayHear = everybody) -> None:
         self._clients = clients
+        self._may_hear = may_hear
         self._store_host = store_host
         self._turn = 0
         self._unasked: Counter[str] = Counter()
@@ -54,9 +61,9 @@ class Asking:
             properties: That copy's.
         """
         group = properties.get(property_names.PRODUCER_GROUP, "")
-        peer = self._producer(group)
         text = stored_text({**properties, property_names.WAIT: "false"})
         queue = said_by(text).queue
+        peer = None if queue is None else self._producer(group, queue[0])
         if peer is None or queue is None:
             self._unasked[group] += 1
             return
@@ -101,8 +108,10 @@ class Asking:
         self._unasked.clear()
         log.info("nobody is here to be asked about %d undecided half messages, of producer group %s", count, groups)
 
-    def _producer(self, group: str) -> Peer | None:
-        peers = [peer for peer, _ in self._clients.producers(group) if not peer.congested]
+    def _producer(self, group: str, topic: str) -> Peer | None:
+        peers = [
+            peer for peer, _ in self._clients.producers(group) if not peer.congested and self._may_hear(peer, topic)
+        ]
         if not peers:
             return None
         self._turn += 1

@@ -9,7 +9,7 @@ from rocketwire.server.clock import Clock
 from rocketwire.server.groups import ClientGroups
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.topics import BrokerTopics
-from rocketwire.server.transactions.asking import Asking
+from rocketwire.server.transactions.asking import Asking, MayHear, everybody
 from rocketwire.server.transactions.checking import Checking
 from rocketwire.server.transactions.copies import Copies
 from rocketwire.server.transactions.ending import Carried, Ending, Outcome
@@ -38,12 +38,13 @@ class Transactions:
         store_host: bytes,
         wake: Callable[[], None],
         append: Callable[[Sequence[Draft]], tuple[list[Appended], Refusals]],
+        may_hear: MayHear = everybody,
     ) -> None:
         self.state = TransactionState(store, offsets)
         copies = Copies(self.state)
         self._ending = Ending(store, self.state, copies, append=append, clock=clock, store_host=store_host)
         self._ending.repair()
-        asking = Asking(clients, store_host=store_host)
+        asking = Asking(clients, store_host=store_host, may_hear=may_hear)
         self._checking = Checking(
             store,
             self.state,

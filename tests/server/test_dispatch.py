@@ -177,6 +177,18 @@ async def test_what_a_guard_cannot_decide_is_refused(caplog: pytest.LogCaptureFi
     assert "request 30" in caplog.text
 
 
+async def test_a_guard_that_cannot_look_into_the_store_refuses(caplog: pytest.LogCaptureFixture) -> None:
+    class Looking(Gate):
+        def admit(self, peer: Any, header: Header, body: memoryview) -> None:
+            raise StoreClosed("here")
+
+    dispatcher = FrameDispatcher(None, {"f": (route(lambda *_: Reply()),)}, metrics=Metrics(), guards=[Looking()])
+    session: Any = FakeSession()
+    dispatcher.serve(session, [raw(30)])
+    assert [reply.remark for _, reply in session.replies] == [str(StoreClosed("here"))]
+    assert caplog.text == ""
+
+
 async def test_answers_of_clients_pass_the_guards() -> None:
     gate = Gate()
     dispatcher = FrameDispatcher(None, {}, metrics=Metrics(), guards=[gate])

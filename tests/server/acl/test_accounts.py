@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rocketwire.server.acl.accounts import Account, AccountInvalid, account, check_permissions
 from rocketwire.server.acl.permissions import PUB, SUB
-from rocketwire.server.acl.resources import ADMIN_CODES, Needed
+from rocketwire.server.acl.resources import ADMIN_CODES, FORGOTTEN_CODES, Needed, sent_to
 from rocketwire.server.acl.white_list import WhiteListInvalid
 from rocketwire.wire.bodies.acl import PlainAccessConfig
 
@@ -59,7 +59,7 @@ def test_an_administrator_with_permissions_of_its_own_has_only_these() -> None:
 
 def test_everybody_may_send_traces() -> None:
     nobody = made(topic_perms=("RMQ_SYS_TRACE_TOPIC=DENY",))
-    assert nobody.lacks(Needed(PUB, ("RMQ_SYS_TRACE_TOPIC",))) is None
+    assert nobody.lacks(sent_to("RMQ_SYS_TRACE_TOPIC")) is None
     assert nobody.lacks(Needed(SUB, ("RMQ_SYS_TRACE_TOPIC",))) == "RMQ_SYS_TRACE_TOPIC"
 
 
@@ -68,10 +68,45 @@ def test_of_several_the_first_of_a_java_map_is_named() -> None:
 
 
 def test_what_only_an_administrator_may_ask() -> None:
-    assert sorted(ADMIN_CODES) == [17, 25, 50, 51, 52, 53, 54, 60, 61, 200, 207, 215]
+    assert sorted(ADMIN_CODES) == [*(17, 21, 25, 26, 50, 51, 52, 53, 54, 60, 61, 200, 201, 207, 215, 306, 316, 329)]
     for code in range(400):
         assert made(admin=True).may_ask(code)
         assert made().may_ask(code) == (code not in ADMIN_CODES)
+
+
+def test_where_an_administrator_needs_no_permissions() -> None:
+    assert made(admin=True).may_all(11)
+    limited = made(admin=True, topic_perms=("A=SUB",))
+    for code in range(400):
+        assert limited.may_all(code) == (code in FORGOTTEN_CODES)
+        assert not made(topic_perms=("A=SUB",)).may_all(code)
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted", "allowed"),
+    [
+        ({}, PUB, False),
+        ({"default_topic_perm": "PUB|SUB"}, SUB, False),
+        ({"default_group_perm": "SUB"}, PUB, True),
+        ({"group_perms": ("G=SUB",)}, PUB, True),
+        ({"group_perms": ("G=SUB",)}, SUB, True),
+        ({"group_perms": ("G=PUB",)}, PUB, False),
+        ({"group_perms": ("G=SUB",), "topic_perms": ("%DLQ%G=DENY",)}, SUB, False),
+        ({"topic_perms": ("%DLQ%G=SUB",)}, SUB, True),
+        ({"topic_perms": ("%DLQ%G=SUB",)}, PUB, False),
+        ({"topic_perms": ("%RETRY%G=SUB",)}, SUB, True),
+    ],
+)
+def test_dead_letters_are_the_groups_unless_they_are_named(
+    options: dict[str, object], wanted: int, *, allowed: bool
+) -> None:
+    assert made(**options).lacks(Needed(wanted, ("%DLQ%G",))) == (None if allowed else "%DLQ%G")
+
+
+@pytest.mark.parametrize("topic", ["SCHEDULE_TOPIC_XXXX", "rmq_sys_wheel_timer", "%LMQ%anything"])
+def test_a_topic_that_holds_messages_of_others_has_to_be_named(topic: str) -> None:
+    assert made(default_topic_perm="PUB|SUB").lacks(Needed(SUB, (topic,))) == topic
+    assert made(topic_perms=(f"{topic}=SUB",)).lacks(Needed(SUB, (topic,))) is None
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from rocketwire.server.handlers.query import _is_of
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame
 from tests.server.harness import BINARY, NOW, Client, Server, code_and_remark, records
@@ -114,3 +115,7 @@ async def test_an_answer_holds_no_more_than_a_frame(broker: Client) -> None:
         await broker.send("T", bytes([number]) * (4 << 20), keys="large")
     answer = await query(broker, "large")
     assert [body[0] for body in bodies(answer)] == [0, 1, 2]
+
+
+def test_what_cannot_be_read_is_of_no_topic() -> None:
+    assert not _is_of(memoryview(b"damaged"), "T")
