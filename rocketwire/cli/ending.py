@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.name_server import NEED_CREDENTIALS
 
 DAMAGED: Final = 1
 """Exit code: something could not be read, and stderr says what."""
@@ -38,7 +39,7 @@ def ended(run: Run) -> Run:
 
 
 def _carried_out(run: Run, options: argparse.Namespace) -> int:
-    from rocketwire.remoting.errors import RemotingError
+    from rocketwire.remoting.errors import AccessDenied, RemotingError
     from rocketwire.store.errors import StoreError
     from rocketwire.wire.errors import WireError
 
@@ -50,6 +51,8 @@ def _carried_out(run: Run, options: argparse.Namespace) -> int:
     try:
         code = run(options)
         sys.stdout.flush()
+    except AccessDenied as error:
+        raise Mistake(f"{error}: {NEED_CREDENTIALS}" if error.unsigned else str(error)) from error
     except (StoreError, WireError, RemotingError) as error:
         raise Mistake(str(error)) from error
     except BrokenPipeError:

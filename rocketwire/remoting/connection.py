@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, Self
 
 from rocketwire.remoting.credentials import Credentials, Signer
-from rocketwire.remoting.errors import NotReached, Refused
+from rocketwire.remoting.errors import NotReached, refusal
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import VERSION_4_9_7, RequestCode, ResponseCode
 from rocketwire.wire.connection import FrameReader
@@ -136,7 +136,7 @@ class Connection:
     def _fine(self, opaque: int, fine: tuple[int, ...]) -> Answer:
         answer = self.answer(opaque)
         if answer.code not in fine:
-            raise Refused(self.what, answer.code, answer.remark)
+            raise refusal(self.what, answer.code, answer.remark)
         return answer
 
     def answer(self, opaque: int) -> Answer:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+_ACL_EXCEPTION: Final = "org.apache.rocketmq.acl.common.AclException"
+
 
 class RemotingError(Exception):
     """An endpoint could not be asked, or not be used as it answered."""
@@ -37,6 +41,28 @@ class Refused(RemotingError):
         super().__init__(f"{what} answered code {code}: {lines[0]}")
         self.code = code
         self.remark = remark
+
+
+class AccessDenied(Refused):
+    """Access control refuses a request.
+
+    Attributes:
+        unsigned: Whether that is because the request names no account.
+    """
+
+    def __init__(self, what: str, code: int, remark: str) -> None:
+        """Take who was asked, the response code and the remark."""
+        super().__init__(what, code, remark)
+        words = remark.partition(_ACL_EXCEPTION)[2].lstrip(": ").splitlines() or ["no remark"]
+        self.args = (f"{what} refuses access: {words[0]}",)
+        self.unsigned = words[0].startswith("No accessKey is configured")
+
+
+def refusal(what: str, code: int, remark: str | None) -> Refused:
+    """The error of an answer that refuses: by access control, or by anything else."""
+    if remark is not None and _ACL_EXCEPTION in remark:
+        return AccessDenied(what, code, remark)
+    return Refused(what, code, remark)
 
 
 class NoSuchTopic(RemotingError):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rocketwire.cli.ending import ended
 from rocketwire.cli.mistake import EXIT_CODE, Mistake
-from rocketwire.cli.name_server import add_name_server
+from rocketwire.cli.name_server import add_name_server, connected
 from rocketwire.cli.output import json_line, warn
 
 if TYPE_CHECKING:
@@ -42,9 +42,8 @@ def add_parser(commands: Commands) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from rocketwire.remoting.cluster import Cluster
 
-    with Cluster(options.namesrv) as cluster:
+    with connected(options) as cluster:
         groups = list(_found(cluster, options.group))
     for group in groups:
         for member in group.members:

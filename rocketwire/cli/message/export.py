@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Final
 
 from rocketwire.cli.ending import DAMAGED, ended
 from rocketwire.cli.mistake import Mistake
-from rocketwire.cli.name_server import add_name_server
+from rocketwire.cli.name_server import add_name_server, connected
 from rocketwire.cli.output import number, warn
 from rocketwire.cli.times import parsed
 
@@ -53,7 +53,6 @@ def _export(options: argparse.Namespace) -> int:
     wanted = None if options.queues is None else frozenset(_queue_id(text) for text in options.queues)
     from rocketwire.cli.message.formats import FORMATS
     from rocketwire.cli.shown_message import json_object
-    from rocketwire.remoting.cluster import Cluster
 
     complaints = 0
 
@@ -63,7 +62,7 @@ def _export(options: argparse.Namespace) -> int:
         warn(str(trouble))
 
     count = 0
-    with Cluster(options.namesrv) as cluster:
+    with connected(options) as cluster:
         ranges = [(queue, _range(queue, first, end)) for queue in _queues(cluster, options.topic, wanted)]
         with _output(options.output) as output:
             write = FORMATS[options.format](output)

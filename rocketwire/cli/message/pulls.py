@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from rocketwire.remoting.connection import Answer, Connection
-from rocketwire.remoting.errors import Refused
+from rocketwire.remoting.errors import refusal
 from rocketwire.remoting.pulls import pull_header
 from rocketwire.store.archive.selected import Selected, with_properties
 from rocketwire.wire.codes import RequestCode, ResponseCode
@@ -100,7 +100,7 @@ class Queue(NamedTuple):
     def _answer(self, waiting: int) -> Answer:
         answer = self.connection.answer(waiting)
         if answer.code != ResponseCode.SUCCESS and answer.code not in _FAREWELL:
-            raise Refused(self.connection.what, answer.code, answer.remark)
+            raise refusal(self.connection.what, answer.code, answer.remark)
         return answer
 
     def _records(self, answer: Answer, report: Callable[[str], None]) -> Iterator[Selected]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rocketwire.cli.ending import ended
 from rocketwire.cli.mistake import Mistake
-from rocketwire.cli.name_server import add_name_server
+from rocketwire.cli.name_server import add_name_server, connected
 from rocketwire.cli.output import json_line, warn
 
 if TYPE_CHECKING:
@@ -43,14 +43,13 @@ def add_parser(commands: Commands) -> None:
 
 
 def _cancel(options: argparse.Namespace) -> int:
-    from rocketwire.remoting.cluster import Cluster
     from rocketwire.wire.recall_handle import decode_recall_handle
 
     by_id = options.topic is not None and options.id is not None
     if (options.handle is None) != by_id or (options.topic is None) != (options.id is None):
         raise Mistake("cancel: name a message by HANDLE, or by --topic and --id")
     handle = None if options.handle is None else decode_recall_handle(options.handle)
-    with Cluster(options.namesrv) as cluster:
+    with connected(options) as cluster:
         if handle is None:
             handle = _handle_of(cluster, options.topic, options.id)
             _recall(cluster, handle)

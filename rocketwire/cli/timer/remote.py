@@ -19,7 +19,7 @@ from rocketwire.cli.store.progress import progress_bar
 from rocketwire.cli.timer.source import Warn
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.remoting.connection import Connection
-from rocketwire.remoting.errors import Refused
+from rocketwire.remoting.errors import AccessDenied, Refused
 from rocketwire.server import clock
 from rocketwire.server.java_properties import parse_java_properties
 from rocketwire.store.archive.timer import PRECISION
@@ -72,6 +72,8 @@ def timers_of(cluster: Cluster) -> list[BrokerTimer]:
     for name, connection in cluster.all_brokers().items():
         try:
             found.append(timer_of(name, connection))
+        except AccessDenied:
+            raise
         except Refused as refused:
             reason = str(refused)
     if not found:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rocketwire.cli.ending import DAMAGED, ended
 from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.name_server import connected
 from rocketwire.cli.output import json_line, number, size
 from rocketwire.cli.timer.source import Complaints, add_source, store_of
 from rocketwire.cli.times import shown
@@ -109,13 +110,12 @@ def _write_slots(slots: Sequence[Slot]) -> None:
 
 def _show_message(options: argparse.Namespace, report: Complaints) -> None:
     from rocketwire.cli.timer.lookup import in_store, on_brokers
-    from rocketwire.remoting.cluster import Cluster
 
     directory = store_of(options)
     if directory is not None:
         found, where = list(in_store(directory, options.message_id, report)), directory.root
     else:
-        with Cluster(options.namesrv) as cluster:
+        with connected(options) as cluster:
             found, where = list(on_brokers(cluster, options.message_id)), options.namesrv
     if not found:
         raise Mistake(f"{options.message_id}: {where} has no such message in {TIMER_TOPIC}")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rocketwire.cli.mistake import Mistake
-from rocketwire.cli.name_server import add_name_server
+from rocketwire.cli.name_server import add_name_server, connected
 from rocketwire.cli.output import warn
 
 if TYPE_CHECKING:
@@ -100,7 +100,6 @@ def opened(options: argparse.Namespace, report: Complaints) -> Iterator[Source]:
             yield local
         return
     from rocketwire.cli.timer.remote import RemoteTimer
-    from rocketwire.remoting.cluster import Cluster
 
-    with Cluster(options.namesrv) as cluster:
+    with connected(options) as cluster:
         yield RemoteTimer(cluster, report)

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.remoting.connection import Connection
-from rocketwire.remoting.errors import NoSuchTopic, Refused
+from rocketwire.remoting.errors import AccessDenied, NoSuchTopic, Refused
 from rocketwire.store.archive.selected import Selected, with_properties
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import MessageIdInvalid
@@ -84,9 +84,13 @@ def unique_key_of(cluster: Cluster, message_id: str) -> str | None:
     place = decode_host(host)
     for broker in cluster.all_brokers().values():
         if broker.address == place:
-            with contextlib.suppress(Refused):
+            try:
                 answer = broker.ask(RequestCode.VIEW_MESSAGE_BY_ID, ViewMessageRequestHeader(offset=offset))
-                return with_properties(decode_record(answer.body), len(answer.body)).message_id
+            except AccessDenied:
+                raise
+            except Refused:
+                continue
+            return with_properties(decode_record(answer.body), len(answer.body)).message_id
     return None
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rocketwire.cli.ending import ended
 from rocketwire.cli.mistake import Mistake
-from rocketwire.cli.name_server import add_name_server
+from rocketwire.cli.name_server import add_name_server, connected
 from rocketwire.cli.output import json_line
 from rocketwire.cli.times import shown
 from rocketwire.wire.names import TRACE_TOPIC
@@ -48,10 +48,9 @@ def add_parser(commands: Commands) -> None:
 def _show(options: argparse.Namespace) -> int:
     from rocketwire.cli.trace.query import messages_of
     from rocketwire.cli.trace.timeline import timeline
-    from rocketwire.remoting.cluster import Cluster
     from rocketwire.wire.trace import SendTrace
 
-    with Cluster(options.namesrv) as cluster:
+    with connected(options) as cluster:
         message_id, reports = _found(cluster, options.topic, options.message_id)
         sent = next((each.trace for each in reports if isinstance(each.trace, SendTrace)), None)
         topic = None if sent is None else sent.topic
