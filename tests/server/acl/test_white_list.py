@@ -71,6 +71,7 @@ def test_a_range_of_one_part(at: int, head: tuple[int, ...], some: list[int] | N
 
 @given(ipv6, ipv6)
 def test_addresses_of_ipv6_are_the_same_however_they_are_written(one: str, other: str) -> None:
+    assume(ipaddress.IPv6Address(one).ipv4_mapped is None)  # a client at such a one is shown as IPv4
     full = ipaddress.IPv6Address(one).exploded
     for spelling in (one, full, full.upper()):
         assert matcher(spelling)(normal(one))
