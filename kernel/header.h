@@ -9,6 +9,7 @@
 #include "span.h"
 
 #define HEADER_FIELDS_MOST 24
+#define HEADER_BYTES_MOST (1 << 20) /* as wire/header.py has it */
 
 typedef struct {
     span name;

@@ -44,6 +44,24 @@ class HeaderInvalid(FrameError):
     """A header that is no JSON object or no ROCKETMQ header, or one that cannot be written."""
 
 
+class HeaderTooLarge(HeaderInvalid):
+    """A header that is longer than is read, or has more fields. What it begins with is known all the same.
+
+    Attributes:
+        limit: ``headerBytes`` or ``headerFields``.
+        most: How much there may be.
+    """
+
+    def __init__(self, limit: str, most: int, *, code: int, opaque: int, flag: int) -> None:
+        """Take the limit and what the header begins with."""
+        super().__init__(f"header of request {code} is too large, {limit}={most}")
+        self.limit = limit
+        self.most = most
+        self.code = code
+        self.opaque = opaque
+        self.flag = flag
+
+
 class SerializeTypeUnknown(FrameError):
     """A header of neither the JSON nor the ROCKETMQ type."""
 
@@ -76,6 +94,15 @@ class HeaderFieldInvalid(WireError):
 
 class BodyInvalid(WireError):
     """A body that cannot be read as what its request code says."""
+
+
+class EntriesTooMany(BodyInvalid):
+    """A body with more entries than are read."""
+
+    def __init__(self, most: int) -> None:
+        """Take how many there may be."""
+        super().__init__(f"JSON has more entries than {most}")
+        self.most = most
 
 
 class RegistrationTooLarge(BodyInvalid):
@@ -163,6 +190,21 @@ class PropertiesInvalid(WireError):
 
 class BatchInvalid(WireError):
     """The body of a batch send that is no row of messages."""
+
+
+class BatchTooLarge(BatchInvalid):
+    """A batch of more messages, or with more properties in all, than are read.
+
+    Attributes:
+        limit: ``batchMessages`` or ``batchProperties``.
+        most: How many there may be.
+    """
+
+    def __init__(self, limit: str, most: int) -> None:
+        """Take the limit."""
+        super().__init__(f"batch is too large, {limit}={most}")
+        self.limit = limit
+        self.most = most
 
 
 class TraceInvalid(WireError):

@@ -18,7 +18,7 @@ import msgspec
 from rocketwire.wire import properties as names
 from rocketwire.wire.batch import decode_batch
 from rocketwire.wire.codes import RequestCode
-from rocketwire.wire.errors import BatchInvalid
+from rocketwire.wire.errors import BatchInvalid, BatchTooLarge
 from rocketwire.wire.java import Int32, Int64, hash_map_order, string_hash
 from rocketwire.wire.properties import decode_properties, encode_properties
 
@@ -27,6 +27,11 @@ _STARTS: Final = frozenset(b'{"code":%d,' % code for code in _CODES)
 _START_LENGTH: Final = 12
 _BATCH_HEAD: Final = Struct(">iiiii")
 _BATCH_LEAST: Final = _BATCH_HEAD.size + 2
+MOST_MESSAGES: Final = 8192
+"""Of a batch."""
+MOST_PROPERTIES: Final = 131_072
+"""Of all messages of a batch; the kernel counts as many."""
+_ITEM_SEP: Final = b"\x02"
 _INT16_HIGH: Final = 0x7F
 _MOST_BATCH_TEXTS: Final = 64
 _SHORTEST_ITEM: Final = 3  # the official decoder passes over anything shorter
@@ -168,28 +173,32 @@ def batch_messages(body: bytes) -> list[BatchMessage]:
     """The messages of a batch's body, as `decode_batch` reads them.
 
     Raises:
+        BatchTooLarge: there are too many, or too many properties.
         BatchInvalid: a message is cut short, or its lengths do not add up.
     """
     result: list[BatchMessage] = []
     append = result.append
     unpack = _BATCH_HEAD.unpack_from
     at, end = 0, len(body)
+    items = 0
     while at < end:
-        if end - at < _BATCH_LEAST:
-            raise _why_refused(body)
+        if end - at < _BATCH_LEAST or len(result) == MOST_MESSAGES:
+            raise _why_refused(body, len(result), items)
         total, _, _, flag, body_length = unpack(body, at)
         body_at = at + _BATCH_HEAD.size
         length_at = body_at + body_length
         at += total
         properties = body[length_at + 2 : at]
+        items += properties.count(_ITEM_SEP)
         # The length of the properties must be what is left of the message, and a positive int16.
         if (
             body_length < 0
             or not length_at + 2 <= at <= end
             or body[length_at] << 8 | body[length_at + 1] != len(properties)
             or body[length_at] > _INT16_HIGH
+            or items > MOST_PROPERTIES
         ):
-            raise _why_refused(body)
+            raise _why_refused(body, len(result), items)
         unique_key = keys = tags = None
         steering = False
         for item in str(properties, "utf-8", "replace").split("\x02"):
@@ -208,8 +217,12 @@ def batch_messages(body: bytes) -> list[BatchMessage]:
     return result
 
 
-def _why_refused(body: bytes) -> BatchInvalid:
-    """What the declared decoder finds wrong with a batch."""
+def _why_refused(body: bytes, messages: int, properties: int) -> BatchInvalid:
+    """What is wrong with a batch: it is too large, or what the declared decoder finds."""
+    if messages == MOST_MESSAGES:
+        return BatchTooLarge("batchMessages", MOST_MESSAGES)
+    if properties > MOST_PROPERTIES:
+        return BatchTooLarge("batchProperties", MOST_PROPERTIES)
     reason = "the batch cannot be read"
     try:
         decode_batch(body)

@@ -22,8 +22,9 @@ from rocketwire.wire.codes import (
     LANGUAGES,
     SerializeType,
 )
-from rocketwire.wire.errors import BodyInvalid, HeaderInvalid, SerializeTypeUnknown
+from rocketwire.wire.errors import BodyInvalid, EntriesTooMany, HeaderInvalid, HeaderTooLarge, SerializeTypeUnknown
 from rocketwire.wire.java import Int32
+from rocketwire.wire.json_bounds import check_count
 
 _EXT_ENTRY: Final = cs.Struct(
     "key" / cs.Prefixed(cs.Int16sb, cs.GreedyBytes),
@@ -49,8 +50,17 @@ _OPAQUE_0: Final = b'"opaque":0'
 _INT16: Final = Struct(">h")
 _INT32: Final = Struct(">i")
 _LENIENT_LIMIT: Final = (
-    1 << 18
+    1 << 17
 )  # bytes of a header that is no plain JSON; that takes long to read, and none is so large
+MOST_BYTES: Final = 1 << 20
+"""Of a header: messages have properties of 32 KiB, pulls subscriptions of 256 KiB."""
+MOST_FIELDS: Final = 1024
+"""Of extFields: none of the protocol has more than twenty. In JSON the members beside them count, too."""
+_MOST_ENTRIES: Final = MOST_FIELDS + 8  # with the members beside extFields
+_SHORT: Final = 2 * MOST_FIELDS
+"""Bytes: in a shorter JSON header are no more fields than that."""
+_BYTES: Final = "headerBytes"
+_FIELDS: Final = "headerFields"
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -78,7 +88,16 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return bool(self.flag & FLAG_ONEWAY)
 
 
+class _Start(msgspec.Struct, frozen=True, gc=False):
+    """What is read of a JSON header that is too large."""
+
+    code: Int32
+    opaque: Int32
+    flag: Int32 = 0
+
+
 _decode_strict: Final = msgspec.json.Decoder(Header).decode
+_decode_start: Final = msgspec.json.Decoder(_Start).decode
 _encode_text: Final = msgspec.json.Encoder().encode
 
 
@@ -88,17 +107,49 @@ def decode_header(data: bytes | memoryview, serialize_type: int) -> Header:
     Keys that are absent in JSON take RocketMQ's defaults: language JAVA, all numbers 0.
 
     Raises:
+        HeaderTooLarge: it is longer than `MOST_BYTES`, or has more extFields than `MOST_FIELDS`.
         HeaderInvalid: the bytes are no header of that type.
         SerializeTypeUnknown: the type is neither JSON nor ROCKETMQ.
     """
     if serialize_type == SerializeType.JSON:
+        if len(data) > _SHORT:
+            _check_json(data)
         try:
             return _decode_strict(data)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return _decode_lenient(data)
     if serialize_type == SerializeType.ROCKETMQ:
-        return _decode_binary(bytes(data))
+        return _decode_binary(bytes(data[:MOST_BYTES]), len(data))
     raise SerializeTypeUnknown(serialize_type)
+
+
+def fits(data: memoryview) -> bool:
+    """Whether a JSON header is no larger than `decode_header` takes, as far as that is seen without reading it."""
+    if len(data) <= _SHORT:
+        return True
+    try:
+        _check_json(data)
+    except HeaderInvalid:
+        return False
+    return True
+
+
+def _check_json(data: bytes | memoryview) -> None:
+    if len(data) > MOST_BYTES:
+        raise _json_too_large(data, _BYTES, MOST_BYTES)
+    text = bytes(data)
+    try:
+        check_count(text, _MOST_ENTRIES)
+    except EntriesTooMany:
+        raise _json_too_large(text, _FIELDS, MOST_FIELDS) from None
+
+
+def _json_too_large(data: bytes | memoryview, limit: str, most: int) -> HeaderInvalid:
+    try:
+        start = _decode_start(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return HeaderInvalid(f"header of {len(data)} bytes is no plain JSON, and too large for another")
+    return HeaderTooLarge(limit, most, code=start.code, opaque=start.opaque, flag=start.flag)
 
 
 def encode_header(header: Header, serialize_type: int) -> bytes:
@@ -147,7 +198,7 @@ def _encode_json(header: Header) -> bytes:
 
 def _decode_lenient(data: bytes | memoryview) -> Header:
     try:
-        found = fastjson.loads(bytes(data), lenient_limit=_LENIENT_LIMIT)
+        found = fastjson.loads(bytes(data), lenient_limit=_LENIENT_LIMIT, most_entries=_MOST_ENTRIES)
     except BodyInvalid as error:
         raise HeaderInvalid(f"header is not JSON: {error}") from error
     if not isinstance(found, dict):
@@ -207,9 +258,12 @@ def _utf8(text: str) -> bytes:
         raise HeaderInvalid(f"header cannot be written: {error}") from error
 
 
-def _decode_binary(data: bytes) -> Header:
+def _decode_binary(data: bytes, size: int) -> Header:
+    """Read a header of so many bytes, of which no more than the first `MOST_BYTES` are given."""
     try:
         code, language, version, opaque, flag, remark_length = _FIXED.unpack_from(data)
+        if size > MOST_BYTES:
+            raise HeaderTooLarge(_BYTES, MOST_BYTES, code=code, opaque=opaque, flag=flag)
         at = _FIXED.size
         remark, at = _text(data, at, remark_length, len(data))
         (ext_length,) = _INT32.unpack_from(data, at)
@@ -217,7 +271,11 @@ def _decode_binary(data: bytes) -> Header:
         if ext_length != len(data) - at:
             raise HeaderInvalid(f"ROCKETMQ header has extFields of {ext_length} bytes in {len(data) - at}")
         ext: dict[str, str] = {}
+        fields = 0
         while at < len(data):
+            fields += 1
+            if fields > MOST_FIELDS:
+                raise HeaderTooLarge(_FIELDS, MOST_FIELDS, code=code, opaque=opaque, flag=flag)
             (length,) = _INT16.unpack_from(data, at)
             key, at = _text(data, at + _INT16.size, length, len(data))
             (length,) = _INT32.unpack_from(data, at)

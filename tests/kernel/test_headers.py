@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from rocketwire._kernel import read_header, read_offset, unescape
 from rocketwire.wire.codes import LANGUAGES
-from rocketwire.wire.header import Header, decode_header, encode_header
+from rocketwire.wire.errors import HeaderTooLarge
+from rocketwire.wire.header import MOST_BYTES, Header, decode_header, encode_header
+from rocketwire.wire.header import MOST_FIELDS as MOST_READ
 from tests.wire import golden
 
 MOST_FIELDS = 24
@@ -284,3 +286,18 @@ def test_numbers_are_those_that_java_writes(number: str) -> None:
     assert wide == (("g", "t", 0, int(number)) if plain and -(2**63) <= int(number) < 2**63 else None)
     narrow = read(number, "0")
     assert narrow == (("g", "t", int(number), 0) if plain and -(2**31) <= int(number) < 2**31 else None)
+
+
+@pytest.mark.parametrize("kind", [JSON, BINARY])
+def test_a_header_that_is_too_large_is_left_to_python_which_refuses_it(kind: int) -> None:
+    def header(fields: int, value: str = "") -> bytes:
+        ext = {f"f{number}": value for number in range(fields)}
+        return encode_header(Header(code=310, opaque=1, ext=ext), kind)
+
+    room = MOST_BYTES - len(header(1))
+    assert check(header(1, "x" * room), kind)
+    for refused in (header(1, "x" * (room + 1)), header(MOST_READ + 8)):
+        assert read_header(refused, kind) is None
+        with pytest.raises(HeaderTooLarge):
+            decode_header(refused, kind)
+    assert read_header(header(MOST_FIELDS + 1), kind) is None  # which Python reads

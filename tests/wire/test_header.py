@@ -6,8 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rocketwire.wire.codes import LANGUAGES, SerializeType
-from rocketwire.wire.errors import FrameError, HeaderInvalid, SerializeTypeUnknown
-from rocketwire.wire.header import BINARY_HEADER, Header, decode_header, encode_header
+from rocketwire.wire.errors import FrameError, HeaderInvalid, HeaderTooLarge, SerializeTypeUnknown
+from rocketwire.wire.header import BINARY_HEADER, MOST_BYTES, MOST_FIELDS, Header, decode_header, encode_header, fits
 
 INT16 = st.integers(-(2**15), 2**15 - 1)
 INT32 = st.integers(-(2**31), 2**31 - 1)
@@ -224,3 +224,58 @@ def test_lengths_in_a_binary_header_that_do_not_fit(at: int, value: bytes, messa
 def test_a_binary_header_that_is_cut_short(size: int) -> None:
     with pytest.raises(HeaderInvalid, match=f"ROCKETMQ header of {size} bytes is cut short"):
         decode_header(encode_header(Header(code=0, opaque=0), 1)[:size], 1)
+
+
+# --- limits ---
+
+
+def header_of(fields: int, *, value: str = "", remark: str | None = None) -> Header:
+    ext = {f"f{number}": value for number in range(fields)}
+    return Header(code=41, opaque=7, flag=1, version=407, remark=remark, ext=ext)
+
+
+@pytest.mark.parametrize("kind", list(SerializeType))
+def test_a_header_has_so_many_fields_and_no_more(kind: SerializeType) -> None:
+    full = header_of(MOST_FIELDS, value=",,{{[[", remark="a,b")
+    data = encode_header(full, kind)
+    assert decode_header(data, kind) == full
+    assert fits(memoryview(data)) or kind != SerializeType.JSON
+    data = encode_header(header_of(MOST_FIELDS + 1, remark=","), kind)
+    with pytest.raises(
+        HeaderTooLarge, match=rf"^header of request 41 is too large, headerFields={MOST_FIELDS}$"
+    ) as got:
+        decode_header(data, kind)
+    assert (got.value.code, got.value.opaque, got.value.flag) == (41, 7, 1)
+    assert (got.value.limit, got.value.most) == ("headerFields", MOST_FIELDS)
+
+
+def test_what_is_too_large_to_be_read_is_left_to_the_reader_that_says_so() -> None:
+    assert fits(memoryview(encode_header(header_of(1), SerializeType.JSON)))
+    assert not fits(memoryview(encode_header(header_of(MOST_FIELDS + 1, remark="x"), SerializeType.JSON)))
+
+
+@pytest.mark.parametrize("kind", list(SerializeType))
+def test_a_header_has_so_many_bytes_and_no_more(kind: SerializeType) -> None:
+    room = MOST_BYTES - len(encode_header(header_of(1), kind))
+    longest = header_of(1, value="x" * room)
+    data = encode_header(longest, kind)
+    assert len(data) == MOST_BYTES
+    assert decode_header(data, kind) == longest
+    data = encode_header(header_of(1, value="x" * (room + 1)), kind)
+    with pytest.raises(HeaderTooLarge, match=f"headerBytes={MOST_BYTES}$") as got:
+        decode_header(memoryview(data), kind)
+    assert (got.value.code, got.value.opaque, got.value.flag) == (41, 7, 1)
+
+
+@pytest.mark.parametrize("fields", [MOST_FIELDS + 10, 300_000])
+def test_a_header_that_is_too_large_and_no_plain_json_cannot_be_answered(fields: int) -> None:
+    text = "{code:41,opaque:7,extFields:{" + ",".join(f"f{n}:1" for n in range(fields)) + "}}"
+    with pytest.raises(HeaderInvalid, match="no plain JSON") as got:
+        read(text)
+    assert not isinstance(got.value, HeaderTooLarge)
+
+
+def test_the_lenient_reader_counts_fields_of_texts_that_hide_them() -> None:
+    text = "{code:41,'a\"b':1,extFields:{" + ",".join(f"f{n}:1" for n in range(2000)) + "}}"
+    with pytest.raises(HeaderInvalid, match="more entries"):
+        read(text)

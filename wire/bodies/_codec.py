@@ -4,20 +4,34 @@ from typing import Final, TypeVar
 
 from rocketwire.wire.bodies._shapes import from_builtins
 from rocketwire.wire.bodies.fastjson import dumps, loads
+from rocketwire.wire.json_bounds import MOST_ENTRIES
 
 B = TypeVar("B")
 
 LENIENT_LIMIT: Final = 2 << 20
-"""Bytes. A server reads nothing else meanwhile: so much takes a second, and has offsets of some 20,000 queues."""
+"""Bytes: offsets of some 20,000 queues. To read so much takes a second."""
 
 
-def decode_body(cls: type[B], data: bytes | memoryview | str, *, lenient_limit: int | None = LENIENT_LIMIT) -> B:
-    """Read a JSON body, as leniently as fastjson; ``lenient_limit`` is the most bytes that need not be plain JSON.
+def decode_body(
+    cls: type[B],
+    data: bytes | memoryview | str,
+    *,
+    lenient_limit: int | None = LENIENT_LIMIT,
+    most_entries: int | None = MOST_ENTRIES,
+) -> B:
+    """Read a JSON body, as leniently as fastjson.
+
+    Args:
+        cls: What it is the body of.
+        data: The text.
+        lenient_limit: The most bytes of a text that is no plain JSON.
+        most_entries: The most members and items, at all depths.
 
     Raises:
+        EntriesTooMany: it has more.
         BodyInvalid: the bytes are no JSON object, or a value is not of the type its field wants.
     """
-    return from_builtins(cls, loads(data, lenient_limit=lenient_limit))
+    return from_builtins(cls, loads(data, lenient_limit=lenient_limit, most_entries=most_entries))
 
 
 def encode_body(body: object, *, strict: bool = False) -> bytes:

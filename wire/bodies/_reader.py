@@ -12,7 +12,8 @@ from typing import Any, Final
 import msgspec
 
 from rocketwire.wire.bodies._values import Json
-from rocketwire.wire.errors import BodyInvalid
+from rocketwire.wire.errors import BodyInvalid, EntriesTooMany
+from rocketwire.wire.json_bounds import MOST_DEPTH, check_entries
 
 # A text that has escapes is taken for its quote alone.
 _TOKEN: Final = re.compile(
@@ -39,7 +40,6 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "
 )
 _LITERALS: Final = {"true": True, "false": False, "null": None}
 _MAX_DIGITS: Final = 40
-_MAX_DEPTH: Final = 64
 # What `advance` gives for tokens that are no marks.
 _VALUE: Final = "value"
 _WORD: Final = "word"
@@ -53,33 +53,40 @@ class ObjectKey(tuple[tuple[str, Any], ...]):
     __slots__ = ()
 
 
-def loads(data: bytes | bytearray | memoryview | str, *, lenient_limit: int | None = None) -> Json:
+def loads(
+    data: bytes | bytearray | memoryview | str, *, lenient_limit: int | None = None, most_entries: int | None = None
+) -> Json:
     """Read a JSON text; unquoted integer keys become int, objects as keys become ``ObjectKey``.
 
     Args:
         data: The text, in UTF-8.
         lenient_limit: How long a text, in bytes, may be that is no plain JSON: reading it takes 50 times as long.
+        most_entries: How many members and items it may have, at all depths; None: as many as it likes.
 
     Raises:
+        EntriesTooMany: it has more.
         BodyInvalid: the text is no JSON, even for fastjson, or nested deeper than any body of the protocol; or it is
             no plain JSON and too long.
     """
+    if most_entries is not None:
+        check_entries(data, most_entries)
     try:
         return _decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError) as error:
         if lenient_limit is not None and len(data) > lenient_limit:
             raise BodyInvalid(f"{len(data)} bytes are no plain JSON, and too many for another: {error}") from error
         text = data if isinstance(data, str) else bytes(data).decode("utf-8", "replace")
-        return _Reader(text).document()
+        return _Reader(text, most_entries).document()
 
 
 class _Reader:
     """One pass over a text: ``at`` is the index of the next character, ``found`` the last token's value or word."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, most_entries: int | None) -> None:
         self.text = text
         self.at = 0
         self.depth = 0
+        self.most = self.left = len(text) if most_entries is None else most_entries
         self.found: Any = None
 
     def document(self) -> Json:
@@ -133,6 +140,7 @@ class _Reader:
         result: dict[Any, Any] = {}
         mark = self.advance()
         while mark != "}":
+            self.count()
             key = self.key(mark)
             if self.advance() != ":":
                 raise self.wrong("':' expected")
@@ -146,6 +154,7 @@ class _Reader:
         result: list[Any] = []
         mark = self.advance()
         while mark != "]":
+            self.count()
             result.append(self.value(mark))
             mark = self.next_item("]")
         self.depth -= 1
@@ -187,9 +196,15 @@ class _Reader:
             raise self.wrong("unknown escape")
         return _ESCAPES[letter]
 
+    def count(self) -> None:
+        """Count one more entry."""
+        if not self.left:
+            raise EntriesTooMany(self.most)
+        self.left -= 1
+
     def enter(self) -> None:
         self.depth += 1
-        if self.depth > _MAX_DEPTH:
+        if self.depth > MOST_DEPTH:
             raise self.wrong("nested too deep")
 
     def wrong(self, reason: str) -> BodyInvalid:

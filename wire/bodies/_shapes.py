@@ -33,6 +33,11 @@ _SCALARS: Final[dict[Any, Convert]] = {
 }
 
 
+# Of an object that stands as a text for a map's key; no key of the protocol has more than three fields.
+_KEY_BYTES: Final = 4096
+_KEY_ENTRIES: Final = 32
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Field:
     attribute: str
@@ -166,7 +171,10 @@ def _mapping(key: Hint, item: Hint) -> tuple[Convert, Convert]:
 
 def _object_key(cls: Hint) -> Convert:
     def read(value: Json) -> Json:
-        return from_builtins(cls, dict(value) if isinstance(value, ObjectKey) else loads(to_text(value)))
+        if isinstance(value, ObjectKey):
+            return from_builtins(cls, dict(value))
+        text = to_text(value)
+        return from_builtins(cls, loads(text, lenient_limit=_KEY_BYTES, most_entries=_KEY_ENTRIES))
 
     return read
 

@@ -1,11 +1,14 @@
 """Bodies of the name server: routes, the cluster's brokers, lists, and a broker's registration."""
 
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from struct import Struct
 from typing import Final
 
+import msgspec
+
 from rocketwire.wire.bodies._codec import LENIENT_LIMIT, decode_body, encode_body
+from rocketwire.wire.bodies._shapes import camel_case, from_builtins
 from rocketwire.wire.bodies.fastjson import Json, dumps, loads, to_int32, to_text
 from rocketwire.wire.bodies.topic import (
     DataVersion,
@@ -13,8 +16,9 @@ from rocketwire.wire.bodies.topic import (
     TopicConfigSerializeWrapper,
     TopicFilterType,
 )
-from rocketwire.wire.errors import BodyInvalid, RegistrationTooLarge
+from rocketwire.wire.errors import BodyInvalid, EntriesTooMany, RegistrationTooLarge
 from rocketwire.wire.java import Int32, Int64
+from rocketwire.wire.json_bounds import MOST_ENTRIES
 
 _INT32: Final = Struct(">i")
 _BYTES_PER_TOPIC: Final = 128
@@ -120,14 +124,17 @@ def decode_registration(data: bytes, *, compressed: bool, most: int) -> Register
     if not compressed:
         if len(data) > most or data.count(b"{") > 2 * most_topics + _OTHER_OBJECTS:
             raise RegistrationTooLarge(f"registration of {len(data)} bytes is too large")
-        return decode_body(RegisterBrokerBody, data)
+        try:
+            return decode_body(RegisterBrokerBody, data)
+        except EntriesTooMany:
+            return _of_many_topics(data)
     reader = _Counted(_inflate(data, most))
     version = decode_body(DataVersion, reader.item())
     number = reader.number()
     if number > most_topics:
         raise RegistrationTooLarge(f"registration of {number} topics is too large")
     topics = [_topic_from_text(reader.item()) for _ in range(number)]
-    filters = loads(reader.item(), lenient_limit=LENIENT_LIMIT)
+    filters = loads(reader.item(), lenient_limit=LENIENT_LIMIT, most_entries=MOST_ENTRIES)
     if not isinstance(filters, list):
         raise BodyInvalid("registration: the list of filter servers is no JSON array")
     reader.end()
@@ -137,6 +144,57 @@ def decode_registration(data: bytes, *, compressed: bool, most: int) -> Register
         ),
         filter_server_list=tuple(_filter_text(each) for each in filters),
     )
+
+
+class _RawTopic(msgspec.Struct, rename="camel", gc=False):
+    """A topic's configuration whose values are still JSON; empty: it has none. Whatever else it has is passed over."""
+
+    topic_name: msgspec.Raw = msgspec.Raw()
+    read_queue_nums: msgspec.Raw = msgspec.Raw()
+    write_queue_nums: msgspec.Raw = msgspec.Raw()
+    perm: msgspec.Raw = msgspec.Raw()
+    topic_filter_type: msgspec.Raw = msgspec.Raw()
+    topic_sys_flag: msgspec.Raw = msgspec.Raw()
+    order: msgspec.Raw = msgspec.Raw()
+    attributes: msgspec.Raw = msgspec.Raw()
+
+
+class _RawWrapper(msgspec.Struct, rename="camel"):
+    topic_config_table: dict[str, _RawTopic] = {}
+    data_version: msgspec.Raw = msgspec.Raw()
+
+
+class _RawRegistration(msgspec.Struct, rename="camel"):
+    topic_config_serialize_wrapper: _RawWrapper = msgspec.field(default_factory=_RawWrapper)
+    filter_server_list: msgspec.Raw = msgspec.Raw()
+
+
+_decode_raw: Final = msgspec.json.Decoder(_RawRegistration).decode
+
+
+def _of_many_topics(data: bytes) -> RegisterBrokerBody:
+    """Read a registration in JSON piece by piece: what a broker does not write costs no more than to pass over it."""
+    try:
+        found = _decode_raw(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise BodyInvalid(f"registration of {len(data)} bytes is not as a broker writes it: {error}") from error
+    wrapper = found.topic_config_serialize_wrapper
+    topics = {name: _topic_of(raw) for name, raw in wrapper.topic_config_table.items()}
+    others = {"dataVersion": _piece(wrapper.data_version)}
+    rest = {"filterServerList": _piece(found.filter_server_list), "topicConfigSerializeWrapper": others}
+    body = from_builtins(RegisterBrokerBody, rest)
+    return replace(
+        body, topic_config_serialize_wrapper=replace(body.topic_config_serialize_wrapper, topic_config_table=topics)
+    )
+
+
+def _topic_of(raw: _RawTopic) -> TopicConfig:
+    values = msgspec.structs.asdict(raw)
+    return from_builtins(TopicConfig, {camel_case(name): _piece(value) for name, value in values.items()})
+
+
+def _piece(raw: msgspec.Raw) -> Json:
+    return loads(memoryview(raw), most_entries=MOST_ENTRIES) if memoryview(raw) else None
 
 
 def _counted(data: bytes) -> bytes:
