@@ -20,6 +20,7 @@ from rocketwire.wire.errors import BodyInvalid
 _TABLE: Final = "offsetTable"
 _SEPARATOR: Final = "@"
 _LONGEST_KEY: Final = 1024
+_FEWEST_PLACES: Final = 1024
 _UNLIMITED: Final = 1 << 62
 
 
@@ -42,6 +43,7 @@ class OffsetTable(SavedTable):
         self._table = table
         self._others = others
         self._count = sum(map(len, table.values()))
+        self._order = list(table)
         self.most = most
 
     @classmethod
@@ -73,24 +75,22 @@ class OffsetTable(SavedTable):
 
     def put(self, group: str, topic: str, queue_id: int, offset: int) -> None:
         """The same for a group of the broker's own, however many there are."""
-        queues = self._table.setdefault(topic + _SEPARATOR + group, {})
+        key = topic + _SEPARATOR + group
+        queues = self._table.get(key)
+        if queues is None:
+            queues = self._table[key] = {}
+            self._order.append(key)
         self._count += queue_id not in queues
         queues[queue_id] = offset
         self._changed()
 
     def query(self, group: str, topic: str, queue_id: int) -> int | None:
         """The offset a group committed, 0 or more; None when it never did, or committed one below 0 last."""
+        if len(topic) + len(group) >= _LONGEST_KEY:
+            return None  # nobody commits any
         queues = self._table.get(topic + _SEPARATOR + group)
         offset = -1 if queues is None else queues.get(queue_id, -1)
         return offset if offset >= 0 else None
-
-    def topics(self, group: str) -> list[str]:
-        """The topics that a group has offsets in."""
-        return [topic for topic, other in map(_parts, self._table) if other == group]
-
-    def groups(self, topic: str) -> list[str]:
-        """The groups that have offsets in a topic."""
-        return [group for other, group in map(_parts, self._table) if other == topic]
 
     def all(self) -> list[tuple[str, str, dict[int, int]]]:
         """Each topic and group with its offsets by queue id as they came, which go on changing with the table."""
@@ -99,6 +99,18 @@ class OffsetTable(SavedTable):
     def keys(self) -> list[str]:
         """What `at` takes, of each topic and group."""
         return list(self._table)
+
+    def consumptions(self, first: int, count: int) -> list[tuple[str, str]]:
+        """Topics and groups that have offsets: of so many places from this one on, some of which may be empty.
+
+        What is added meanwhile comes last; what is removed and added again may come twice.
+        """
+        return [_parts(key) for key in self._order[first : first + count] if key in self._table]
+
+    @property
+    def places(self) -> int:
+        """How many places `consumptions` has."""
+        return len(self._order)
 
     def at(self, key: str) -> tuple[str, str, dict[int, int]]:
         """A topic and group with its offsets by queue id as they came, none if they were removed; not to be changed."""
@@ -110,13 +122,10 @@ class OffsetTable(SavedTable):
         if queues is None:
             return False
         self._count -= len(queues)
+        if len(self._order) > _FEWEST_PLACES and len(self._order) > 2 * len(self._table):
+            self._order = list(self._table)
         self._changed()
         return True
-
-    def remove_group(self, group: str) -> None:
-        """Forget all offsets of a group."""
-        for topic in self.topics(group):
-            self.remove(group, topic)
 
     def _document(self) -> dict[str, Any]:
         return dict(sorted({**self._others, _TABLE: self._table}.items()))

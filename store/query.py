@@ -8,12 +8,15 @@ from typing import Final
 
 from rocketwire.store.index import Index
 from rocketwire.store.layout.record import store_timestamp
+from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
 
 _ROUNDS: Final = 3
 #: Steps of the index before an answer. Without the kernel they are 8192 messages, all that was appended lately, and
 #: some 30 ms of work at most. The kernel takes all keys there are in one, 4096 a millisecond or more; a query waits as
 #: long for a step that a thread is in, and longer where that makes a file.
 _STEPS: Final = 8
+_LONGEST: Final = 2 * MAX_PROPERTIES_LENGTH
+"""Characters of a topic and a key: no message has more, and to hash a text takes as long as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,8 @@ def query(
     just before is indexed first, but only so much: while there is a large backlog (after a stop that was not clean)
     the answer is what is indexed so far.
     """
+    if len(topic) + len(key) > _LONGEST:
+        return QueryResult(records=[], index_last_update_timestamp=0, index_last_update_offset=0)
     index.catch_up(_STEPS)
     records: list[memoryview] = []
     last_timestamp = last_offset = 0

@@ -368,16 +368,27 @@ def test_offsets_committed_during_a_write_are_written_by_the_next(tmp_path: Path
     assert table.encode() is None
 
 
+def test_places_of_removed_offsets_are_given_up(tmp_path: Path) -> None:
+    table = offsets(tmp_path)
+    for number in range(2000):
+        table.commit("G", f"T{number}", 0, 1)
+    for number in range(1001):
+        table.remove("G", f"T{number}")
+    assert table.places == 999
+    assert len(table.consumptions(0, table.places)) == 999
+    assert table.query("G" * 1024, "T", 0) is None
+
+
 def test_offsets_by_group_and_by_topic(tmp_path: Path) -> None:
     table = offsets(tmp_path)
     for group, topic in (("G", "T"), ("G", "%RETRY%G"), ("H", "T"), ("GG", "TT")):
         table.commit(group, topic, 0, 1)
-    assert (table.topics("G"), table.topics("I")) == (["T", "%RETRY%G"], [])
-    assert (table.groups("T"), table.groups("U")) == (["G", "H"], [])
+    assert table.consumptions(0, 2) == [("T", "G"), ("%RETRY%G", "G")]
+    assert table.consumptions(2, 9) == [("T", "H"), ("TT", "GG")]
     assert table.all()[1:3] == [("%RETRY%G", "G", {0: 1}), ("T", "H", {0: 1})]
     table.persist()
-    table.remove_group("G")
-    table.remove_group("I")
+    assert [table.remove("G", topic) for topic in ("T", "%RETRY%G", "U")] == [True, True, False]
+    assert table.consumptions(0, table.places) == [("T", "H"), ("TT", "GG")]
     table.persist()
-    assert offsets(tmp_path).topics("G") == []
+    assert offsets(tmp_path).consumptions(0, 9) == [("T", "H"), ("TT", "GG")]
     assert offsets(tmp_path).query("H", "T", 0) == 1
