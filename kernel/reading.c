@@ -32,7 +32,7 @@ static int settle(reading *r, verdict found)
         Py_XDECREF(rest);
         return told;
     }
-    int waits = session_congested(r);
+    int waits = session_stalled(r);
     if (waits > 0) {
         channel_stall(channel);
         return 0;
@@ -77,7 +77,7 @@ static int serve_bytes(reading *r, double now)
 static int serve(reading *r)
 {
     Channel *channel = r->channel;
-    int waits = session_congested(r);
+    int waits = session_stalled(r);
     if (waits < 0) {
         return -1;
     }

@@ -11,7 +11,7 @@ typedef enum {
     GO_ON = 0,    /* all that was there is served, or the frame at hand may be */
     LOOK_AGAIN,   /* a run was served in part: go on with the frame at `at` */
     WAIT_FOR_OTHERS,
-    WAIT_FOR_CLIENT,
+    WAIT_FOR_CLIENT, /* the session stalls */
     NO_FRAME,     /* the bytes at `at` are none */
     OVER          /* the channel was closed, and what is left goes with it */
 } verdict;
@@ -59,6 +59,7 @@ int session_close(const reading *r);
 int session_failed(const reading *r, PyObject *error);
 int session_misread(const reading *r, PyObject *rest); /* what was received and begins with no frame */
 int session_lets_others(const reading *r);
-int session_congested(const reading *r); /* whether the client is to read first */
+int session_stalled(const reading *r); /* whether nothing further is to be served: the client is to read first, or
+                                        * Python carries out a long request of its */
 
 #endif

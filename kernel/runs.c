@@ -108,7 +108,7 @@ verdict run_serve(reading *r)
         return WAIT_FOR_OTHERS;
     }
     if (served < count) { /* too many answers wait: try to get rid of them */
-        if (session_flush(r) < 0 || (waits = r->channel->closed ? 0 : session_congested(r)) < 0) {
+        if (session_flush(r) < 0 || (waits = r->channel->closed ? 0 : session_stalled(r)) < 0) {
             return FAILED;
         }
         if (r->channel->closed) {

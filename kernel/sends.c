@@ -7,7 +7,8 @@
 
 #include "waited.h"
 
-enum { PROPERTIES_MOST = 32767, ESCAPE_MOST = 6 /* bytes of \uXXXX */, BATCH_MOST = 4096, ITEM_SEPARATOR = 2 };
+enum { PROPERTIES_MOST = 32767, ESCAPE_MOST = 6 /* bytes of \uXXXX */, BATCH_MOST = 4096,
+       BATCH_PROPERTIES_MOST = 131072 /* as wire/fast.py has it */, ITEM_SEPARATOR = 2 };
 
 /* --- storing --- */
 
@@ -163,18 +164,37 @@ static void put_behind(properties_found *own, const properties_found *behind)
     if (behind->tags.at != NULL) own->tags = behind->tags;
 }
 
+/* Whether messages have no more properties in all than Python reads; to be asked when they may have. */
+static bool properties_fit(const Sends *self, size_t count)
+{
+    size_t items = 0;
+    for (size_t each = 0; each < count; each++) {
+        const uint8_t *at = self->items[each].message.properties.at, *end = at + self->items[each].message.properties.len;
+        while (at < end && (at = memchr(at, ITEM_SEPARATOR, (size_t)(end - at))) != NULL) {
+            items++;
+            at++;
+        }
+    }
+    return items <= BATCH_PROPERTIES_MOST;
+}
+
 /* Look at all messages of a batch: PATH_TAKEN if every one of them can be stored. */
 static path_result look_at_batch(Sends *self, span body, record *one, span tail, size_t *count, size_t *size)
 {
     properties_found behind;
     properties_look(tail, &behind);
     *count = *size = 0;
+    size_t texts = 0;
     for (;;) {
         if (!items_room(self, *count + 1)) return sends_no_memory();
         batch_item *item = &self->items[*count];
         batch_state state = batch_next(&body, &item->message);
-        if (state == BATCH_END) return *count > 0 ? PATH_TAKEN : PATH_HANDED_OVER;
+        if (state == BATCH_END) {
+            bool fit = *count > 0 && (texts <= BATCH_PROPERTIES_MOST || properties_fit(self, *count));
+            return fit ? PATH_TAKEN : PATH_HANDED_OVER;
+        }
         if (state == BATCH_BAD || *count == BATCH_MOST) return PATH_HANDED_OVER;
+        texts += item->message.properties.len;
         properties_look(item->message.properties, &item->found);
         put_behind(&item->found, &behind);
         fill_in(one, item, tail);

@@ -35,9 +35,13 @@ static destination destination_of(const reading *r, const frame *cut, header *he
     }
 }
 
-/* If enough answers are gathered, send them before more are made. */
+/* If enough answers are gathered, send them before more are made. Nothing overtakes what Python has begun. */
 static verdict relieve(reading *r)
 {
+    int engaged = r->handed ? session_stalled(r) : 0;
+    if (engaged != 0) {
+        return engaged < 0 ? FAILED : WAIT_FOR_CLIENT;
+    }
     if (r->unsent + out_size(&r->hub->out) <= HIGH_WATER) {
         return GO_ON;
     }
@@ -48,7 +52,7 @@ static verdict relieve(reading *r)
     if (r->channel->closed && !was_closed) {
         return OVER;
     }
-    int waits = session_congested(r);
+    int waits = session_stalled(r);
     if (waits != 0) {
         return waits < 0 ? FAILED : WAIT_FOR_CLIENT;
     }

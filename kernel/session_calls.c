@@ -5,7 +5,7 @@
 
 #include "reading.h"
 
-static PyObject *name_serve, *name_write, *name_flush, *name_congested, *name_lets_others, *name_unsent, *name_failed,
+static PyObject *name_serve, *name_write, *name_flush, *name_stalled, *name_lets_others, *name_unsent, *name_failed,
     *name_misread, *name_close;
 
 static int call(const reading *r, PyObject *name, PyObject *argument)
@@ -84,10 +84,10 @@ int session_send_answers(reading *r)
     return session_write_rest(r, (size_t)sent) < 0 ? -1 : session_flush(r);
 }
 
-/* Only answers that its socket did not take can make it so. */
-int session_congested(const reading *r)
+/* Only answers that its socket did not take can make it so, and what Python served. */
+int session_stalled(const reading *r)
 {
-    return r->channel->writing ? is(r, name_congested) : 0;
+    return r->channel->writing || r->handed ? is(r, name_stalled) : 0;
 }
 
 int session_calls_init(void)
@@ -97,7 +97,7 @@ int session_calls_init(void)
         const char *text;
     } names[] = {
         {&name_serve, "serve"},         {&name_write, "write"},       {&name_flush, "flush"},
-        {&name_congested, "congested"}, {&name_unsent, "unsent"},     {&name_lets_others, "lets_others"},
+        {&name_stalled, "stalled"},     {&name_unsent, "unsent"},     {&name_lets_others, "lets_others"},
         {&name_failed, "failed"},       {&name_misread, "misread"},   {&name_close, "close"},
     };
     for (size_t each = 0; each < sizeof names / sizeof *names; each++) {

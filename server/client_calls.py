@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import trio
 
 from rocketwire.server.in_flight import InFlight
 from rocketwire.server.request import Answer
+from rocketwire.server.works import Steps
 
 log = logging.getLogger(__name__)
 
@@ -21,10 +22,14 @@ LIMIT: Final = 1024
 LIMIT_BYTES: Final = 16 * 1024 * 1024
 
 
+Done: TypeAlias = Callable[[Answer | None], Steps[None] | None]
+"""What is told of an answer, or that there is none; for an answer it gives what is to be done if that may take long."""
+
+
 class _Call(NamedTuple):
     deadline: float
     size: int
-    done: Callable[[Answer | None], None]
+    done: Done
 
 
 class ClientCalls:
@@ -48,7 +53,7 @@ class ClientCalls:
         """Whether so many wait, or such large ones, that none may be added."""
         return len(self._waiting) >= LIMIT or self.size >= LIMIT_BYTES
 
-    def add(self, opaque: int, *, size: int, seconds: float, done: Callable[[Answer | None], None]) -> None:
+    def add(self, opaque: int, *, size: int, seconds: float, done: Done) -> None:
         """Wait for the answer with that opaque to a request of `size` bytes: who asked may keep as many until then."""
         deadline = trio.current_time() + seconds
         self._waiting[opaque] = _Call(deadline, size, done)
@@ -60,9 +65,9 @@ class ClientCalls:
         else:
             self._timer.deadline = min(self._timer.deadline, deadline)
 
-    def answered(self, opaque: int, answer: Answer) -> None:
-        """Hand an answer to the call that waits for it, if one does."""
-        self._finish(opaque, answer)
+    def answered(self, opaque: int, answer: Answer) -> Steps[None] | None:
+        """Hand an answer to the call that waits for it, if one does; give what is to be done if that may take long."""
+        return self._finish(opaque, answer)
 
     def close(self) -> None:
         """Give up all calls."""
@@ -83,14 +88,15 @@ class ClientCalls:
                 await trio.lowlevel.checkpoint()  # what becomes of it may be work, as storing a reply: others' turn
         self._timer = None
 
-    def _finish(self, opaque: int, answer: Answer | None) -> None:
+    def _finish(self, opaque: int, answer: Answer | None) -> Steps[None] | None:
         """Tell a call of its answer, unless it was told already: others' ends may even have closed the connection."""
         call = self._waiting.pop(opaque, None)
         if call is None:
-            return
+            return None
         self.size -= call.size
         self._in_flight.add(-call.size)
         try:
-            call.done(answer)
+            return call.done(answer)
         except Exception:  # a bug in what waits for one answer must not end the connection that brought it
             log.exception("answer of a client")
+            return None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from rocketwire.server.client_errors import (
@@ -21,10 +22,11 @@ from rocketwire.server.errors import (
     ServerError,
 )
 from rocketwire.server.groups import ClientGroups
+from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.members import Member
 from rocketwire.server.request import Answer, Peer
+from rocketwire.server.works import LARGE, LONGEST_ANSWER, Steps, check_answer
 from rocketwire.wire.bodies import decode_body, encode_body
-from rocketwire.wire.bodies.client import MessageQueue
 from rocketwire.wire.bodies.online import GetConsumerStatusBody
 from rocketwire.wire.codes import RequestCode, ResponseCode, version_name
 from rocketwire.wire.errors import BodyInvalid
@@ -74,12 +76,16 @@ def hand_on(
 
 
 def consumer_status(
-    clients: ClientGroups, group: str, topic: str, client_id: str | None, done: Callable[[bytes], None]
+    clients: ClientGroups,
+    group: str,
+    topic: str,
+    client_id: str | None,
+    done: Callable[[bytes | LimitExceeded], None],
 ) -> None:
     """Ask members of a group for their offsets in a topic: the one with `client_id`, or all.
 
     `done` is called once, when all have answered or 5 s are over, with the body of a `GetConsumerStatusBody` that holds
-    what those who could tell told.
+    what those who could tell told; or with the error that this is too much.
 
     Raises:
         GroupEmpty: nobody of the group is on line.
@@ -98,11 +104,12 @@ def consumer_status(
 class _StatusRound:
     """One question to several members. Each one's offsets are written when they come, for all at once take long."""
 
-    def __init__(self, asked: list[tuple[Peer, Member]], done: Callable[[bytes], None]) -> None:
+    def __init__(self, asked: list[tuple[Peer, Member]], done: Callable[[bytes | LimitExceeded], None]) -> None:
         self._asked = asked
         self._done = done
         self._open = len(asked)
         self._found: dict[str, bytes] = {}
+        self._size = 0
 
     def ask(self, ext: dict[str, str]) -> None:
         """Ask all; with nobody to ask, be done."""
@@ -112,24 +119,42 @@ class _StatusRound:
             self._ask_one(peer, member.client_id, ext)
 
     def _ask_one(self, peer: Peer, client_id: str, ext: dict[str, str]) -> None:
-        def answered(answer: Answer | None) -> None:
-            if answer is not None and answer.code == ResponseCode.SUCCESS and answer.body:
-                try:
-                    told = decode_body(GetConsumerStatusBody, answer.body)
-                    self._found[client_id] = _entry(client_id, told.message_queue_table)
-                except BodyInvalid as error:
-                    log.warning("consumer status of %s: %s", client_id, error)
-            self._open -= 1
-            if not self._open:
-                self._finish()
+        def answered(answer: Answer | None) -> Steps[None] | None:
+            told = answer is not None and answer.code == ResponseCode.SUCCESS and bool(answer.body)
+            if answer is not None and told:
+                return self._take(client_id, answer.body)
+            self._close_one()
+            return None
 
         peer.call(RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, ext, b"", seconds=_STATUS_SECONDS, done=answered)
 
+    def _take(self, client_id: str, body: bytes) -> Steps[None]:
+        try:
+            if self._size <= LONGEST_ANSWER:  # or else it is too much already
+                entry = (yield partial(_entry, client_id, body)) if len(body) > LARGE else _entry(client_id, body)
+                self._size += len(entry) - len(self._found.get(client_id, b""))
+                self._found[client_id] = entry
+        except BodyInvalid as error:
+            log.warning("consumer status of %s: %s", client_id, error)
+        finally:
+            self._close_one()
+
+    def _close_one(self) -> None:
+        self._open -= 1
+        if not self._open:
+            self._finish()
+
     def _finish(self) -> None:
-        self._done(_START + b",".join(self._found.values()) + _END)
+        try:
+            check_answer(self._size)
+        except LimitExceeded as error:
+            self._done(error)
+        else:
+            self._done(_START + b",".join(self._found.values()) + _END)
 
 
-def _entry(client_id: str, offsets: dict[MessageQueue, int]) -> bytes:
-    """One client in the table of all."""
+def _entry(client_id: str, body: bytes) -> bytes:
+    """What one client told, as it stands in the table of all."""
+    offsets = decode_body(GetConsumerStatusBody, body).message_queue_table
     alone = encode_body(GetConsumerStatusBody(consumer_table={client_id: offsets}))
     return alone.removeprefix(_START).removesuffix(_END)

@@ -1,13 +1,15 @@
 """From a frame to its handler and from what the handler did to an answer.
 
 No request goes unanswered unless it is one-way: what a handler raises becomes the response code of
-`server.errors`, an unknown code REQUEST_CODE_NOT_SUPPORTED.
+`server.errors`, an unknown code REQUEST_CODE_NOT_SUPPORTED. What takes long is carried out in steps
+(`server.works`); until it is answered, what the client asked for after it waits.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from rocketwire.server.errors import RequestUnsupported, ServerError, response_code
@@ -18,10 +20,11 @@ from rocketwire.server.hot_paths import HotPath
 from rocketwire.server.metrics import UNSERVED, Metrics
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.session import Session
+from rocketwire.server.works import Paused, Steps, Work, Works
 from rocketwire.store.errors import StoreError
 from rocketwire.wire.codes import FLAG_RESPONSE
 from rocketwire.wire.connection import RawFrame
-from rocketwire.wire.errors import WireError
+from rocketwire.wire.errors import EntriesTooMany, HeaderTooLarge, WireError
 from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.headers import decode_ext
 
@@ -49,6 +52,7 @@ class FrameDispatcher:
         hot_path: HotPath | None = None,
         after_answers: Callable[[], None] = lambda: None,
         guards: Iterable[Guard] = (),
+        works: Works | None = None,
         now: Callable[[], float] = lambda: 0.0,
     ) -> None:
         """Make one of a listener, or of several.
@@ -60,6 +64,7 @@ class FrameDispatcher:
             hot_path: Offered each frame first.
             after_answers: Called when the answers of a read are on their way.
             guards: Asked about each request while they are active.
+            works: Carries out what takes long.
             now: Tells in seconds how long serving takes; without it, that does not matter.
         """
         self.now = now
@@ -67,6 +72,7 @@ class FrameDispatcher:
         self._routes = {int(route.code): route for routes in families.values() for route in routes}
         self._metrics = metrics
         self._guards = tuple(guards)
+        self._works = works or Works()
         self.settle = after_answers
         self._hot_path = hot_path
 
@@ -112,19 +118,31 @@ class FrameDispatcher:
     def _active_guards(self) -> tuple[Guard, ...]:
         return tuple([guard for guard in self._guards if guard.active])
 
+    def _header(self, session: Session, frame: RawFrame) -> Header | None:
+        """A frame's header; None: it was too large, and so it is answered."""
+        try:
+            return decode_header(frame.header, frame.serialize_type)
+        except HeaderTooLarge as error:
+            start = Header(code=error.code, opaque=error.opaque, flag=error.flag)
+            refused = LimitExceeded(error.limit, error.most)
+        session.limited(refused)
+        if not start.is_response:
+            self._count(start.code)
+            session.answer(start, frame.serialize_type, Reply(code=response_code(refused), remark=str(refused)))
+        return None
+
     def _admitted(self, session: Session, frame: RawFrame, guards: tuple[Guard, ...]) -> bool:
         """Whether all guards let a frame pass; a request that one refuses is answered."""
-        header = decode_header(frame.header, frame.serialize_type)
+        header = self._header(session, frame)
+        if header is None:
+            return False
         if header.flag & FLAG_RESPONSE:
             return True
         try:
             for guard in guards:
                 guard.admit(session, header, frame.body)
-        except (ServerError, StoreError, WireError) as error:
-            reply = Reply(code=response_code(error), remark=str(error))
-        except Exception as error:  # what cannot be decided is refused
-            log.exception("request %d from %s", header.code, session.remote_text, extra=session.who(header.code))
-            reply = Reply(code=response_code(error), remark=type(error).__name__)
+        except Exception as error:  # noqa: BLE001 - it is logged; what cannot be decided is refused
+            reply = self._refusal(session, header, error, told=False)
         else:
             return True
         self._count(header.code)
@@ -149,30 +167,76 @@ class FrameDispatcher:
             self._serve_one(session, frame)
 
     def _serve_one(self, session: Session, frame: RawFrame) -> None:
-        header = decode_header(frame.header, frame.serialize_type)
+        header = self._header(session, frame)
+        if header is None:
+            return
         if header.flag & FLAG_RESPONSE:
-            session.answered(header, frame.body)
+            more = session.answered(header, frame.body)
+            if more is not None:
+                self._take_answer(session, header, frame, more)
             return
         self._count(header.code)
         try:
-            reply = self._handle(session, header, frame)
-        except (ServerError, StoreError, WireError) as error:
-            if isinstance(error, LimitExceeded):
-                session.limited(error)
-            reply = Reply(code=response_code(error), remark=str(error), ext=self.empty_fields(header.code))
-        except Exception as error:  # a handler's bug must not take the connection, nor the request's answer
-            log.exception("request %d from %s", header.code, session.remote_text, extra=session.who(header.code))
-            remark = f"{type(error).__name__}: {error}"
-            reply = Reply(code=response_code(error), remark=remark, ext=self.empty_fields(header.code))
-        if reply is not None:
-            session.answer(header, frame.serialize_type, reply)
+            made = self._handle(session, header, frame)
+            if made is None:
+                return
+            if isinstance(made, Reply):
+                reply = made
+            else:
+                begun = self._works.begin(made)
+                if isinstance(begun, Paused):
+                    task = partial(self._go_on, session, header, frame.serialize_type, made, begun)
+                    session.engage(task, len(frame.body))
+                    return
+                reply = begun
+        except Exception as error:  # noqa: BLE001 - it is logged; a bug must not take the connection, nor the answer
+            reply = self._refusal(session, header, error)
+        session.answer(header, frame.serialize_type, reply)
+
+    async def _go_on(self, session: Session, header: Header, serialize_type: int, work: Work, paused: Paused) -> None:
+        try:
+            reply = await self._works.go_on(work, paused)
+        except Exception as error:  # noqa: BLE001 - as above
+            reply = self._refusal(session, header, error)
+        session.answer(header, serialize_type, reply)
+
+    def _take_answer(self, session: Session, header: Header, frame: RawFrame, work: Steps[None]) -> None:
+        """Do what a client's answer asks for, which takes long."""
+
+        async def go_on(paused: Paused) -> None:
+            try:
+                await self._works.go_on(work, paused)
+            except Exception as error:  # noqa: BLE001 - it is logged; a bug must not end the connection
+                self._refusal(session, header, error)
+
+        try:
+            paused = self._works.begin(work)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._refusal(session, header, error)
+        else:
+            if paused is not None:
+                session.engage(partial(go_on, paused), len(frame.body))
+
+    def _refusal(self, session: Session, header: Header, error: Exception, *, told: bool = True) -> Reply:
+        """The answer that says what went wrong; `told` if it says so of a bug, too."""
+        if isinstance(error, EntriesTooMany):
+            error = LimitExceeded("bodyEntries", error.most)
+        if isinstance(error, LimitExceeded):
+            session.limited(error)
+        remark = str(error)
+        if not isinstance(error, ServerError | StoreError | WireError):
+            log.error(
+                "request %d from %s", header.code, session.remote_text, exc_info=error, extra=session.who(header.code)
+            )
+            remark = f"{type(error).__name__}: {error}" if told else type(error).__name__
+        return Reply(code=response_code(error), remark=remark, ext=self.empty_fields(header.code) if told else None)
 
     def empty_fields(self, code: int) -> dict[str, str] | None:
         """What stands for the response header of a refused request: Apache writes it without fields."""
         route = self._routes.get(code)
         return None if route is None or route.response is None else {}
 
-    def _handle(self, session: Session, header: Header, frame: RawFrame) -> Reply | None:
+    def _handle(self, session: Session, header: Header, frame: RawFrame) -> Reply | Work | None:
         route = self._routes.get(header.code)
         if route is None:
             raise RequestUnsupported(header.code)

@@ -29,7 +29,7 @@ class Driver(Protocol):
         """The first bytes of what is held: enough for a frame's header."""
 
     def resume(self) -> None:
-        """Go on reading: the session is congested no more."""
+        """Go on reading: the session stalls no more."""
 
     def close(self) -> None:
         """Read nothing more. Comes before the socket is closed; further calls do nothing."""

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from rocketwire.server.server_error import ServerError
+
+ITEMS: Final = "headerItems"
+MOST_ITEMS: Final = 8192
+"""Items of a list that stands as one text: tags of a filter, permissions of an account, addresses."""
 
 
 class FrameRefused(ServerError):

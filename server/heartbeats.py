@@ -21,8 +21,8 @@ from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.request import Peer
 from rocketwire.server.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics import BrokerTopics, retry_config
+from rocketwire.server.works import Steps, body_of
 from rocketwire.wire import names
-from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.client import ConsumerData, HeartbeatData
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
@@ -49,6 +49,10 @@ class _Heard(NamedTuple):
 _PER_BYTE: Final = 10
 _PER_GROUP: Final = 2048
 """What is kept of a heartbeat takes so many bytes at most, for each byte of its body and each group."""
+_BYTES_PER_ENTRY: Final = 16
+"""A heartbeat may have one entry for each so many bytes of the longest."""
+MOST_GROUPS: Final = 1024
+"""Groups of one heartbeat."""
 _NOT_COUNTED: Final = 64 * 1024
 """So many of each connection do not count as in flight: what honest clients of up to ten groups, with two topics each,
 count for. However many are idle, none is refused for it."""
@@ -72,10 +76,10 @@ class Heartbeats:
         self._clients = clients
         self._filters = filters
 
-    def take(self, peer: Peer, header: Header, body: memoryview) -> None:
-        """Take a heartbeat that came on a connection.
+    def take(self, peer: Peer, header: Header, body: memoryview) -> Steps[None] | None:
+        """Take a heartbeat that came on a connection; what is to be done for it, if it says something new.
 
-        Raises:
+        Raises, or what is to be done raises:
             LimitExceeded: the body is too long, or there are too many topics or groups to make those that it needs.
             BodyInvalid: the body is none of a heartbeat.
             NameInvalid: a group or retry topic would be made whose name breaks the rules.
@@ -91,11 +95,21 @@ class Heartbeats:
             and heard.same == self._same(digest, header)
             and self._clients.refresh(peer, heard.standing)
         ):
+            return None
+        read = body_of(HeartbeatData, body, most_entries=heartbeat_entries(most))
+        return self._taken(peer, header, digest, read, len(body))
+
+    def _taken(self, peer: Peer, header: Header, digest: bytes, read: Steps[HeartbeatData], size: int) -> Steps[None]:
+        data = yield from read
+        if peer.closed:
             return
-        data = decode_body(HeartbeatData, body)
         groups = len(data.consumer_data_set) + len(data.producer_data_set)
-        peer.keep(max(0, _PER_BYTE * len(body) + _PER_GROUP * groups - _NOT_COUNTED))
-        self._register(peer, header, data)
+        if groups > MOST_GROUPS:
+            raise LimitExceeded("heartbeatGroups", MOST_GROUPS)
+        peer.keep(max(0, _PER_BYTE * size + _PER_GROUP * groups - _NOT_COUNTED))
+        registered = yield from self._register(peer, header, data)
+        if not registered:
+            return
         heard = None
         if not any(map(_compiles, data.consumer_data_set)):
             standing = self._clients.standing(
@@ -116,12 +130,16 @@ class Heartbeats:
             self._groups.table.data_version,
         )
 
-    def _register(self, peer: Peer, header: Header, data: HeartbeatData) -> None:
+    def _register(self, peer: Peer, header: Header, data: HeartbeatData) -> Steps[bool]:
+        """Enter what it says; False: the connection closed meanwhile, and nothing is left of it."""
         consumers = data.consumer_data_set
-        groups = self._groups.find_all(consumer.group_name for consumer in consumers)
+        groups = yield from self._groups.find_all([consumer.group_name for consumer in consumers])
         self._topics.create_retries(_retry_topics(consumers, groups))
         allowance = Allowance()
         language, version = header.language, header.version
+        yield None
+        if peer.closed:
+            return False
         for consumer in consumers:
             self._clients.register_consumer(peer, data.client_id, consumer, language=language, version=version)
             self._filters.register(consumer.group_name, consumer.subscription_data_set, allowance)
@@ -129,6 +147,12 @@ class Heartbeats:
             self._clients.register_producer(
                 peer, data.client_id, producer.group_name, language=language, version=version
             )
+        return True
+
+
+def heartbeat_entries(most: int) -> int:
+    """How many entries a heartbeat, or one subscription, may have where it may have so many bytes."""
+    return most // _BYTES_PER_ENTRY
 
 
 def _compiles(consumer: ConsumerData) -> bool:

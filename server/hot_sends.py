@@ -22,6 +22,7 @@ from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, ResponseCode
 from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.fast import decode_send
+from rocketwire.wire.header import fits
 from rocketwire.wire.send_answers import SendAnswers
 
 _JSON: Final = 0
@@ -56,7 +57,7 @@ class HotSends:
 
     def offer(self, session: Session, frame: RawFrame) -> bool:
         """Take a send into the group, or leave the frame to the general way."""
-        if frame.serialize_type != _JSON:
+        if frame.serialize_type != _JSON or not fits(frame.header):
             return False
         header = decode_send(frame.header)
         if header is None:

@@ -19,6 +19,17 @@ EACH_KEY: Final = "maxInFlightBytesPerConnection"
 LIMITS: Final = (
     *map(camel, LimitKeys.__annotations__),
     *("waitForFlush", "tlsHandshakes", "orderLocks", "filters", "brokers", "routes", "keyValues"),
+    *(
+        "headerBytes",
+        "headerFields",
+        "headerItems",
+        "bodyEntries",
+        "heartbeatGroups",
+        "configBytes",
+        "answerBytes",
+        "brokerText",
+    ),
+    *("topicName", "batchMessages", "batchProperties"),
 )
 """What refusals are counted by: keys, and names of limits that are fixed."""
 _TOLD_AGAIN_SECONDS: Final = 10.0

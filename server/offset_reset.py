@@ -11,7 +11,7 @@ A 5.x tool may ask for one queue, and give an offset in place of the time.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final
 
 from rocketwire.server.client_errors import (
@@ -26,7 +26,7 @@ from rocketwire.server.errors import (
 )
 from rocketwire.server.members import Member
 from rocketwire.server.services import BrokerServices
-from rocketwire.wire.bodies import encode_body
+from rocketwire.server.works import Steps, check_answer, in_parts, written
 from rocketwire.wire.bodies.client import MessageQueue
 from rocketwire.wire.bodies.online import MessageQueueForC, ResetOffsetBody, ResetOffsetBodyForC
 from rocketwire.wire.codes import RequestCode, version_name
@@ -41,9 +41,10 @@ _NO_OFFSET: Final = -1  # what a 5.x tool writes that asks for a time
 CPP: Final = "CPP"
 _JAVA: Final = "JAVA"
 _OLDEST_VERSION: Final = 28  # V3_0_7_SNAPSHOT
+_LEAST_ROW: Final = len('{"brokerName":"","queueId":0,"topic":""}:0,')
 
 
-def reset(services: BrokerServices, asked: ResetOffsetRequestHeader, *, for_cpp: bool) -> bytes:
+def reset(services: BrokerServices, asked: ResetOffsetRequestHeader, *, for_cpp: bool) -> Steps[bytes]:
     """Tell the group's members where to go on in a topic; return the offsets, a `ResetOffsetBody` as it is written.
 
     `for_cpp`: whoever asks says that the members are C++ clients.
@@ -58,10 +59,15 @@ def reset(services: BrokerServices, asked: ResetOffsetRequestHeader, *, for_cpp:
     """
     group, topic, timestamp = asked.group, asked.topic, asked.timestamp
     broker_name = services.config.current.broker_name
-    found = {
-        MessageQueue(topic=topic, broker_name=broker_name, queue_id=queue_id): _offset(services, asked, queue_id)
-        for queue_id in _queues(services, asked)
-    }
+    found: dict[MessageQueue, int] = {}
+    queues = _queues(services, asked)
+    least = len(queues) * (_LEAST_ROW + len(topic) + len(broker_name))
+    check_answer(least)
+    for part in in_parts(queues):
+        for queue_id in part:
+            queue = MessageQueue(topic=topic, broker_name=broker_name, queue_id=queue_id)
+            found[queue] = _offset(services, asked, queue_id)
+        yield None
     consumers = services.clients.consumer(group)
     if consumers is None:
         raise ResetGroupOffline(group, topic, timestamp)
@@ -69,19 +75,20 @@ def reset(services: BrokerServices, asked: ResetOffsetRequestHeader, *, for_cpp:
         if member.version < _OLDEST_VERSION:
             raise ClientOutdated(version_name(member.version))
     ext = encode_ext(ResetOffsetRequestHeader(topic=topic, group=group, timestamp=timestamp, is_force=False))
-    as_table = encode_body(ResetOffsetBody(offset_table=found))
+    as_table = yield from written(ResetOffsetBody(offset_table=found), len(found), least)
     as_list = b""
     for peer, member in list(consumers.members.items()):
         log.info("group %s, topic %s: tell %s to go on at %d", group, topic, member.client_id, timestamp)
         if _reads_tables(member, for_cpp=for_cpp):
             peer.push(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, ext, as_table)
         else:
-            as_list = as_list or _list(found)
+            as_list = as_list or (yield from written(_list(found), len(found), least))
             peer.push(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, ext, as_list)
+        yield None
     return as_table
 
 
-def _queues(services: BrokerServices, asked: ResetOffsetRequestHeader) -> Iterable[int]:
+def _queues(services: BrokerServices, asked: ResetOffsetRequestHeader) -> Sequence[int]:
     config = services.topics.get(asked.topic)
     if config is None:
         raise ResetTopicMissing(asked.topic)
@@ -113,9 +120,9 @@ def _reads_tables(member: Member, *, for_cpp: bool) -> bool:
     return member.language != CPP and (not for_cpp or member.language == _JAVA)
 
 
-def _list(offsets: dict[MessageQueue, int]) -> bytes:
+def _list(offsets: dict[MessageQueue, int]) -> ResetOffsetBodyForC:
     rows = (
         MessageQueueForC(topic=queue.topic, broker_name=queue.broker_name, queue_id=queue.queue_id, offset=offset)
         for queue, offset in offsets.items()
     )
-    return encode_body(ResetOffsetBodyForC(offset_table=tuple(rows)))
+    return ResetOffsetBodyForC(offset_table=tuple(rows))

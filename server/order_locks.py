@@ -9,12 +9,13 @@ All locks live equally long, so each group's, the newest last, are in the order 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 import trio
 
 from rocketwire.server.guard_errors import LimitExceeded
+from rocketwire.server.works import in_parts
 from rocketwire.wire.bodies.client import MessageQueue
 
 LOCK_SECONDS: Final = 60.0
@@ -34,16 +35,26 @@ class OrderLocks:
         self._groups: dict[str, dict[MessageQueue, _Lock]] = {}
         self._count = 0
 
+    def check_room(self, group: str, queues: Collection[MessageQueue]) -> None:
+        """See whether a group may have locks of these queues, each of which is there once.
+
+        Raises:
+            LimitExceeded: there would be too many locks, of all groups.
+        """
+        if self._count + len(queues) > MOST_LOCKS:
+            locks = self._groups.get(group, {})
+            if self._count + sum(queue not in locks for queue in queues) > MOST_LOCKS:
+                raise LimitExceeded("orderLocks", MOST_LOCKS)
+
     def lock(self, group: str, client_id: str, queues: Iterable[MessageQueue]) -> list[MessageQueue]:
-        """Take or renew locks; return the queues this client holds now.
+        """Take or renew locks; return the queues this client holds now, each once.
 
         Raises:
             LimitExceeded: there would be too many locks, of all groups; none is taken.
         """
-        queues = list(queues)
+        queues = dict.fromkeys(queues)
+        self.check_room(group, queues)
         locks = self._groups.get(group, {})
-        if self._count + sum(queue not in locks for queue in queues) > MOST_LOCKS:
-            raise LimitExceeded("orderLocks", MOST_LOCKS)
         now = trio.current_time()
         self._groups[group] = locks
         before = len(locks)
@@ -72,16 +83,23 @@ class OrderLocks:
 
     def expire(self) -> None:
         """Forget locks whose time is over."""
+        for group in list(self._groups):
+            self._expire(group)
+
+    def _expire(self, group: str) -> None:
         now = trio.current_time()
-        for group, locks in list(self._groups.items()):
-            for queue, _ in list(itertools.takewhile(lambda each: each[1].until < now, locks.items())):
-                del locks[queue]
-                self._count -= 1
-            if not locks:
-                del self._groups[group]
+        locks = self._groups.get(group, {})
+        for queue, _ in list(itertools.takewhile(lambda each: each[1].until < now, locks.items())):
+            del locks[queue]
+            self._count -= 1
+        if not locks:
+            self._groups.pop(group, None)
 
     async def run(self) -> None:
-        """Forget them for ever."""
+        """Forget them for ever, a few groups at a time."""
         while True:
             await trio.sleep(_SCAN_SECONDS)
-            self.expire()
+            for groups in in_parts(list(self._groups)):
+                for group in groups:
+                    self._expire(group)
+                await trio.lowlevel.checkpoint()

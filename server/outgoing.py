@@ -76,6 +76,11 @@ class Outgoing:
         return self._outbox.size > HIGH_WATER
 
     @property
+    def stalled(self) -> bool:
+        """Whether no further request is to be read now."""
+        return self.congested
+
+    @property
     def unsent(self) -> int:
         """Bytes of answers that wait."""
         return self._outbox.size
@@ -126,7 +131,7 @@ class Outgoing:
                 self._outbox.send()
                 self._count()
                 driver.last_activity = trio.current_time()
-                if not self.congested:
+                if not self.stalled:
                     driver.resume()
             self._sent()
         except (OSError, trio.ClosedResourceError):

@@ -50,7 +50,7 @@ class Reader:
         self.began = False
 
     def resume(self) -> None:
-        """Go on with what the session had no room for the answers of."""
+        """Go on: the session does not stall any more."""
         self._relieved.set()
 
     def beginning(self) -> bytes:
@@ -131,9 +131,9 @@ class Reader:
         self._session.in_flight.add(more)
 
     async def _others_turn(self, *, more: bool) -> None:
-        """Wait if it is others' turn before `more` is served, or if the client does not read."""
+        """Wait if it is others' turn before `more` is served, or if the session stalls."""
         if more:
             await trio.lowlevel.checkpoint()
-        if self._session.congested and not self._closed:
+        if self._session.stalled and not self._closed:
             self._relieved = trio.Event()
             await self._relieved.wait()

@@ -6,7 +6,7 @@ Both are made for every request, so they are msgspec structs: frozen as dataclas
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -16,9 +16,14 @@ from rocketwire.wire.frame import Buffer, FrameHeads
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import WireHeader, encode_ext
 
+if TYPE_CHECKING:  # whose work gives replies
+    from rocketwire.server.works import Steps
+
 FieldsT = TypeVar("FieldsT")
 
 _NO_BODY: Final = memoryview(b"")
+_LONGEST_REMARK: Final = 16 * 1024
+"""Characters: remarks name what a request asked for, however long that is."""
 
 
 class Peer(Protocol):
@@ -40,12 +45,19 @@ class Peer(Protocol):
         """
 
     def call(
-        self, code: int, ext: dict[str, str], body: bytes, *, seconds: float, done: Callable[[Answer | None], None]
+        self,
+        code: int,
+        ext: dict[str, str],
+        body: bytes,
+        *,
+        seconds: float,
+        done: Callable[[Answer | None], Steps[None] | None],
     ) -> None:
         """Send a request of the server's own that the client answers.
 
-        `done` is called once: with the answer, or with None when there is none after `seconds`, when the connection
-        closes, or (before this returns) when it is closed already, congested, or too much waits on it already.
+        `done` is called once: with the answer (then it may give what is still to be done with it, in steps), or with
+        None when there is none after `seconds`, when the connection closes, or (before this returns) when it is closed
+        already, congested, or too much waits on it already.
 
         Raises:
             WireError: no frame can hold it; `done` is not called.
@@ -62,6 +74,10 @@ class Peer(Protocol):
 
     def limited(self, error: LimitExceeded) -> None:
         """Count that a limit refused a request of the client."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection is closed."""
 
     @property
     def congested(self) -> bool:
@@ -125,7 +141,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             opaque=opaque,
             flag=FLAG_RESPONSE,
             version=VERSION_4_9_7,
-            remark=self.remark,
+            remark=self.remark if self.remark is None else self.remark[:_LONGEST_REMARK],
             ext=ext,
         )
 

@@ -25,8 +25,13 @@ log = logging.getLogger(__name__)
 MOST_BROKERS: Final = 1000
 MOST_ROUTES: Final = 200_000
 """Topics of all brokers, each counted for each broker."""
+MOST_TEXT: Final = 16 * 1024
+"""Characters of a broker's names and addresses, and of its filter servers: an answer may tell of 1000 brokers."""
+MOST_TOPIC_NAME: Final = 255
+"""Characters of a topic's name: brokers take 127."""
 MOST_VALUES: Final = 1024 * 1024
 """Characters of the key-value configuration: names, keys and values. The whole is written at each change."""
+_EACH_VALUE: Final = 128  # characters more that each value counts, and each namespace
 BROKER_EXPIRY_SECONDS: Final = 120.0
 _SCAN_SECONDS: Final = 10.0
 _MASTER_ID: Final = 0
@@ -77,6 +82,7 @@ class RouteTable:
         self._live: dict[str, _LiveBroker] = {}
         self._sets: dict[str, _BrokerSet] = {}
         self._queues: dict[str, dict[str, QueueData]] = {}  # topic -> broker name -> queues
+        self._topics: dict[str, dict[str, None]] = {}  # broker name -> its topics
         self._routes = 0
         self._rounds = Rounds()
 
@@ -93,10 +99,12 @@ class RouteTable:
         """Enter or refresh a broker. `topics` None leaves its topics as they are.
 
         Raises:
-            LimitExceeded: there are too many brokers, or it would have too many topics; nothing is changed.
+            LimitExceeded: there are too many brokers, it would have too many topics, or what it tells of itself is too
+                long; nothing is changed.
         """
         if peer is not None:  # the broker of this process has its limits itself
-            self._check_room(identity, topics)
+            texts = (identity.cluster, identity.name, identity.address, ha_address, *filter_servers)
+            self._check_room(identity, topics, sum(map(len, texts)))
         brokers = self._sets.setdefault(identity.name, _BrokerSet(identity.cluster))
         brokers.cluster = identity.cluster
         for broker_id, address in list(brokers.addresses.items()):
@@ -114,15 +122,22 @@ class RouteTable:
             log.info("new broker %s at %s", identity.name, identity.address)
         return self._master_for(identity, brokers)
 
-    def _check_room(self, identity: BrokerIdentity, topics: Mapping[str, TopicConfig] | None) -> None:
+    def _check_room(self, identity: BrokerIdentity, topics: Mapping[str, TopicConfig] | None, text: int) -> None:
+        if text > MOST_TEXT:
+            raise LimitExceeded("brokerText", MOST_TEXT)
         if identity.address not in self._live and len(self._live) >= MOST_BROKERS:
             raise LimitExceeded("brokers", MOST_BROKERS)
         new = sum(identity.name not in self._queues.get(topic, ()) for topic in topics or ())
         if new and self._routes + new > MOST_ROUTES:
             raise LimitExceeded("routes", MOST_ROUTES)
+        if topics and max(map(len, topics)) > MOST_TOPIC_NAME:
+            raise LimitExceeded("topicName", MOST_TOPIC_NAME)
 
     def _enter_topics(self, broker: str, topics: Mapping[str, TopicConfig], *, replace_all: bool) -> None:
+        own = self._topics.setdefault(broker, {})
         for topic, config in topics.items():
+            if topic in own and not replace_all:
+                continue
             data = QueueData(
                 broker_name=broker,
                 read_queue_nums=config.read_queue_nums,
@@ -130,12 +145,9 @@ class RouteTable:
                 perm=config.perm,
                 topic_sys_flag=config.topic_sys_flag,
             )
-            by_broker = self._queues.setdefault(topic, {})
-            if broker not in by_broker:
-                self._routes += 1
-                by_broker[broker] = data
-            elif replace_all:
-                by_broker[broker] = data
+            self._queues.setdefault(topic, {})[broker] = data
+            self._routes += topic not in own
+            own[topic] = None
 
     def _master_for(self, identity: BrokerIdentity, brokers: _BrokerSet) -> Registered:
         if identity.broker_id == _MASTER_ID:
@@ -157,10 +169,11 @@ class RouteTable:
         if brokers.addresses:
             return
         del self._sets[identity.name]
-        for topic in list(self._queues):
+        own = self._topics.pop(identity.name, {})
+        self._routes -= len(own)
+        for topic in own:
             by_broker = self._queues[topic]
-            if by_broker.pop(identity.name, None) is not None:
-                self._routes -= 1
+            del by_broker[identity.name]
             if not by_broker:
                 del self._queues[topic]
 
@@ -229,6 +242,11 @@ class RouteTable:
             self.expire()
 
 
+def _size(namespace: str, table: Mapping[str, str]) -> int:
+    """Characters that a namespace counts."""
+    return _EACH_VALUE * (1 + len(table)) + len(namespace) + sum(map(len, (*table, *table.values())))
+
+
 class KeyValueConfig:
     """The name server's key-value configuration, by namespace; kept by whatever `save` does."""
 
@@ -244,9 +262,11 @@ class KeyValueConfig:
         Raises:
             LimitExceeded: there are too many, or too long ones; nothing is changed.
         """
-        former = self._tables.get(namespace, {})
-        after = {**self._tables, namespace: {**former, key: value}}
-        if sum(len(name) + sum(map(len, (*table, *table.values()))) for name, table in after.items()) > MOST_VALUES:
+        former = self._tables.get(namespace)
+        new = _EACH_VALUE + len(namespace) if former is None else 0
+        known = None if former is None else former.get(key)
+        new += _EACH_VALUE + len(key) if known is None else -len(known)
+        if sum(map(_size, self._tables, self._tables.values())) + new + len(value) > MOST_VALUES:
             raise LimitExceeded("keyValues", MOST_VALUES)
         self._tables.setdefault(namespace, {})[key] = value
         self._save(self._tables)

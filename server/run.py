@@ -10,6 +10,7 @@ import logging
 import resource
 import secrets
 import signal
+import sys
 from collections.abc import Iterator
 from types import FrameType
 from typing import Final
@@ -25,6 +26,7 @@ from rocketwire.server.listener import AddressInUse
 from rocketwire.server.logs import complain
 from rocketwire.server.serving import serve
 from rocketwire.server.tls.settings import TlsInvalid
+from rocketwire.server.works import SWITCH_SECONDS
 from rocketwire.store.errors import StoreError
 from rocketwire.wire.addresses import Address
 
@@ -36,6 +38,7 @@ EXIT_USAGE: Final = 2
 def run(config: ServerConfig) -> int:
     """Serve until SIGTERM or Ctrl-C; the exit code of the process. The log is the caller's to start."""
     _raise_descriptor_limit()
+    sys.setswitchinterval(SWITCH_SECONDS)
     code = 0
     try:
         trio.run(_serve_until_signal, config)

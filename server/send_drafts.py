@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from rocketwire.server.delay import scheduled_draft
 from rocketwire.server.errors import MessageIllegal, ServerError
+from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.send_checks import NO_PROPERTIES, SendChecks, SendRequestFields
 from rocketwire.server.steering import steering_of, wait_item
@@ -24,7 +25,7 @@ from rocketwire.store.store import Draft
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import SysFlag
-from rocketwire.wire.errors import WireError
+from rocketwire.wire.errors import BatchTooLarge, WireError
 from rocketwire.wire.fast import (
     StoredProperties,
     batch_messages,
@@ -134,6 +135,7 @@ class SendDrafts:
         Raises:
             ServerError: the send is refused; nothing was stored.
             BatchInvalid: the body is not a row of messages.
+            LimitExceeded: there are too many of them, or they have too many properties.
         """
         if fields.topic.startswith(names.RETRY_PREFIX):
             raise MessageIllegal("batch request does not support retry group " + fields.topic)
@@ -146,7 +148,11 @@ class SendDrafts:
         reconsume_times = fields.reconsume_times or 0
         topic, born_timestamp = fields.topic, fields.born_timestamp
         drafts: list[Draft] = []
-        for flag, item_body, properties, unique_key, keys, tags, steering in batch_messages(bytes(body)):
+        try:
+            messages = batch_messages(bytes(body))
+        except BatchTooLarge as error:
+            raise LimitExceeded(error.limit, error.most) from error
+        for flag, item_body, properties, unique_key, keys, tags, steering in messages:
             if steering:
                 raise MessageIllegal("a batch takes no delayed or transactional messages")
             stored = properties + (b"" if not properties or properties[-1] == _ITEM_SEPARATOR else b"\x02") + tail

@@ -33,6 +33,7 @@ from rocketwire.server.services import NameServerServices
 from rocketwire.server.tls.contexts import TlsContexts
 from rocketwire.server.tls.gate import TlsGate
 from rocketwire.server.tls.settings import read_tls_settings
+from rocketwire.server.works import Works
 from rocketwire.store.files import RealFileSystem
 from rocketwire.store.flush import RunBlocking
 from rocketwire.store.key_values import KeyValueFile
@@ -130,10 +131,10 @@ async def _serve_on(
         tls = TlsGate(tls_contexts, broker.in_flight)
         faults = allowed_faults(config, choose, metrics)
         in_front = no_faults if faults is None else faults.in_front
-        kernel = hub_kernel()
+        kernel, works = hub_kernel(), Works(run_sync, now=trio.current_time)
         name_server_hub = None if kernel is None else Hub(kernel, clock=clock, in_flight=broker.in_flight)
         name_server_front, name_server_closed = in_front(
-            FrameDispatcher(name_server, NAME_SERVER_FAMILIES, metrics=metrics, now=trio.current_time),
+            FrameDispatcher(name_server, NAME_SERVER_FAMILIES, metrics=metrics, works=works, now=trio.current_time),
             routes.peer_closed,
             "namesrv",
         )
@@ -153,6 +154,7 @@ async def _serve_on(
                 hot_path=broker.hot_sends,
                 after_answers=broker.services.long_poll.wake,
                 guards=() if access is None else (access,),
+                works=works,
                 now=trio.current_time,
             ),
             broker.peer_closed,

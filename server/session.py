@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import Final, Protocol
 
@@ -25,6 +25,7 @@ from rocketwire.server.in_flight import InFlight
 from rocketwire.server.outgoing import HIGH_WATER
 from rocketwire.server.refusals import drain, first_header, refusal_frame
 from rocketwire.server.request import Answer
+from rocketwire.server.works import Steps
 from rocketwire.wire.codes import FLAG_ONEWAY, VERSION_4_9_7
 from rocketwire.wire.connection import FrameReader, RawFrame
 from rocketwire.wire.errors import FrameError, FrameTooLong
@@ -68,6 +69,8 @@ class Session(Answering):
         "_dispatcher",
         "_drains",
         "_ends",
+        "_engaged",
+        "_engaged_bytes",
         "_most_waiting",
         "_on_close",
         "_on_tls",
@@ -104,11 +107,21 @@ class Session(Answering):
         self._most_waiting = HIGH_WATER
         self._ends = False
         self._drains = False
+        self._engaged = 0
+        self._engaged_bytes = 0
 
     @property
     def pauses(self) -> bool:
-        """Whether the rest of this read's requests is to wait: the client does not read, or it is others' turn."""
-        return self._outbox.size > self._most_waiting
+        """Whether the rest of this read's requests is to wait.
+
+        The client does not read, it is others' turn, or a long request is being carried out.
+        """
+        return self._outbox.size > self._most_waiting or self._engaged > 0
+
+    @property
+    def stalled(self) -> bool:
+        """Whether no further request is to be read now: too many answers wait, or a long request is carried out."""
+        return self.congested or self._engaged > 0
 
     def let_others(self) -> None:
         """Handle no further request of this read before others had their turn: what this one asked for was long."""
@@ -121,8 +134,8 @@ class Session(Answering):
 
     @property
     def held(self) -> int:
-        """Bytes in the account: the driver's, the outbox's, and what is kept until the client answers or leaves."""
-        return super().held + self._calls.size
+        """Bytes in the account: the driver's, the outbox's, long requests', and what is kept for the client."""
+        return super().held + self._calls.size + self._engaged_bytes
 
     @property
     def silent_since(self) -> float:
@@ -133,6 +146,26 @@ class Session(Answering):
     def stuck_since(self) -> float:
         """When the connection last got on: since then it is silent, or is within one frame."""
         return min(self.driver.last_activity, self.driver.frame_started)
+
+    def engage(self, task: Callable[[], Awaitable[None]], size: int) -> None:
+        """Carry out a long request of so many bytes: what the client asked for after it waits until it is done."""
+        self._engaged += 1
+        self._engaged_bytes += size
+        self.in_flight.add(size)
+        self._nursery.start_soon(self._carry_out, task, size)
+
+    async def _carry_out(self, task: Callable[[], Awaitable[None]], size: int) -> None:
+        try:
+            await task()
+        except Exception as error:  # noqa: BLE001 - it is logged: a bug in one request must not end the others
+            self.failed(error)
+        finally:
+            self._engaged -= 1
+            self._engaged_bytes -= size
+            self.in_flight.add(-size)
+        self.flush()
+        if not self._closed and not self.stalled:
+            self.driver.resume()
 
     def serve(self, frames: list[RawFrame]) -> int:
         """Handle frames of one read in order; give how many were handled before the session had to pause.
@@ -250,7 +283,13 @@ class Session(Answering):
             self._ask(code, ext, body, flag=FLAG_ONEWAY)
 
     def call(
-        self, code: int, ext: dict[str, str], body: bytes, *, seconds: float, done: Callable[[Answer | None], None]
+        self,
+        code: int,
+        ext: dict[str, str],
+        body: bytes,
+        *,
+        seconds: float,
+        done: Callable[[Answer | None], Steps[None] | None],
     ) -> None:
         """Send a request of the server's own; `done` gets the client's answer, or None if there is none."""
         if self.congested or self._calls.full:
@@ -262,10 +301,13 @@ class Session(Answering):
         else:
             self._calls.add(opaque, size=size, seconds=seconds, done=done)
 
-    def answered(self, header: Header, body: Buffer) -> None:
-        """Take the client's answer to a call; others are dropped. `body` is copied."""
+    def answered(self, header: Header, body: Buffer) -> Steps[None] | None:
+        """Take the client's answer to a call; others are dropped. `body` is copied.
+
+        Gives what is to be done with it, if that may take long.
+        """
         answer = Answer(code=header.code, remark=header.remark, ext=dict(header.ext or {}), body=bytes(body))
-        self._calls.answered(header.opaque, answer)
+        return self._calls.answered(header.opaque, answer)
 
     def _ask(self, code: int, ext: dict[str, str], body: bytes, *, flag: int) -> tuple[int, int]:
         """Send a request; give its opaque and its bytes."""

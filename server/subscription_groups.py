@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from rocketwire.server.errors import NameInvalid
 from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.topics import check_queues
+from rocketwire.server.works import Steps, in_parts
 from rocketwire.store.errors import StoreError
 from rocketwire.store.groups import GroupTable
 from rocketwire.wire import names
@@ -73,18 +74,27 @@ class SubscriptionGroups:
             LimitExceeded: it would be made, but there are too many.
         """
         known = self._table.get(group)
-        return self.find_all([group])[0] if known is None else known
+        if known is not None:
+            return known
+        made = self._made(group)
+        if made is not None:
+            self._write_down()
+        return made
 
-    def find_all(self, groups: Iterable[str]) -> list[SubscriptionGroupConfig | None]:
-        """`find` of several groups; those that are made are written down together.
+    def find_all(self, groups: Collection[str]) -> Steps[list[SubscriptionGroupConfig | None]]:
+        """`find` of several groups, in steps; those that are made are written down together.
 
         Raises:
             NameInvalid: one would be made, but its name breaks the rules; those before it are made.
             LimitExceeded: one would be made, but there are too many; those before it are made.
         """
         version = self._table.data_version
+        found: list[SubscriptionGroupConfig | None] = []
         try:
-            return [self._table.get(group) or self._made(group) for group in groups]
+            for part in in_parts(groups):
+                found += [self._table.get(group) or self._made(group) for group in part]
+                yield None
+            return found
         finally:
             if self._table.data_version != version:
                 self._write_down()

@@ -10,6 +10,7 @@ from typing import Final
 
 from rocketwire.server.errors import SubscriptionInvalid
 from rocketwire.server.filters import EVERYTHING, MessageFilter
+from rocketwire.server.guard_errors import ITEMS, MOST_ITEMS, LimitExceeded
 from rocketwire.wire.bodies.client import SubscriptionData
 from rocketwire.wire.java import string_hash
 
@@ -34,6 +35,7 @@ def subscription_filter(expression: str | None, expression_type: str | None = No
 
     Raises:
         SubscriptionInvalid: the expression has nothing but ``||``.
+        LimitExceeded: it has too many tags.
     """
     return (_kept if len(expression or "") <= _MOST_KEPT else _read)(expression, expression_type)
 
@@ -45,6 +47,8 @@ def _read(expression: str | None, expression_type: str | None) -> MessageFilter:
         return EVERYTHING if expression == ALL else _of_codes(frozenset())
     if not expression or expression == ALL:
         return EVERYTHING
+    if expression.count(_OR) >= MOST_ITEMS:
+        raise LimitExceeded(ITEMS, MOST_ITEMS)
     parts = expression.split(_OR)
     if not any(parts):
         raise SubscriptionInvalid(_FAILED)

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from rocketwire.server.errors import ServerError, response_code
-from rocketwire.server.guard_errors import AccessOpen
+from rocketwire.server.guard_errors import ITEMS, MOST_ITEMS, AccessOpen, LimitExceeded
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.services import BrokerServices
+from rocketwire.server.works import Work, texts_size, written
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.acl import PlainAccessConfig
 from rocketwire.wire.bodies.fastjson import dumps
@@ -24,6 +25,9 @@ from rocketwire.wire.headers.acl import (
 
 if TYPE_CHECKING:  # it brings a YAML reader along, which is loaded where access control is on
     from rocketwire.server.acl.control import AccessControl
+
+
+_LEAST_ACCOUNT: Final = 60  # bytes
 
 
 def _access(services: BrokerServices) -> AccessControl:
@@ -84,14 +88,19 @@ def _replace_addresses(services: BrokerServices, request: Request[UpdateGlobalWh
     _access(services).replace_addresses(_split(fields.global_white_addrs), fields.acl_file_full_path, _answer(request))
 
 
-def _config(services: BrokerServices, _request: Request[None]) -> Reply:
-    return Reply(ext={}, body=(encode_body(_access(services).config()),))
+def _config(services: BrokerServices, _request: Request[None]) -> Work:
+    config = _access(services).config()
+    accounts, addresses = config.plain_access_configs, config.global_white_addrs
+    least = _LEAST_ACCOUNT * len(accounts) + texts_size(addresses)
+    return Reply(ext={}, body=((yield from written(config, len(accounts) + len(addresses), least)),))
 
 
 def _split(text: str | None) -> tuple[str, ...] | None:
     """The parts between commas; empty ones at the end are none, as Java splits."""
     if text is None:
         return None
+    if text.count(",") >= MOST_ITEMS:
+        raise LimitExceeded(ITEMS, MOST_ITEMS)
     parts = text.split(",")
     while len(parts) > 1 and not parts[-1]:
         parts.pop()

@@ -10,11 +10,13 @@ from typing import Final
 
 from rocketwire.server.config import ConfigError
 from rocketwire.server.errors import ConfigRejected, NameInvalid
+from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.java_properties import format_java_properties, parse_java_properties
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.services import BrokerServices
 from rocketwire.server.topic_attributes import altered_attributes
+from rocketwire.server.works import Work, texts_size, written
 from rocketwire.store.consume_queue import ConsumeQueue
 from rocketwire.wire import names
 from rocketwire.wire.bodies import encode_body
@@ -22,6 +24,9 @@ from rocketwire.wire.bodies.route import KVTable
 from rocketwire.wire.bodies.topic import TopicConfig, TopicFilterType
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers.admin import CreateTopicRequestHeader, GetBrokerConfigResponseHeader
+
+MOST_CONFIG: Final = 64 * 1024
+"""Bytes of a change of the configuration: all keys take a tenth of it."""
 
 
 def _create_topic(services: BrokerServices, request: Request[CreateTopicRequestHeader]) -> Reply:
@@ -53,11 +58,14 @@ def _create_topic(services: BrokerServices, request: Request[CreateTopicRequestH
     return Reply()
 
 
-def _all_topics(services: BrokerServices, _request: Request[None]) -> Reply:
-    return Reply(ext={}, body=(encode_body(services.topics.table.wrapper()),))
+def _all_topics(services: BrokerServices, _request: Request[None]) -> Work:
+    table = services.topics.table
+    return Reply(ext={}, body=((yield from written(table.wrapper(), len(table), 2 * texts_size(table.configs))),))
 
 
 def _update_config(services: BrokerServices, request: Request[None]) -> Reply:
+    if len(request.body) > MOST_CONFIG:
+        raise LimitExceeded("configBytes", MOST_CONFIG)
     changes = parse_java_properties(str(request.body, "utf-8", "replace"))
     try:
         services.config.update(changes)

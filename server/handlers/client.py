@@ -6,15 +6,20 @@ from typing import Final
 
 from rocketwire.server.errors import ServerError
 from rocketwire.server.filters import selection
+from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.handlers.route import Route
+from rocketwire.server.heartbeats import heartbeat_entries
+from rocketwire.server.order_locks import OrderLocks
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.services import BrokerServices
-from rocketwire.wire.bodies import decode_body, encode_body
+from rocketwire.server.works import Steps, Work, body_of, in_parts, texts_size, written
+from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.client import (
     CheckClientRequestBody,
     GetConsumerListByGroupResponseBody,
     LockBatchRequestBody,
     LockBatchResponseBody,
+    MessageQueue,
     UnlockBatchRequestBody,
 )
 from rocketwire.wire.codes import RequestCode
@@ -25,13 +30,20 @@ from rocketwire.wire.headers.client import (
     UnregisterClientResponseHeader,
 )
 
+_LEAST_QUEUE: Final = len('{"brokerName":"","queueId":0,"topic":""},')
+
 
 class ConsumerListEmpty(ServerError):
     """Nobody of the group is connected."""
 
 
-def _heartbeat(services: BrokerServices, request: Request[None]) -> Reply:
-    services.heartbeats.take(request.peer, request.header, request.body)
+def _heartbeat(services: BrokerServices, request: Request[None]) -> Reply | Work:
+    more = services.heartbeats.take(request.peer, request.header, request.body)
+    return Reply() if more is None else _heard(more)
+
+
+def _heard(more: Steps[None]) -> Work:
+    yield from more
     return Reply()
 
 
@@ -44,31 +56,58 @@ def _unregister(services: BrokerServices, request: Request[UnregisterClientReque
     return Reply(ext={})
 
 
-def _consumer_list(services: BrokerServices, request: Request[GetConsumerListByGroupRequestHeader]) -> Reply:
+def _consumer_list(services: BrokerServices, request: Request[GetConsumerListByGroupRequestHeader]) -> Work:
     group = services.clients.consumer(request.fields.consumer_group)
     if group is None:
         raise ConsumerListEmpty("no consumer for this group, " + request.fields.consumer_group)
-    body = GetConsumerListByGroupResponseBody(consumer_id_list=tuple(group.client_ids()))
-    return Reply(ext={}, body=(encode_body(body),))
+    client_ids = tuple(group.client_ids())
+    return _consumers_told(client_ids)
+
+
+def _consumers_told(client_ids: tuple[str, ...]) -> Work:
+    body = GetConsumerListByGroupResponseBody(consumer_id_list=client_ids)
+    return Reply(ext={}, body=((yield from written(body, len(client_ids), texts_size(client_ids))),))
 
 
 def _check_subscription(services: BrokerServices, request: Request[None]) -> Reply:
-    body = decode_body(CheckClientRequestBody, request.body)
+    most = services.config.current.max_heartbeat_bytes
+    if len(request.body) > most:
+        raise LimitExceeded("maxHeartbeatBytes", most)
+    body = decode_body(CheckClientRequestBody, request.body, most_entries=heartbeat_entries(most))
     subscription = body.subscription_data
     if subscription is not None:
         selection.check(services.config.current, subscription.sub_string, subscription.expression_type)
     return Reply()
 
 
-def _lock(services: BrokerServices, request: Request[None]) -> Reply:
-    body = decode_body(LockBatchRequestBody, request.body)
-    held = services.order_locks.lock(body.consumer_group, body.client_id, body.mq_set)
-    return Reply(body=(encode_body(LockBatchResponseBody(lock_ok_mq_set=tuple(held))),))
+def _lock(services: BrokerServices, request: Request[None]) -> Work:
+    return _locked(services.order_locks, body_of(LockBatchRequestBody, request.body))
 
 
-def _unlock(services: BrokerServices, request: Request[None]) -> Reply:
-    body = decode_body(UnlockBatchRequestBody, request.body)
-    services.order_locks.unlock(body.consumer_group, body.client_id, body.mq_set)
+def _locked(locks: OrderLocks, read: Steps[LockBatchRequestBody]) -> Work:
+    body = yield from read
+    queues: dict[MessageQueue, None] = {}
+    for part in in_parts(body.mq_set):
+        queues.update(dict.fromkeys(part))
+        yield None
+    locks.check_room(body.consumer_group, queues)
+    held: list[MessageQueue] = []
+    for part in in_parts(queues):
+        held += locks.lock(body.consumer_group, body.client_id, part)
+        yield None
+    least = _LEAST_QUEUE * len(held) + sum([len(queue.topic) + len(queue.broker_name) for queue in held])
+    return Reply(body=((yield from written(LockBatchResponseBody(lock_ok_mq_set=tuple(held)), len(held), least)),))
+
+
+def _unlock(services: BrokerServices, request: Request[None]) -> Work:
+    return _unlocked(services.order_locks, body_of(UnlockBatchRequestBody, request.body))
+
+
+def _unlocked(locks: OrderLocks, read: Steps[UnlockBatchRequestBody]) -> Work:
+    body = yield from read
+    for part in in_parts(body.mq_set):
+        locks.unlock(body.consumer_group, body.client_id, part)
+        yield None
     return Reply()
 
 

@@ -5,28 +5,39 @@ from __future__ import annotations
 from typing import Final
 
 from rocketwire.server.handlers.route import Route
+from rocketwire.server.offset_owners import topics_of
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.services import BrokerServices
-from rocketwire.wire.bodies import decode_body, encode_body
+from rocketwire.server.works import Steps, Work, body_of, texts_size, written
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers.group import DeleteSubscriptionGroupRequestHeader
 
 
-def _put(services: BrokerServices, request: Request[None]) -> Reply:
-    services.groups.put(decode_body(SubscriptionGroupConfig, request.body))
+def _put(services: BrokerServices, request: Request[None]) -> Work:
+    return _put_one(services, body_of(SubscriptionGroupConfig, request.body))
+
+
+def _put_one(services: BrokerServices, read: Steps[SubscriptionGroupConfig]) -> Work:
+    services.groups.put((yield from read))
     return Reply()
 
 
-def _all(services: BrokerServices, _request: Request[None]) -> Reply:
-    return Reply(body=(encode_body(services.groups.table.wrapper()),))
+def _all(services: BrokerServices, _request: Request[None]) -> Work:
+    table = services.groups.table
+    return Reply(body=((yield from written(table.wrapper(), len(table), 2 * texts_size(table.configs))),))
 
 
-def _remove(services: BrokerServices, request: Request[DeleteSubscriptionGroupRequestHeader]) -> Reply:
-    fields = request.fields
+def _remove(services: BrokerServices, request: Request[DeleteSubscriptionGroupRequestHeader]) -> Work:
+    return _removed(services, request.fields)
+
+
+def _removed(services: BrokerServices, fields: DeleteSubscriptionGroupRequestHeader) -> Work:
     services.groups.remove(fields.group_name)
     if fields.remove_offset or fields.clean_offset:
-        services.offsets.remove_group(fields.group_name)
+        for topic in (yield from topics_of(services.offsets, fields.group_name)):
+            services.offsets.remove(fields.group_name, topic)
+            yield None
     return Reply()
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from rocketwire.server.errors import BodyRejected, NotFound
 from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.handlers.route import Route
-from rocketwire.server.request import Reply, Request
+from rocketwire.server.request import Peer, Reply, Request
 from rocketwire.server.routes import BrokerIdentity
 from rocketwire.server.services import NameServerServices
-from rocketwire.wire.bodies import decode_body, encode_body
-from rocketwire.wire.bodies.route import KVTable, RegisterBrokerBody, TopicList, decode_registration
+from rocketwire.server.works import LARGE, Steps, Work, body_of, texts_size, written
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.route import KVTable, RegisterBrokerBody, TopicList, TopicRouteData, decode_registration
 from rocketwire.wire.bodies.topic import DataVersion
 from rocketwire.wire.codes import STRICT_JSON_VERSION, RequestCode
 from rocketwire.wire.errors import RegistrationTooLarge
@@ -21,24 +23,43 @@ from rocketwire.wire.headers import route as headers
 
 _ORDER_NAMESPACE: Final = "ORDER_TOPIC_CONFIG"
 _CRC_MASK: Final = 0x7FFFFFFF
+_REGISTRATION: Final = "maxRegistrationBytes"
+_LEAST_BROKER: Final = 150  # bytes of a route that one takes, less its names
 
 
-def _route(services: NameServerServices, request: Request[headers.GetRouteInfoRequestHeader]) -> Reply:
+def _route(services: NameServerServices, request: Request[headers.GetRouteInfoRequestHeader]) -> Work:
     fields = request.fields
     found = services.routes.route(fields.topic)
     order = services.key_values.get(_ORDER_NAMESPACE, fields.topic)
     if order is not None:
         found = replace(found, order_topic_conf=order)
     strict = request.header.version >= STRICT_JSON_VERSION or bool(fields.accept_standard_json_only)
-    return Reply(body=(encode_body(found, strict=strict),))
+    return _route_told(found, strict=strict)
 
 
-def _register(services: NameServerServices, request: Request[headers.RegisterBrokerRequestHeader]) -> Reply:
-    fields = request.fields
+def _route_told(found: TopicRouteData, *, strict: bool) -> Work:
+    servers = found.filter_server_table.values()
+    least = _LEAST_BROKER * len(found.broker_datas) + sum(map(texts_size, servers)) + len(found.order_topic_conf or "")
+    body = yield from written(found, len(found.broker_datas) + len(servers), least, strict=strict)
+    return Reply(body=(body,))
+
+
+def _register(services: NameServerServices, request: Request[headers.RegisterBrokerRequestHeader]) -> Work:
+    fields, most = request.fields, services.limits.config.max_registration_bytes
+    if len(request.body) > most:
+        raise LimitExceeded(_REGISTRATION, most)
     body = bytes(request.body)
     if fields.body_crc32 and zlib.crc32(body) & _CRC_MASK != fields.body_crc32:
         raise BodyRejected("crc32 not match")
-    registration = _registration(services, body, compressed=fields.compressed) if body else None
+    return _registered(services, fields, request.peer, body)
+
+
+def _registered(
+    services: NameServerServices, fields: headers.RegisterBrokerRequestHeader, peer: Peer, body: bytes
+) -> Work:
+    registration = (yield from _registration(services, body, compressed=fields.compressed)) if body else None
+    if peer.closed:  # what it registers would outlive the connection
+        return Reply()
     wrapper = registration.topic_config_serialize_wrapper if registration else None
     registered = services.routes.register(
         _identity(fields),
@@ -46,23 +67,31 @@ def _register(services: NameServerServices, request: Request[headers.RegisterBro
         data_version=wrapper.data_version if wrapper else DataVersion(),
         ha_address=fields.ha_server_addr,
         filter_servers=registration.filter_server_list if registration else (),
-        peer=request.peer,
+        peer=peer,
     )
     order = services.key_values.namespace(_ORDER_NAMESPACE)
+    told = yield from _table_told(order or {})
     return Reply(
         fields=headers.RegisterBrokerResponseHeader(
             ha_server_addr=registered.ha_server_address, master_addr=registered.master_address
         ),
-        body=(encode_body(KVTable(table=order)),) if order else (),
+        body=(told,) if order else (),
     )
 
 
-def _registration(services: NameServerServices, body: bytes, *, compressed: bool) -> RegisterBrokerBody:
+def _registration(services: NameServerServices, body: bytes, *, compressed: bool) -> Steps[RegisterBrokerBody]:
     most = services.limits.config.max_registration_bytes
+    read = partial(decode_registration, body, compressed=compressed, most=most)
     try:
-        return decode_registration(body, compressed=compressed, most=most)
+        # A short one that is compressed may be long.
+        return (yield read) if compressed or len(body) > LARGE else read()
     except RegistrationTooLarge as error:
-        raise LimitExceeded("maxRegistrationBytes", most) from error
+        raise LimitExceeded(_REGISTRATION, most) from error
+
+
+def _table_told(table: dict[str, str]) -> Steps[bytes]:
+    least = texts_size(table) + texts_size(table.values())
+    return (yield from written(KVTable(table=table), len(table), least))
 
 
 def _unregister(services: NameServerServices, request: Request[headers.UnRegisterBrokerRequestHeader]) -> Reply:
@@ -70,9 +99,14 @@ def _unregister(services: NameServerServices, request: Request[headers.UnRegiste
     return Reply()
 
 
-def _data_version(services: NameServerServices, request: Request[headers.QueryDataVersionRequestHeader]) -> Reply:
-    fields = request.fields
-    changed = services.routes.changed(_identity(fields), decode_body(DataVersion, request.body))
+def _data_version(services: NameServerServices, request: Request[headers.QueryDataVersionRequestHeader]) -> Work:
+    return _version_told(services, request.fields, body_of(DataVersion, request.body))
+
+
+def _version_told(
+    services: NameServerServices, fields: headers.QueryDataVersionRequestHeader, read: Steps[DataVersion]
+) -> Work:
+    changed = services.routes.changed(_identity(fields), (yield from read))
     known = services.routes.data_version(fields.broker_addr)
     return Reply(
         fields=headers.QueryDataVersionResponseHeader(changed=changed),
@@ -90,12 +124,15 @@ def _identity(
     )
 
 
-def _clusters(services: NameServerServices, _request: Request[None]) -> Reply:
-    return Reply(body=(encode_body(services.routes.clusters()),))
+def _clusters(services: NameServerServices, _request: Request[None]) -> Work:
+    body = services.routes.clusters()
+    brokers = body.broker_addr_table
+    return Reply(body=((yield from written(body, len(brokers), 2 * texts_size(brokers))),))
 
 
-def _topics(services: NameServerServices, _request: Request[None]) -> Reply:
-    return Reply(body=(encode_body(TopicList(topic_list=tuple(services.routes.topics()))),))
+def _topics(services: NameServerServices, _request: Request[None]) -> Work:
+    topics = tuple(services.routes.topics())
+    return Reply(body=((yield from written(TopicList(topic_list=topics), len(topics), texts_size(topics))),))
 
 
 def _put_value(services: NameServerServices, request: Request[headers.PutKVConfigRequestHeader]) -> Reply:
@@ -116,11 +153,15 @@ def _delete_value(services: NameServerServices, request: Request[headers.DeleteK
     return Reply()
 
 
-def _values(services: NameServerServices, request: Request[headers.GetKVListByNamespaceRequestHeader]) -> Reply:
+def _values(services: NameServerServices, request: Request[headers.GetKVListByNamespaceRequestHeader]) -> Work:
     table = services.key_values.namespace(request.fields.namespace)
     if table is None:
         raise NotFound(f"No config item, Namespace: {request.fields.namespace}")
-    return Reply(body=(encode_body(KVTable(table=table)),))
+    return _values_told(table)
+
+
+def _values_told(table: dict[str, str]) -> Work:
+    return Reply(body=((yield from _table_told(table)),))
 
 
 ROUTES: Final = (

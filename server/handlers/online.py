@@ -5,7 +5,6 @@ A question for one client is handed on with all its fields, and the client's ans
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Final
 
 from rocketwire.server.client_errors import (
@@ -17,17 +16,19 @@ from rocketwire.server.errors import (
     ServerError,
     response_code,
 )
+from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.handlers.route import Route
-from rocketwire.server.members import Member
+from rocketwire.server.members import ConsumerGroup, Member
 from rocketwire.server.offset_reset import CPP, reset
 from rocketwire.server.request import Answer, Peer, Reply, Request
 from rocketwire.server.services import BrokerServices
-from rocketwire.wire.bodies import encode_body
+from rocketwire.server.works import Steps, Work, in_parts, written
 from rocketwire.wire.bodies.online import Connection, ConsumerConnection, ProducerConnection
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers import online as headers
 from rocketwire.wire.message_id import parse_offset_message_id
 
+_LEAST_CONNECTION: Final = len('{"clientAddr":"1.1.1.1:1","clientId":"","language":"GO","version":1},')
 _UNSET_REMARK: Final = "not set any response code"  # what 4.9.7 leaves beside the code 0 of 222 and 223
 
 
@@ -37,39 +38,61 @@ class MessageNotThere(ServerError):
 
 def _consumer_connections(
     services: BrokerServices, request: Request[headers.GetConsumerConnectionListRequestHeader]
-) -> Reply:
+) -> Work:
     group = services.clients.consumer(request.fields.consumer_group)
     if group is None:
         raise ConsumerGroupOffline(request.fields.consumer_group)
+    return _consumers_told(group)
+
+
+def _consumers_told(group: ConsumerGroup) -> Work:
+    connections = yield from _connections(list(group.members.items()))
     body = ConsumerConnection(
-        connection_set=_connections(group.members.items()),
+        connection_set=connections,
         subscription_table=dict(group.subscriptions),
         consume_type=group.consume_type,
         message_model=group.message_model,
         consume_from_where=group.consume_from_where,
     )
-    return Reply(body=(encode_body(body),))
+    rows = len(connections) + len(body.subscription_table)
+    least = _least(connections) + sum([len(each.sub_string or "") for each in body.subscription_table.values()])
+    return Reply(body=((yield from written(body, rows, least)),))
 
 
 def _producer_connections(
     services: BrokerServices, request: Request[headers.GetProducerConnectionListRequestHeader]
-) -> Reply:
+) -> Work:
     producers = services.clients.producers(request.fields.producer_group)
     if not producers:
         raise ProducerGroupOffline(request.fields.producer_group)
-    return Reply(body=(encode_body(ProducerConnection(connection_set=_connections(producers))),))
+    return _producers_told(producers)
 
 
-def _connections(members: Iterable[tuple[Peer, Member]]) -> tuple[Connection, ...]:
-    return tuple(
-        Connection(
-            client_id=member.client_id,
-            client_addr=peer.remote_text,
-            language=member.language,
-            version=member.version,
-        )
-        for peer, member in members
-    )
+def _producers_told(producers: list[tuple[Peer, Member]]) -> Work:
+    connections = yield from _connections(producers)
+    body = ProducerConnection(connection_set=connections)
+    return Reply(body=((yield from written(body, len(connections), _least(connections))),))
+
+
+def _connections(members: list[tuple[Peer, Member]]) -> Steps[tuple[Connection, ...]]:
+    found: list[Connection] = []
+    for part in in_parts(members):
+        found += [
+            Connection(
+                client_id=member.client_id,
+                client_addr=peer.remote_text,
+                language=member.language,
+                version=member.version,
+            )
+            for peer, member in part
+        ]
+        yield None
+    return tuple(found)
+
+
+def _least(connections: tuple[Connection, ...]) -> int:
+    """Bytes that they take in an answer at least."""
+    return sum([_LEAST_CONNECTION + len(each.client_id) for each in connections])
 
 
 def _running_info(services: BrokerServices, request: Request[headers.GetConsumerRunningInfoRequestHeader]) -> None:
@@ -111,16 +134,24 @@ def _answer(held: Request[None], reply: Reply) -> None:
     held.peer.flush()
 
 
-def _reset(services: BrokerServices, request: Request[headers.ResetOffsetRequestHeader]) -> Reply:
-    offsets = reset(services, request.fields, for_cpp=request.header.language == CPP)
+def _reset(services: BrokerServices, request: Request[headers.ResetOffsetRequestHeader]) -> Work:
+    return _offsets_told(reset(services, request.fields, for_cpp=request.header.language == CPP))
+
+
+def _offsets_told(resets: Steps[bytes]) -> Work:
+    offsets = yield from resets
     return Reply(remark=_UNSET_REMARK, body=(offsets,))
 
 
 def _consumer_status(services: BrokerServices, request: Request[headers.GetConsumerStatusRequestHeader]) -> None:
     fields, held = request.fields, request.held()
 
-    def done(body: bytes) -> None:
-        _answer(held, Reply(remark=_UNSET_REMARK, body=(body,)))
+    def done(body: bytes | LimitExceeded) -> None:
+        if isinstance(body, LimitExceeded):
+            held.peer.limited(body)
+            _answer(held, Reply(code=response_code(body), remark=str(body)))
+        else:
+            _answer(held, Reply(remark=_UNSET_REMARK, body=(body,)))
 
     consumer_status(services.clients, fields.group, fields.topic, fields.client_addr, done)
 

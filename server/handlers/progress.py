@@ -7,10 +7,11 @@ from typing import Final
 from rocketwire.server.clock import local_text
 from rocketwire.server.errors import TopicUnknown
 from rocketwire.server.handlers.route import Route
+from rocketwire.server.offset_owners import groups_of, topics_of
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.services import BrokerServices
 from rocketwire.server.topics import MOST_QUEUES, check_queues
-from rocketwire.wire.bodies import encode_body
+from rocketwire.server.works import ROWS, Work, check_answer, in_parts, texts_size, written
 from rocketwire.wire.bodies.client import MessageQueue
 from rocketwire.wire.bodies.progress import (
     ConsumeStats,
@@ -26,6 +27,7 @@ from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers import group as headers
 
 _MOST_QUEUES_OF_A_GROUP: Final = 4 * MOST_QUEUES  # in all its topics; telling of so many takes a second
+_LEAST_ROW: Final = 100  # bytes about one queue, without the names of its topic and broker
 
 
 def _topic(services: BrokerServices, topic: str) -> TopicConfig:
@@ -44,36 +46,61 @@ def _queue(services: BrokerServices, topic: str, queue_id: int) -> MessageQueue:
     return MessageQueue(topic=topic, broker_name=services.config.current.broker_name, queue_id=queue_id)
 
 
-def _topic_stats(services: BrokerServices, request: Request[headers.GetTopicStatsInfoRequestHeader]) -> Reply:
-    topic = request.fields.topic
+def _topic_stats(services: BrokerServices, request: Request[headers.GetTopicStatsInfoRequestHeader]) -> Work:
+    return _stats_told(services, request.fields.topic)
+
+
+def _stats_told(services: BrokerServices, topic: str) -> Work:
     store = services.store
+    queues = _queue_ids(topic, _topic(services, topic).write_queue_nums)
+    least = _least(services, topic, len(queues))
+    check_answer(least)
     table = {}
-    for queue_id in _queue_ids(topic, _topic(services, topic).write_queue_nums):
-        end = store.max_offset(topic, queue_id)
-        table[_queue(services, topic, queue_id)] = TopicOffset(
-            min_offset=store.min_offset(topic, queue_id),
-            max_offset=end,
-            last_update_timestamp=store.store_time(topic, queue_id, end - 1) if end else 0,
-        )
-    return Reply(body=(encode_body(TopicStatsTable(offset_table=table)),))
+    for part in in_parts(queues):
+        for queue_id in part:
+            end = store.max_offset(topic, queue_id)
+            table[_queue(services, topic, queue_id)] = TopicOffset(
+                min_offset=store.min_offset(topic, queue_id),
+                max_offset=end,
+                last_update_timestamp=store.store_time(topic, queue_id, end - 1) if end else 0,
+            )
+        yield None
+    return Reply(body=((yield from written(TopicStatsTable(offset_table=table), len(table), least)),))
 
 
-def _consume_stats(services: BrokerServices, request: Request[headers.GetConsumeStatsRequestHeader]) -> Reply:
+def _least(services: BrokerServices, topic: str, queues: int) -> int:
+    """Bytes that an answer about so many queues of a topic has at least."""
+    return queues * (_LEAST_ROW + len(topic) + len(services.config.current.broker_name))
+
+
+def _consume_stats(services: BrokerServices, request: Request[headers.GetConsumeStatsRequestHeader]) -> Work:
+    return _progress_told(services, request.fields.consumer_group, request.fields.topic or "")
+
+
+def _progress_told(services: BrokerServices, group: str, topic: str) -> Work:
     """Topics that are gone, or that a group on line has unsubscribed from, are left out."""
-    group, topic = request.fields.consumer_group, request.fields.topic or ""
+    topics = [topic] if topic.strip() else (yield from topics_of(services.offsets, group))
     consumers = services.clients.consumer(group)
     subscriptions = {} if consumers is None else consumers.subscriptions
     table: dict[MessageQueue, OffsetWrapper] = {}
     rate = 0.0
-    for each in [topic] if topic.strip() else services.offsets.topics(group):
+    least = 0
+    for number, each in enumerate(topics):
+        if not number % ROWS:
+            yield None
         config = services.topics.get(each)
         if config is None or (subscriptions and each not in subscriptions):
             continue
         check_queues(f"consumer group[{group}]", len(table) + config.read_queue_nums, most=_MOST_QUEUES_OF_A_GROUP)
-        for queue_id in range(config.read_queue_nums):
-            table[_queue(services, each, queue_id)] = _progress(services, group, each, queue_id)
+        least += _least(services, each, config.read_queue_nums)
+        check_answer(least)
+        for part in in_parts(range(config.read_queue_nums)):
+            for queue_id in part:
+                table[_queue(services, each, queue_id)] = _progress(services, group, each, queue_id)
+            yield None
         rate += services.consume_rates.per_second(group, each)
-    return Reply(body=(encode_body(ConsumeStats(offset_table=table, consume_tps=rate)),))
+    body = ConsumeStats(offset_table=table, consume_tps=rate)
+    return Reply(body=((yield from written(body, len(table), least)),))
 
 
 def _progress(services: BrokerServices, group: str, topic: str, queue_id: int) -> OffsetWrapper:
@@ -86,17 +113,31 @@ def _progress(services: BrokerServices, group: str, topic: str, queue_id: int) -
     )
 
 
-def _consumed_by(services: BrokerServices, request: Request[headers.QueryTopicConsumeByWhoRequestHeader]) -> Reply:
-    topic = request.fields.topic
-    groups = dict.fromkeys([*services.clients.groups_of(topic), *services.offsets.groups(topic)])
-    return Reply(body=(encode_body(GroupList(group_list=tuple(groups))),))
+def _consumed_by(services: BrokerServices, request: Request[headers.QueryTopicConsumeByWhoRequestHeader]) -> Work:
+    return _groups_told(services, request.fields.topic)
 
 
-def _time_span(services: BrokerServices, request: Request[headers.QueryConsumeTimeSpanRequestHeader]) -> Reply:
-    topic, group = request.fields.topic, request.fields.group
+def _groups_told(services: BrokerServices, topic: str) -> Work:
+    on_line = services.clients.groups_of(topic)
+    with_offsets = yield from groups_of(services.offsets, topic)
+    groups = tuple(dict.fromkeys([*on_line, *with_offsets]))
+    return Reply(body=((yield from written(GroupList(group_list=groups), len(groups), texts_size(groups))),))
+
+
+def _time_span(services: BrokerServices, request: Request[headers.QueryConsumeTimeSpanRequestHeader]) -> Work:
+    return _spans_told(services, request.fields.topic, request.fields.group)
+
+
+def _spans_told(services: BrokerServices, topic: str, group: str) -> Work:
     queues = _queue_ids(topic, _topic(services, topic).write_queue_nums)
-    spans = tuple(_span(services, group, topic, queue_id) for queue_id in queues)
-    return Reply(body=(encode_body(QueryConsumeTimeSpanBody(consume_time_span_set=spans)),))
+    least = _least(services, topic, len(queues))
+    check_answer(least)
+    spans: list[QueueTimeSpan] = []
+    for part in in_parts(queues):
+        spans += [_span(services, group, topic, queue_id) for queue_id in part]
+        yield None
+    body = QueryConsumeTimeSpanBody(consume_time_span_set=tuple(spans))
+    return Reply(body=((yield from written(body, len(spans), least)),))
 
 
 def _span(services: BrokerServices, group: str, topic: str, queue_id: int) -> QueueTimeSpan:

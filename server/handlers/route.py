@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rocketwire.server.request import Reply, Request
+from rocketwire.server.works import Work
 from rocketwire.wire.codes import RequestCode
 
 
@@ -14,14 +15,14 @@ from rocketwire.wire.codes import RequestCode
 class Route:
     """A request code, its header and response header types, and the function that serves it.
 
-    `handler(services, request)` returns the reply, or None when a service has taken the request over and answers
-    later. `short` marks headers with the one-letter names of SEND_MESSAGE_V2. `heading` says in a few words what the
-    request is for.
+    `handler(services, request)` returns the reply, what carries the request out in steps, or None when a service has
+    taken the request over and answers later. `short` marks headers with the one-letter names of SEND_MESSAGE_V2.
+    `heading` says in a few words what the request is for.
     """
 
     code: RequestCode
     header: type[Any] | None = None
     response: type[Any] | None = None
-    handler: Callable[[Any, Request[Any]], Reply | None]
+    handler: Callable[[Any, Request[Any]], Reply | Work | None]
     short: bool = False
     heading: str

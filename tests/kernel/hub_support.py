@@ -32,7 +32,7 @@ class Session:
         self.runs: list[int] = []
         self.errors: list[Exception] = []
         self.outbox = b""
-        self.congested = False
+        self.stalled = False
         self.lets_others = False
         self.on_serve: Callable[[list[RawFrame]], int | None] = lambda _: None
         self.channel = hub.add(self.near.fileno(), self, HOST)

@@ -61,13 +61,13 @@ def mixed() -> Iterator[Mixed]:
 def congest(session: Session) -> None:
     """Have so much wait that the client is to read first."""
     session.outbox = bytes(5 * MIB)
-    session.congested = session.channel.writing = True
+    session.stalled = session.channel.writing = True
 
 
 def relieve(session: Session) -> None:
     """Have the client read it."""
     session.outbox = b""
-    session.congested = session.channel.writing = False
+    session.stalled = session.channel.writing = False
     session.channel.resume()
 
 

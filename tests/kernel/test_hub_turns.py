@@ -52,7 +52,7 @@ def test_a_session_that_waits_for_others_may_be_closed(hub: Any, session: Sessio
 
 def test_who_does_not_read_is_not_read(hub: Any, session: Session) -> None:
     def fill(_: list[RawFrame]) -> int:
-        session.channel.writing = session.congested = True
+        session.channel.writing = session.stalled = True
         return 1
 
     session.on_serve = fill
@@ -62,7 +62,7 @@ def test_who_does_not_read_is_not_read(hub: Any, session: Session) -> None:
     session.far.send(frame(b"c")[9:] + frame(b"d"))
     session.far.shutdown(socket.SHUT_WR)
     assert not readable(hub)
-    session.channel.writing = session.congested = False
+    session.channel.writing = session.stalled = False
     session.on_serve = lambda _: None
     session.channel.resume()
     session.channel.resume()
@@ -72,13 +72,36 @@ def test_who_does_not_read_is_not_read(hub: Any, session: Session) -> None:
     assert session.events[-1] == "close"
 
 
+def test_nothing_is_served_while_python_carries_out_a_long_request(hub: Any, session: Session) -> None:
+    def engage(_: list[RawFrame]) -> int:
+        session.stalled = True
+        return 1
+
+    session.on_serve = engage
+    session.far.send(frame(b"a") + frame(b"b"))
+    serve(hub)
+    assert session.channel.stalled
+    assert [body for _, _, body in session.frames] == [b"a"]
+    session.far.send(frame(b"c"))
+    session.channel.resume()
+    session.channel.resume()
+    serve(hub)
+    assert session.channel.stalled
+    assert [body for _, _, body in session.frames] == [b"a", b"b"]
+    session.stalled = False
+    session.on_serve = lambda _: None
+    session.channel.resume()
+    serve(hub)
+    assert [body for _, _, body in session.frames] == [b"a", b"b", b"c"]
+
+
 def test_who_came_to_wait_between_two_reads_is_not_read(hub: Any, session: Session) -> None:
-    session.channel.writing = session.congested = True
+    session.channel.writing = session.stalled = True
     session.far.send(frame(b"a"))
     serve(hub)
     assert session.channel.stalled
     assert session.frames == []
-    session.channel.writing = session.congested = False
+    session.channel.writing = session.stalled = False
     session.channel.resume()
     serve(hub)
     assert session.frames == [(0, b"h", b"a")]

@@ -34,6 +34,7 @@ from rocketwire.server.tls.contexts import TlsContexts
 from rocketwire.server.tls.gate import TlsGate
 from rocketwire.server.tls.settings import TlsSettings
 from rocketwire.server.upkeep import RunSync
+from rocketwire.server.works import Paused, Steps, Works
 from rocketwire.store.files import RealFileSystem
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.batch import BatchItem, encode_batch
@@ -92,6 +93,13 @@ async def run_inline(sync_fn: Callable[..., Any], *args: Any) -> Any:
     """A `RunSync` for the mock clock, which would go on while a thread works: the call runs where it stands."""
     await trio.lowlevel.checkpoint()
     return sync_fn(*args)
+
+
+def done(work: Steps[T]) -> T:
+    """What comes of work that is done at once."""
+    found = Works().begin(work)
+    assert not isinstance(found, Paused)
+    return found
 
 
 async def settle() -> None:
@@ -618,7 +626,7 @@ class Call(NamedTuple):
     ext: dict[str, str]
     body: bytes
     seconds: float
-    done: Callable[[Answer | None], None]
+    done: Callable[[Answer | None], Steps[None] | None]
 
 
 class FakePeer:
@@ -628,6 +636,7 @@ class FakePeer:
         self.name = name
         self.born_host = b"\x7f\0\0\x01\0\0\x03\xe8"
         self.congested = False
+        self.closed = False
         self.pushed: list[tuple[int, dict[str, str]]] = []
         self.pushed_bodies: list[bytes] = []
         self.calls: list[Call] = []
@@ -645,7 +654,13 @@ class FakePeer:
         self.pushed_bodies.append(body)
 
     def call(
-        self, code: int, ext: dict[str, str], body: bytes, *, seconds: float, done: Callable[[Answer | None], None]
+        self,
+        code: int,
+        ext: dict[str, str],
+        body: bytes,
+        *,
+        seconds: float,
+        done: Callable[[Answer | None], Steps[None] | None],
     ) -> None:
         self.calls.append(Call(code, ext, body, seconds, done))
 

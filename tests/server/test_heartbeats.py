@@ -19,6 +19,7 @@ from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.request import Peer
 from rocketwire.server.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics import BrokerTopics
+from rocketwire.server.works import Steps
 from rocketwire.store.consumer_filters import ConsumerFilterTable
 from rocketwire.store.groups import GroupTable
 from rocketwire.store.topics import TopicTable
@@ -31,6 +32,7 @@ from tests.server.harness import (
     Clock,
     FakePeer,
     consumer,
+    done,
     heartbeat,
     mock_clock,
     run,
@@ -53,9 +55,9 @@ class Counting(Heartbeats):
 
     full = 0
 
-    def _register(self, peer: Peer, header: Header, data: HeartbeatData) -> None:
+    def _register(self, peer: Peer, header: Header, data: HeartbeatData) -> Steps[bool]:
         self.full += 1
-        super()._register(peer, header, data)
+        return super()._register(peer, header, data)
 
 
 class Broker:
@@ -85,7 +87,9 @@ class Broker:
         return self.heartbeats.full
 
     def beat(self, peer: int, body: bytes, header: Header = HEADER) -> None:
-        self.heartbeats.take(self.peers[peer], header, memoryview(body))
+        more = self.heartbeats.take(self.peers[peer], header, memoryview(body))
+        if more is not None:
+            done(more)
 
     def __getitem__(self, group: str) -> Any:
         return self.clients.consumer(group)

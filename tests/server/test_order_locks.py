@@ -19,6 +19,16 @@ async def test_a_client_holds_what_nobody_else_does() -> None:
     assert locks.lock("G", "one", [A, B, C]) == [A, B]
 
 
+async def test_a_queue_that_is_named_twice_is_locked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order_locks, "MOST_LOCKS", 2)
+    locks = OrderLocks()
+    assert locks.lock("G", "one", [A, B, A, A, B]) == [A, B]
+    assert locks.lock("G", "one", [B, B, B, A]) == [B, A]
+    assert locks._count == 2
+    locks.unlock("G", "one", [A, A, B])
+    assert (locks._count, locks._groups) == (0, {})
+
+
 async def test_groups_do_not_hinder_each_other() -> None:
     locks = OrderLocks()
     locks.lock("G", "one", [A])

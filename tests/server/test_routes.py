@@ -199,6 +199,7 @@ async def test_only_so_many_brokers_and_topics_of_theirs_are_known(monkeypatch: 
 
 def test_only_so_many_key_values_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(routes, "MOST_VALUES", 20)
+    monkeypatch.setattr(routes, "_EACH_VALUE", 0)
     values = KeyValueConfig({}, lambda _: None)
     values.put("names", "key", "0123456789")
     values.put("names", "key", "0123456789ab")
@@ -209,6 +210,35 @@ def test_only_so_many_key_values_are_kept(monkeypatch: pytest.MonkeyPatch) -> No
     assert values.namespace("names") == {"key": "0123456789ab"}
     values.delete("names", "key")
     values.put("names", "k", "0123456789ab")
+
+
+def test_each_value_and_namespace_counts_more_than_its_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "MOST_VALUES", 3 * 128 + 4)
+    values = KeyValueConfig({}, lambda _: None)
+    values.put("N", "a", "")
+    values.put("N", "b", "1")
+    with pytest.raises(LimitExceeded):
+        values.put("N", "c", "")
+    values.delete("N", "a")
+    with pytest.raises(LimitExceeded):
+        values.put("M", "a", "")  # two more
+    values.put("N", "c", "")
+
+
+async def test_a_broker_that_leaves_takes_its_own_topics_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "MOST_ROUTES", 4)
+    table = RouteTable()
+    peer = FakePeer()
+    for _ in range(2):
+        register(table, broker("a"), "T", "U", peer=peer)
+        register(table, broker("b"), "T", "V", peer=peer)
+        table.unregister(broker("a"))
+        assert (sorted(table.topics()), queues(table, "T")) == (["T", "V"], {"b": 4})
+    register(table, broker("a"), "T", "X", peer=peer)
+    with pytest.raises(LimitExceeded):
+        register(table, broker("a"), "T", "X", "Y", data_version=V2, peer=peer)
+    table.peer_closed(peer)
+    assert table.topics() == []
 
 
 def test_key_values_are_saved_when_they_change() -> None:

@@ -11,7 +11,7 @@ from rocketwire.server.subscription_groups import SubscriptionGroups
 from rocketwire.store.errors import StoreNotWritable
 from rocketwire.store.groups import GroupTable
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
-from tests.server.harness import Clock, small_config
+from tests.server.harness import Clock, done, small_config
 
 
 @pytest.fixture
@@ -57,12 +57,12 @@ def test_new_groups_are_written_together(file: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(GroupTable, "persist", counted)
     groups = opened(file)
     names = [f"G{number}" for number in range(100)]
-    assert groups.find_all(names) == [SubscriptionGroupConfig(group_name=name) for name in names]
+    assert done(groups.find_all(names)) == [SubscriptionGroupConfig(group_name=name) for name in names]
     assert written == [100]
-    groups.find_all(names)
+    done(groups.find_all(names))
     assert written == [100]
     with pytest.raises(NameInvalid):
-        groups.find_all(["New", "a.b", "Newer"])
+        done(groups.find_all(["New", "a.b", "Newer"]))
     assert written == [100, 101]
     assert opened(file).table.names() == [*names, "New"]
 

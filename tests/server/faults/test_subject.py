@@ -67,9 +67,9 @@ def test_groups_of_heartbeats() -> None:
 def test_a_body_is_read_once_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[object] = []
 
-    def noting(kind: Any, body: Buffer) -> Any:
+    def noting(kind: Any, body: Buffer, **options: int) -> Any:
         read.append(body)
-        return decode_body(kind, body)
+        return decode_body(kind, body, **options)
 
     monkeypatch.setattr("rocketwire.server.faults.subject.decode_body", noting)
     body = heartbeat("id", consumer("C"))

@@ -1,0 +1,325 @@
+"""The largest request of each code, in its worst forms, against a real process: how long do others wait for it?
+
+What a server does until it answers an honest client is measured as its processor time, which another process does not
+add to. Its tables are as full as the limits let them become.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from rocketwire.server.handlers.route import Route
+from rocketwire.server.heartbeats import MOST_GROUPS
+from rocketwire.server.registry import FAMILIES, NAME_SERVER_FAMILIES
+from rocketwire.store.groups import GroupTable
+from rocketwire.store.offsets import OffsetTable
+from rocketwire.store.topics import TopicTable
+from rocketwire.wire.bodies.group import SubscriptionGroupConfig
+from rocketwire.wire.bodies.topic import TopicConfig
+from rocketwire.wire.codes import FLAG_RESPONSE, MAX_FRAME_LENGTH, RequestCode, ResponseCode
+from rocketwire.wire.fast import MOST_MESSAGES, MOST_PROPERTIES
+from rocketwire.wire.frame import Frame, encode_frame
+from rocketwire.wire.header import MOST_BYTES, MOST_FIELDS, Header
+from rocketwire.wire.json_bounds import MOST_DEPTH, MOST_ENTRIES
+from tests.server.harness import NOW, batch_body, consumer, heartbeat, subscription
+from tests.server.processes import Caller, Process, process
+
+WAIT = 0.05
+"""Seconds of work that the server does at most before it answers somebody else."""
+TRIES = 4
+"""Of which one has to do: a busy machine takes its caches from the server now and then, which slows its work."""
+REFUSED = 0.2
+"""Seconds of work for what is refused: most of them receive it, which are some 10 MB."""
+WIDE = 16_384
+TOPICS = 20_000
+GROUPS = 9_990
+OFFSETS = 500_000
+LAST = 9999  # code and opaque of what is asked behind a request
+LONGEST = 120.0
+READERS: Final = frozenset(
+    {
+        RequestCode.SEND_MESSAGE,
+        RequestCode.SEND_MESSAGE_V2,
+        RequestCode.SEND_BATCH_MESSAGE,
+        RequestCode.SEND_REPLY_MESSAGE_V2,
+        RequestCode.UPDATE_BROKER_CONFIG,
+        RequestCode.HEART_BEAT,
+        RequestCode.CHECK_CLIENT_CONFIG,
+        RequestCode.LOCK_BATCH_MQ,
+        RequestCode.UNLOCK_BATCH_MQ,
+        RequestCode.REGISTER_BROKER,
+        RequestCode.QUERY_DATA_VERSION,
+        RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP,
+    }
+)
+"""Who reads a request's body; to others all bodies are one."""
+
+
+def fill(store: Path) -> None:
+    """Tables as full as they become."""
+    folder = store / "config"
+    folder.mkdir(parents=True)
+    topics = TopicTable.open(folder / "topics.json", clock=lambda: NOW)
+    for number in range(TOPICS - 20):
+        topics.put(TopicConfig(topic_name=f"{number:0>100}"))
+    topics.put(TopicConfig(topic_name="Wide", read_queue_nums=WIDE, write_queue_nums=WIDE))
+    topics.persist()
+    groups = GroupTable.open(folder / "subscriptionGroup.json", clock=lambda: NOW)
+    for number in range(GROUPS):
+        groups.put(SubscriptionGroupConfig(group_name=f"G{number}"))
+    groups.persist()
+    offsets = OffsetTable.open(folder / "consumerOffset.json")
+    for queue_id in range(WIDE):
+        offsets.put("G0", "Wide", queue_id, 0)
+    for number in range(OFFSETS - WIDE - 10):
+        offsets.put("G0" if number % 2 else f"G{number}", f"Gone{number}", 0, 1)
+    offsets.persist()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    store = tmp_path_factory.mktemp("store")
+    fill(store)
+    with process(store) as running, Caller(running.broker) as member:
+        join(member, "c", "G0")
+        yield running
+
+
+def join(member: Caller, client_id: str, group: str) -> None:
+    """Have a client in a group."""
+    body = heartbeat(client_id, consumer(group, subscription("Wide")))
+    answer = member.ask(RequestCode.HEART_BEAT, body=body)
+    while not answer.header.is_response:  # it is told that it joined
+        answer = member.receive()
+    assert answer.header.code == 0
+
+
+def work_of(server: Process) -> float:
+    """Seconds of processor time that the server has had, to the microsecond."""
+    return time.clock_gettime((~server.pid << 3) | 2)  # its clock's number, as clock_getcpuclockid gives it
+
+
+class Honest(threading.Thread):
+    """Asks on and on, and notes how much work the server did until each answer."""
+
+    def __init__(self, server: Process, address: str) -> None:
+        super().__init__()
+        self.most = 0.0
+        self.stops = threading.Event()
+        self._server = server
+        self._caller = Caller(address, timeout=LONGEST)
+        self._ask = (
+            (RequestCode.GET_MAX_OFFSET, {"topic": "Wide", "queueId": "0"})
+            if address == server.broker
+            else (RequestCode.GET_KV_CONFIG, {"namespace": "N", "key": "k"})
+        )
+
+    def run(self) -> None:
+        with self._caller as caller:
+            while not self.stops.is_set():
+                began = work_of(self._server)
+                caller.write(caller.frame(*self._ask))
+                caller.receive()
+                self.most = max(self.most, work_of(self._server) - began)
+                time.sleep(0.0005)
+
+
+def waited(server: Process, address: str, request: bytes) -> tuple[float, Frame | None]:
+    """How much work the server does before it answers others while it carries out a request, and its first answer.
+
+    What is asked behind it is answered when it is done; None: the connection was closed.
+    """
+    honest = Honest(server, address)
+    answers: list[Frame] = []
+    with Caller(address, timeout=LONGEST) as caller:
+        honest.start()
+        try:
+            caller.write(request)
+            caller.write(encode_frame(Header(code=LAST, opaque=LAST, version=407), b""))
+            while not answers or answers[-1].header.opaque != LAST:
+                answers.append(caller.receive())
+        except OSError:
+            pass
+        finally:
+            honest.stops.set()
+            honest.join()
+    return honest.most, answers[0] if answers else None
+
+
+def many(each: str, count: int) -> str:
+    """So many items of a list or members of an object."""
+    return ",".join(each.format(number) for number in range(count))
+
+
+@cache
+def bodies() -> Mapping[str, bytes]:
+    """The largest ones that are taken, in their worst forms."""
+    room = MAX_FRAME_LENGTH - (64 << 10)
+    start = '{"clientID":"c","clientId":"c","consumerGroup":"g",'
+    topic = (
+        '"t{0}":{{"order":false,"perm":6,"readQueueNums":8,"topicName":"t{0}","writeQueueNums":8,"attributes":{{}}}}'
+    )
+    wrapper = '{{"topicConfigSerializeWrapper":{{"topicConfigTable":{{{}}}}}}}'
+    texts = {
+        "the same queue": start + '"mqSet":[' + many("{{}}", MOST_ENTRIES - 10) + "]}",
+        "queues": start + '"mqSet":[' + many('{{"queueId":{}}}', MOST_ENTRIES // 2 - 10) + "]}",
+        "members": "{" + many('"{}":""', MOST_ENTRIES) + "}",
+        "members of objects": "{" + many('"{}":{{"a":[""]}}', MOST_ENTRIES // 3) + "}",
+        "keys that are numbers": "{" + many("{}:1", MOST_ENTRIES) + "}",
+        "deep": '{"mqSet":[' + many("[" * (MOST_DEPTH - 2) + "]" * (MOST_DEPTH - 2), MOST_ENTRIES // MOST_DEPTH) + "]}",
+        "a string": '{"clientId":"' + "\\u00e4" * (room // 6) + '"}',
+        "a string that is no plain JSON": "{clientId:'" + "\\u00e4" * 340_000 + "'}",
+        "producers": start + '"producerDataSet":[' + many('{{"groupName":"P{}"}}', MOST_GROUPS) + "]}",
+        "consumers": start + '"consumerDataSet":[' + many('{{"groupName":"G{}"}}', MOST_GROUPS) + "]}",
+        "subscriptions": start
+        + '"consumerDataSet":[{"groupName":"G1","subscriptionDataSet":['
+        + many('{{"topic":"T{}"}}', 4000)
+        + "]}]}",
+        "one subscription": start
+        + '"subscriptionData":{"topic":"T","expressionType":"SQL92","subString":"'
+        + " OR ".join(f"a{number}=1" for number in range(20_000))
+        + '"}}',
+        "settings": "".join(f"k{number}=v\n" for number in range(6000)),
+        "a setting": "k=v\\\n" * 13_000,
+        "topics": wrapper.format(many(topic, 28_000)),
+        "topics without anything": wrapper.format(many('"t{}":{{}}', 65_000)),
+        "a topic's members": wrapper.format('"t":{' + many('"{}":1', 300_000) + "}"),
+    }
+    item = "\x02" * 32_000
+    found = {name: text.encode() for name, text in texts.items()}
+    return found | {
+        "messages": batch_body([b"x"] * MOST_MESSAGES),
+        "messages with properties": b"".join(batch_body([b"x"], item) for _ in range(MOST_PROPERTIES // len(item))),
+        "inflated topics": zlib.compress(
+            b"\0\0\0\2{}" + struct.pack(">i", 32_000) + b"".join(map(_counted_topic, range(32_000))) + b"\0\0\0\2[]"
+        ),
+        "zeros": bytes(room),
+    }
+
+
+def _counted_topic(number: int) -> bytes:
+    text = b"t%d 1 1 6 SINGLE_TAG" % number
+    return struct.pack(">i", len(text)) + text
+
+
+def headers(route: Route) -> dict[str, dict[str, str]]:
+    """Extension fields: those of the code as they should be, and the largest in their worst forms."""
+    names: list[str] = []
+    if route.header is not None:
+        wire = zip(route.header.__struct_fields__, route.header.__struct_encode_fields__, strict=True)
+        names = [route.header.SHORT.get(attribute, name) if route.short else name for attribute, name in wire]
+    values = {"topic": "Wide", "b": "Wide", "timestamp": str(NOW), "bodyCrc32": "0", "compressed": "false"}
+    plain = {name: values.get(name, "G0" if "roup" in name or name == "a" else "1") for name in names}
+    found = {"plain": plain, "fields": plain | {f"f{number}": "" for number in range(MOST_FIELDS - len(plain))}}
+    for number, text in enumerate(("a,b||", "x=y;", "\x01\x02")):
+        for name in names or ["x"]:
+            room = MOST_BYTES - 2048
+            found[f"long {name} {number}"] = {**plain, name: text * (room // (12 if number > 1 else len(text)))}
+    return found
+
+
+def requests(route: Route) -> Iterator[tuple[str, bytes]]:
+    """The largest requests of a code."""
+    for name, ext in headers(route).items():
+        yield name, encode_frame(Header(code=route.code, opaque=1, version=407, ext=ext), b"")
+    ext = headers(route)["plain"]
+    for name, body in bodies().items():
+        if route.code in READERS or name == "zeros":
+            yield name, encode_frame(Header(code=route.code, opaque=1, version=407, ext=ext), body)
+            if "compressed" in ext and name.startswith("inflated"):
+                inflated = Header(code=route.code, opaque=1, version=407, ext={**ext, "compressed": "true"})
+                yield f"{name}, as such", encode_frame(inflated, body)
+
+
+ROUTES = [route for routes in FAMILIES.values() for route in routes]
+OF_NAME_SERVER = {route.code for routes in NAME_SERVER_FAMILIES.values() for route in routes}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.code.name)
+def test_nobody_waits_for_the_largest_request_of_another(server: Process, route: Route) -> None:
+    address = server.name_server if route.code in OF_NAME_SERVER else server.broker
+    for name, request in requests(route):
+        least = least_wait(partial(wait_for, server, address, request))
+        assert least < WAIT, f"{name}: {least:.3f} s"
+
+
+def wait_for(server: Process, address: str, request: bytes) -> float:
+    """The same without the answer."""
+    return waited(server, address, request)[0]
+
+
+def least_wait(measured: Callable[[], float]) -> float:
+    """The shortest of a few measurements, or one that is short enough."""
+    least = measured()
+    for _ in range(TRIES - 1):
+        if least < WAIT:
+            break
+        least = min(least, measured())
+    return least
+
+
+@pytest.mark.slow
+def test_nobody_waits_for_what_clients_answer(server: Process) -> None:
+    """Offsets of a client, not as plain JSON; so many entries as a body may have."""
+    rows = many('{{"brokerName":"b","queueId":{0},"topic":"T"}}:{0}', MOST_ENTRIES // 4 - 10)
+    told = f'{{"messageQueueTable":{{{rows}}}}}'.encode()
+
+    def measured() -> float:
+        with Caller(server.broker, timeout=LONGEST) as member, Caller(server.broker, timeout=LONGEST) as asking:
+            join(member, "m", "G1")
+            asking.write(asking.frame(RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS, {"group": "G1", "topic": "T"}))
+            question = member.receive()
+            while question.header.code != RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT:
+                question = member.receive()
+            honest = Honest(server, server.broker)
+            honest.start()
+            try:
+                member.write(encode_frame(Header(code=0, opaque=question.header.opaque, flag=FLAG_RESPONSE), told))
+                assert bytes(asking.receive().body).count(b"queueId") == MOST_ENTRIES // 4 - 10
+            finally:
+                honest.stops.set()
+                honest.join()
+        return honest.most
+
+    assert least_wait(measured) < WAIT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", sorted(READERS - {RequestCode.UPDATE_BROKER_CONFIG}))
+def test_what_is_too_large_costs_little(server: Process, code: int) -> None:
+    """What is refused, and what is sent for nothing."""
+    address = server.name_server if code in OF_NAME_SERVER else server.broker
+    route = next(each for each in ROUTES if each.code == code)
+    sends = code in {
+        RequestCode.SEND_MESSAGE,
+        RequestCode.SEND_MESSAGE_V2,
+        RequestCode.SEND_BATCH_MESSAGE,
+        RequestCode.SEND_REPLY_MESSAGE_V2,
+    }
+    body = '{"consumerGroup":"g","clientId":"c","mqSet":[' + ",".join(["{}"] * 1_000_000) + "]}"
+    ext = {f"f{number}": "" for number in range(1_000_000)}
+    header = {name: text for name, text in headers(route)["plain"].items() if name != "m"}
+    requests = [encode_frame(Header(code=code, opaque=1, version=407, ext=ext), b"")]
+    if not sends:
+        requests.append(encode_frame(Header(code=code, opaque=1, version=407, ext=header), body.encode()))
+    for request in requests:
+        found: list[float] = []
+        for _ in range(TRIES):
+            began = work_of(server)
+            with Caller(address, timeout=LONGEST) as caller:
+                caller.write(request)
+                answer = caller.receive().header
+            found.append(work_of(server) - began)
+            assert answer.code == ResponseCode.SYSTEM_BUSY
+            assert str(answer.remark).startswith("[REJECTREQUEST]")
+        assert min(found) < REFUSED
