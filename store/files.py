@@ -19,7 +19,6 @@ import errno
 import fcntl
 import mmap
 import os
-import resource
 import stat
 import struct
 from collections.abc import Callable
@@ -28,6 +27,7 @@ from typing import Protocol
 
 from rocketwire import native
 from rocketwire.store.errors import StoreLocked, SyncFailed
+from rocketwire.store.mapping import map_shared
 
 #: madvise: fault the pages in for writing (Linux 5.14). Not among Python 3.11's constants.
 _MADV_POPULATE_WRITE = 23
@@ -35,6 +35,8 @@ _MADV_POPULATE_WRITE = 23
 _advise = mmap.mmap.madvise if native.kernel is None else native.kernel.advise
 _COPY_BLOCK = 1 << 20
 _LOCK_CONTENT = b"lock"
+_MOST_MAPPINGS = Path("/proc/sys/vm/max_map_count")
+_USUAL_MAPPINGS = 65_530
 #: struct flock of 64-bit Linux: type, whence, start, length, pid (0 for a lock that belongs to the open file).
 FLOCK = struct.Struct("@hhqqi4x")
 _ADVISE_UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS})
@@ -93,6 +95,7 @@ class FileSystem(Protocol):
     def map(self, fd: int, size: int, *, scattered: bool) -> mmap.mmap:
         """Map the first bytes of a file, shared and writable; `scattered`: a page that is read says nothing of others.
 
+        The mapping needs the descriptor no more when this returns, and holds none.
         Around one page the kernel reads as many as the disk's read-ahead says: megabytes of a file that is all holes.
         """
         ...
@@ -164,8 +167,8 @@ class FileSystem(Protocol):
         """Bytes of physical memory."""
         ...
 
-    def descriptors(self) -> int:
-        """How many descriptors the process may have."""
+    def mappings(self) -> int:
+        """How many mappings the process may have."""
         ...
 
 
@@ -263,7 +266,7 @@ class RealFileSystem:
 
     def map(self, fd: int, size: int, *, scattered: bool) -> mmap.mmap:
         """See FileSystem."""
-        mapping = mmap.mmap(fd, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+        mapping = map_shared(fd, size)
         if scattered:
             mapping.madvise(mmap.MADV_RANDOM)
         return mapping
@@ -409,7 +412,9 @@ class RealFileSystem:
         """See FileSystem."""
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
-    def descriptors(self) -> int:
+    def mappings(self) -> int:
         """See FileSystem."""
-        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        return soft if soft != resource.RLIM_INFINITY else 1 << 20
+        try:
+            return int(_MOST_MAPPINGS.read_text())
+        except OSError:
+            return _USUAL_MAPPINGS

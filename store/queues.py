@@ -28,7 +28,7 @@ def _is_number(name: str) -> bool:
 class QueueTable:
     """The queues by (topic, queue id).
 
-    A mapped queue costs one or two descriptors, so at most half of those that the process may have are used; the queue
+    A mapped queue takes one or two mappings, so at most half of those that the process may have are used; the queue
     mapped longest ago is parked.
 
     Attributes:
@@ -46,7 +46,7 @@ class QueueTable:
         self._settings = settings
         self._files = files
         self._mapped: OrderedDict[ConsumeQueue, None] = OrderedDict()
-        self._most_mapped = max(1, files.descriptors() // 4)
+        self._most_mapped = max(1, files.mappings() // 4)
 
     def load(self, *, log_start: int, clean: bool) -> None:
         """Find all queues of a log that starts there.

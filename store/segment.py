@@ -83,7 +83,7 @@ class Segment:
 
     @property
     def mapping(self) -> mmap.mmap:
-        """The mapping, made at first use. It holds a descriptor."""
+        """The mapping, made at first use."""
         if self._mapping is None:
             with self._opened() as fd:
                 self._mapping = self._files.map(fd, self.size, scattered=self._scattered)

@@ -337,5 +337,5 @@ class CrashDisk(RealFileSystem):
     def memory(self) -> int:
         return 1 << 30
 
-    def descriptors(self) -> int:
+    def mappings(self) -> int:
         return 1024

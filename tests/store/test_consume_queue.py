@@ -23,7 +23,7 @@ class Counted(RealFileSystem):
         self.maps += Path(f"/proc/self/fd/{fd}").readlink().parts[-4] == "consumequeue"
         return super().map(fd, size, scattered=scattered)
 
-    def descriptors(self) -> int:
+    def mappings(self) -> int:
         return 16
 
 
