@@ -76,7 +76,7 @@ class Listener:
     ) -> None:
         self._sock = sock
         self._admission = admission
-        self._refusals = Refusals()
+        self._refusals = Refusals(admission.farewells)
         self._tls = tls
         self._on_tls = self._begin_tls  # one for all sessions
         self._hub = hub
@@ -94,8 +94,8 @@ class Listener:
 
     @property
     def accepts(self) -> bool:
-        """Whether connections are accepted: false while the process has no descriptor left for one that waits."""
-        return not self._short_of_descriptors
+        """Whether connections are accepted: false while there is no descriptor for a further one."""
+        return not self._short_of_descriptors and not self._admission.descriptors.full
 
     async def run(self) -> None:
         """Accept until cancelled; then close every session and the socket."""
@@ -143,6 +143,7 @@ class Listener:
             on_close=self._closed,
             on_tls=self._on_tls,
             in_flight=self._admission.in_flight,
+            farewells=self._admission.farewells,
         )
         self.sessions.add(session)
         self._drive(sock, session, nursery)
@@ -151,14 +152,24 @@ class Listener:
 
     def _begin_tls(self, session: Session, first: bytes, nursery: trio.Nursery) -> None:
         """Have the session go on behind TLS; the client has sent so much."""
+        if not self._admission.begin_tls(session.host):
+            session.close()
+            return
         ends = self._tls.pair(session.remote_text)
         if ends is None:
+            self._admission.end_tls()
             session.close()
             return
         inner, far = ends
         outer = session.move_to(inner)
         self._drive(inner, session, nursery)
-        nursery.start_soon(self._tls.serve, outer, far, Remote(session.host, session.remote_text), first)
+        nursery.start_soon(self._serve_tls, outer, far, Remote(session.host, session.remote_text), first)
+
+    async def _serve_tls(self, outer: socket.socket, far: socket.socket, remote: Remote, first: bytes) -> None:
+        try:
+            await self._tls.serve(outer, far, remote, first)
+        finally:
+            self._admission.end_tls()
 
     def _drive(self, sock: socket.socket, session: Session, nursery: trio.Nursery) -> None:
         if self._hub is not None:

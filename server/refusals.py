@@ -11,6 +11,7 @@ from typing import Final
 
 import trio
 
+from rocketwire.server.descriptors import Room
 from rocketwire.server.errors import ServerError, response_code
 from rocketwire.server.request import Reply
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE
@@ -64,14 +65,15 @@ async def drain(sock: socket.socket, *, seconds: float = SECONDS) -> None:
 
 
 class Refusals:
-    """Refuses connections."""
+    """Refuses connections, and takes descriptors of `farewells` meanwhile."""
 
-    def __init__(self) -> None:
+    def __init__(self, farewells: Room) -> None:
         self._answering = 0
+        self._farewells = farewells
 
     def refuse(self, sock: socket.socket, error: ServerError, nursery: trio.Nursery) -> None:
         """Answer the connection's first request with this error, and close it."""
-        if self._answering >= MOST_AT_ONCE:
+        if self._answering >= MOST_AT_ONCE or not self._farewells.take():
             sock.close()
             return
         self._answering += 1
@@ -85,6 +87,7 @@ class Refusals:
         finally:
             self._answering -= 1
             sock.close()
+            self._farewells.give_back()
 
 
 async def _answer(sock: socket.socket, error: ServerError) -> bool:

@@ -21,6 +21,7 @@ from rocketwire.server.addresses import HostUnknown
 from rocketwire.server.banner import ready_lines
 from rocketwire.server.clock import system_clock
 from rocketwire.server.config import ConfigError, ServerConfig
+from rocketwire.server.descriptors import DescriptorsTooFew
 from rocketwire.server.flush_thread import FlushThread
 from rocketwire.server.listener import AddressInUse
 from rocketwire.server.logs import complain
@@ -42,7 +43,7 @@ def run(config: ServerConfig) -> int:
     code = 0
     try:
         trio.run(_serve_until_signal, config)
-    except* (AddressInUse, ConfigError, HostUnknown, StoreError, TlsInvalid) as errors:
+    except* (AddressInUse, ConfigError, DescriptorsTooFew, HostUnknown, StoreError, TlsInvalid) as errors:
         for error in _leaves(errors):
             complain(config.log_format, str(error))
         code = EXIT_USAGE

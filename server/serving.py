@@ -21,6 +21,7 @@ from rocketwire.server.admission import Admission
 from rocketwire.server.broker import Broker
 from rocketwire.server.clock import Clock
 from rocketwire.server.config import ServerConfig
+from rocketwire.server.descriptors import Descriptors, shared_out
 from rocketwire.server.dispatch import FrameDispatcher
 from rocketwire.server.faults.start import allowed_faults, no_faults
 from rocketwire.server.hub import Hub, hub_kernel
@@ -67,6 +68,7 @@ async def serve(
     Raises:
         AddressInUse: a port cannot be had.
         ConfigError: the accounts' file cannot be used.
+        DescriptorsTooFew: the process may open too few files.
         HostUnknown: the host to tell clients of has no address.
         StoreError: the store directory cannot be used.
         TlsInvalid: TLS cannot be had as it is configured.
@@ -85,6 +87,7 @@ async def serve(
             http_socket,
             config,
             tls,
+            shared_out(http=http is not None),
             clock=clock,
             choose=choose,
             run_sync=run_sync,
@@ -99,6 +102,7 @@ async def _serve_on(
     http_socket: socket.socket | None,
     config: ServerConfig,
     tls_contexts: TlsContexts,
+    descriptors: Descriptors,
     *,
     clock: Clock,
     choose: Callable[[int], int],
@@ -126,7 +130,7 @@ async def _serve_on(
     if access is not None:
         _introduce(access, broker)
     try:
-        admission = Admission(broker.in_flight)
+        admission = Admission(broker.in_flight, descriptors.connections, descriptors.farewells)
         name_server = NameServerServices(routes=routes, key_values=_key_values(config), limits=admission.limits)
         tls = TlsGate(tls_contexts, broker.in_flight)
         faults = allowed_faults(config, choose, metrics)
@@ -170,7 +174,7 @@ async def _serve_on(
         if http_socket is not None and latencies is not None:
             told = {"name server": (name_server_listener,), "broker": tuple(listeners)}
             hubs = [each for each in (hub, name_server_hub) if each is not None]
-            monitoring = _monitoring(http_socket, broker, told, hubs, latencies, faults)
+            monitoring = _monitoring(http_socket, broker, told, hubs, latencies, faults, descriptors)
         gc.collect()
         gc.freeze()  # what is there now stays: the collector need not look at it again
         gc.set_threshold(*_GC_THRESHOLDS)
@@ -208,6 +212,7 @@ def _monitoring(
     hubs: Sequence[Hub],
     latencies: Latencies,
     faults: Faults | None,
+    descriptors: Descriptors,
 ) -> Monitoring:
     # What these import costs 6 MB and 50 ms, for those only who ask for it.
     from rocketwire.server.monitoring.endpoint import Monitoring  # noqa: PLC0415 - see above
@@ -224,6 +229,7 @@ def _monitoring(
         in_flight=broker.in_flight,
         latencies=latencies,
         faults=faults,
+        descriptors=descriptors,
     )
     return Monitoring(sock, sources)
 

@@ -19,6 +19,7 @@ import trio
 
 from rocketwire.server.answering import Answering
 from rocketwire.server.client_calls import ClientCalls
+from rocketwire.server.descriptors import Room
 from rocketwire.server.errors import ServerError
 from rocketwire.server.guard_errors import FrameRefused, LimitExceeded
 from rocketwire.server.in_flight import InFlight
@@ -71,6 +72,7 @@ class Session(Answering):
         "_ends",
         "_engaged",
         "_engaged_bytes",
+        "_farewells",
         "_most_waiting",
         "_on_close",
         "_on_tls",
@@ -85,6 +87,7 @@ class Session(Answering):
         nursery: trio.Nursery,
         on_close: Callable[[Session], None],
         in_flight: InFlight,
+        farewells: Room | None = None,
         on_tls: Callable[[Session, bytes, trio.Nursery], None] | None = None,
     ) -> None:
         """Make the session of an accepted socket.
@@ -96,6 +99,7 @@ class Session(Answering):
             nursery: Where its writing task runs.
             on_close: Told once when it is closed.
             in_flight: The account of bytes of all connections.
+            farewells: The descriptors for those that are told why they are closed; None: as many as it takes.
             on_tls: Told, with what came and the nursery, that the client begins TLS. Nothing is read any more then:
                 it is to close the session or to move it. None: such a client is closed.
         """
@@ -109,6 +113,7 @@ class Session(Answering):
         self._drains = False
         self._engaged = 0
         self._engaged_bytes = 0
+        self._farewells = farewells or Room()
 
     @property
     def pauses(self) -> bool:
@@ -243,8 +248,8 @@ class Session(Answering):
             self._finish()
 
     def _finish(self) -> None:
-        """Close, as everything is sent; who was told why is let read that first."""
-        if self._drains:
+        """Close, as everything is sent; who was told why is let read that first, if there are not many of those."""
+        if self._drains and self._farewells.take():
             self._nursery.start_soon(self._drain)
         else:
             self.close()
@@ -255,6 +260,7 @@ class Session(Answering):
             with contextlib.suppress(OSError, trio.ClosedResourceError), self._sock.dup() as sock:
                 await drain(sock)
         finally:
+            self._farewells.give_back()
             self.close()
 
     def failed(self, error: Exception) -> None:

@@ -58,10 +58,12 @@ class _Spares:
 class HttpServer:
     """One listening socket; `sock` is non-blocking, as `listener.bind` makes it."""
 
-    def __init__(self, sock: socket.socket, routes: Routes, clock: Clock) -> None:
+    def __init__(self, sock: socket.socket, routes: Routes, clock: Clock, *, most: int = MOST_CONNECTIONS) -> None:
+        """Serve `routes`, at most so many connections at a time."""
         self._sock = sock
         self._routes = routes
         self._clock = clock
+        self._most = min(most, MOST_CONNECTIONS)
         self._connections: dict[HttpConnection, None] = {}  # in the order in which they came
         self._spares = _Spares()
 
@@ -93,7 +95,7 @@ class HttpServer:
 
     def _take(self, sock: trio.socket.SocketType, nursery: trio.Nursery) -> None:
         stream = trio.SocketStream(sock)
-        if len(self._connections) >= MOST_CONNECTIONS and not self._make_way():
+        if len(self._connections) >= self._most and not self._make_way():
             nursery.start_soon(self._refuse, stream)
         else:
             connection = HttpConnection(stream, self._routes, self._clock, ended=lambda: self._close(sock))

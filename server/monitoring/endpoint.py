@@ -43,7 +43,7 @@ class Monitoring:
             ("GET", "/metrics"): Scrape(sources).metrics,
             **fault_routes(sources.faults),
         }
-        self._server = HttpServer(sock, routes, services.clock)
+        self._server = HttpServer(sock, routes, services.clock, most=sources.descriptors.http)
 
     async def run(self) -> None:
         """Serve until cancelled."""

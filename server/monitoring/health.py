@@ -41,7 +41,7 @@ async def healthy(_: HttpRequest) -> HttpResponse:
 def listeners_check(listeners: Listeners) -> str | None:
     """Whether connections are accepted."""
     accept = all(listener.accepts for some in listeners.values() for listener in some)
-    return None if accept else "no descriptor is left for a connection that waits"
+    return None if accept else "no descriptor is left for a further connection"
 
 
 def store_check(services: BrokerServices) -> str | None:

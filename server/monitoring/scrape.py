@@ -19,6 +19,7 @@ from prometheus_client.registry import Collector
 
 from rocketwire import __version__, native
 from rocketwire.server.delay.delivery import DelayDelivery
+from rocketwire.server.descriptors import Descriptors
 from rocketwire.server.faults.faulty import Faults
 from rocketwire.server.http.messages import HttpRequest, HttpResponse
 from rocketwire.server.hub import Hub
@@ -47,6 +48,7 @@ class Sources:
     in_flight: InFlight
     latencies: Latencies
     faults: Faults | None
+    descriptors: Descriptors
 
 
 class Scrape:
@@ -82,6 +84,7 @@ class Scrape:
         yield gauges("build_info", "Always 1; the labels say what runs.", tuple(_BUILD), [(tuple(_BUILD.values()), 1)])
         yield from traffic.requests(services.metrics, of.latencies)
         yield from traffic.clients(of.listeners, services.long_poll.held, of.in_flight.total)
+        yield from traffic.descriptors(of.descriptors)
         yield from traffic.tls(services.metrics)
         yield from traffic.refusals(services.metrics, 0 if of.faults is None else of.faults.rules.in_force)
         yield from quotas.families(services.throttle)

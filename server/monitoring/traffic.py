@@ -8,6 +8,7 @@ from typing import Final
 
 from prometheus_client import Metric
 
+from rocketwire.server.descriptors import KEPT_FOR_STORE, Descriptors
 from rocketwire.server.faults.rule import COUNTED
 from rocketwire.server.latencies import Latencies
 from rocketwire.server.limits import LIMITS
@@ -81,6 +82,18 @@ def refusals(metrics: Metrics, fault_rules: int) -> Iterator[Metric]:
     yield _by_name("acl_refusals", "Requests that access control refused.", "reason", ACL_REASONS, metrics.acl_refused)
     yield gauge("fault_rules", "Fault rules in force that may strike.", fault_rules)
     yield _by_name("injected_faults", "Faults that --fault or /faults injected.", "action", COUNTED, metrics.faults)
+
+
+def descriptors(of: Descriptors) -> Iterator[Metric]:
+    """How the descriptors are shared out."""
+    taken, most = of.connections.taken, of.connections.most
+    yield gauge(
+        "store_descriptors", "Descriptors reserved for the store, which connections never take.", KEPT_FOR_STORE
+    )
+    yield gauge(
+        "connection_descriptors", "Descriptors that connections have taken; one that speaks TLS takes 3.", taken
+    )
+    yield gauge("connection_descriptors_limit", "Descriptors that connections may take.", most)
 
 
 def _by_name(name: str, text: str, label: str, known: Iterable[str], counts: Counter[str]) -> Metric:

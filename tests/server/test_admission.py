@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.server.admission import Admission
+from rocketwire.server.descriptors import Room
 from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.wire.codes import RequestCode
 from tests.server.harness import Client, account, code_and_remark, run, serving, settle
@@ -38,6 +39,23 @@ async def test_a_network_of_ipv6_counts_as_one_address() -> None:
     assert door.enter("2001:db8::ffff:1") is None
     assert door.enter("2001:db8::3") is not None
     assert door.enter("2001:db8:0:1::3") is None
+
+
+async def test_who_finds_no_descriptor_is_refused_as_by_the_limit() -> None:
+    door = Admission(account(), Room(3))
+    for number in range(3):
+        assert door.enter(f"192.0.2.{number}") is None
+    assert str(door.enter("192.0.2.9")) == TEXT + "maxConnections=3"
+    door.leave("192.0.2.1")
+    assert not door.begin_tls("192.0.2.0")  # that takes two more
+    door.leave("192.0.2.2")
+    assert door.begin_tls("192.0.2.0")
+    assert door.descriptors.full
+    assert door.enter("192.0.2.9") is not None
+    door.end_tls()
+    door.leave("192.0.2.0")
+    assert door.descriptors.taken == 0
+    assert door.limits.metrics.limited == {"maxConnections": 3}
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans())))

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import http.client
 import itertools
-import json
 import os
 import random
 import resource
@@ -20,7 +18,7 @@ import pytest
 
 from bench.processes import cpu_seconds
 from rocketwire.wire.codes import RequestCode, ResponseCode
-from tests.server.harness import consumer, free_port, heartbeat, pull_ext, records, send_ext, subscription
+from tests.server.harness import consumer, heartbeat, pull_ext, records, send_ext, subscription
 from tests.server.hurried import EXPIRY_SECONDS
 from tests.server.processes import Caller, Process, eventually, process
 
@@ -29,8 +27,6 @@ pytestmark = pytest.mark.slow
 MIB = 1 << 20
 DAY = 24 * 3_600_000
 IDLE_CONNECTIONS = 10_000
-FEW = 64
-"""Descriptors of a server that is to have too few."""
 LONG = 50.0
 """Seconds that no stop takes, even on a machine that does little but other things; the work of one is 0.2 s."""
 _PR_CAPBSET_DROP = 24
@@ -311,125 +307,6 @@ def test_ten_thousand_idle_connections_cost_little(tmp_path: Path) -> None:
 
 def _open_files(server: Process) -> int:
     return len(list(Path(f"/proc/{server.pid}/fd").iterdir()))
-
-
-@pytest.mark.usefixtures("descriptors")
-def test_a_server_without_descriptors_left_goes_on(tmp_path: Path) -> None:
-    def few() -> None:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (FEW, FEW))
-
-    waiting: list[socket.socket] = []
-    with process(tmp_path / "store", before=few) as server, Caller(server.broker) as client:
-        client.create_topic("T")
-        assert client.send("T").header.code == 0
-        # The index is written by code that is loaded after the start and needs descriptors for that.
-        assert eventually(lambda: any((tmp_path / "store" / "index").glob("*")))
-        try:
-            waiting += [socket.create_connection(("127.0.0.1", server.port)) for _ in range(80)]
-            assert eventually(lambda: _open_files(server) == FEW)
-            assert client.send("T").header.code == 0
-        finally:
-            for sock in waiting:
-                sock.close()
-        with Caller(server.broker) as another:
-            assert another.send("T").header.code == 0
-        code, errors = server.end()
-        assert code == 0, errors
-        assert "cannot accept a connection: Too many open files" in errors
-        assert errors.count("cannot accept") == 1
-
-
-@pytest.mark.usefixtures("descriptors")
-def test_a_server_without_descriptors_left_says_so_over_http(tmp_path: Path) -> None:
-    def few() -> None:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (FEW, FEW))
-
-    address = f"127.0.0.1:{free_port()}"
-
-    def get(path: str) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection(address, timeout=20)
-        with contextlib.closing(connection):
-            connection.request("GET", path)
-            response = connection.getresponse()
-            return response.status, response.read()
-
-    waiting: list[socket.socket] = []
-    with process(tmp_path / "store", "--http", address, before=few) as server:
-        assert get("/readyz")[0] == 200
-        try:
-            waiting += [socket.create_connection(("127.0.0.1", server.port)) for _ in range(80)]
-            assert eventually(lambda: _open_files(server) == FEW)
-            for _ in range(20):  # what one question took is there for the next one
-                assert get("/healthz") == (200, b"ok\n")
-                status, told = get("/readyz")
-                assert status == 503
-                assert json.loads(told)["checks"]["listeners"] == "no descriptor is left for a connection that waits"
-            assert b"rocketwire_connections{" in get("/metrics")[1]
-        finally:
-            for sock in waiting:
-                sock.close()
-        assert eventually(lambda: get("/readyz")[0] == 200)
-        assert server.end()[0] == 0
-
-
-@pytest.mark.usefixtures("descriptors")
-def test_a_server_without_descriptors_left_flushes_again_when_there_are_some(tmp_path: Path) -> None:
-    def few() -> None:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (FEW, FEW))
-
-    store = tmp_path / "store"
-    options = ("--set", "flushDiskType=SYNC_FLUSH", "--set", "syncFlushTimeout=300")
-    waiting: list[socket.socket] = []
-    sent = 0
-    with process(store, *options, before=few) as server, Caller(server.broker) as client:
-        client.create_topic("T")
-        assert client.send("T").header.code == 0
-        assert eventually(lambda: any((store / "index").glob("*")))
-        try:
-            waiting += [socket.create_connection(("127.0.0.1", server.port)) for _ in range(80)]
-            assert eventually(lambda: _open_files(server) == FEW)
-            # Enough that the log needs another window and the consume queues are flushed.
-            for number in range(100):
-                client.send("T", b"%08d" % number + bytes(60_000))
-        finally:
-            for sock in waiting:
-                sock.close()
-        for number in range(20):  # a disk that others use may take longer than a send waits for it
-            one = b"%08d" % number + bytes(60_000)
-            assert eventually(lambda: client.send("T", one).header.code == 0)  # noqa: B023 - at once
-            sent += 1
-        kept = client.bodies("T")
-        assert len(kept) > sent
-        code, errors = server.end()
-        assert code == 0, errors
-        assert "restart to recover" not in errors
-    with process(store, *options) as server, Caller(server.broker) as client:
-        assert client.bodies("T") == kept
-
-
-@pytest.mark.usefixtures("descriptors")
-def test_the_first_send_that_waits_for_the_disk_may_find_no_descriptor_left(tmp_path: Path) -> None:
-    def few() -> None:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (FEW, FEW))
-
-    options = ("--set", "flushDiskType=SYNC_FLUSH", "--set", "syncFlushTimeout=300")
-    with process(tmp_path / "store") as server, Caller(server.broker) as client:
-        client.create_topic("T")
-        assert client.send("T").header.code == 0
-    waiting: list[socket.socket] = []
-    with process(tmp_path / "store", *options, before=few) as server, Caller(server.broker) as client:
-        assert client.send("T", properties="WAIT\x01false\x02").header.code == 0
-        try:
-            waiting += [socket.create_connection(("127.0.0.1", server.port)) for _ in range(80)]
-            assert eventually(lambda: _open_files(server) == FEW)
-            # The file is opened to flush it: that is tried again, with the thread there is.
-            assert client.send("T").header.code == ResponseCode.FLUSH_DISK_TIMEOUT
-        finally:
-            for sock in waiting:
-                sock.close()
-        assert eventually(lambda: client.send("T").header.code == 0)
-        code, errors = server.end()
-        assert code == 0, errors
 
 
 def test_a_client_that_never_reads_costs_little_memory_and_nobody_time(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ async def test_connections_that_cannot_be_accepted(tmp_path: Path, monkeypatch: 
     async with serving(tmp_path, http=HTTP) as server:
         monkeypatch.setattr(Listener, "accepts", False)
         status, told = await checks(server)
-        assert (status, told["listeners"]) == (503, "no descriptor is left for a connection that waits")
+        assert (status, told["listeners"]) == (503, "no descriptor is left for a further connection")
 
 
 @pytest.mark.parametrize(("host", "warned"), [("0.0.0.0", True), ("::", True), ("127.0.0.2", False), ("::1", False)])
