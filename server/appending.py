@@ -1,7 +1,7 @@
 """Appending a group of drafts of which the store may refuse some.
 
-A draft that the store can never take is refused by itself, or with the batch it begins, and those behind it are
-stored; what no draft is to blame for, as a full disk, refuses all that are left.
+A draft that the store can never take, or whose queue's file is gone, is refused by itself, or with the batch it begins,
+and those behind it are stored; what no draft is to blame for, as a full disk, refuses all that are left.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rocketwire.server.errors import ServiceUnavailable
-from rocketwire.store.errors import RecordTooLarge, TopicUnusable
+from rocketwire.store.errors import RecordTooLarge, StoreGone, TopicUnusable
 from rocketwire.store.store import Appended, Draft, MessageStore
 
 Refusals = Mapping[int, Exception]
@@ -32,14 +32,15 @@ def append_group(store: MessageStore, drafts: Sequence[Draft]) -> tuple[list[App
     while (at := len(appended)) < len(drafts):
         # Taken down now: the next append, of anyone, sets it anew.
         error = store.append_error
-        if isinstance(error, _OF_THE_DRAFT):
+        refusal = error if isinstance(error, _OF_THE_DRAFT) else ServiceUnavailable(error)
+        if refusal is error or (isinstance(error, StoreGone) and store.why_refused is None):
             refused = range(at, at + max(1, drafts[at].together))
-            refusals.update(dict.fromkeys(refused, error))
+            refusals.update(dict.fromkeys(refused, refusal))
             appended += [NOT_STORED] * len(refused)
             appended += store.append(drafts[refused.stop :])
         else:
             left = range(at, len(drafts))
-            refusals.update(dict.fromkeys(left, ServiceUnavailable(str(error))))
+            refusals.update(dict.fromkeys(left, refusal))
             appended += [NOT_STORED] * len(left)
     return appended, refusals
 

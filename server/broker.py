@@ -18,6 +18,7 @@ from rocketwire.server.consume_rates import ConsumeRates
 from rocketwire.server.decisions import Decisions
 from rocketwire.server.delay.delivery import DelayDelivery
 from rocketwire.server.delay.levels import warn_of_lost_levels
+from rocketwire.server.files_watch import FilesWatch, Rewritable
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.groups import ClientGroups
 from rocketwire.server.heartbeats import Heartbeats
@@ -324,6 +325,9 @@ class Broker:
         if services.access is not None:
             nursery.start_soon(services.access.run, self._run_sync)
         nursery.start_soon(services.transactions.run)
+        tables: list[Rewritable] = [services.topics.table, services.groups.table]
+        tables += [table for table, _, _ in self._tables]
+        nursery.start_soon(FilesWatch(self._store, tables, self._run_sync).run)
         nursery.start_soon(services.lifetime.watch_disk)
         nursery.start_soon(services.lifetime.clean)
         nursery.start_soon(services.queue_removal.run)

@@ -7,12 +7,9 @@ told why they are refused. So each part is bounded, and none can be without desc
 
 from __future__ import annotations
 
-import logging
 import resource
 from pathlib import Path
 from typing import Final
-
-log = logging.getLogger(__name__)
 
 KEPT_FOR_STORE: Final = 32
 """What the store has open at most, however many files it has: a mapped file needs no descriptor.
@@ -97,9 +94,16 @@ class Descriptors:
         self.farewells = Room(part)
         self.connections = Room(limit - kept)
 
+    def __str__(self) -> str:
+        """As the log says it at the start."""
+        return (
+            f"descriptors: {self.limit} in all, {KEPT_FOR_STORE} reserved for the store, "
+            f"{self.connections.most} left for connections"
+        )
+
 
 def shared_out(*, http: bool) -> Descriptors:
-    """Those of this process, with what is open now counted as in use; a line in the log says so.
+    """Those of this process, with what is open now counted as in use.
 
     Raises:
         DescriptorsTooFew: too few are left for connections.
@@ -110,11 +114,4 @@ def shared_out(*, http: bool) -> Descriptors:
         in_use = sum(1 for _ in _TABLE.iterdir()) - 1  # one is the listing's own
     except OSError:
         in_use = _USUALLY_OPEN
-    shared = Descriptors(limit, in_use, http=http)
-    log.info(
-        "descriptors: %d in all, %d reserved for the store, %d left for connections",
-        limit,
-        KEPT_FOR_STORE,
-        shared.connections.most,
-    )
-    return shared
+    return Descriptors(limit, in_use, http=http)

@@ -54,6 +54,7 @@ class FrameDispatcher:
         guards: Iterable[Guard] = (),
         works: Works | None = None,
         now: Callable[[], float] = lambda: 0.0,
+        meet: Callable[[Exception], object] = lambda _: None,
     ) -> None:
         """Make one of a listener, or of several.
 
@@ -66,6 +67,7 @@ class FrameDispatcher:
             guards: Asked about each request while they are active.
             works: Carries out what takes long.
             now: Tells in seconds how long serving takes; without it, that does not matter.
+            meet: Told of the store's errors that requests met.
         """
         self.now = now
         self._services = services
@@ -75,6 +77,7 @@ class FrameDispatcher:
         self._works = works or Works()
         self.settle = after_answers
         self._hot_path = hot_path
+        self._meet = meet
 
     @property
     def guarded(self) -> bool:
@@ -224,7 +227,9 @@ class FrameDispatcher:
         if isinstance(error, LimitExceeded):
             session.limited(error)
         remark = str(error)
-        if not isinstance(error, ServerError | StoreError | WireError):
+        if isinstance(error, ServerError | StoreError | WireError):
+            self._meet(error)
+        else:
             log.error(
                 "request %d from %s", header.code, session.remote_text, exc_info=error, extra=session.who(header.code)
             )

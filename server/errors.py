@@ -29,7 +29,7 @@ from rocketwire.server.guard_errors import (
     LimitExceeded,
 )
 from rocketwire.server.server_error import ServerError as ServerError  # noqa: PLC0414 - it is had from here
-from rocketwire.store.errors import RecordTooLarge, StoreError, TopicUnusable
+from rocketwire.store.errors import RecordTooLarge, StoreError, StoreGone, StoreLocked, TopicUnusable
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.errors import (
     BatchInvalid,
@@ -199,12 +199,14 @@ class NotFound(ServerError):
 
 
 class ServiceUnavailable(ServerError):
-    """The store takes no writes."""
+    """The store takes no writes. The words about the disk are Apache's; missing files are told in plain ones."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: StoreError | str | None) -> None:
         super().__init__(
-            "service not available now. It may be caused by one of the following reasons: the broker's disk is full "
-            f"[{reason}], messages are put to the slave, message store has been shut down, etc."
+            f"service not available now: {reason}"
+            if isinstance(reason, StoreGone | StoreLocked)
+            else "service not available now. It may be caused by one of the following reasons: the broker's disk is "
+            f"full [{reason}], messages are put to the slave, message store has been shut down, etc."
         )
 
 
@@ -297,6 +299,7 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     WireError: ResponseCode.SYSTEM_ERROR,
     RecordTooLarge: ResponseCode.MESSAGE_ILLEGAL,
     TopicUnusable: ResponseCode.MESSAGE_ILLEGAL,
+    StoreGone: ResponseCode.SERVICE_NOT_AVAILABLE,
     StoreError: ResponseCode.SYSTEM_ERROR,
 }
 

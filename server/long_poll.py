@@ -52,6 +52,9 @@ class Answers(Protocol):
     def fetch(self, asked: Asked) -> Fetched:
         """What the store has for a pull now."""
 
+    def meet(self, error: Exception) -> bool:
+        """Take note that a file of the store is gone; false: the error says something else."""
+
     def reply(self, asked: Asked, fetched: Fetched) -> Reply:
         """The answer that tells it; nothing is counted."""
 
@@ -174,7 +177,8 @@ class LongPoll:
             fetched = self._answers.fetch(asked)
             reply = self._answers.reply(asked, fetched)
         except Exception as error:  # answered, for who sent the message is not to blame
-            log.exception("held pulls of %s, queue %d", asked.topic, asked.queue_id)
+            if not self._answers.meet(error):
+                log.exception("held pulls of %s, queue %d", asked.topic, asked.queue_id)
             for pull in pulls:
                 self._answer(pull, Reply(code=response_code(error), remark=str(error)))
             return

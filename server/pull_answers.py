@@ -82,6 +82,10 @@ class PullAnswers:
         self._offset_moved = offset_moved
         self._throttle = throttle
 
+    def meet(self, error: Exception) -> bool:
+        """Take note of an error that says that a file is gone; false: it says something else."""
+        return self._store.meet(error)
+
     def fetch(self, asked: Asked) -> Fetched:
         """What the store has for a pull now."""
         most, most_bytes = self.most(asked.most, asked.most_bytes)

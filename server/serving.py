@@ -160,6 +160,7 @@ async def _serve_on(
                 guards=() if access is None else (access,),
                 works=works,
                 now=trio.current_time,
+                meet=broker.services.store.meet,
             ),
             broker.peer_closed,
             "broker",
@@ -188,9 +189,7 @@ async def _serve_on(
                     nursery.start_soon(each.run)
             for listener in everyone:
                 nursery.start_soon(listener.run)
-            for what, sock in (("name server", name_server_socket), *(("broker", sock) for sock in broker_sockets)):
-                host, port = sock.getsockname()[:2]  # of a name with several addresses, the one taken
-                log.info("%s listens on %s", what, Address(host=host, port=port))
+            _tell(name_server_socket, broker_sockets, descriptors)
             shown = Address(host=config.name_server.host, port=name_server_listener.port)
             if monitoring is not None:
                 nursery.start_soon(monitoring.run)
@@ -198,6 +197,13 @@ async def _serve_on(
     finally:
         broker.close()
         log.info("stopped: %d messages in, %d out", metrics.messages_in, metrics.messages_out)
+
+
+def _tell(name_server: socket.socket, broker: Sequence[socket.socket], descriptors: Descriptors) -> None:
+    log.info("%s", descriptors)
+    for what, sock in (("name server", name_server), *(("broker", sock) for sock in broker)):
+        host, port = sock.getsockname()[:2]  # of a name with several addresses, the one taken
+        log.info("%s listens on %s", what, Address(host=host, port=port))
 
 
 def _key_values(config: ServerConfig) -> KeyValueConfig:

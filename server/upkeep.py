@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 import trio
 
 from rocketwire.server.live_config import LiveConfig
-from rocketwire.store.errors import StoreError
+from rocketwire.store.errors import StoreError, StoreGone
 from rocketwire.store.saved_table import SavedTable
 from rocketwire.store.store import MessageStore
 
@@ -42,6 +42,7 @@ async def flush(store: MessageStore, config: LiveConfig, run_sync: RunSync) -> N
         try:
             await run_sync(store.flush_due, round((trio.current_time() - began) * 1000))
         except _FAULTS as error:
+            store.meet(error)
             await _report("flush", error)
 
 
@@ -67,6 +68,7 @@ async def index(store: MessageStore, run_sync: RunSync) -> None:
                     more = store.dispatch_index()
                 await trio.lowlevel.checkpoint()
         except _FAULTS as error:
+            store.meet(error)
             await _report("index", error)
 
 
@@ -83,5 +85,6 @@ async def persist(table: SavedTable, what: str, interval: int, run_sync: RunSync
 
 
 async def _report(job: str, error: Exception) -> None:
-    log.error("%s: %s", job, error)
+    if not isinstance(error, StoreGone):  # who watches the files says so
+        log.error("%s: %s", job, error)
     await trio.sleep(_RETRY_SECONDS)

@@ -10,7 +10,9 @@ from rocketwire.store.checkpoint import Checkpoint
 from rocketwire.store.commit_log import CommitLog
 from rocketwire.store.consume_queue import ConsumeQueue
 from rocketwire.store.drafts import Appended, Draft
-from rocketwire.store.errors import StoreError, StoreNotWritable
+from rocketwire.store.errors import StoreError, StoreNotWritable, StoreUnreadable
+from rocketwire.store.files import FileSystem
+from rocketwire.store.gone import trouble
 from rocketwire.store.index import Index
 from rocketwire.store.queues import QueueTable
 
@@ -28,6 +30,7 @@ class Appender:
         queues: QueueTable,
         index: Index | None,
         checkpoint: Checkpoint,
+        files: FileSystem,
         *,
         clock: Callable[[], int],
         store_host: bytes,
@@ -35,6 +38,7 @@ class Appender:
         self.error: StoreError | None = None
         self._log = log
         self._checkpoint = checkpoint
+        self._files = files
         self._clock = clock
         keys = None if index is None else index.keys
         twin = AppendLoop(log, queues, keys, store_host)
@@ -59,10 +63,12 @@ class Appender:
                 loop(drafts, results, touched, now)
                 if len(results) == len(drafts):
                     break
+        except StoreUnreadable as error:
+            self.error = StoreNotWritable(error.path, error.reason)
         except StoreError as error:
             self.error = error
         except OSError as error:
-            self.error = StoreNotWritable(self._log.segments.directory, error.strerror or str(error))
+            self.error = trouble(error, self._log.segments.directory, self._files)
         finally:
             if results:
                 self._log.timestamp = now

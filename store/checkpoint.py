@@ -67,12 +67,17 @@ class Checkpoint:
                 self.consume_queue = timestamp
 
     def save(self) -> None:
-        """Put the times on the disk: into the file that `create` made, so a full disk is no obstacle."""
+        """Put the times on the disk: into the file that `create` made, so a full disk is no obstacle.
+
+        Raises:
+            OSError: they could not be written; if the file was removed meanwhile, it is made again first.
+        """
         with self._lock:
             self._save()
 
     def _save(self) -> None:
         self.claimed = max(self.claimed, self.recover_from)
+        self.create()
         fd = self._files.open(self._path)
         try:
             self._files.write_at(fd, CHECKPOINT_STRUCT.pack(self.commit_log, self.consume_queue, self.index), 0)

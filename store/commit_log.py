@@ -18,7 +18,7 @@ import threading
 from typing import Final
 
 from rocketwire.native import LogTail
-from rocketwire.store.errors import DiskFull, RecordTooLarge, StoreForeign
+from rocketwire.store.errors import RecordTooLarge, StoreError, StoreForeign
 from rocketwire.store.files import Ahead, FileSystem
 from rocketwire.store.segment import Segment, whole_pages
 from rocketwire.store.segments import Segments
@@ -107,11 +107,13 @@ class CommitLog(LogTail):
         Raises:
             RecordTooLarge: no file takes such a record.
             DiskFull: there is no room. The same call may succeed later.
+            StoreGone: the file that is written is not there.
         """
         most = self.segments.file_size - BLANK_SIZE
         if size > most:
             raise RecordTooLarge(size, most)
         current = self._current
+        self.check_there()
         if current is not None and self.position + size + BLANK_SIZE > current.end:
             self._close_current(current)
             current = None
@@ -126,9 +128,19 @@ class CommitLog(LogTail):
         current.touch(at, ready - at)
         self.limit = current.start + ready - BLANK_SIZE
 
+    def check_there(self) -> None:
+        """Look whether the newest file with messages has its name still. Safe in a thread.
+
+        Raises:
+            StoreGone: it was removed or moved away, or replaced.
+        """
+        segment = self._current or self.segments.find_unmapped(self.position - 1)
+        if segment is not None:
+            segment.check_there()
+
     def _ask_for_more(self, helper: Ahead, current: Segment, at: int, ready: int) -> None:
         """Have what follows `ready` faulted in; what is before belongs to the writer from now on."""
-        with contextlib.suppress(DiskFull, OSError):  # that is for the time when it is needed
+        with contextlib.suppress(StoreError, OSError):  # that is for the time when it is needed
             self._reserve(current, at, min(ready + _AHEAD, current.size))
         if ready < current.size:
             helper.ask(current.mapping, current.path, ready, min(ready + _AHEAD, current.reserved) - ready)
@@ -162,6 +174,8 @@ class CommitLog(LogTail):
     def _next_segment(self) -> Segment:
         if self._ahead is None:
             self._ahead = self.segments.append(self.position)
+        elif not self._ahead.there:
+            self._ahead.create()  # nothing is in it yet
         segment = self._ahead
         self._enter(segment)  # if that fails, the file is still the next one
         self._ahead = None
@@ -170,7 +184,7 @@ class CommitLog(LogTail):
 
     def _create_ahead(self, segment: Segment) -> None:
         # If that fails, it is tried again when the file is needed.
-        with contextlib.suppress(DiskFull, OSError):
+        with contextlib.suppress(StoreError, OSError):
             self._ahead = self.segments.append(segment.end)
 
     def write(self, data: bytes) -> None:

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from rocketwire.store.errors import ConfigInvalid, StoreNotWritable
 from rocketwire.store.files import FileSystem
+from rocketwire.store.gone import gone
 from rocketwire.wire.errors import WireError
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+_OPEN: Final = "abort"  # is there while a server runs
 
 
 def load(path: str, files: FileSystem, decode: Callable[[bytes], T]) -> T | None:
@@ -52,16 +55,31 @@ def save(path: str, files: FileSystem, data: bytes) -> None:
     """Replace a config file in one step.
 
     Raises:
+        StoreGone: the directory is gone from an open store.
         StoreNotWritable: the directory cannot be written, or the disk is full.
     """
     try:
-        files.make_directory(path.rpartition("/")[0])
+        make_folder(path, files)
         former = files.read(path)
         if former is not None and not _whole(former):
             files.remove(path)
         files.replace(path, data)
+    except FileNotFoundError as error:
+        raise gone(path.rpartition("/")[0], files) from error
     except OSError as error:
         raise StoreNotWritable(path, error.strerror or str(error)) from error
+
+
+def make_folder(path: str, files: FileSystem) -> None:
+    """Make the folder of a config file, but not while a server has the store open, for which it was made at the start.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    folder = path.rpartition("/")[0]
+    root = folder.rpartition("/")[0]
+    if files.identity(f"{root}/{_OPEN}") is None:
+        files.make_directory(folder, within=root)
 
 
 def _whole(text: bytes) -> bool:

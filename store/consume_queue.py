@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from rocketwire.store.errors import StoreGone
 from rocketwire.store.files import FileSystem
 from rocketwire.store.layout.consume_queue import AHEAD, ENTRY_SIZE, ENTRY_STRUCT, PRE_BLANK
 from rocketwire.store.queue_entries import QueueEntries
@@ -107,10 +108,13 @@ class ConsumeQueue(QueueEntries):
 
         Raises:
             DiskFull: there is no room.
+            StoreGone: the queue's file is not there.
         """
         segments = self._segments
         at = self.end * ENTRY_SIZE
         segment = segments.last
+        if segment is not None:
+            segment.check_there()
         if segment is None:
             segment = segments.append(at - at % segments.file_size, AHEAD)
         elif at == segment.end:
@@ -127,6 +131,20 @@ class ConsumeQueue(QueueEntries):
         self.buffer = segment.mapping
         self.position = start
         self.limit = segment.reserved - segment.reserved % ENTRY_SIZE
+
+    def hold(self) -> None:
+        """Look whether the file that is written is there; if not, the next append looks again before it writes.
+
+        Raises:
+            StoreGone: it is not.
+        """
+        segment = self._segments.last
+        if segment is not None and segment.mapped:
+            try:
+                segment.check_there()
+            except StoreGone:
+                self.limit = 0
+                raise
 
     def place(self, offset: int) -> int | None:
         """Where in the log the message at an offset stands; None when the queue has none there."""

@@ -46,6 +46,19 @@ class StoreUnreadable(StoreError):
         self.reason = reason
 
 
+class StoreGone(StoreError):
+    """A file or folder of the open store is not there any more, or another one has its name (`replaced`)."""
+
+    def __init__(self, path: str, *, replaced: bool = False) -> None:
+        if replaced:
+            text = f"{path} is not the file that the server has open: it was replaced meanwhile; restart the server"
+        else:
+            text = f"{path} is gone: it was removed or moved away while the server has it open"
+        super().__init__(text)
+        self.path = path
+        self.replaced = replaced
+
+
 class StoreClosed(StoreError):
     """The store was closed; nothing can be appended."""
 

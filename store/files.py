@@ -61,12 +61,19 @@ class Ahead(Protocol):
 class FileSystem(Protocol):
     """What the store asks of a file system. All errors are OSError."""
 
-    def make_directory(self, path: str, *, durable: bool = True) -> None:
-        """Create a directory and its parents; durable when this returns, or else when all parents are synced."""
+    def make_directory(self, path: str, *, durable: bool = True, within: str = "") -> None:
+        """Create a directory and its parents; durable when this returns, or else when all parents are synced.
+
+        What is missing is made below `within` only: if that is not there itself, the error is FileNotFoundError.
+        """
         ...
 
     def names(self, path: str) -> list[str]:
         """Sorted names in a directory; empty when there is none."""
+        ...
+
+    def identity(self, path: str | int) -> tuple[int, int] | None:
+        """What tells the file of a path or descriptor from all others, whatever its name; None when there is none."""
         ...
 
     def size(self, path: str) -> int | None:
@@ -182,8 +189,10 @@ def _synced(sync: Callable[[int], None], fd: int) -> None:
 class RealFileSystem:
     """The operating system's."""
 
-    def make_directory(self, path: str, *, durable: bool = True) -> None:
+    def make_directory(self, path: str, *, durable: bool = True, within: str = "") -> None:
         """See FileSystem."""
+        if within and not Path(within).is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), within)
         missing = []
         at = Path(path)
         while not at.is_dir():
@@ -207,6 +216,14 @@ class RealFileSystem:
             return sorted(entry.name for entry in Path(path).iterdir())
         except FileNotFoundError:
             return []
+
+    def identity(self, path: str | int) -> tuple[int, int] | None:
+        """See FileSystem."""
+        try:
+            found = os.stat(path)  # noqa: PTH116 - takes descriptors, too
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return found.st_dev, found.st_ino
 
     def size(self, path: str) -> int | None:
         """See FileSystem."""

@@ -15,7 +15,9 @@ from typing import Final
 
 from rocketwire.store.checkpoint import Checkpoint
 from rocketwire.store.commit_log import CommitLog
-from rocketwire.store.errors import FlushDelayed, FlushFailed, SyncFailed
+from rocketwire.store.errors import FlushDelayed, FlushFailed, StoreGone, SyncFailed
+from rocketwire.store.files import FileSystem
+from rocketwire.store.gone import trouble
 from rocketwire.store.index import Index
 from rocketwire.store.queues import QueueTable
 from rocketwire.store.settings import StoreSettings
@@ -37,6 +39,7 @@ class Flusher:
         queues: QueueTable,
         index: Index | None,
         checkpoint: Checkpoint,
+        files: FileSystem,
         *,
         last_timestamp: Callable[[], int],
         failed: Callable[[], None],
@@ -47,6 +50,7 @@ class Flusher:
         self._queues = queues
         self._index = index
         self._checkpoint = checkpoint
+        self._files = files
         self._last_timestamp = last_timestamp
         self._failed = failed
         self._log_at = self._log_thorough_at = 0
@@ -120,7 +124,8 @@ class Flusher:
             self._failed()
             raise self.error from error
         except OSError as error:
-            raise FlushDelayed(str(self._settings.root), error.strerror or str(error)) from error
+            refused = trouble(error, str(self._settings.root), self._files)
+            raise refused if isinstance(refused, StoreGone) else FlushDelayed(refused.path, refused.reason) from error
 
 
 def _due(now: int, last: int, interval: int) -> bool:

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rocketwire import native
-from rocketwire.store.errors import DiskFull, StoreForeign, StoreNotWritable
+from rocketwire.store.errors import DiskFull, StoreForeign, StoreGone, StoreNotWritable, StoreUnreadable
+from rocketwire.store.gone import trouble
 from rocketwire.store.index_backlog import Backlog
 from rocketwire.store.key_hash import positive_hash
 from rocketwire.store.layout.index import file_size
@@ -39,6 +40,7 @@ log = logging.getLogger(__name__)
 
 #: The most offsets a query gives (maxMsgsNumBatch).
 MOST_FOUND: Final = 64
+_OBSTACLES: Final = (DiskFull, StoreGone, StoreNotWritable, StoreUnreadable)
 #: So many keys take longer than a thread's begin and end.
 _MUCH: Final = 1 << 12
 
@@ -172,7 +174,7 @@ class Index:
 
     def catch_up(self, steps: int) -> None:
         """Index messages, but do no more than so many steps of `dispatch`; an obstacle is for the next one."""
-        with self._lock, contextlib.suppress(DiskFull, StoreNotWritable):
+        with self._lock, contextlib.suppress(*_OBSTACLES):
             for _ in range(steps):
                 if not self._dispatch():
                     return
@@ -188,7 +190,7 @@ class Index:
             self._give_up(error)
             return False
         except OSError as error:
-            raise StoreNotWritable(self._directory, error.strerror or str(error)) from error
+            raise trouble(error, self._directory, self._files) from error
         self._backlog.next_offset = max(self._backlog.next_offset, end)
         return self._backlog.behind
 
@@ -232,7 +234,7 @@ class Index:
         from rocketwire.store.index_file import IndexFile  # noqa: PLC0415 - see above
 
         if not self._row:
-            self._files.make_directory(self._directory)
+            self._files.make_directory(self._directory, within=self._directory.rpartition("/")[0])
         name = _name(self._clock())
         former = self._row[-1] if self._row else None
         if former is not None:
@@ -292,7 +294,7 @@ class Index:
         """Index the rest and put everything on the disk."""
         with self._lock:
             # What finds no room is indexed by the next start, from the log.
-            with contextlib.suppress(DiskFull, StoreNotWritable):
+            with contextlib.suppress(*_OBSTACLES):
                 while self._dispatch():
                     pass
             if self._row:

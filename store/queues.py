@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from rocketwire.store.consume_queue import SCHEDULE_TOPIC, ConsumeQueue
-from rocketwire.store.errors import TopicUnusable
+from rocketwire.store.errors import StoreError, TopicUnusable
 from rocketwire.store.files import FileSystem
 from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.message import MAX_TOPIC_LENGTH_V1
@@ -157,7 +157,7 @@ class QueueTable:
             self.dirty.discard(queue)
             try:
                 queue.flush(done)
-            except OSError:
+            except (OSError, StoreError):
                 if self.by_key.get(queue.key) is queue:  # else it was removed meanwhile
                     self.dirty.add(queue)
                     raise

@@ -37,6 +37,20 @@ class SavedTable(ABC):
     def _changed(self) -> None:
         self._changes += 1
 
+    @property
+    def path(self) -> str:
+        """The table's file."""
+        return self._path
+
+    def rewrite(self) -> None:
+        """Write the file though nothing changed: it is gone. Blocking.
+
+        Raises:
+            StoreError: it could not be written; the next `persist` does.
+        """
+        self._changed()
+        self.persist()
+
     def persist(self) -> None:
         """Write the file if the table changed since. Blocking; `encode` and `write` are its two halves.
 

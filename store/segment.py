@@ -12,8 +12,9 @@ import mmap
 from collections.abc import Iterator
 from typing import Final
 
-from rocketwire.store.errors import DiskFull
+from rocketwire.store.errors import DiskFull, StoreGone, StoreUnreadable
 from rocketwire.store.files import NO_ROOM, FileSystem
+from rocketwire.store.gone import gone
 
 #: Digits of a file's name.
 NAME_DIGITS: Final = 20
@@ -53,7 +54,19 @@ class Segment:
     read one by one: most of it may be holes, or what is wanted lies anywhere in it.
     """
 
-    __slots__ = ("_files", "_kept", "_mapping", "_scattered", "_view", "path", "reserved", "size", "start")
+    __slots__ = (
+        "_files",
+        "_identity",
+        "_kept",
+        "_mapping",
+        "_removed",
+        "_scattered",
+        "_view",
+        "path",
+        "reserved",
+        "size",
+        "start",
+    )
 
     def __init__(self, path: str, start: int, size: int, files: FileSystem, *, scattered: bool) -> None:
         self.path = path
@@ -62,6 +75,8 @@ class Segment:
         self.reserved = 0
         self._files = files
         self._scattered = scattered
+        self._identity: tuple[int, int] | None = None
+        self._removed = False
         self._kept: _Descriptor | None = None
         self._mapping: mmap.mmap | None = None
         self._view: memoryview | None = None
@@ -83,10 +98,19 @@ class Segment:
 
     @property
     def mapping(self) -> mmap.mmap:
-        """The mapping, made at first use."""
+        """The mapping, made at first use.
+
+        Raises:
+            StoreGone: the file is not there.
+            StoreUnreadable: it cannot be opened or mapped.
+        """
         if self._mapping is None:
-            with self._opened() as fd:
-                self._mapping = self._files.map(fd, self.size, scattered=self._scattered)
+            try:
+                with self._opened() as fd:
+                    self._mapping = self._files.map(fd, self.size, scattered=self._scattered)
+                    self._identity = self._files.identity(fd)
+            except OSError as error:
+                raise StoreUnreadable(self.path, error.strerror or str(error)) from error
         return self._mapping
 
     @property
@@ -99,20 +123,43 @@ class Segment:
     @contextlib.contextmanager
     def _opened(self) -> Iterator[int]:
         # Opened by name for each use: no descriptor is shared with the thread that flushes.
-        fd = self._files.open(self.path)
+        try:
+            fd = self._files.open(self.path)
+        except FileNotFoundError as error:
+            raise gone(self.path, self._files) from error
         try:
             yield fd
         finally:
             self._files.close(fd)
+
+    @property
+    def there(self) -> bool:
+        """Whether there is a file of this name."""
+        return self._files.identity(self.path) is not None
+
+    def check_there(self) -> None:
+        """Look whether the file has its name still: what is written to one without a name is lost with the process.
+
+        Raises:
+            StoreGone: it was removed or moved away, or another file has its name than the one that was mapped.
+        """
+        found = self._files.identity(self.path)
+        if found is None:
+            raise gone(self.path, self._files)
+        if self._identity is not None and found != self._identity:
+            raise StoreGone(self.path, replaced=True)
 
     def create(self, head: bytes = b"") -> None:
         """Make the file, sparse and in full size; it begins with `head`.
 
         Raises:
             DiskFull: there is no room for another file.
+            StoreGone: its folder is not there.
         """
         try:
             self._files.close(self._files.create(self.path, self.size, head))
+        except FileNotFoundError as error:
+            raise gone(self.path.rpartition("/")[0], self._files) from error
         except OSError as error:
             if error.errno not in NO_ROOM:
                 raise
@@ -228,16 +275,26 @@ class Segment:
             self._files.rewrite(fd, 0, length)
 
     def sync(self, *, keep_open: bool = False) -> None:
-        """Return once everything written to the file is on the disk; a removed file needs nothing. Safe in a thread.
+        """Return once everything written to the file is on the disk; one that `remove` removed needs nothing.
 
-        With `keep_open` the next call, until `unmap`, needs no new descriptor: there may be none left then.
+        With `keep_open` the next call, until `unmap`, needs no new descriptor. Safe in a thread.
+
+        Raises:
+            OSError: the disk refused.
+            StoreGone: somebody else removed the file, or moved it away.
         """
         descriptor = self._kept
-        if descriptor is None:
-            try:
-                descriptor = _Descriptor(self.path, self._files)
-            except FileNotFoundError:
+        try:
+            self.check_there()
+            descriptor = descriptor or _Descriptor(self.path, self._files)
+        except FileNotFoundError as error:  # just now
+            if self._removed:
                 return
+            raise gone(self.path, self._files) from error
+        except StoreGone:
+            if self._removed:
+                return
+            raise
         self._kept = descriptor if keep_open else None
         self._files.sync(descriptor.fd)
 
@@ -249,5 +306,6 @@ class Segment:
 
     def remove(self) -> None:
         """Remove the file; views handed out stay valid."""
+        self._removed = True
         self.unmap()
         self._files.remove(self.path)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Container, Iterator
 
 from rocketwire.store.errors import StoreForeign
 from rocketwire.store.files import FileSystem
+from rocketwire.store.gone import gone
 from rocketwire.store.segment import NAME_DIGITS, Segment, file_name
 
 
@@ -159,14 +160,28 @@ class Segments:
         """Create the next file, or the first one at `start`; it begins with `head`.
 
         Its directory is synced by `sync_directory`.
+
+        Raises:
+            DiskFull: there is no room.
+            StoreGone: the file before it is not there, or the directory of all rows: it is not made again, or what was
+                moved away could not be put back.
         """
-        if not self._row:
-            self._files.make_directory(self.directory, durable=not self.parents)
+        if self._row:
+            self._row[-1].check_there()
+        else:
+            self._make_directory()
         segment = self._segment(start)
         segment.create(head)
         self._row.append(segment)
         self.unsynced = True
         return segment
+
+    def _make_directory(self) -> None:
+        within = self.parents[0] if self.parents else self.directory.rpartition("/")[0]
+        try:
+            self._files.make_directory(self.directory, durable=not self.parents, within=within)
+        except FileNotFoundError as error:
+            raise gone(self.directory, self._files) from error
 
     def sync_directory(self, done: Container[str] = ()) -> None:
         """Make it durable which files there are. Safe in a thread.

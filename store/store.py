@@ -22,6 +22,7 @@ from rocketwire.store.errors import (
     StoreClosed,
     StoreError,
     StoreForeign,
+    StoreGone,
     StoreNotWritable,
     SyncFailed,
 )
@@ -29,6 +30,7 @@ from rocketwire.store.fetch import Fetched, FetchLimits, FetchStatus
 from rocketwire.store.files import NO_ROOM, FileSystem, RealFileSystem
 from rocketwire.store.flusher import Flusher
 from rocketwire.store.index import Index
+from rocketwire.store.presence import Presence
 from rocketwire.store.query import QueryResult
 from rocketwire.store.queues import QueueTable
 from rocketwire.store.reader import StoreReader
@@ -58,6 +60,7 @@ _KNOWN_NAMES: Final = frozenset(
 )
 #: What `abort` holds after a sync that failed, else nothing. That the file is there is all that others look at.
 _SYNC_FAILED: Final = b"sync failed"
+_MOST_MET: Final = 64
 _HARMLESS_NAMES: Final = frozenset({"lost+found"})
 
 
@@ -68,6 +71,8 @@ class MessageStore(StoreReader):
         arrivals: Called after each group with the (topic, queue id) pairs that got messages.
         recovered: What the recovery at the start did.
         refusal: Why nothing is appended though the store itself could: set by who watches the disk.
+        gone: Why nothing is appended, when files of the store are gone.
+        met: What was found to be gone, by path; see `meet`.
         retention: Takes away what is expired.
     """
 
@@ -93,14 +98,16 @@ class MessageStore(StoreReader):
         self.arrivals: Callable[[list[tuple[str, int]]], None] | None = None
         self.recovered = Recovered(start=0, end=0, records=0, last_timestamp=0)
         self.refusal: StoreError | None = None
+        self.gone: StoreError | None = None
+        self.met: dict[str, StoreGone] = {}
         self.retention = Retention(settings, self._log, self._queues, self._index, files)
         self._files = files
-        self._lock = lock
+        self._presence = Presence(settings, self._log, self._queues, files, lock)
         self._closed = False
         self._append_error: StoreError | None = None
         self._checkpoint = Checkpoint(settings.checkpoint, files)
         self._appender = Appender(
-            self._log, self._queues, self._index, self._checkpoint, clock=clock, store_host=store_host
+            self._log, self._queues, self._index, self._checkpoint, files, clock=clock, store_host=store_host
         )
         self._flusher = Flusher(
             settings,
@@ -108,6 +115,7 @@ class MessageStore(StoreReader):
             self._queues,
             self._index,
             self._checkpoint,
+            files,
             last_timestamp=lambda: self.last_append_timestamp,
             failed=self._note_failure,
         )
@@ -174,6 +182,7 @@ class MessageStore(StoreReader):
             self._index.load(self._checkpoint, clean=clean)
         files.make_directory(self.settings.commit_log)
         files.make_directory(self.settings.consume_queues)
+        files.make_directory(f"{self.settings.root}/config")
         # From here on the files are changed: a stop in the middle is not a clean one.
         files.write(self.settings.abort, _SYNC_FAILED if failed else b"")
         self._checkpoint.create()
@@ -211,6 +220,8 @@ class MessageStore(StoreReader):
             return
         self._closed = True
         try:
+            if self._presence.lost is not None:
+                raise self._presence.lost
             self._flusher.flush_all()
             self._log.close()
             self._files.remove(self.settings.abort)
@@ -220,7 +231,7 @@ class MessageStore(StoreReader):
         finally:
             self._queues.close()
             self._log.segments.unmap_all()
-            self._files.close(self._lock)
+            self._files.close(self._presence.lock)
 
     # --- appending ---
 
@@ -247,16 +258,43 @@ class MessageStore(StoreReader):
         results = self._appender.append(drafts, touched)
         self._append_error = self._appender.error
         self._tell_of(touched)
+        if self._append_error is not None and self.meet(self._append_error):
+            self.gone = self._presence.look()
         return results
 
     @property
     def _refuses(self) -> bool:
-        return self._closed or self._flusher.error is not None or self.refusal is not None
+        return self._closed or self._flusher.error is not None or self.gone is not None or self.refusal is not None
 
     @property
     def why_refused(self) -> StoreError | None:
         """Why no message is taken now, whatever it is like; None: messages are taken."""
-        return (self._flusher.error or self.refusal or StoreClosed(str(self.settings.root))) if self._refuses else None
+        if not self._refuses:
+            return None
+        return self._flusher.error or self.gone or self.refusal or StoreClosed(str(self.settings.root))
+
+    # --- files that are gone ---
+
+    def look_for_files(self) -> StoreError | None:
+        """Why nothing may be stored, as its files are gone; None: they are there. Blocking; safe in a thread."""
+        return self._presence.look()
+
+    def note_files(self, refusal: StoreError | None) -> None:
+        """Refuse appends for what `look_for_files` gave, or take them again; and look for what else is gone."""
+        self.gone = refusal
+        if refusal is None:
+            for error in self._presence.look_at_others():
+                self.meet(error)
+
+    def meet(self, error: Exception) -> bool:
+        """Take note that a file is gone; false: the error says something else, which is to be told by who met it."""
+        if isinstance(error, StoreGone) and len(self.met) < _MOST_MET:
+            self.met.setdefault(error.path, error)
+        return isinstance(error, StoreGone)
+
+    def is_there(self, path: str) -> bool:
+        """Whether there is a file or folder of that name. Blocking; safe in a thread."""
+        return self._files.identity(path) is not None
 
     def _tell_of(self, touched: Collection[ConsumeQueue]) -> None:
         self._queues.dirty.update(touched)

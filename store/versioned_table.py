@@ -123,6 +123,20 @@ class VersionedTable(ABC, Generic[C, W]):
         self._version = replace(self._version, counter=self._version.counter + 1, timestamp=self._clock())
         self.changed()
 
+    @property
+    def path(self) -> str:
+        """The table's file."""
+        return self._path
+
+    def rewrite(self) -> None:
+        """Write the file though nothing changed: it is gone. Blocking.
+
+        Raises:
+            StoreError: it could not be written; the next `persist` does.
+        """
+        self._dirty = True
+        self.persist()
+
     def persist(self) -> None:
         """Write the file if the table changed since. Blocking.
 

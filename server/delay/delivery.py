@@ -104,13 +104,17 @@ class DelayDelivery:
             try:
                 rest = self.deliver()
             except _FAULTS as error:
-                log.error("delayed messages: %s", error)  # noqa: TRY400 - the text says it all
+                self._tell(error)
                 rest = _RETRY_MS
             self._progress.save()
             if rest:
                 await trio.sleep(rest / 1000)
             else:
                 await trio.lowlevel.checkpoint()
+
+    def _tell(self, error: Exception) -> None:
+        if not self._store.meet(error):
+            log.error("delayed messages: %s", error)
 
     def _settle(self) -> Iterator[int]:
         """Find out what was delivered before the last stop, in steps; gives the ms to rest between two."""
@@ -122,7 +126,7 @@ class DelayDelivery:
                     break
                 rest = 0
             except _FAULTS as error:
-                log.error("delayed messages: %s", error)  # noqa: TRY400 - the text says it all
+                self._tell(error)
                 settling, rest = None, _RETRY_MS
             yield rest
         for level, before, offset in settling.found():

@@ -10,6 +10,7 @@ import zlib
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from rocketwire.store import config
 from rocketwire.store.files import FileSystem
 from rocketwire.store.layout.timer_check import (
     CHECK_STRUCT,
@@ -134,7 +135,7 @@ def write_check(path: str, files: FileSystem, check: Check) -> None:
     """
     data = encode_check(check)
     if files.size(path) != FILE_SIZE:
-        files.make_directory(path.rpartition("/")[0])
+        config.make_folder(path, files)
         files.write(path, data.ljust(FILE_SIZE, b"\0"))
         return
     fd = files.open(path)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from rocketwire.store.errors import FlushDelayed, FlushFailed, SyncFailed
+from rocketwire.store.errors import FlushDelayed, FlushFailed, StoreGone, SyncFailed
+from rocketwire.store.gone import trouble
 from rocketwire.store.timer.check import Check, Extension, read_check, write_check
 
 if TYPE_CHECKING:
@@ -138,6 +139,10 @@ class Saver:
         except SyncFailed as error:
             self._failed = FlushFailed(self._path, error.strerror or str(error))
             raise self._failed from error
+        except StoreGone:
+            self._log.put_back(segments)
+            raise
         except OSError as error:
             self._log.put_back(segments)
-            raise FlushDelayed(self._path, error.strerror or str(error)) from error
+            refused = trouble(error, self._path, self._files)
+            raise refused if isinstance(refused, StoreGone) else FlushDelayed(refused.path, refused.reason) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import resource
 from pathlib import Path
 
@@ -17,6 +16,7 @@ def test_what_is_left_is_for_connections() -> None:
     of = Descriptors(256, 20, http=False)
     assert of.farewells.most == 16
     assert of.connections.most == 256 - 20 - KEPT_FOR_STORE - 16 - 1
+    assert str(of) == "descriptors: 256 in all, 32 reserved for the store, 187 left for connections"
 
 
 def test_those_who_ask_over_http_have_theirs() -> None:
@@ -36,15 +36,12 @@ def test_too_few_are_refused_with_what_is_needed() -> None:
     assert LEAST_CONNECTIONS <= of.connections.most < 2 * LEAST_CONNECTIONS
 
 
-def test_the_process_is_asked(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
+def test_the_process_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (1000, 1000))
     open_now = descriptors.shared_out(http=False)
     assert open_now.limit == 1000
     monkeypatch.setattr(descriptors, "_TABLE", Path("/no/such/table"))
-    caplog.clear()
     assert descriptors.shared_out(http=False).connections.most == 1000 - 24 - KEPT_FOR_STORE - 62 - 1
-    assert caplog.messages == ["descriptors: 1000 in all, 32 reserved for the store, 881 left for connections"]
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     assert descriptors.shared_out(http=False).limit == 1 << 20
 

@@ -15,6 +15,7 @@ from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.long_poll import HeldPull, LongPoll, Queue
 from rocketwire.server.pull_answers import Asked
 from rocketwire.server.request import Reply, SharedReply
+from rocketwire.store.errors import StoreGone
 from rocketwire.store.store import Fetched, FetchStatus
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.errors import FrameTooLong
@@ -43,6 +44,9 @@ class Store:
         self.looks: list[Asked] = []
         self.told: list[tuple[str, int, str | None]] = []
         self.refused: set[str] = set()
+
+    def meet(self, error: Exception) -> bool:
+        return isinstance(error, StoreGone)
 
     def fetch(self, asked: Asked) -> Fetched:
         self.looks.append(asked)

@@ -10,7 +10,7 @@ import trio
 
 from rocketwire.server import upkeep
 from rocketwire.server.live_config import LiveConfig
-from rocketwire.store.errors import DiskFull, StoreError
+from rocketwire.store.errors import DiskFull, StoreError, StoreGone
 from tests.server.harness import Clock, mock_clock, run_inline, settle, small_config
 
 
@@ -24,6 +24,7 @@ class FakeStore:
         self.much: list[bool] = []
         self.index_needs_numpy = True
         self.error: Exception | None = None
+        self.met: list[Exception] = []
 
     @property
     def index_suits_thread(self) -> bool:
@@ -33,6 +34,10 @@ class FakeStore:
         if self.error:
             raise self.error
         self.flushed.append(now)
+
+    def meet(self, error: Exception) -> bool:
+        self.met.append(error)
+        return isinstance(error, StoreGone)
 
     def dispatch_index(self) -> bool:
         if self.error:
@@ -65,6 +70,23 @@ async def pass_time(seconds: float) -> None:
     await settle()
     mock_clock().jump(seconds)
     await settle()
+
+
+async def test_files_that_are_gone_are_told_by_who_watches_them(
+    nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
+) -> None:
+    store: Any = FakeStore()
+    store.error = StoreGone("/s/index")
+    nursery.start_soon(upkeep.flush, store, live(), run_inline)
+    nursery.start_soon(upkeep.index, store, run_inline)
+    await pass_time(0.6)
+    assert store.met == [store.error, store.error]
+    assert caplog.messages == []
+    store.error = None
+    await pass_time(6)
+    await pass_time(6)
+    assert store.indexed
+    nursery.cancel_scope.cancel()
 
 
 FAULTS = [DiskFull("p", "no space left"), OSError(24, "Too many open files"), StoreError("odd")]

@@ -65,7 +65,9 @@ REFUSALS: dict[str, tuple[int, ...]] = {
 
 
 #: Calls that change nothing and are not refused.
-NOT_STEPS = frozenset({"ahead", "names", "size", "modified", "close", "read", "usage", "memory", "descriptors"})
+NOT_STEPS = frozenset(
+    {"ahead", "names", "size", "modified", "close", "read", "usage", "memory", "mappings", "identity"}
+)
 
 
 class _Mapping(mmap.mmap):
@@ -166,7 +168,7 @@ class CrashDisk(RealFileSystem):
 
     # --- the file system ---
 
-    def make_directory(self, path: str, *, durable: bool = True) -> None:
+    def make_directory(self, path: str, *, durable: bool = True, within: str = "") -> None:
         missing = [each for each in (Path(path), *Path(path).parents) if not each.is_dir()]
         for directory in reversed(missing):
             self._step("make_directory", str(directory))

@@ -77,7 +77,7 @@ def remove_log_file(store: MessageStore) -> None:
 def kill(store: MessageStore) -> None:
     """Leave the files as a killed process would: only the lock goes."""
     store._closed = True
-    RealFileSystem().close(store._lock)
+    RealFileSystem().close(store._presence.lock)
 
 
 def bodies(store: MessageStore, topic: str = "T", queue_id: int = 0) -> list[bytes]:

@@ -38,11 +38,11 @@ def why(store: MessageStore) -> Exception | None:
 
 def test_a_new_store_has_apaches_directories(tmp_path: Path) -> None:
     store = open_store(small(tmp_path / "a" / "b"))
-    assert names(tmp_path / "a" / "b") == ["abort", "checkpoint", "commitlog", "consumequeue", "lock"]
+    assert names(tmp_path / "a" / "b") == ["abort", "checkpoint", "commitlog", "config", "consumequeue", "lock"]
     assert (tmp_path / "a" / "b" / "lock").read_bytes() == b"lock"
     assert store.max_physical_offset == 0
     store.close()
-    assert names(tmp_path / "a" / "b") == ["checkpoint", "commitlog", "consumequeue", "lock"]
+    assert names(tmp_path / "a" / "b") == ["checkpoint", "commitlog", "config", "consumequeue", "lock"]
     assert (tmp_path / "a" / "b" / "checkpoint").stat().st_size == 4096
 
 

@@ -408,7 +408,8 @@ async def test_nothing_is_made_on_the_disk_before_the_first_message(tmp_path: Pa
     async with timers.running():
         await timers.pass_time(10_000)
     timers.stop()
-    assert {path.name for path in (tmp_path / "store").iterdir()} == {"checkpoint", "commitlog", "consumequeue", "lock"}
+    there = {path.name for path in (tmp_path / "store").iterdir()}
+    assert there == {"checkpoint", "commitlog", "config", "consumequeue", "lock"}
 
 
 # --- what it tells ---
