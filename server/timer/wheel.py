@@ -52,6 +52,8 @@ class NearWheel:
         self._bell = bell
         self._precision = index.precision
         self._ahead = max(_AHEAD, 2 * index.precision)
+        #: A message put at a time so many ms after `read_time` goes into a slot less than a lap of the wheel after it.
+        self._reach = (index.wheel.slots - index.window - 1) * index.precision
         self._reading: tuple[Slot, Iterator[Sequence[Unit]]] | None = None
         #: The first slot that is not in memory, if there is one before `_searched`.
         self._next: int | None = None
@@ -108,20 +110,24 @@ class NearWheel:
     def _put(self, waiting: Sequence[Waiting], now: int) -> int:
         """Put some messages, from the first on; how many: none when there was only made way for them.
 
-        What is overdue goes where it would have gone in time: there are the markers, and what they cancel.
+        What is overdue goes where it would have gone in time: there are the markers, and what they cancel. While the
+        timer is far behind, other messages roll less than a lap of the wheel later than `read_time`: farther away they
+        would take places that overdue messages are to have yet, and each would wait for the other.
         """
-        write_time, read_time = slot_of(now, self._precision), self.index.read_time
+        read_time = self.index.read_time
+        write_time = min(slot_of(now, self._precision), read_time + self._reach)
         if read_time < write_time:
             overdue = waiting[0].out < write_time
             number = next((at for at, each in enumerate(waiting) if (each.out < write_time) is not overdue), None)
             waiting = waiting[:number]
             if overdue:
                 write_time = read_time
-        # Where there is no place left in the wheel, far behind, a lap from there has one.
-        entered = self.index.put(waiting, write_time) or self.index.put(waiting, read_time)
+        entered = self.index.put(waiting, write_time)
         if not entered:
-            moved = make_way(self.index, now)
-            if moved < (self._searched if self._next is None else self._next):
+            moved = make_way(self.index)
+            if moved < self.loaded.to:
+                self.drop()
+            elif moved < (self._searched if self._next is None else self._next):
                 self._next = moved
                 self._bell.ring()
             return 0

@@ -1,4 +1,8 @@
-"""Places of the wheel that what waits for a later lap has taken: so it may be after the clock stood far ahead."""
+"""Places of the wheel that what waits for a later lap has taken: so it may be after the clock stood far ahead.
+
+What is put goes into a slot less than a lap later than the one to be read next. Only when the clock is set back do
+slots that hold units come to be farther from that one.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +10,20 @@ from typing import TYPE_CHECKING
 
 from rocketwire.store.errors import WheelFull
 from rocketwire.store.layout.timer_log import UnitMagic
-from rocketwire.store.timer.units import slot_of
 from rocketwire.store.timer.wheel import Slot, empty
 
 if TYPE_CHECKING:
     from rocketwire.store.timer.index import TimerIndex
 
 
-def make_way(index: TimerIndex, now: int) -> int:
-    """Have what keeps the last `put` from its place roll in half a lap or more, if it waits for a later lap.
+def make_way(index: TimerIndex) -> int:
+    """Have what keeps the last `put` from its place, if it waits for a later lap, roll in an earlier slot.
+
+    That is at least half a lap, and less than one, later than the slot to be read next: so it comes before the units'
+    own slot even when the timer is far behind.
 
     Args:
         index: The index.
-        now: The time in ms.
 
     Returns:
         The start in ms of the slot where it rolls.
@@ -31,14 +36,13 @@ def make_way(index: TimerIndex, now: int) -> int:
     slot = None if number is None else index.wheel.at(number)
     if number is None or slot is None or slot.time <= number:
         raise WheelFull(index.wheel.path)
-    first = now // precision + slots // 2
-    # Never behind its own slot: it would be late.
-    places = range(first + slot.time % (slots // 4), min(first + slots // 2, slot.time))
+    half, write_time = slots // 2, index.read_time
+    first = write_time // precision + half
+    places = (first + (slot.time % (slots // 4) + further) % half for further in range(half))
     free = next((place for place in places if index.slot_to_put(place) == empty(place)), None)
     if free is None:
         raise WheelFull(index.wheel.path)
     waiting = index.waiting_in(slot.time * precision)
-    write_time = slot_of(now, precision)
     # At every moment each of them belongs to the slot that its time is of.
     index.wheel.put(Slot(free, waiting[-1].position, waiting[0].position, slot.messages, 0))
     for unit in waiting:

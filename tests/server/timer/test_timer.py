@@ -212,6 +212,27 @@ async def test_a_stop_longer_than_the_wheel_loses_nothing(tmp_path: Path, clean:
     timers.stop()
 
 
+async def test_what_comes_after_a_long_stop_is_not_in_the_way_of_what_was_due_meanwhile(tmp_path: Path) -> None:
+    """The one rolls every two days; the other has the place of its second slot, but a lap of the wheel later."""
+    timers = Timers(tmp_path)
+    start = timers.clock.now
+    async with timers.running():
+        timers.send_in(b"overdue", 14 * DAY)
+        await timers.pass_time(1)
+    timers.kill()
+    timers.clock.now = start + 16 * DAY + DAY // 2
+    timers = Timers(tmp_path, clock=timers.clock)
+    timers.send(timer_draft(b"new", start + 18 * DAY + 500, key="new"))
+    async with timers.running():
+        for _ in range(3):
+            await timers.pass_time(1)
+        assert timers.delivered() == [b"overdue"]
+        await timers.pass_time(start + 18 * DAY + 500 - timers.clock.now)
+        assert timers.delivered() == [b"overdue", b"new"]
+        assert (timers.timer.enqueue_behind, timers.timer.pending) == (0, 0)
+    timers.stop()
+
+
 async def test_what_came_just_before_a_stop_is_put_into_the_index(tmp_path: Path) -> None:
     timers = Timers(tmp_path)
     async with timers.running():
@@ -312,6 +333,36 @@ async def test_what_was_sent_while_the_clock_stood_far_ahead_holds_up_nothing(tm
         assert (timers.timer.enqueue_behind, timers.timer.pending) == (0, 1)
         await timers.pass_time(lap)
         assert timers.timer.counts.rolled > 0
+    timers.stop()
+
+
+async def test_what_was_sent_while_the_clock_stood_ahead_is_in_the_way_of_nothing_overdue(tmp_path: Path) -> None:
+    """It has the place, a lap later, of the slot in which the overdue message rolls for the second time."""
+    timers = Timers(tmp_path, **SHORT)
+    start, lap = timers.clock.now, SLOT_COUNT * 100
+    async with timers.running():
+        for sent, body, delay in (
+            (lap + 15_000, b"in the way", 5050),
+            (lap - 10_000, b"read already", 5000),
+            (0, b"overdue", 24_950),
+        ):
+            timers.clock.now = start + sent
+            await timers.pass_time(100)
+            timers.send_in(body, delay)
+            await timers.pass_time(100)
+        await timers.pass_time(9000)  # so the first slot is read, and the next one is found, which comes after the jump
+        assert (timers.timer.pending, timers.delivered()) == (3, [])
+        timers.clock.now = start + lap + 18_000
+        refusing = Refusing(timers, b"read already")
+        for _ in range(4):
+            await timers.pass_time(100)
+        assert timers.delivered() == [b"overdue"]
+        refusing.bodies.clear()
+        await timers.pass_time(500)
+        assert timers.delivered() == [b"overdue", b"read already"]
+        await timers.pass_time(5000)
+        assert timers.delivered() == [b"overdue", b"read already", b"in the way"]
+        assert (timers.timer.enqueue_behind, timers.timer.pending) == (0, 0)
     timers.stop()
 
 

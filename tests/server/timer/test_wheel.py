@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,28 +24,53 @@ from tests.store.support import START, open_store, small
 NOW = START - START % 1000
 
 
-def waiting_in(*seconds: int) -> Entries:
-    return Entries([Waiting(NOW + 1000 * second + 5, 100 * second, 90, 7, deletes=False) for second in seconds], 0)
+def waiting_in(*seconds: int, after: int = 0) -> Entries:
+    """Messages that stand in the log one after the other, with so many before them."""
+    outs = [NOW + 1000 * second + 5 for second in seconds]
+    return Entries([Waiting(out, 100 * at, 90, 7, deletes=False) for at, out in enumerate(outs, after)], 0)
 
 
-def test_what_is_put_far_away_does_not_hide_the_slots_before_it(tmp_path: Path) -> None:
-    """Between a slot that is read and the search for the next one messages may come for a slot far behind that."""
-    store, clock = open_store(small(tmp_path)), Clock()
+@contextmanager
+def near_wheel(folder: Path) -> Iterator[tuple[NearWheel, Clock]]:
+    """One of a store without messages, and its clock."""
+    store, clock = open_store(small(folder)), Clock()
     clock.now = NOW
     index = TimerIndex.open(store.settings, store, RealFileSystem(), now=NOW)
     assert list(index.recovery()) == []
     topic = TimerTopic(store)
-    near = NearWheel(index, topic, Markers(topic, index.precision, 0), clock, Bell())
-    near.enter(waiting_in(1, 3, 5))
-    assert near.read(NOW)  # begins with the first slot, so that the next one is not known
-    near.enter(waiting_in(9))
-    for second in range(1, 10):
-        clock.now = NOW + 1000 * second
-        while near.read(near.now()):
-            pass
-    assert [run.due - NOW for run in near.take(NOW + 10_000, 100)] == [1005, 3005, 5005, 9005]
+    yield NearWheel(index, topic, Markers(topic, index.precision, 0), clock, Bell()), clock
     index.close()
     store.close()
+
+
+def test_what_is_put_far_away_does_not_hide_the_slots_before_it(tmp_path: Path) -> None:
+    """Between a slot that is read and the search for the next one messages may come for a slot far behind that."""
+    with near_wheel(tmp_path) as (near, clock):
+        near.enter(waiting_in(1, 3, 5))
+        assert near.read(NOW)  # begins with the first slot, so that the next one is not known
+        near.enter(waiting_in(9, after=3))
+        for second in range(1, 10):
+            clock.now = NOW + 1000 * second
+            while near.read(near.now()):
+                pass
+        assert [run.due - NOW for run in near.take(NOW + 10_000, 100)] == [1005, 3005, 5005, 9005]
+
+
+def test_nothing_is_put_a_lap_from_what_is_overdue(tmp_path: Path) -> None:
+    """It would take a place in the wheel that is yet to be used for a slot before it, and wait for that in vain."""
+    with near_wheel(tmp_path) as (near, clock):
+        near.enter(waiting_in(5))
+        index = near.index
+        lap, window = index.wheel.slots, index.window
+        clock.now = NOW + 1000 * (5 + 2 * lap)
+        near.enter(waiting_in(5 + 2 * lap + window // 2, after=1))
+        near.enter(waiting_in(5 + window // 2, 5 + 2 * lap - 1, after=2))
+        assert index.pending == 4
+        found, at = [], index.next_slot(NOW, NOW + 1000 * lap)
+        while at is not None:
+            found.append((at - NOW) // 1000)
+            at = index.next_slot(at + 1000, NOW + 1000 * lap)
+        assert found == [5, 5 + window // 2, lap - 1]  # of the last one there are two, which roll
 
 
 async def test_what_waits_is_delivered_while_nothing_more_can_be_put(

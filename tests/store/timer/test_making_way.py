@@ -8,6 +8,7 @@ import pytest
 
 from rocketwire.store.errors import WheelFull
 from rocketwire.store.timer.making_way import make_way
+from rocketwire.store.timer.wheel import Slot, TimerWheel
 from tests.store.support import kill
 from tests.store.timer.timers import NOW, Timers
 
@@ -19,13 +20,13 @@ def test_a_later_lap_rolls_to_make_way(tmp_path: Path) -> None:
     index = timers.index
     lap = index.wheel.slots * 1000
     with pytest.raises(WheelFull):
-        make_way(index, NOW)
+        make_way(index)
     timers.clock.now = NOW + lap
     later = timers.put(OUT + lap, OUT + lap + 1)
     timers.clock.now = NOW
     (waiting,) = timers.add(OUT)
     assert index.put([waiting], NOW) == []
-    start = make_way(index, NOW)
+    start = make_way(index)
     assert NOW + lap // 2 <= start < NOW + lap
     ((position, slot),) = index.put([waiting], NOW)
     index.queue_offset += 1
@@ -39,7 +40,8 @@ def test_a_later_lap_rolls_to_make_way(tmp_path: Path) -> None:
     kill(timers.store)
 
 
-def test_nothing_rolls_behind_its_own_slot(tmp_path: Path) -> None:
+def test_however_far_behind_nothing_rolls_behind_its_own_slot(tmp_path: Path) -> None:
+    """The place is one of the lap that is to be read, not of the time."""
     timers = Timers(tmp_path)
     index = timers.index
     lap = index.wheel.slots * 1000
@@ -47,9 +49,29 @@ def test_nothing_rolls_behind_its_own_slot(tmp_path: Path) -> None:
     timers.put(OUT + lap)
     (waiting,) = timers.add(OUT)
     assert index.put([waiting], NOW) == []
-    with pytest.raises(WheelFull):
-        make_way(index, NOW + lap)  # what is read is far behind: half a lap from now is too late
-    assert not timers.unit(0).rolls
+    assert NOW + lap // 2 <= make_way(index) < NOW + lap
+    assert timers.unit(0).rolls
+    assert len(index.put([waiting], NOW)) == 1
+    kill(timers.store)
+
+
+def test_any_place_of_half_a_lap_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here only the one before that with which the search begins is free."""
+    monkeypatch.setattr(TimerWheel, "slots", 2400)
+    timers = Timers(tmp_path)
+    index = timers.index
+    lap = 2400 * 1000
+    timers.clock.now = NOW + lap
+    ((there, later),) = timers.put(OUT + lap)
+    (waiting,) = timers.add(OUT)
+    first = NOW // 1000 + 1200
+    free = first + later // 1000 % 600 - 1
+    for place in range(first, first + 1200):
+        if place != free:
+            index.wheel.reserve(place)
+            index.wheel.put(Slot(place, there, there, 1, 0))
+    assert index.put([waiting], NOW) == []
+    assert make_way(index) == free * 1000
     kill(timers.store)
 
 
@@ -60,5 +82,5 @@ def test_an_earlier_lap_stays(tmp_path: Path) -> None:
     (waiting,) = timers.add(OUT + index.wheel.slots * 1000)
     assert index.put([waiting], waiting.out - 5_000) == []
     with pytest.raises(WheelFull):
-        make_way(index, waiting.out - 5_000)
+        make_way(index)
     kill(timers.store)
