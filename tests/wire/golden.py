@@ -10,6 +10,8 @@ from typing import Any, Final, NamedTuple
 
 _ROOT: Final = Path(__file__).resolve().parents[1] / "golden"  # which has a README
 _PROTOCOL: Final = _ROOT / "protocol"
+HEADER_VARIANTS: Final = _ROOT / "header-variants-4.9.7.json"
+"""What Apache's servers make of header fields that are missing, empty or malformed."""
 
 VERSIONS: Final = ("4.9.7", "5.5.0")
 """Of the brokers and clients that wrote the data."""

@@ -1,0 +1,111 @@
+"""What Apache's 4.9.7 makes of missing, empty and malformed header fields: as recorded.
+
+Whether rocketwire does the same is asked in `tests/server/test_header_variants.py`. `python -m
+compat_tests.test_header_variants` records anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import tempfile
+from pathlib import Path
+from typing import Final, Self
+
+from compat_tests.endpoints import Apache, Endpoint, running
+from rocketwire.wire.codes import FLAG_RESPONSE
+from tests.server.header_bases import ACCOUNTS, accounts_asked, all_asked
+from tests.server.header_variants import (
+    Examining,
+    Outcomes,
+    Question,
+    Told,
+    answer_of_client,
+    packed,
+    taken_apart,
+    unpacked,
+)
+from tests.wire.golden import HEADER_VARIANTS
+
+_SILENT: Final = 30.0  # seconds after which no answer is one
+
+
+class _Connection:
+    """One connection, on which a question is put at a time, and the server's own are answered meanwhile."""
+
+    def __init__(self, address: str) -> None:
+        host, _, port = address.rpartition(":")
+        self._socket = socket.create_connection((host, int(port)), _SILENT)
+        self._stream = self._socket.makefile("rb")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stream.close()
+        self._socket.close()
+
+    def ask(self, question: Question) -> Told:
+        try:
+            self._socket.sendall(question.frame)
+            while True:
+                opaque, flag, told = taken_apart(self._received())
+                if not flag & FLAG_RESPONSE:
+                    answer = answer_of_client(opaque, flag, told)
+                    self._socket.sendall(answer or b"")
+                elif opaque == question.opaque:
+                    return told
+        except TimeoutError:
+            return Told(None)
+        except ConnectionError:
+            return Told(None, closed=True)
+
+    def _received(self) -> bytes:
+        head = self._stream.read(4)
+        if len(head) < 4:
+            raise ConnectionError
+        return self._stream.read(struct.unpack(">i", head)[0])
+
+
+class _Asked:
+    """An endpoint with a connection to each of its servers, made anew when one ended or fell silent."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._addresses = {True: endpoint.broker, False: endpoint.namesrv}
+        self._connections: dict[bool, _Connection] = {}
+
+    def run(self, script: Examining) -> None:
+        with contextlib.suppress(StopIteration), contextlib.ExitStack() as stack:
+            question = next(script)
+            while True:
+                connection = self._connections.get(question.to_broker)
+                if connection is None:
+                    connection = stack.enter_context(_Connection(self._addresses[question.to_broker]))
+                    self._connections[question.to_broker] = connection
+                told = connection.ask(question)
+                if told.code is None:
+                    del self._connections[question.to_broker]
+                question = script.send(told)
+
+
+def _outcomes(folder: Path) -> Outcomes:
+    """What new brokers of Apache make of all variants: one without access control, and one with it."""
+    outcomes = Outcomes()
+    with running(Apache(folder / "open")) as endpoint:
+        _Asked(endpoint).run(all_asked(outcomes))
+    conf = folder / "guarded" / "home" / "conf"
+    conf.mkdir(parents=True)
+    (conf / "plain_acl.yml").write_text(ACCOUNTS, "utf-8")
+    with running(Apache(folder / "guarded", settings={"aclEnable": "true"})) as endpoint:
+        _Asked(endpoint).run(accounts_asked(outcomes))
+    return outcomes
+
+
+def test_apache_answers_as_recorded(tmp_path: Path) -> None:
+    assert _outcomes(tmp_path) == unpacked(HEADER_VARIANTS.read_text("utf-8"))
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        HEADER_VARIANTS.write_text(packed(_outcomes(Path(folder))), "utf-8")

@@ -1,0 +1,530 @@
+"""A right request of every code whose header has fields, and the scene on the server that makes it right.
+
+`prepared` sets the scene: a topic with messages, a group that is on line and has offsets, a half message, values on the
+name server. It waits for what Apache's brokers do behind the answer (queue entries, the index, registering topics) by
+asking until it is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from rocketwire.wire.batch import BatchItem, encode_batch
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.client import (
+    ConsumerData,
+    ConsumeType,
+    HeartbeatData,
+    MessageModel,
+    ProducerData,
+    SubscriptionData,
+)
+from rocketwire.wire.codes import RequestCode as Code
+from rocketwire.wire.headers import acl, admin, client, group, offset, online, pull, query, route, send, transaction
+from rocketwire.wire.message import decode_record
+from rocketwire.wire.properties import decode_properties
+from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, Secret, content
+from tests.server.header_variants import (
+    Base,
+    Examining,
+    Ext,
+    Outcomes,
+    Question,
+    Raw,
+    Scene,
+    Told,
+    answer_fields,
+    examined,
+    text_of,
+)
+
+CLUSTER: Final = "DefaultCluster"
+TOPIC: Final = "Variants"
+GROUP: Final = "VariantGroup"
+PRODUCERS: Final = "VariantProducers"
+CLIENT: Final = "variants@client"
+_BORN: Final = 1_700_000_000_000
+_LATER: Final = 4_102_444_800_000
+_QUEUES: Final = 4
+_FULL: Final = 1  # the queue with messages in it
+_MESSAGES: Final = 3
+_COMMITTED: Final = 2
+_TRIES: Final = 5000  # that something is asked for until it is there
+_UNIQUE_KEY: Final = "7F0000010000000000000000000000%02X"
+_PROPERTIES: Final = "KEYS\x01k\x02UNIQ_KEY\x01" + _UNIQUE_KEY % 255 + "\x02WAIT\x01true"
+_REPLY: Final = f"REPLY_TO_CLIENT\x01{CLIENT}\x02CORRELATION_ID\x01c\x02TTL\x013000"
+
+
+def _send(_scene: Scene | None = None, **changes: str) -> dict[str, str]:
+    """The fields of a send, by their long names."""
+    return {
+        "producerGroup": PRODUCERS,
+        "topic": TOPIC,
+        "defaultTopic": "TBW102",
+        "defaultTopicQueueNums": "4",
+        "queueId": "3",
+        "sysFlag": "0",
+        "bornTimestamp": str(_BORN),
+        "flag": "5",
+        "properties": _PROPERTIES,
+        "reconsumeTimes": "2",
+        "unitMode": "false",
+        "maxReconsumeTimes": "3",
+        "batch": "false",
+        "bname": "broker-a",
+        **changes,
+    }
+
+
+_SHORT: Final = {
+    field.encode_name: send.SendMessageRequestHeader.SHORT[field.name]
+    for field in msgspec.structs.fields(send.SendMessageRequestHeader)
+}
+
+
+def _short(fields: Mapping[str, str]) -> dict[str, str]:
+    return {_SHORT[name]: value for name, value in fields.items()}
+
+
+def stored(scene: Scene, ext: Ext, told: Told) -> Generator[Question, Told, dict[str, str]]:
+    """What a send left in the store, and what its answer says."""
+    first = told.ext["msgId"].partition(",")[0]
+    viewed = yield from scene.ask(Code.VIEW_MESSAGE_BY_ID, {"offset": str(int(first[-16:], 16))})
+    assert viewed.code == 0, viewed
+    record = decode_record(viewed.body)
+    asked = text_of(ext, "topic", "b")
+    queue = "any" if text_of(ext, "queueId", "e") == "-1" else str(record.queue_id)
+    properties = decode_properties(record.properties.decode())
+    return {
+        "topic": "asked" if record.topic == asked else record.topic,
+        "queue": queue,
+        "flag": str(record.flag),
+        "sysFlag": str(record.sys_flag),
+        "born": str(record.born_timestamp),
+        "tries": str(record.reconsume_times),
+        "properties": ",".join(f"{name}:{value}" for name, value in sorted(properties.items()) if name != "CLUSTER"),
+        "answer": ",".join(sorted(told.ext)),
+    }
+
+
+def _options(scene: Scene, ext: Ext, told: Told) -> Generator[Question, Told, dict[str, str]]:
+    """What a topic was made with."""
+    answer = yield from scene.ask(Code.GET_ALL_TOPIC_CONFIG, {})
+    config = msgspec.json.decode(answer.body)["topicConfigTable"].get(text_of(ext, "topic"), {})
+    return {name: str(value) for name, value in config.items() if name != "topicName"}
+
+
+def _committed(scene: Scene, ext: Ext, told: Told) -> Generator[Question, Told, dict[str, str]]:
+    """The offset that the group has after it committed one."""
+    asked = {"consumerGroup": GROUP, "topic": TOPIC, "queueId": "2"}
+    answer = yield from scene.ask(Code.QUERY_CONSUMER_OFFSET, asked)
+    return {"offset": answer.ext.get("offset", str(answer.code))}
+
+
+def _has_body(scene: Scene, ext: Ext, told: Told) -> Generator[Question, Told, dict[str, str]]:
+    """The same, and how long the body is."""
+    fields = yield from answer_fields(scene, ext, told)
+    return {**fields, "body": str(len(told.body))}
+
+
+def _broker_fields(scene: Scene) -> dict[str, str]:
+    """A broker that tells the name server of itself."""
+    return {"brokerName": "other", "brokerAddr": "127.0.0.1:1", "clusterName": "Others", "brokerId": "0"}
+
+
+def _pull(scene: Scene) -> dict[str, str]:
+    return {
+        "consumerGroup": GROUP,
+        "topic": TOPIC,
+        "queueId": str(_FULL),
+        "queueOffset": "1",
+        "maxMsgNums": "1",
+        "sysFlag": "4",  # with a subscription, and not to be held
+        "commitOffset": "0",
+        "suspendTimeoutMillis": "1000",
+        "subVersion": "0",
+        "subscription": "*",
+        "expressionType": "TAG",
+        "bname": "broker-a",
+    }
+
+
+def _always(**fields: str) -> Callable[[Scene], dict[str, str]]:
+    return lambda _scene: dict(fields)
+
+
+def _queue(**fields: str) -> Callable[[Scene], dict[str, str]]:
+    return _always(topic=TOPIC, queueId=str(_FULL), bname="broker-a", **fields)
+
+
+_OF_NEW_TOPICS: Final = ("producerGroup", "topic", "defaultTopic", "defaultTopicQueueNums", "queueId", "unitMode")
+_OF_RETRIES: Final = ("reconsumeTimes", "maxReconsumeTimes", "unitMode")
+_RETRY: Final = f"%RETRY%{GROUP}"
+_BODY: Final = b"body"
+_ADMIN: Final = "admin-key"
+_SECRET: Final = "secret-of-admin"
+ACCOUNTS: Final = f"accounts:\n- accessKey: {_ADMIN}\n  secretKey: {_SECRET}\n  admin: true\n"
+"""The accounts' file of a broker that `GUARDED` are asked of."""
+_BATCH: Final = encode_batch([BatchItem(flag=0, body=_BODY, properties=b"")] * 2)
+
+BASES: Final[Mapping[str, Base]] = {
+    # What asks comes before what changes things.
+    "11": Base(Code.PULL_MESSAGE, pull.PullMessageRequestHeader, _pull, effect=_has_body),
+    "12": Base(
+        Code.QUERY_MESSAGE,
+        query.QueryMessageRequestHeader,
+        _always(topic=TOPIC, key="k", maxNum="2", beginTimestamp="0", endTimestamp=str(_LATER)),
+        effect=_has_body,
+    ),
+    "33": Base(
+        Code.VIEW_MESSAGE_BY_ID,
+        query.ViewMessageRequestHeader,
+        lambda scene: {"offset": scene.facts["physical"]},
+        effect=_has_body,
+    ),
+    "14": Base(
+        Code.QUERY_CONSUMER_OFFSET,
+        offset.QueryConsumerOffsetRequestHeader,
+        lambda _scene: {"consumerGroup": GROUP, "topic": TOPIC, "queueId": str(_FULL), "bname": "broker-a"},
+    ),
+    "29": Base(Code.SEARCH_OFFSET_BY_TIMESTAMP, offset.SearchOffsetRequestHeader, _queue(timestamp=str(_LATER))),
+    "30": Base(Code.GET_MAX_OFFSET, offset.GetMaxOffsetRequestHeader, _queue()),
+    "31": Base(Code.GET_MIN_OFFSET, offset.GetMinOffsetRequestHeader, _queue()),
+    "32": Base(Code.GET_EARLIEST_MSG_STORETIME, offset.GetEarliestMsgStoretimeRequestHeader, _queue()),
+    "38": Base(
+        Code.GET_CONSUMER_LIST_BY_GROUP,
+        client.GetConsumerListByGroupRequestHeader,
+        _always(consumerGroup=GROUP),
+        effect=_has_body,
+    ),
+    "202": Base(Code.GET_TOPIC_STATS_INFO, group.GetTopicStatsInfoRequestHeader, _always(topic=TOPIC)),
+    "203": Base(
+        Code.GET_CONSUMER_CONNECTION_LIST,
+        online.GetConsumerConnectionListRequestHeader,
+        _always(consumerGroup=GROUP),
+    ),
+    "204": Base(
+        Code.GET_PRODUCER_CONNECTION_LIST,
+        online.GetProducerConnectionListRequestHeader,
+        _always(producerGroup=PRODUCERS),
+    ),
+    "208": Base(Code.GET_CONSUME_STATS, group.GetConsumeStatsRequestHeader, _always(consumerGroup=GROUP, topic=TOPIC)),
+    "300": Base(Code.QUERY_TOPIC_CONSUME_BY_WHO, group.QueryTopicConsumeByWhoRequestHeader, _always(topic=TOPIC)),
+    "303": Base(
+        Code.QUERY_CONSUME_TIME_SPAN, group.QueryConsumeTimeSpanRequestHeader, _always(topic=TOPIC, group=GROUP)
+    ),
+    "223": Base(
+        Code.INVOKE_BROKER_TO_GET_CONSUMER_STATUS,
+        online.GetConsumerStatusRequestHeader,
+        _always(topic=TOPIC, group=GROUP, clientAddr=CLIENT),
+    ),
+    "307": Base(
+        Code.GET_CONSUMER_RUNNING_INFO,
+        online.GetConsumerRunningInfoRequestHeader,
+        _always(consumerGroup=GROUP, clientId=CLIENT, jstackEnable="false"),
+    ),
+    "309": Base(
+        Code.CONSUME_MESSAGE_DIRECTLY,
+        online.ConsumeMessageDirectlyResultRequestHeader,
+        lambda scene: {
+            "consumerGroup": GROUP,
+            "clientId": CLIENT,
+            "msgId": scene.facts["message"],
+            "brokerName": "broker-a",
+        },
+    ),
+    "15": Base(
+        Code.UPDATE_CONSUMER_OFFSET,
+        offset.UpdateConsumerOffsetRequestHeader,
+        _always(consumerGroup=GROUP, topic=TOPIC, queueId="2", commitOffset="0", bname="broker-a"),
+        effect=_committed,
+    ),
+    "222": Base(
+        Code.INVOKE_BROKER_TO_RESET_OFFSET,
+        online.ResetOffsetRequestHeader,
+        _always(topic=TOPIC, group=GROUP, timestamp=str(_LATER), isForce="true"),
+    ),
+    "10": Base(Code.SEND_MESSAGE, send.SendMessageRequestHeader, _send, _BODY, effect=stored),
+    "310": Base(
+        Code.SEND_MESSAGE_V2,
+        send.SendMessageRequestHeader,
+        lambda _scene: _short(_send()),
+        _BODY,
+        short=True,
+        effect=stored,
+    ),
+    "320": Base(
+        Code.SEND_BATCH_MESSAGE,
+        send.SendMessageRequestHeader,
+        lambda _scene: _short(_send(batch="true", reconsumeTimes="0")),
+        _BATCH,
+        short=True,
+        effect=stored,
+    ),
+    "10 to a new topic": Base(
+        Code.SEND_MESSAGE,
+        send.SendMessageRequestHeader,
+        lambda scene: _send(topic=scene.fresh("New")),
+        _BODY,
+        only=_OF_NEW_TOPICS,
+        effect=stored,
+    ),
+    "310 to a new topic": Base(
+        Code.SEND_MESSAGE_V2,
+        send.SendMessageRequestHeader,
+        lambda scene: _short(_send(topic=scene.fresh("New"))),
+        _BODY,
+        short=True,
+        only=_OF_NEW_TOPICS,
+        effect=stored,
+    ),
+    "10 to a retry topic": Base(
+        Code.SEND_MESSAGE,
+        send.SendMessageRequestHeader,
+        lambda _scene: _send(topic=_RETRY, queueId="0"),
+        _BODY,
+        only=_OF_RETRIES,
+        effect=stored,
+    ),
+    "310 to a retry topic": Base(
+        Code.SEND_MESSAGE_V2,
+        send.SendMessageRequestHeader,
+        lambda _scene: _short(_send(topic=_RETRY, queueId="0")),
+        _BODY,
+        short=True,
+        only=_OF_RETRIES,
+        effect=stored,
+    ),
+    "324": Base(
+        Code.SEND_REPLY_MESSAGE,
+        send.SendMessageRequestHeader,
+        lambda _scene: _send(topic=f"{CLUSTER}_REPLY_TOPIC", queueId="0", properties=_REPLY),
+        _BODY,
+    ),
+    "325": Base(
+        Code.SEND_REPLY_MESSAGE_V2,
+        send.SendMessageRequestHeader,
+        lambda _scene: _short(_send(topic=f"{CLUSTER}_REPLY_TOPIC", queueId="0", properties=_REPLY)),
+        _BODY,
+        short=True,
+    ),
+    "36": Base(
+        Code.CONSUMER_SEND_MSG_BACK,
+        send.ConsumerSendMsgBackRequestHeader,
+        lambda scene: {
+            "offset": scene.facts["physical"],
+            "group": GROUP,
+            "delayLevel": "4",
+            "originMsgId": scene.facts["message"],
+            "originTopic": TOPIC,
+            "unitMode": "false",
+            "maxReconsumeTimes": "16",
+            "bname": "broker-a",
+        },
+    ),
+    "37": Base(
+        Code.END_TRANSACTION,
+        transaction.EndTransactionRequestHeader,
+        lambda scene: {
+            "producerGroup": PRODUCERS,
+            "tranStateTableOffset": scene.facts["half offset"],
+            "commitLogOffset": scene.facts["half physical"],
+            "commitOrRollback": "8",
+            "fromTransactionCheck": "false",
+            "msgId": _UNIQUE_KEY % 254,
+            "transactionId": _UNIQUE_KEY % 254,
+            "bname": "broker-a",
+        },
+    ),
+    "17": Base(
+        Code.UPDATE_AND_CREATE_TOPIC,
+        admin.CreateTopicRequestHeader,
+        lambda scene: {
+            "topic": scene.fresh("Made"),
+            "defaultTopic": "TBW102",
+            "readQueueNums": "2",
+            "writeQueueNums": "3",
+            "perm": "6",
+            "topicFilterType": "SINGLE_TAG",
+            "order": "true",
+            "topicSysFlag": "0",
+        },
+        effect=_options,
+    ),
+    "207": Base(
+        Code.DELETE_SUBSCRIPTIONGROUP,
+        group.DeleteSubscriptionGroupRequestHeader,
+        lambda scene: {"groupName": scene.fresh("Removed"), "removeOffset": "true"},
+    ),
+    "35": Base(
+        Code.UNREGISTER_CLIENT,
+        client.UnregisterClientRequestHeader,
+        _always(clientID=CLIENT, producerGroup="VariantLeavers", consumerGroup="VariantLeavers"),
+    ),
+    "105": Base(Code.GET_ROUTEINFO_BY_TOPIC, route.GetRouteInfoRequestHeader, _always(topic=TOPIC), to_broker=False),
+    "103": Base(
+        Code.REGISTER_BROKER,
+        route.RegisterBrokerRequestHeader,
+        lambda scene: {
+            **_broker_fields(scene),
+            "haServerAddr": "127.0.0.1:2",
+            "compressed": "false",
+            "bodyCrc32": "0",
+        },
+        to_broker=False,
+    ),
+    "322": Base(
+        Code.QUERY_DATA_VERSION,
+        route.QueryDataVersionRequestHeader,
+        _broker_fields,
+        b'{"counter":1,"timestamp":1}',
+        to_broker=False,
+    ),
+    "104": Base(Code.UNREGISTER_BROKER, route.UnRegisterBrokerRequestHeader, _broker_fields, to_broker=False),
+    "101": Base(
+        Code.GET_KV_CONFIG, route.GetKVConfigRequestHeader, _always(namespace="variants", key="k"), to_broker=False
+    ),
+    "219": Base(
+        Code.GET_KVLIST_BY_NAMESPACE,
+        route.GetKVListByNamespaceRequestHeader,
+        _always(namespace="variants"),
+        to_broker=False,
+    ),
+    "100": Base(
+        Code.PUT_KV_CONFIG,
+        route.PutKVConfigRequestHeader,
+        _always(namespace="variants", key="other", value="v"),
+        to_broker=False,
+    ),
+    "102": Base(
+        Code.DELETE_KV_CONFIG,
+        route.DeleteKVConfigRequestHeader,
+        lambda scene: {"namespace": "variants", "key": scene.fresh("gone")},
+        to_broker=False,
+    ),
+}
+
+_ACCOUNTS: Final = 25
+
+GUARDED: Final[Mapping[str, Base]] = {
+    # Its accounts are those of the lowest numbers.
+    "51": Base(
+        Code.DELETE_ACL_CONFIG,
+        acl.DeleteAccessConfigRequestHeader,
+        lambda scene: {"accessKey": scene.fresh("doomed")},
+    ),
+    "50": Base(
+        Code.UPDATE_AND_CREATE_ACL_CONFIG,
+        acl.CreateAccessConfigRequestHeader,
+        lambda scene: {
+            "accessKey": "account",
+            "secretKey": "secret-of-account",
+            "whiteRemoteAddress": "10.10.103.7",
+            "admin": "false",
+            "defaultTopicPerm": "DENY",
+            "defaultGroupPerm": "SUB",
+            "topicPerms": "A=DENY",
+            "groupPerms": "G=SUB",
+        },
+    ),
+    "53": Base(
+        Code.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG,
+        acl.UpdateGlobalWhiteAddrsConfigRequestHeader,
+        _always(globalWhiteAddrs="10.10.103.*"),
+    ),
+}
+"""What is asked of a broker that has access control."""
+
+
+def with_accounts(scene: Scene) -> Examining:
+    """Set the scene of `GUARDED` on a broker that has the administrator's account alone."""
+    scene.sign = _signed
+    for number in range(1, _ACCOUNTS):
+        account = {"accessKey": f"doomed{number}", "secretKey": "secret-of-account"}
+        yield from _until_done(scene, Code.UPDATE_AND_CREATE_ACL_CONFIG, account)
+
+
+def _signed(ext: Ext, body: bytes) -> Ext:
+    named = {**ext, ACCESS_KEY: _ADMIN}
+    texts = {name: value for name in named if (value := text_of(named, name)) and named[name] != Raw("null")}
+    return {**named, SIGNATURE: Secret(_SECRET).sign(content(texts), body).decode()}
+
+
+def prepared(scene: Scene) -> Examining:
+    """Set the scene on a server that has none."""
+    made = {"topic": TOPIC, "defaultTopic": "TBW102", "perm": "6", "order": "false"}
+    made |= {"readQueueNums": str(_QUEUES), "writeQueueNums": str(_QUEUES)}
+    made |= {"topicFilterType": "SINGLE_TAG", "topicSysFlag": "0"}
+    yield from _until_done(scene, Code.UPDATE_AND_CREATE_TOPIC, made)
+    yield from joined(scene)
+    for number in range(_MESSAGES):
+        properties = f"KEYS\x01k\x02UNIQ_KEY\x01{_UNIQUE_KEY % number}"
+        fields = _short(_send(queueId=str(_FULL), reconsumeTimes="0", properties=properties))
+        sent = yield from _until_done(scene, Code.SEND_MESSAGE_V2, fields, _BODY)
+        scene.facts["message"] = sent.ext["msgId"]
+        scene.facts["physical"] = _place(sent)
+    half = f"TRAN_MSG\x01true\x02PGROUP\x01{PRODUCERS}\x02UNIQ_KEY\x01{_UNIQUE_KEY % 254}"
+    sent = yield from _until_done(scene, Code.SEND_MESSAGE_V2, _short(_send(sysFlag="4", properties=half)), _BODY)
+    scene.facts["half physical"] = _place(sent)
+    scene.facts["half offset"] = sent.ext["queueOffset"]
+    for queue in range(_QUEUES):
+        committed = {"consumerGroup": GROUP, "topic": TOPIC, "queueId": str(queue)}
+        committed["commitOffset"] = str(_COMMITTED if queue == _FULL else 0)
+        yield from _until_done(scene, Code.UPDATE_CONSUMER_OFFSET, committed)
+    value = {"namespace": "variants", "key": "k", "value": "v"}
+    yield from _until_done(scene, Code.PUT_KV_CONFIG, value, to_broker=False)
+    yield from _until_done(scene, Code.GET_ROUTEINFO_BY_TOPIC, {"topic": TOPIC}, to_broker=False)
+    seen = {"topic": TOPIC, "key": "k", "maxNum": "9", "beginTimestamp": "0", "endTimestamp": str(_LATER)}
+    yield from _until_done(scene, Code.QUERY_MESSAGE, seen)
+
+
+def joined(scene: Scene) -> Examining:
+    """Have the connection's client join its groups."""
+    heartbeat = HeartbeatData(
+        client_id=CLIENT,
+        producer_data_set=(ProducerData(group_name=PRODUCERS),),
+        consumer_data_set=(
+            ConsumerData(
+                group_name=GROUP,
+                consume_type=ConsumeType.CONSUME_PASSIVELY,
+                message_model=MessageModel.CLUSTERING,
+                subscription_data_set=(SubscriptionData(topic=TOPIC, sub_string="*", sub_version=1),),
+            ),
+        ),
+    )
+    yield from _until_done(scene, Code.HEART_BEAT, None, encode_body(heartbeat))
+
+
+def _place(sent: Told) -> str:
+    return str(int(sent.ext["msgId"][-16:], 16))
+
+
+def _until_done(scene: Scene, code: int, ext: Ext | None, body: bytes = b"", **options: Any) -> Any:
+    for _ in range(_TRIES):
+        told = yield from scene.ask(code, ext, body, **options)
+        if told.code == 0:
+            return told
+    raise AssertionError((code, told))
+
+
+NOT_ASKED: Final[Mapping[int, str]] = {
+    Code.LITE_PULL_MESSAGE: "4.9.7 does not know it",
+    Code.RECALL_MESSAGE: "4.9.7 does not know it",
+}
+
+
+def all_asked(outcomes: Outcomes) -> Examining:
+    """Ask servers that were never asked before all variants of `BASES`."""
+    scene = Scene()
+    yield from prepared(scene)
+    yield from examined(scene, BASES, outcomes, again=joined)
+
+
+def accounts_asked(outcomes: Outcomes) -> Examining:
+    """Ask a broker that has `ACCOUNTS` all variants of `GUARDED`."""
+    scene = Scene()
+    yield from with_accounts(scene)
+    yield from examined(scene, GUARDED, outcomes, again=joined)
