@@ -63,8 +63,8 @@ bool header_read_binary(span data, header *found)
         if (!take_name(&from, &field->name) || !take_value(&from, &field->value)) {
             return false;
         }
-        if (!utf8_valid(field->name) || !utf8_valid(field->value)) {
-            return false; /* Python replaces what is wrong */
+        if (field->value.len == 0 || !utf8_valid(field->name) || !utf8_valid(field->value)) {
+            return false; /* Python takes empty ones for none, and replaces what is wrong */
         }
     }
     return true;

@@ -24,6 +24,7 @@ from rocketwire.wire import properties as property_names
 from rocketwire.wire.bodies.topic import TopicConfig, TopicFilterType
 from rocketwire.wire.codes import Permission, SysFlag, TopicSysFlag, permission_text
 from rocketwire.wire.compression import compression_type
+from rocketwire.wire.errors import HeaderFieldMissing
 from rocketwire.wire.fast import SendFields
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.properties import decode_properties
@@ -84,6 +85,8 @@ class SendChecks:
     def _new_topic(self, fields: SendRequestFields) -> TopicConfig:
         topic = fields.topic
         retry = topic.startswith(names.RETRY_PREFIX)
+        if fields.default_topic is None:
+            raise HeaderFieldMissing(SendMessageRequestHeader.__name__, "defaultTopic")
         flag = (TopicSysFlag.UNIT_SUB if retry else TopicSysFlag.UNIT) if fields.unit_mode else 0
         made = self._topics.create_on_send(topic, fields.default_topic, fields.default_topic_queue_nums, flag)
         if made is None and retry:

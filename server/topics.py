@@ -20,6 +20,8 @@ from rocketwire.store.topics import TopicTable
 from rocketwire.wire import names
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.codes import Permission
+from rocketwire.wire.errors import HeaderFieldMissing
+from rocketwire.wire.headers.send import SendMessageRequestHeader
 
 log = logging.getLogger(__name__)
 
@@ -164,16 +166,21 @@ class BrokerTopics:
         finally:
             self.changed()  # what counts is the table: a route must not wait for the disk
 
-    def create_on_send(self, topic: str, default_topic: str, queues: int, sys_flag: int) -> TopicConfig | None:
+    def create_on_send(self, topic: str, default_topic: str, queues: int | None, sys_flag: int) -> TopicConfig | None:
         """Make a topic after the model of `default_topic`, as a send to a new topic does.
 
         None when automatic creation is off or the model does not hand its permissions on.
+
+        Raises:
+            HeaderFieldMissing: it might be made, but the send does not say with how many queues.
         """
         model = self.get(default_topic)
         if model is None or not model.perm & Permission.INHERIT:
             return None
         if default_topic == names.AUTO_CREATE_TOPIC and not self._config.current.auto_create_topic_enable:
             return None
+        if queues is None:
+            raise HeaderFieldMissing(SendMessageRequestHeader.__name__, "defaultTopicQueueNums")
         count = max(0, min(queues, model.write_queue_nums))
         made = TopicConfig(
             topic_name=topic,

@@ -19,6 +19,7 @@ from rocketwire.wire import properties as names
 from rocketwire.wire.batch import decode_batch
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.errors import BatchInvalid, BatchTooLarge
+from rocketwire.wire.fast_texts import OddTexts
 from rocketwire.wire.java import Int32, Int64, hash_map_order, string_hash
 from rocketwire.wire.properties import decode_properties, encode_properties
 
@@ -66,17 +67,21 @@ class SendHeader(msgspec.Struct, gc=False, frozen=True):
 
 
 _decode = msgspec.json.Decoder(SendHeader, strict=False).decode
+_odd_texts: Final = OddTexts("k", "m")
 
 
 def decode_send(header: memoryview) -> SendHeader | None:
     """The header of a JSON send, or None when it is another code or needs the general decoder."""
     if bytes(header[:_START_LENGTH]) not in _STARTS:
         return None
+    data = bytes(header)
     try:
-        found = _decode(header)
+        found = _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):  # the general decoder names what is wrong with it
         return None
-    return found if found.code in _CODES else None  # of a key that is there twice the last counts
+    if found.code not in _CODES:  # of a key that is there twice the last counts
+        return None
+    return None if _odd_texts(data, true=bool(found.fields.batch or found.fields.unit_mode)) else found
 
 
 class StoredProperties(NamedTuple):

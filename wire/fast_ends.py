@@ -6,9 +6,12 @@ expected is left to those.
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.fast_texts import OddTexts
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 from rocketwire.wire.java import Int32
 
@@ -24,6 +27,7 @@ class EndHeader(msgspec.Struct, gc=False, frozen=True):
 
 
 _decode = msgspec.json.Decoder(EndHeader, strict=False).decode
+_odd_texts: Final = OddTexts("fromTransactionCheck")
 
 
 def decode_end(header: memoryview) -> EndHeader | None:
@@ -32,4 +36,6 @@ def decode_end(header: memoryview) -> EndHeader | None:
         found = _decode(header)
     except (msgspec.DecodeError, UnicodeDecodeError):  # the general decoder names what is wrong with it
         return None
-    return found if found.code == RequestCode.END_TRANSACTION else None
+    if found.code != RequestCode.END_TRANSACTION:
+        return None
+    return None if _odd_texts(bytes(header), true=found.fields.from_transaction_check) else found

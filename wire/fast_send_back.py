@@ -6,9 +6,12 @@ equal to the declared headers by property tests; a frame that does not look as e
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.fast_texts import OddTexts
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketwire.wire.java import Int32
 
@@ -24,6 +27,7 @@ class SendBackHeader(msgspec.Struct, gc=False, frozen=True):
 
 
 _decode = msgspec.json.Decoder(SendBackHeader, strict=False).decode
+_odd_texts: Final = OddTexts("unitMode")
 
 
 def decode_send_back(header: memoryview) -> SendBackHeader | None:
@@ -32,4 +36,6 @@ def decode_send_back(header: memoryview) -> SendBackHeader | None:
         found = _decode(header)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return found if found.code == RequestCode.CONSUMER_SEND_MSG_BACK else None
+    if found.code != RequestCode.CONSUMER_SEND_MSG_BACK:
+        return None
+    return None if _odd_texts(bytes(header), true=found.fields.unit_mode) else found

@@ -41,7 +41,9 @@ BINARY_HEADER: Final = cs.Struct(
     "ext" / cs.Prefixed(cs.Int32sb, cs.GreedyRange(_EXT_ENTRY)),
     cs.Terminated,
 )
-"""The ROCKETMQ form; texts are UTF-8, an empty remark is no remark, no entries are no extFields."""
+"""The ROCKETMQ form; texts are UTF-8, an empty remark is no remark, no entries are no extFields.
+
+Apache's servers take an entry with an empty value for one that is missing, and so does `decode_header`."""
 
 _FIXED: Final = Struct(">hbhiii")
 _OPAQUE_AT: Final = Struct(">hbh").size  # code, language and version stand before it
@@ -279,7 +281,11 @@ def _decode_binary(data: bytes, size: int) -> Header:
             (length,) = _INT16.unpack_from(data, at)
             key, at = _text(data, at + _INT16.size, length, len(data))
             (length,) = _INT32.unpack_from(data, at)
-            ext[key], at = _text(data, at + _INT32.size, length, len(data))
+            value, at = _text(data, at + _INT32.size, length, len(data))
+            if value:
+                ext[key] = value
+            else:  # to Apache's servers an empty one is none
+                ext.pop(key, None)
     except struct_error as error:
         raise HeaderInvalid(f"ROCKETMQ header of {len(data)} bytes is cut short") from error
     return Header(

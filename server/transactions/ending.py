@@ -32,7 +32,7 @@ from rocketwire.store.lost_pages import fenced
 from rocketwire.store.store import Appended, Draft, MessageStore
 from rocketwire.wire import names
 from rocketwire.wire.codes import SysFlag
-from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.errors import HeaderFieldInvalid, RecordInvalid
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.property_kinds import parted
@@ -92,6 +92,7 @@ class Ending:
         """What a producer's decision asks for; None when that is nothing: "not known yet", or what is decided already.
 
         Raises:
+            HeaderFieldInvalid: the decision is none that there is.
             TransactionNotFound: no half message is there.
             TransactionWrong: it is of another group, or has another offset.
             ServiceUnavailable: it may have a copy, and these are not known yet.
@@ -100,6 +101,8 @@ class Ending:
         """
         decision = fields.commit_or_rollback
         if decision not in DECISIONS:
+            if decision:
+                raise HeaderFieldInvalid(EndTransactionRequestHeader.__name__, "commitOrRollback", str(decision))
             return None
         half = self._half_at(fields.commit_log_offset)
         own = parted(half.properties)

@@ -39,7 +39,7 @@ binary_headers = st.builds(
     language=st.sampled_from(sorted(LANGUAGES.values())),
     version=int16,
     remark=st.none() | text,
-    ext=st.none() | st.dictionaries(text, text, max_size=MOST_FIELDS + 1),
+    ext=st.none() | st.dictionaries(text, text.filter(bool), max_size=MOST_FIELDS + 1),
 )
 
 
@@ -66,6 +66,13 @@ def test_a_json_header_as_encoded_is_taken(header: Header) -> None:
 @given(binary_headers)
 def test_a_binary_header_as_encoded_is_taken(header: Header) -> None:
     assert check(encode_header(header, BINARY), BINARY) is (len(header.ext or {}) <= MOST_FIELDS)
+
+
+@given(binary_headers, text)
+def test_a_binary_header_with_an_empty_value_is_left_to_python(header: Header, name: str) -> None:
+    # There it is as if it were missing.
+    ext = dict([*(header.ext or {}).items()][: MOST_FIELDS - 1]) | {name: ""}
+    assert not check(encode_header(msgspec.structs.replace(header, ext=ext), BINARY), BINARY)
 
 
 @given(json_headers, st.permutations(range(8)), st.booleans())
@@ -168,18 +175,18 @@ def test_json_that_no_official_client_writes_is_left_to_python(data: bytes) -> N
     [
         (13, b"\xff\xff\xff\xff"),  # length of the remark
         (13, b"\x00\x00\x01\x00"),
-        (17, b"\x00\x00\x00\x08"),  # of all fields
-        (17, b"\x00\x00\x00\x0a"),
+        (17, b"\x00\x00\x00\x09"),  # of all fields
+        (17, b"\x00\x00\x00\x0b"),
         (21, b"\x00\x09"),  # of a name
         (21, b"\x00\x04"),
         (21, b"\xff\xff"),
         (26, b"\x80\x00\x00\x00"),  # of a value
-        (26, b"\x00\x00\x00\x01"),
+        (26, b"\x00\x00\x00\x02"),
         (23, b"\xff"),  # the name
     ],
 )
 def test_binary_headers_whose_lengths_or_texts_are_wrong_are_left_to_python(at: int, value: bytes) -> None:
-    data = bytearray(encode_header(Header(code=0, opaque=0, ext={"key": ""}), BINARY))
+    data = bytearray(encode_header(Header(code=0, opaque=0, ext={"key": "x"}), BINARY))
     assert check(bytes(data), BINARY)
     data[at : at + len(value)] = value
     assert read_header(data, BINARY) is None

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from rocketwire._kernel import read_offset, read_pull, read_send
 from rocketwire.wire.fast import decode_send
+from rocketwire.wire.fast_texts import OddTexts
 from rocketwire.wire.header import Header, decode_header, encode_header
 from rocketwire.wire.headers import WireHeader, decode_ext, encode_ext
 from rocketwire.wire.headers.offset import UpdateConsumerOffsetRequestHeader
@@ -43,8 +44,9 @@ SHORT = {310, 320}
 
 int32 = st.integers(-(2**31), 2**31 - 1)
 int64 = st.integers(-(2**63), 2**63 - 1)
-text = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
-word = st.text(st.characters(exclude_categories=["C"], exclude_characters='"\\'), max_size=30)
+# Empty texts are for Python in a ROCKETMQ header: test_headers.
+text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
+word = st.text(st.characters(exclude_categories=["C"], exclude_characters='"\\'), min_size=1, max_size=30)
 sends = st.builds(
     SendMessageRequestHeader,
     producer_group=word,
@@ -107,7 +109,9 @@ def check(data: bytes, serialize_type: int, code: int) -> bool:
     assert [type(value) for value in found] == [type(getattr(fields, name)) for name in names]
     if header.code in SHORT and data.startswith(b'{"code":'):
         hot = decode_send(memoryview(data))
-        assert hot is not None
+        if hot is None:
+            assert OddTexts("k", "m")(data, true=True)
+            return True
         assert found[:-1] == tuple(getattr(hot.fields, name) for name in names[:-1])
     return True
 
@@ -161,7 +165,7 @@ def test_values_of_any_spelling_are_read_as_python_reads_them_or_left_to_it(
     code, fields = request
     ext = encode_ext(fields, short=code in SHORT)
     odd = (
-        st.sampled_from(["", "+5", "007", "-0", " 1", "1.0", "1e3", "TRUE", "True", "0", "1", "null", str(2**63)])
+        st.sampled_from(["", "+5", "-1", "007", "-0", " 1", "1.0", "1e3", "TRUE", "True", "0", "1", "null", str(2**63)])
         | text
     )
     for name in data.draw(st.lists(st.sampled_from(sorted(ext)), min_size=1, max_size=3)):

@@ -31,7 +31,7 @@ binary_headers = st.builds(
     language=st.sampled_from(sorted(LANGUAGES.values())),
     version=INT16,
     remark=st.none() | st.text(min_size=1, max_size=20),
-    ext=st.none() | st.dictionaries(TEXT, TEXT, min_size=1, max_size=5),
+    ext=st.none() | st.dictionaries(TEXT, st.text(min_size=1, max_size=20), min_size=1, max_size=5),
 )
 
 
@@ -190,6 +190,23 @@ def test_an_unknown_language_is_other() -> None:
 
 def test_an_empty_binary_remark_is_none() -> None:
     assert decode_header(encode_header(Header(code=0, opaque=0, remark="", ext={}), 1), 1).remark is None
+
+
+@pytest.mark.parametrize(
+    ("entries", "ext"),
+    [
+        ([("a", "")], None),
+        ([("a", ""), ("b", "x")], {"b": "x"}),
+        ([("a", "x"), ("a", "")], None),
+        ([("a", ""), ("a", "x")], {"a": "x"}),
+    ],
+)
+def test_an_empty_value_in_a_binary_header_is_none(entries: list[tuple[str, str]], ext: dict[str, str] | None) -> None:
+    fixed = {"code": 1, "language": 0, "version": 0, "opaque": 2, "flag": 0, "remark": b""}
+    data = BINARY_HEADER.build(
+        {**fixed, "ext": [{"key": key.encode(), "value": value.encode()} for key, value in entries]}
+    )
+    assert decode_header(data, 1).ext == ext
 
 
 def test_bad_utf_8_in_a_binary_header_is_replaced() -> None:

@@ -5,9 +5,13 @@ request, and a dataclass of 14 frozen fields costs more than everything else don
 field is its name in camel case unless ``field(name=...)`` says otherwise. ``SHORT`` of a class holds the
 one-letter names of its V2 form.
 
-msgspec converts the texts; whatever it refuses goes through a slow reading by Java's rules, which either
-takes the value after all (``+5``, ``007``, a boolean that is neither true nor false) or says exactly what
-is wrong.
+msgspec converts the texts. It reads some that Java does not (`1e0`, `null`, `1` for true), so numbers that are not
+all digits, and such booleans, go through a slow reading by Java's rules, as does all that msgspec refuses. That one
+takes the value after all (`-1`, `+5`, `007`, a boolean that is neither true nor false), or finds that it is none.
+
+A number that is none is what Apache's servers take it for. They read most headers by reflection: the field is then as
+if it were missing, so it keeps its default, if it has one. The headers of the busiest requests they read by hand
+(`READ_BY_HAND`, and all V2 forms): those are refused.
 """
 
 import re
@@ -16,13 +20,19 @@ from enum import Enum, auto
 from functools import cache
 from operator import attrgetter
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Final, NamedTuple, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from rocketwire.wire.errors import HeaderFieldInvalid, HeaderFieldMissing
+from rocketwire.wire.java import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, Int32, Int64
 
-_DIGITS: Final = re.compile(r"[+-]?[0-9]{1,40}")
+_DIGITS: Final = re.compile(r"[+-]?\d{1,40}")  # of any script, as Java reads them
+_ONE: Final = "1"
+_RANGES: Final[dict[object, range]] = {
+    Int32: range(INT32_MIN, INT32_MAX + 1),
+    Int64: range(INT64_MIN, INT64_MAX + 1),
+}
 _NO_FIELDS: Final[dict[str, str]] = {}
 
 
@@ -39,6 +49,9 @@ class WireHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=F
     SHORT: ClassVar[dict[str, str]] = {}
     """Short (V2) name of a field by its Python name; fields that are not listed keep their wire name."""
 
+    READ_BY_HAND: ClassVar[bool] = False
+    """Whether Apache's servers refuse a number that is none also where the field may be missing."""
+
 
 H = TypeVar("H", bound=WireHeader)
 _Getter: TypeAlias = Callable[[WireHeader], tuple[Any, ...]]
@@ -49,18 +62,18 @@ def decode_ext(cls: type[H], ext: dict[str, str] | None, *, short: bool = False)
 
     Raises:
         HeaderFieldMissing: a required field is absent.
-        HeaderFieldInvalid: a text is not of its field's type or range.
+        HeaderFieldInvalid: a text is not of its field's type or range, and the field is required or read by hand.
     """
     found = _NO_FIELDS if ext is None else ext
+    if not _plain(cls, found, short=short):
+        return _decode_by_java_rules(cls, found, short=short)
     try:
         if short:
             # Two conversions in C cost half of one conversion after renaming the keys here.
             return msgspec.convert(msgspec.convert(found, _short_form(cls), strict=False), cls, from_attributes=True)
         return msgspec.convert(found, cls, strict=False)
     except msgspec.ValidationError:
-        if short:
-            found = {each.long: found[each.short] for each in _names(cls) if each.short in found}
-        return _decode_by_java_rules(cls, found)
+        return _decode_by_java_rules(cls, found, short=short)
 
 
 def encode_ext(header: WireHeader, *, short: bool = False) -> dict[str, str]:
@@ -119,37 +132,56 @@ def _bool_text(value: object) -> str:
     return "true" if value else "false"
 
 
+def _plain(cls: type[WireHeader], found: dict[str, str], *, short: bool) -> bool:
+    """Whether msgspec reads these texts as Java does, if it reads them."""
+    numbers, truths = _texts(cls, short=short)
+    for name in numbers:
+        text = found.get(name)
+        if text is not None and not text.isdigit():
+            return False
+    return all(found.get(name) != _ONE for name in truths)
+
+
 @cache
-def _field_types(cls: type[WireHeader]) -> dict[str, type]:
-    """Give str, int or bool for every field, without ``None`` and without ranges."""
-    result: dict[str, type] = {}
-    hints = get_type_hints(cls)
+def _texts(cls: type[WireHeader], *, short: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The wire names of the fields that are numbers, and of those that are booleans."""
+    types = _field_types(cls)
+    names = [(each.short if short else each.long, types[each.attribute]) for each in _names(cls)]
+    return tuple(name for name, kind in names if isinstance(kind, range)), tuple(
+        name for name, kind in names if kind is bool
+    )
+
+
+@cache
+def _field_types(cls: type[WireHeader]) -> dict[str, type[str | bool] | range]:
+    """Give str, bool or the range of numbers for every field, without ``None``."""
+    result: dict[str, type[str | bool] | range] = {}
+    hints = get_type_hints(cls, include_extras=True)
     for attribute in cls.__struct_fields__:
         hint = hints[attribute]
-        if get_origin(hint) is UnionType:
+        if get_origin(hint) in {Union, UnionType}:
             (hint,) = (each for each in get_args(hint) if each is not NoneType)
-        result[attribute] = hint
+        result[attribute] = hint if hint in {str, bool} else _RANGES[hint]
     return result
 
 
-def _decode_by_java_rules(cls: type[H], found: dict[str, str]) -> H:
-    values: dict[str, object] = {}
+def _decode_by_java_rules(cls: type[H], found: dict[str, str], *, short: bool) -> H:
+    values: dict[str, str | bool | int] = {}
     types = _field_types(cls)
-    for field in msgspec.structs.fields(cls):
-        text = found.get(field.encode_name)
+    strict = short or cls.READ_BY_HAND
+    for field, (_, long, name) in zip(msgspec.structs.fields(cls), _names(cls), strict=True):
+        text = found.get(name if short else long)
         if text is None:
             if field.required:
-                raise HeaderFieldMissing(cls.__name__, field.encode_name)
-        elif types[field.name] is str:
-            values[field.encode_name] = text
-        elif types[field.name] is bool:
-            values[field.encode_name] = text.lower() in {"true", "1"}
-        elif _DIGITS.fullmatch(text):
-            values[field.encode_name] = int(text)
-        else:
-            raise HeaderFieldInvalid(cls.__name__, field.encode_name, text)
-    try:
-        return msgspec.convert(values, cls)
-    except msgspec.ValidationError as error:
-        name = str(error).rpartition("`$.")[2].removesuffix("`")
-        raise HeaderFieldInvalid(cls.__name__, name, str(values[name])) from error
+                raise HeaderFieldMissing(cls.__name__, long)
+            continue
+        kind = types[field.name]
+        if kind is str:
+            values[field.name] = text
+        elif kind is bool:
+            values[field.name] = text.lower() == "true"
+        elif isinstance(kind, range) and _DIGITS.fullmatch(text) and int(text) in kind:
+            values[field.name] = int(text)
+        elif field.required or strict:
+            raise HeaderFieldInvalid(cls.__name__, long, text)
+    return cls(**values)

@@ -8,12 +8,12 @@ class CreateTopicRequestHeader(WireHeader, frozen=True, kw_only=True):
     """Create or change a topic (17); ``perm`` has the bits of ``Permission``."""
 
     topic: str
-    default_topic: str
+    default_topic: str = ""
     read_queue_nums: Int32
     write_queue_nums: Int32
     perm: Int32
     topic_filter_type: str
-    order: bool
+    order: bool = False
     topic_sys_flag: Int32 | None = None
     attributes: str | None = None
     """Changes of attributes, as 5.x's clients ask for them: ``+name=value`` or ``-name``, with commas between."""

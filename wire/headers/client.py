@@ -8,7 +8,7 @@ from rocketwire.wire.headers._codec import WireHeader
 class UnregisterClientRequestHeader(WireHeader, frozen=True, kw_only=True):
     """A client leaves its producer group, its consumer group or both (35)."""
 
-    client_id: str = msgspec.field(name="clientID")
+    client_id: str = msgspec.field(name="clientID", default="")
     producer_group: str | None = None
     consumer_group: str | None = None
 

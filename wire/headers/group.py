@@ -37,4 +37,4 @@ class QueryConsumeTimeSpanRequestHeader(WireHeader, frozen=True, kw_only=True):
     """Ask when the messages were stored that a group is at (303)."""
 
     topic: str
-    group: str
+    group: str = ""

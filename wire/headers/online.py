@@ -22,7 +22,7 @@ class ResetOffsetRequestHeader(WireHeader, frozen=True, kw_only=True):
     topic: str
     group: str
     timestamp: Int64
-    is_force: bool
+    is_force: bool = False
     """Whether it may go forward too."""
     queue_id: Int32 | None = None
     """Only 5.x sends it: one queue, or -1 for all."""

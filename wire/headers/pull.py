@@ -1,5 +1,7 @@
 """Headers of pulls: code 11 (and 361 of 5.x)."""
 
+from typing import ClassVar
+
 from rocketwire.wire.headers._codec import WireHeader
 from rocketwire.wire.java import Int32, Int64
 
@@ -7,15 +9,17 @@ from rocketwire.wire.java import Int32, Int64
 class PullMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
     """What a consumer wants of one queue; ``sys_flag`` has the bits of ``PullSysFlag``."""
 
+    READ_BY_HAND: ClassVar[bool] = True
+
     consumer_group: str
     topic: str
     queue_id: Int32
     queue_offset: Int64
     max_msg_nums: Int32
     sys_flag: Int32
-    commit_offset: Int64
-    suspend_timeout_millis: Int64
-    sub_version: Int64
+    commit_offset: Int64 = 0
+    suspend_timeout_millis: Int64 = 0
+    sub_version: Int64 = 0
     subscription: str | None = None
     expression_type: str | None = None
     bname: str | None = None

@@ -9,8 +9,8 @@ from rocketwire.wire.java import Int32, Int64
 class QueryMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
     """Ask for messages by key and time in milliseconds (12)."""
 
-    topic: str
-    key: str
+    topic: str = ""
+    key: str = ""
     max_num: Int32
     begin_timestamp: Int64
     end_timestamp: Int64

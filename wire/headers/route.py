@@ -7,7 +7,7 @@ from rocketwire.wire.java import Int32, Int64
 class GetRouteInfoRequestHeader(WireHeader, frozen=True, kw_only=True):
     """Ask for a topic's route (105)."""
 
-    topic: str
+    topic: str = ""
     accept_standard_json_only: bool | None = None
 
 
@@ -45,7 +45,7 @@ class QueryDataVersionRequestHeader(WireHeader, frozen=True, kw_only=True):
     broker_name: str
     broker_addr: str
     cluster_name: str
-    broker_id: Int64
+    broker_id: Int64 = 0
 
 
 class QueryDataVersionResponseHeader(WireHeader, frozen=True, kw_only=True):
@@ -65,8 +65,8 @@ class PutKVConfigRequestHeader(WireHeader, frozen=True, kw_only=True):
 class GetKVConfigRequestHeader(WireHeader, frozen=True, kw_only=True):
     """Ask for a value (101)."""
 
-    namespace: str
-    key: str
+    namespace: str = ""
+    key: str = ""
 
 
 class GetKVConfigResponseHeader(WireHeader, frozen=True, kw_only=True):
@@ -78,11 +78,11 @@ class GetKVConfigResponseHeader(WireHeader, frozen=True, kw_only=True):
 class DeleteKVConfigRequestHeader(WireHeader, frozen=True, kw_only=True):
     """Delete a value (102)."""
 
-    namespace: str
-    key: str
+    namespace: str = ""
+    key: str = ""
 
 
 class GetKVListByNamespaceRequestHeader(WireHeader, frozen=True, kw_only=True):
     """Ask for all values of a namespace (219)."""
 
-    namespace: str
+    namespace: str = ""

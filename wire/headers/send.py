@@ -26,10 +26,11 @@ class SendMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
         "bname": "n",
     }
 
-    producer_group: str
-    topic: str
-    default_topic: str
-    default_topic_queue_nums: Int32
+    producer_group: str = ""
+    topic: str = ""
+    default_topic: str | None = None
+    """After whose model a new topic is made; that and the next are needed only then."""
+    default_topic_queue_nums: Int32 | None = None
     queue_id: Int32
     sys_flag: Int32
     born_timestamp: Int64
@@ -89,8 +90,8 @@ class ReplyMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
 
     producer_group: str
     topic: str
-    default_topic: str
-    default_topic_queue_nums: Int32
+    default_topic: str | None = None
+    default_topic_queue_nums: Int32 | None = None
     queue_id: Int32
     sys_flag: Int32
     born_timestamp: Int64

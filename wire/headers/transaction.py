@@ -15,7 +15,7 @@ class EndTransactionRequestHeader(WireHeader, frozen=True, kw_only=True):
     commit_or_rollback: Int32
     """The transaction bits of a sysFlag: COMMIT, ROLLBACK, or 0 for "not known yet"."""
     from_transaction_check: bool = False
-    msg_id: str
+    msg_id: str = ""
     """The message's UNIQ_KEY."""
     transaction_id: str | None = None
     bname: str | None = None

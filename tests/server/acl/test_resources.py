@@ -37,6 +37,7 @@ def asked(code: int, ext: dict[str, str], body: bytes = b"") -> Needed:
         (10, {"b": "T"}, SUB, ()),
         (310, {"a": "G", "b": "T"}, PUB, ("T",)),
         (310, {"a": "G2", "b": "%RETRY%G"}, SUB, ("%RETRY%G",)),
+        (310, {"b": "%RETRY%G"}, SUB, ("%RETRY%G",)),
         (310, {"a": "G2", "b": "%DLQ%G"}, PUB, ("%DLQ%G",)),
         (310, {"topic": "T"}, SUB, ()),
         (320, {"a": "G", "b": "T"}, PUB, ("T",)),

@@ -310,14 +310,10 @@ async def test_values_are_there_after_a_restart(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        RequestCode.GET_ROUTEINFO_BY_TOPIC,
         RequestCode.REGISTER_BROKER,
         RequestCode.UNREGISTER_BROKER,
         RequestCode.QUERY_DATA_VERSION,
         RequestCode.PUT_KV_CONFIG,
-        RequestCode.GET_KV_CONFIG,
-        RequestCode.DELETE_KV_CONFIG,
-        RequestCode.GET_KVLIST_BY_NAMESPACE,
     ],
 )
 async def test_a_request_that_lacks_its_fields_is_answered(name_server: Client, code: int) -> None:

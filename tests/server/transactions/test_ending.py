@@ -12,6 +12,7 @@ from rocketwire.store.errors import DiskFull
 from rocketwire.store.layout.record import record_head
 from rocketwire.store.store import Appended, Draft
 from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.errors import HeaderFieldInvalid
 from rocketwire.wire.message import Message, encode_record
 from tests.server.transactions.setup import BORN, COMMIT, HOST, REAL, ROLLBACK, UNKNOWN, Setup, place_of
 from tests.store.support import kill
@@ -38,9 +39,16 @@ def test_a_message_that_is_rolled_back_is_not(setup: Setup) -> None:
     assert setup.undecided == []
 
 
-@pytest.mark.parametrize("decision", [UNKNOWN, SysFlag.TRANSACTION_PREPARED, 99])
-def test_what_is_no_decision_decides_nothing(setup: Setup, decision: int) -> None:
-    setup.decide(setup.send(), decision)
+def test_what_is_not_known_yet_decides_nothing(setup: Setup) -> None:
+    setup.decide(setup.send(), UNKNOWN)
+    assert setup.bodies(OP) == []
+    assert setup.undecided == [0]
+
+
+@pytest.mark.parametrize("decision", [SysFlag.TRANSACTION_PREPARED, 99, -1])
+def test_what_is_no_decision_is_refused(setup: Setup, decision: int) -> None:
+    with pytest.raises(HeaderFieldInvalid, match="the field commitOrRollback"):
+        setup.decide(setup.send(), decision)
     assert setup.bodies(OP) == []
     assert setup.undecided == [0]
 
