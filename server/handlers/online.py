@@ -1,6 +1,7 @@
 """Clients on line: who is connected (203, 204), and what is asked of them through the broker (222, 223, 307, 309).
 
-A question for one client is handed on with all its fields, and the client's answer is the answer.
+A question for one client is handed on with all its fields but those of its signature, and the client's answer is the
+answer.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ from rocketwire.wire.bodies.online import Connection, ConsumerConnection, Produc
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers import online as headers
 from rocketwire.wire.message_id import parse_offset_message_id
+from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE
 
 _LEAST_CONNECTION: Final = len('{"clientAddr":"1.1.1.1:1","clientId":"","language":"GO","version":1},')
 _UNSET_REMARK: Final = "not set any response code"  # what 4.9.7 leaves beside the code 0 of 222 and 223
+_CREDENTIALS: Final = frozenset({ACCESS_KEY, SIGNATURE})
 
 
 class MessageNotThere(ServerError):
@@ -126,6 +129,8 @@ def _hand_on(
             parts = (answer.body,) if answer.body else ()
             _answer(held, Reply(code=answer.code, remark=answer.remark, ext=answer.ext or None, body=parts))
 
+    # A signature says nothing of the code: with it the client could ask for something else in the asker's name.
+    ext = {name: value for name, value in ext.items() if name not in _CREDENTIALS}
     hand_on(services.clients, group, client_id, request.header.code, ext, body, done)
 
 
