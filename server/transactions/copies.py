@@ -1,7 +1,8 @@
 """Newest copies: where an undecided half message lies that was put again behind its queue.
 
 A producer may decide a half message that it was asked about under the offsets it got when it sent it. All copies have
-the same UNIQ_KEY and born timestamp, and another send of the same message has another born timestamp.
+the same UNIQ_KEY, born timestamp and topic, and another send of the same message has another born timestamp. Who may
+send to another topic may say the same key and timestamp, so the topic counts.
 """
 
 from __future__ import annotations
@@ -13,15 +14,18 @@ from typing import Final
 from rocketwire.server.errors import ServiceUnavailable
 from rocketwire.server.stored_message import StoredMessage
 from rocketwire.server.transactions.state import TransactionState
+from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.property_edits import value_of
 
-Identity = tuple[bytes, int]
-"""UNIQ_KEY and born timestamp."""
+Identity = tuple[bytes, int, bytes | None]
+"""UNIQ_KEY, born timestamp, and the topic that the message is for."""
 
 _STEP: Final = 64  # half messages
 _MOST_STEPS: Final = 64  # that one who asks may have to wait for: some 10 ms
 _UNIQ_KEY: Final = property_names.UNIQ_KEY.encode()
+_REAL_TOPIC: Final = property_names.REAL_TOPIC.encode()
+_WAIT_IN: Final = frozenset({names.TRANS_HALF_TOPIC, names.TRANS_CHECK_MAX_TIME_TOPIC})
 _OF_COPIES: Final = (
     property_names.TRANSACTION_CHECK_TIMES.encode(),
     property_names.TRANSACTION_PREPARED_QUEUE_OFFSET.encode(),
@@ -31,7 +35,11 @@ _OF_COPIES: Final = (
 def identity(message: StoredMessage) -> Identity | None:
     """What a half message and its copies have in common; None when it has no UNIQ_KEY, as from no official client."""
     key = value_of(message.properties, _UNIQ_KEY)
-    return None if key is None else (key, message.born_timestamp)
+    if key is None:
+        return None
+    waits = message.topic in _WAIT_IN  # else the topic is the real one, and the sender may say anything in REAL_TOPIC
+    topic = value_of(message.properties, _REAL_TOPIC) if waits else message.topic.encode()
+    return key, message.born_timestamp, topic
 
 
 def is_copy(message: StoredMessage) -> bool:

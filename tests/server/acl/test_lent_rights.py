@@ -9,13 +9,15 @@ import pytest
 from tests.server.acl.test_every_code import (
     ADMIN,
     OTHER,
+    OWNER,
+    PROOF,
     REFUSED,
     done,
     hidden,
     place_of,
     signed,
 )
-from tests.server.harness import consumer, heartbeat, send_ext, subscription
+from tests.server.harness import consumer, heartbeat, properties_text, pull_ext, records, send_ext, subscription
 
 
 @pytest.mark.parametrize("code", [307, 309])
@@ -35,3 +37,22 @@ async def test_no_member_of_a_group_gets_the_signature_of_who_asks_it(tmp_path: 
         assert replayed.header.remark == f"{REFUSED}No accessKey is configured"
         assert {name: told.get(name) for name in ext} == ext
         assert {"AccessKey", "Signature"}.isdisjoint(told)
+
+
+async def test_nobody_decides_anothers_transaction_by_a_message_that_looks_like_it(tmp_path: Path) -> None:
+    async with hidden(tmp_path) as (server, owner, places):
+        # The half message is put again, and may be decided under its former place all the same.
+        await server.pass_time(70)
+        thief = server.broker()
+        alike = send_ext("Own", properties=properties_text(TRAN_MSG="true", PGROUP="thieves", UNIQ_KEY="H"))
+        sent = await done(thief, OTHER, 310, alike, b"mine")
+        end = {"producerGroup": "thieves", "msgId": "m", "commitOrRollback": "12"}
+        end |= {"tranStateTableOffset": (sent.header.ext or {})["queueOffset"], "commitLogOffset": str(place_of(sent))}
+        for _ in range(2):  # the second decides what is left of those that are the same message
+            await done(thief, OTHER, 37, end)
+        end |= {"producerGroup": "owners", "commitOrRollback": "8"}
+        end |= {"tranStateTableOffset": "0", "commitLogOffset": str(places.half)}
+        await done(owner, OWNER, 37, end)
+        found = records((await done(owner, OWNER, 11, pull_ext("Hidden", consumer_group="hidden"))).body)
+        assert places.half in [message.prepared_transaction_offset for message in found]
+        assert {message.body for message in found} == {PROOF}

@@ -149,3 +149,15 @@ def test_a_power_cut_that_takes_the_page_of_the_note(tmp_path: Path) -> None:
     again.decide(place)
     assert len(again.bodies()) == 2
     kill(again.store)
+
+
+def test_a_message_of_another_topic_is_not_taken_for_an_outcome(setup: Setup) -> None:
+    """A sender may say any key, time, type of message and property."""
+    setup.send(body=b"one")
+    setup.store.append(
+        [real_draft(setup.messages(HALF)[0], ("Other", 0), parted(setup.messages(HALF)[0].properties), 0)]
+    )
+    kill(setup.store)
+    setup.open()
+    assert setup.bodies(OP) == []
+    assert setup.undecided == [0]
