@@ -255,6 +255,13 @@ class LongPoll:
             del self._by_peer[pull.peer]
         self._held -= 1
 
+    def end_all(self) -> None:
+        """Answer all that wait, soon, as if their time was up: whether they may wait is to be asked anew."""
+        now = trio.current_time()
+        self._deadlines = [(now, number, pull) for _, number, pull in self._deadlines if pull.waiters is not None]
+        heapify(self._deadlines)
+        self._sooner.set()
+
     def peer_closed(self, peer: Peer) -> None:
         """Drop the pulls of a closed connection."""
         for pull in list(self._by_peer.get(peer, ())):

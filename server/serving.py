@@ -241,11 +241,12 @@ def _monitoring(
 
 
 def _introduce(access: AccessControl, broker: Broker) -> None:
-    """Let access control know what it asks a broker for."""
+    """Let access control know what it asks a broker for, and whom it tells of changes."""
     services = broker.services
     access.longest_heartbeat = lambda: services.config.current.max_heartbeat_bytes
     access.owner_at = partial(owner_at, services.store)
     access.reply_topic = names.reply_topic(services.config.current.broker_cluster_name)
+    access.changed = services.long_poll.end_all
 
 
 def _access_control(config: ServerConfig, clock: Clock, metrics: Metrics) -> AccessControl:

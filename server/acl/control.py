@@ -83,6 +83,7 @@ class AccessControl:
         longest_heartbeat: How many bytes a heartbeat may have: a longer one is refused by who takes them, unread.
         owner_at: Gives the topic of the message at a place in the log. Set before requests come.
         reply_topic: Where replies to requests go, which every account may answer; likewise.
+        changed: Called when other accounts are in force, for what was admitted before and waits; likewise.
     """
 
     active: Final = True
@@ -104,6 +105,7 @@ class AccessControl:
         self.longest_heartbeat: Callable[[], int] = lambda: MAX_FRAME_LENGTH
         self.owner_at: OwnerAt = _nobody
         self.reply_topic: str | None = None
+        self.changed: Callable[[], None] = lambda: None
         self._heard: WeakKeyDictionary[Peer, str] = WeakKeyDictionary()
         self._complaint = ""
         try:
@@ -266,6 +268,7 @@ class AccessControl:
         self._told = found.told
         self._clients.clear()
         self.version = found.version or DataVersion(counter=0, timestamp=self._clock())
+        self.changed()
 
     def _write(self, make: Callable[[bytes], bytes]) -> tuple[AccountsFile, _Stamp]:
         """Change the file; give what it says then."""

@@ -511,3 +511,19 @@ async def test_pulls_that_are_all_due_at_once_let_others_run(
     assert all(pull.replies == [LATE] for pull in pulls)
     assert not {700, 200}.isdisjoint(left)
     assert set(left) <= {1200, 700, 200}
+
+
+async def test_all_are_ended_at_once_whenever_their_time_is_up(poll: LongPoll, store: Store) -> None:
+    gone = FakePeer("gone")
+    Pull(poll, gone)
+    pulls = [Pull(poll, FakePeer(str(number)), seconds=15 - number % 7) for number in range(1200)]
+    poll.peer_closed(gone)
+    poll.end_all()
+    await settle()
+    assert [pull.replies for pull in pulls] == [[LATE]] * len(pulls)
+    assert poll.held == 0
+    later = Pull(poll, FakePeer("later"), seconds=1)
+    await settle()
+    assert later.replies == []
+    await pass_time(1)
+    assert later.replies == [LATE]

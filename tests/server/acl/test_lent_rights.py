@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from rocketwire.wire.codes import PullSysFlag
 from tests.server.acl.test_every_code import (
+    ACCOUNTS,
     ADMIN,
+    NO_TOPIC,
     OTHER,
     OWNER,
     PROOF,
     REFUSED,
+    ask,
     done,
     hidden,
     place_of,
@@ -56,3 +61,20 @@ async def test_nobody_decides_anothers_transaction_by_a_message_that_looks_like_
         found = records((await done(owner, OWNER, 11, pull_ext("Hidden", consumer_group="hidden"))).body)
         assert places.half in [message.prepared_transaction_offset for message in found]
         assert {message.body for message in found} == {PROOF}
+
+
+async def test_a_pull_that_waits_gives_nothing_once_the_permission_is_withdrawn(tmp_path: Path) -> None:
+    async with hidden(tmp_path) as (server, owner, _):
+        file = tmp_path / "plain_acl.yml"
+        held = PullSysFlag.SUSPEND | PullSysFlag.SUBSCRIPTION
+        waiting = pull_ext("Hidden", 1, consumer_group="hidden", sys_flag=held)
+        await owner.write(owner.frame(11, signed(OWNER, waiting)))
+        assert await owner.arrived() == []
+        file.write_text(ACCOUNTS.replace("topicPerms: [Hidden=PUB|SUB]", "topicPerms: [Hidden=PUB]"))
+        os.utime(file, (1, 1))
+        await server.pass_time(1)
+        ended = await owner.arrived()
+        await done(server.broker(), OWNER, 310, send_ext("Hidden"), PROOF)
+        assert [bytes(frame.body) for frame in await owner.arrived()] == []
+        assert [(frame.header.code, frame.header.remark) for frame in ended] == [(19, "OFFSET_OVERFLOW_ONE")]
+        assert (await ask(owner, OWNER, 11, waiting)).header.remark == REFUSED + NO_TOPIC
