@@ -67,12 +67,15 @@ class Account:
         """Whether it needs no permissions for a request of that code."""
         return self._unlimited or (self.admin and code in FORGOTTEN_CODES)
 
-    def lacks(self, needed: Needed) -> str | None:
-        """The topic or group that it has no permission for; None: it has all that is needed."""
+    def lacks(self, needed: Needed, reply_topic: str | None = None) -> str | None:
+        """The topic or group that it has no permission for; None: it has all that is needed.
+
+        `reply_topic` is the one that holds the replies to requests of all topics.
+        """
         permission, resources = needed
         if self._unlimited:
             return None
-        lacking = [resource for resource in resources if not self._may(permission, resource)]
+        lacking = [resource for resource in resources if not self._may(permission, resource, reply_topic)]
         if not lacking:
             return None
         return next(resource for resource in hash_map_order(resources) if resource in lacking)
@@ -81,14 +84,14 @@ class Account:
     def _unlimited(self) -> bool:
         return self.admin and not self.permissions
 
-    def _may(self, permission: int, resource: str) -> bool:
+    def _may(self, permission: int, resource: str, reply_topic: str | None) -> bool:
         owned = self.permissions.get(resource)
         if owned is None and resource.startswith(DEAD_LETTER_PREFIX):
             # They are the group's, which gives messages up to there.
             permission, resource = SUB, retry_topic(resource.removeprefix(DEAD_LETTER_PREFIX))
             owned = self.permissions.get(resource)
         if owned is None:
-            owned = self._default(resource)
+            owned = DENY if resource == reply_topic else self._default(resource)
         return permissions.allows(owned, permission)
 
     def _default(self, resource: str) -> int:

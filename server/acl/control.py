@@ -156,7 +156,7 @@ class AccessControl:
         self._need(known, needed_for_message(header.code, ext, self.owner_at))
 
     def _need(self, known: Account, need: Needed) -> None:
-        resource = known.lacks(need)
+        resource = known.lacks(need, self.reply_topic)
         if resource is not None:
             self._refuse("permission", f"No default permission for {shown(resource)}")
 
@@ -172,7 +172,7 @@ class AccessControl:
         if known is None:
             return False
         every = known.is_near(client.address) or known.may_all(RequestCode.END_TRANSACTION)
-        return every or known.lacks(sent_to(topic)) is None
+        return every or known.lacks(sent_to(topic), self.reply_topic) is None
 
     def _refuse(self, reason: str, words: str) -> NoReturn:
         self._refused[reason] += 1

@@ -11,11 +11,13 @@ from rocketwire.wire.codes import PullSysFlag
 from tests.server.acl.test_every_code import (
     ACCOUNTS,
     ADMIN,
+    KEY,
     NO_TOPIC,
     OTHER,
     OWNER,
     PROOF,
     REFUSED,
+    REPLIES,
     ask,
     done,
     hidden,
@@ -78,3 +80,28 @@ async def test_a_pull_that_waits_gives_nothing_once_the_permission_is_withdrawn(
         assert [bytes(frame.body) for frame in await owner.arrived()] == []
         assert [(frame.header.code, frame.header.remark) for frame in ended] == [(19, "OFFSET_OVERFLOW_ONE")]
         assert (await ask(owner, OWNER, 11, waiting)).header.remark == REFUSED + NO_TOPIC
+
+
+async def test_who_may_read_topics_by_default_reads_no_replies_of_others(tmp_path: Path) -> None:
+    """Replies to requests of all topics are in one."""
+    async with hidden(tmp_path) as (server, _, places):
+        file = tmp_path / "plain_acl.yml"
+        readers = f"- accessKey: {OTHER}\n  secretKey: {KEY}\n  defaultTopicPerm: PUB|SUB\n  defaultGroupPerm: SUB\n"
+        client = server.broker()
+        query = {"topic": REPLIES, "key": "K", "maxNum": "9", "beginTimestamp": "0", "endTimestamp": str(1 << 60)}
+        for perms, remark in (
+            ("Hidden=DENY", f"{REFUSED}No default permission for topic:{REPLIES}"),
+            (f"{REPLIES}=SUB", "FOUND"),
+        ):
+            file.write_text(f"accounts:\n{readers}  topicPerms: [{perms}]\n")
+            os.utime(file, (len(perms), 1))
+            await server.pass_time(1)
+            answer = await ask(client, OTHER, 11, pull_ext(REPLIES, consumer_group="G"))
+            assert answer.header.remark == remark
+            named = remark == "FOUND"
+            assert (PROOF in bytes(answer.body)) is named
+            assert ((await ask(client, OTHER, 33, {"offset": str(places.replies)})).header.code == 0) is named
+            assert ((await ask(client, OTHER, 12, query)).header.remark != remark) is named
+            # Anybody may answer.
+            reply = send_ext(REPLIES, properties=properties_text(REPLY_TO_CLIENT="gone"))
+            assert "channel of <gone> not found" in ((await ask(client, OTHER, 325, reply)).header.remark or "")
