@@ -303,7 +303,7 @@ def test_a_log_that_does_not_begin_as_one_is_refused(tmp_path: Path) -> None:
 class ReadOnly(RealFileSystem):
     """What root cannot be refused by permissions."""
 
-    def make_directory(self, path: str, *, durable: bool = True) -> None:
+    def make_directory(self, path: str, *, durable: bool = True, within: str = "") -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
 

@@ -275,7 +275,7 @@ def test_messages_of_a_file_removed_meanwhile_are_passed_over(tmp_path: Path) ->
     assert plan(directory, Wanted(message_id=offset_id), unexpected).__class__ is ByKey
     since = list(ByWalk(directory, Wanted(since=START)).run(lambda _: None))
     assert places(since) == expected[0]
-    store.close()
+    kill(store)
 
 
 def everything_id(directory: Directory) -> str:
@@ -375,7 +375,7 @@ def test_queue_files_may_be_removed_while_a_time_is_looked_for(
     how, found, troubles = looked_for(directory, **wanted)
     assert (how, troubles) == (ByQueues, [])
     assert found == written[max(1, 16 * removed) : 69]
-    store.close()
+    kill(store)
 
 
 def test_a_key_is_looked_for_in_the_topics_of_queues_when_the_table_is_damaged(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_a_file_removed_meanwhile_is_no_damage(tmp_path: Path) -> None:
     found, troubles = offsets(directory)
     assert found == [place for place in written if place >= 4096]
     assert [(trouble.physical_offset, trouble.gone) for trouble in troubles] == [(0, True)]
-    store.close()
+    kill(store)
 
 
 def test_a_file_made_ahead_may_be_removed_meanwhile(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_file_removed_while_it_is_read_is_read_to_its_end(tmp_path: Path) -> N
     (tmp_path / "commitlog" / f"{0:020d}").unlink()
     found += [place for block in blocks for place in block.records.physical_offset.tolist()]
     assert (found, troubles) == (written, [])
-    store.close()
+    kill(store)
 
 
 def test_a_half_written_record_of_a_live_store_is_waited_for(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def test_a_live_store_may_lose_files_while_it_is_looked_at(tmp_path: Path) -> No
     assert queue.min_offset == 16
     assert queue.first_store_time is None
     assert overview(directory).log.end == store.max_physical_offset
-    store.close()
+    kill(store)
 
 
 def test_an_index_file_that_a_live_store_removes_is_no_problem(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_an_index_file_that_a_live_store_removes_is_no_problem(tmp_path: Path) -
     assert overview(replace(directory, state=State.AT_REST)).problems == (
         f"{gone} cannot be read: it was removed meanwhile",
     )
-    store.close()
+    kill(store)
 
 
 def test_after_a_crash_the_end_is_found_before_a_lost_tail(tmp_path: Path) -> None:
@@ -185,7 +185,6 @@ def test_a_newest_message_that_is_damaged_is_told(tmp_path: Path) -> None:
 
 def test_a_store_of_5x_is_known_by_any_of_its_files(tmp_path: Path) -> None:
     open_store(small(tmp_path)).close()
-    (tmp_path / "config").mkdir()
     (tmp_path / "config" / "topics.json").write_text('{"dataVersion":{"counter":1},"topicConfigTable":{}}')
     assert overview(discover(str(tmp_path))).version == "4.x"
     os.truncate(tmp_path / "config" / "topics.json", 0)

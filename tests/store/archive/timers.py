@@ -47,9 +47,8 @@ class Timers:
         items |= {"TIMER_DEL_UNIQKEY": cancels} if cancels else {}
         items |= {"TIMER_ROLL_TIMES": rolls} if rolls else {}
         text = "\x02".join(f"{name}\x01{value}" for name, value in items.items())
-        (done,) = self.store.append(
-            [draft(number, topic=TIMER_TOPIC, properties=text.encode(), unique_key=key, keys=f"k{number} all")]
-        )
+        said: dict[str, Any] = {"tags_code": string_hash("tag"), "unique_key": key, "keys": f"k{number} all"}
+        (done,) = self.store.append([draft(number, topic=TIMER_TOPIC, properties=text.encode(), **said)])
         if unit:
             waiting = Waiting(out, done.physical_offset, done.size, string_hash(topic), cancels is not None)
             ((self.last, _),) = self.index.put([waiting], self.clock.now)
@@ -60,9 +59,8 @@ class Timers:
         """Physical offset of the copy of the record at a place."""
         text = f"UNIQ_KEY\x01{key}\x02TIMER_OUT_MS\x01{out}\x02REAL_TOPIC\x01{topic}\x02REAL_QID\x010"
         text += f"\x02TIMER_DEQUEUE_MS\x01{self.clock.now}"
-        (done,) = self.store.append(
-            [draft(0, topic=topic, properties=text.encode(), unique_key=key, prepared_offset=place)]
-        )
+        said: dict[str, Any] = {"tags_code": 0, "unique_key": key, "prepared_offset": place}
+        (done,) = self.store.append([draft(0, topic=topic, properties=text.encode(), **said)])
         return done.physical_offset
 
     def save(self) -> None:

@@ -42,7 +42,7 @@ class Timers:
             item = f"UNIQ_KEY\x01U{out}\x02TIMER_OUT_MS\x01{out}\x02REAL_TOPIC\x01T\x02REAL_QID\x010"
             item += f"\x02TIMER_DEL_UNIQKEY\x01U{out}" if cancels else ""
             item += f"\x02TIMER_ROLL_TIMES\x01{rolled}\x02TIMER_DEQUEUE_MS\x01{self.clock.now}" if rolled else ""
-            drafts.append(draft(topic=TIMER_TOPIC, properties=item.encode(), keys=None))
+            drafts.append(draft(topic=TIMER_TOPIC, properties=item.encode(), tags_code=0, keys=None))
         appended = self.store.append(drafts)
         return [
             Waiting(out, place, size, HASH, deletes=cancels)
@@ -62,7 +62,9 @@ class Timers:
         out = unit.slot_time if not unit.rolls else 0
         item = f"UNIQ_KEY\x01U{out}\x02TIMER_OUT_MS\x01{out}\x02REAL_TOPIC\x01T\x02TIMER_DEQUEUE_MS\x01{self.clock.now}"
         place = 0 if by_apache else unit.physical_offset
-        (appended,) = self.store.append([draft(properties=item.encode(), prepared_offset=place, keys=None)])
+        (appended,) = self.store.append(
+            [draft(properties=item.encode(), tags_code=0, prepared_offset=place, keys=None)]
+        )
         return appended
 
     def unit(self, position: int) -> Unit:
