@@ -1,13 +1,54 @@
-"""How hypothesis runs here: machines that are busy with something else must not make a test fail."""
+"""How tests run here: how many examples hypothesis draws, and where files of tests lie.
+
+Machines that are busy with something else must not make a test fail, so no example has a deadline.
+`ROCKETWIRE_EXAMPLES` says which examples are drawn: `fixed`, the same in each run, so that a failure comes from the
+change; `few`, new ones, but a handful a test, for the time between two edits; otherwise new ones.
+"""
 
 import os
+import shutil
+from pathlib import Path
+from typing import Final
 
+import pytest
 from hypothesis import HealthCheck, settings
 
-# A whole run draws the same examples each time, so that what it says is of the change; other runs look for new ones.
-_FIXED = os.environ.get("ROCKETWIRE_EXAMPLES") == "fixed"
+_EXAMPLES: Final = os.environ.get("ROCKETWIRE_EXAMPLES", "new")
+_FEW: Final = 8
+
+_MEMORY: Final = Path("/dev/shm")
+_MEMORY_BYTES: Final = 4 << 30
+"""What must be free there: containers often have 64 MiB."""
 
 settings.register_profile(
-    "rocketwire", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], derandomize=_FIXED
+    "rocketwire",
+    deadline=None,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=_EXAMPLES == "fixed",
 )
 settings.load_profile("rocketwire")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep files in memory where `ROCKETWIRE_TEST_FILES=memory` asks for it: most tests wait for the disk."""
+    if os.environ.get("ROCKETWIRE_TEST_FILES") != "memory" or config.option.basetemp is not None:
+        return
+    if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free >= _MEMORY_BYTES:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Cap the examples of each property and each state machine where few are wanted."""
+    if _EXAMPLES != "few":
+        return
+    for item in items:
+        if not isinstance(item, pytest.Function):
+            continue
+        machine = getattr(item.cls, "settings", None)  # a state machine's test case
+        if isinstance(machine, settings):
+            item.cls.settings = settings(machine, max_examples=min(machine.max_examples, _FEW))
+        elif getattr(item.obj, "is_hypothesis_test", False):
+            function = getattr(item.obj, "__func__", item.obj)
+            own = function._hypothesis_internal_use_settings
+            function._hypothesis_internal_use_settings = settings(own, max_examples=min(own.max_examples, _FEW))
