@@ -44,7 +44,18 @@ _MAX_DIGITS: Final = 40
 _VALUE: Final = "value"
 _WORD: Final = "word"
 
-_decode: Final = msgspec.json.Decoder().decode
+
+def _number(text: str) -> float:
+    """Read a number that is no integer, once it is no longer than any of the protocol.
+
+    msgspec's own way takes 10 us for some, all in one piece with what is around them; here a thread lets others in.
+    """
+    if len(text) > _MAX_DIGITS:
+        raise BodyInvalid(f"number of {len(text)} characters is too long")
+    return float(text)
+
+
+_decode: Final = msgspec.json.Decoder(float_hook=_number).decode
 
 
 class ObjectKey(tuple[tuple[str, Any], ...]):
