@@ -213,6 +213,8 @@ static PyMethodDef methods[] = {
 static PyMemberDef members[] = {
     {"held", T_LONGLONG, offsetof(Hub, held), READONLY, "Bytes that were received and wait, of all channels."},
     {"max_frame", T_LONGLONG, offsetof(Hub, max_frame), 0, "Bytes of the longest frame that is taken, 16 MiB at most."},
+    {"read_ns", T_LONGLONG, offsetof(Hub, read_ns), 0,
+     "How long frames of one read are served before others have their turn, in ns; 0: however long it takes."},
     {"timed", T_BOOL, offsetof(Hub, timed), 0, "Whether it is noted how long requests take."},
     {"took_sends", T_BOOL, offsetof(Hub, took_sends), READONLY, "Whether the kernel took sends in the last round."},
     {"took_pulls", T_BOOL, offsetof(Hub, took_pulls), READONLY, "Whether the kernel took pulls in the last round."},

@@ -31,6 +31,7 @@ typedef struct {
     char took_sends, took_pulls; /* in this round */
     long long held;          /* bytes that the channels hold, all together */
     long long max_frame;     /* bytes of the longest frame that is taken, with both words */
+    long long read_ns;       /* how long frames of one read are served before others have their turn; 0: that does not matter */
     char timed;              /* whether `latencies` are kept */
     latencies latencies;     /* of what the kernel served by itself */
     outbox out;

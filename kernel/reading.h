@@ -25,6 +25,7 @@ typedef struct {
     PyObject *view;   /* a memoryview of it, made for the first frame that goes to Python */
     const uint8_t *bytes;
     size_t at, end;
+    int64_t until;    /* others have their turn then, in ns; 0: whenever */
     PyObject *run; /* frames for Python: a list, or NULL */
     size_t run_at;
     size_t unsent;     /* bytes of answers that wait in the session */

@@ -32,7 +32,6 @@ log = logging.getLogger(__name__)
 
 LONGEST_SECONDS: Final = 0.002
 """How long one connection's requests are served before others have their turn."""
-_LOOKS_AT_CLOCK: Final = 4  # once in so many requests
 
 
 class FrameDispatcher:
@@ -106,7 +105,7 @@ class FrameDispatcher:
                     hot_path.finish()
                     self._serve_one(session, frame)
                 handled += 1
-                if not handled % _LOOKS_AT_CLOCK and self.now() > until:
+                if self.now() > until:
                     session.let_others()
                 if session.pauses:
                     break

@@ -84,6 +84,7 @@ class Hub:
         self._pause = 0
         self._in_flight = in_flight
         self._native.max_frame, _ = in_flight.limits.longest_frame
+        self._native.read_ns = round(_LONGEST_SECONDS * 1e9)
         in_flight.watch(self._native)
 
     def drive(self, sock: socket.socket, session: Session) -> Driver:

@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 
 _SLACK: Final = 1024
 _MOST_DUE: Final = 500  # held pulls that are answered at their deadline before other tasks run: a few ms
+_LOOK_SECONDS: Final = 0.002
+"""How long a wake-up looks at held pulls; the task looks at those that are left."""
 _WAITS: Final = frozenset({ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY})
 LONGEST_HOLD_SECONDS: Final = 60.0
 """No pull is held longer, whatever it asks for: official clients ask for 15 to 30 s, and a connection that was
@@ -99,6 +101,7 @@ class LongPoll:
         self._deadlines: list[tuple[float, int, HeldPull]] = []
         self._numbers = count()
         self._touched: set[Queue] = set()
+        self._late: dict[_Waiters, list[HeldPull]] = {}  # to be looked at
         self._held = 0
         self._filters = HeldFilters()
         self._unsent: dict[Peer, None] = {}
@@ -163,12 +166,26 @@ class LongPoll:
         touched = self._touched
         self._touched = set()
         for queue in touched:
-            by_asked = self._waiting.get(queue)
-            if by_asked is not None:
-                for waiters in list(by_asked.values()):
-                    if waiters.pulls:  # they may have closed, or joined others, since
-                        self._try(waiters, list(waiters.pulls), final=False)
+            for waiters in self._waiting.get(queue, {}).values():
+                self._late[waiters] = list(waiters.pulls)
+        self._look()
+
+    def _look(self) -> None:
+        """Try pulls that may have a message now, for a moment; the task goes on with the rest."""
+        until = trio.current_time() + _LOOK_SECONDS
+        while self._late:
+            waiters = next(iter(self._late))
+            pulls = self._late.pop(waiters)
+            if len(pulls) > _MOST_DUE:
+                self._late[waiters] = pulls[_MOST_DUE:]
+            there = [pull for pull in pulls[:_MOST_DUE] if pull.waiters is waiters]  # they may have closed, or moved on
+            if there:
+                self._try(waiters, there, final=False)
+            if trio.current_time() > until:
+                break
         self._flush()
+        if self._late:
+            self._sooner.set()
 
     def _try(self, waiters: _Waiters, pulls: list[HeldPull], *, final: bool) -> None:
         """Answer these of those who ask the same, or let all wait on (never when final)."""
@@ -276,6 +293,7 @@ class LongPoll:
                 self._flush()
                 await trio.lowlevel.checkpoint()
             self._sooner = trio.Event()
+            self._look()
             with trio.move_on_at(self._deadlines[0][0] if self._deadlines else math.inf):
                 await self._sooner.wait()
 
