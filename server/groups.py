@@ -11,7 +11,8 @@ changed their groups: `standing` tells how things are after a heartbeat, `refres
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -20,6 +21,7 @@ import trio
 from rocketwire.server.members import ConsumerGroup, Member
 from rocketwire.server.request import Peer
 from rocketwire.server.standstill import Rounds
+from rocketwire.server.works import in_parts
 from rocketwire.wire.bodies.client import ConsumerData
 from rocketwire.wire.codes import RequestCode
 
@@ -27,6 +29,9 @@ log = logging.getLogger(__name__)
 
 CLIENT_EXPIRY_SECONDS: Final = 120.0
 _SCAN_SECONDS: Final = 10.0
+_MOST_AT_ONCE: Final = 64
+"""So many members are told at once, and groups left, in `_WINDOW_SECONDS`; a task does what is more, in parts."""
+_WINDOW_SECONDS: Final = 0.01
 
 
 class Standing(NamedTuple):
@@ -63,6 +68,10 @@ class ClientGroups:
         self._producer_peers: dict[str, dict[Peer, int]] = {}
         self._joined: dict[Peer, _Joined] = {}
         self._rounds = Rounds()
+        self._window, self._at_once = -math.inf, 0
+        self._untold: dict[str, None] = {}  # groups whose members are to be told
+        self._leaving: dict[Peer, None] = {}  # closed connections that are in groups still
+        self._more = trio.Event()
         self.emptied: Callable[[str], None] | None = None
         self.resubscribed: Callable[[], None] = lambda: None
 
@@ -130,10 +139,8 @@ class ClientGroups:
         else:
             self._leave_client_id(peer, former.client_id)
 
-    def standing(self, peer: Peer, consumers: Sequence[str], producers: Sequence[str]) -> Standing | None:
-        """How a connection stands in the groups that its heartbeat just named; None when it named one twice."""
-        if len(set(consumers)) != len(consumers):
-            return None  # what it says of the group first is changed by what it says then, each time
+    def standing(self, peer: Peer, *, consumers: Sequence[str] = (), producers: Sequence[str] = ()) -> Standing:
+        """How a connection stands in groups that its heartbeat just named, each once."""
         of_consumers = [self._consumers[name] for name in consumers]
         of_producers = [self._producers[name] for name in producers]
         return Standing(
@@ -216,37 +223,110 @@ class ClientGroups:
             del self._producer_peers[client_id]
 
     def peer_closed(self, peer: Peer) -> None:
-        """Remove a closed connection from all groups."""
+        """Remove a closed connection from all groups: at once, or soon if that is much."""
         joined = self._joined.get(peer)
-        if joined is not None:
-            for name in list(joined.consumers):
+        if joined is None:
+            return
+        if self._takes(len(joined.consumers) + len(joined.producers)):
+            for _ in self._leave(peer, joined):
+                pass
+        else:
+            self._leaving[peer] = None
+            self._more.set()
+
+    def _leave(self, peer: Peer, joined: _Joined) -> Iterator[None]:
+        for consumers in in_parts(list(joined.consumers)):
+            for name in consumers:
                 self.unregister_consumer(peer, name)
-            for name in list(joined.producers):
+            yield
+        for producers in in_parts(list(joined.producers)):
+            for name in producers:
                 self.unregister_producer(peer, name)
+            yield
 
     def expire(self) -> None:
         """Remove members without a heartbeat for 120 s."""
+        for _ in self._expiring():
+            pass
+
+    def _expiring(self) -> Iterator[None]:
         limit = self._rounds.limit(CLIENT_EXPIRY_SECONDS)
-        for group in list(self._consumers.values()):
-            for peer in [p for p, m in group.members.items() if m.last_seen < limit]:
-                log.info(
-                    "consumer %s of %s: no heartbeat",
-                    peer.remote_text,
-                    group.name,
-                    extra={"peer": peer.remote_text, "group": group.name},
-                )
-                self.unregister_consumer(peer, group.name)
-        for name, members in list(self._producers.items()):
-            for peer in [p for p, m in members.items() if m.last_seen < limit]:
-                self.unregister_producer(peer, name)
+        for groups in in_parts(list(self._consumers.values())):
+            for group in groups:
+                for peers in in_parts([peer for peer, member in group.members.items() if member.last_seen < limit]):
+                    for peer in peers:
+                        self._expire_consumer(group, peer, limit)
+                    yield
+            yield
+        for producers in in_parts(list(self._producers.items())):
+            for name, members in producers:
+                for peers in in_parts([peer for peer, member in members.items() if member.last_seen < limit]):
+                    for peer in peers:
+                        if peer in members and members[peer].last_seen < limit:
+                            self.unregister_producer(peer, name)
+                    yield
+            yield
+
+    def _expire_consumer(self, group: ConsumerGroup, peer: Peer, limit: float) -> None:
+        member = group.members.get(peer)
+        if member is not None and member.last_seen < limit:
+            log.info(
+                "consumer %s of %s: no heartbeat",
+                peer.remote_text,
+                group.name,
+                extra={"peer": peer.remote_text, "group": group.name},
+            )
+            self.unregister_consumer(peer, group.name)
 
     def _tell_members(self, group: ConsumerGroup) -> None:
-        if self._notifies(group.name):
+        if not self._notifies(group.name):
+            return
+        if group.name not in self._untold and self._takes(len(group.members)):
             for peer in list(group.members):
-                peer.push(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": group.name})
+                _tell(peer, group)
+        else:
+            self._untold[group.name] = None
+            self._more.set()
+
+    def _takes(self, count: int) -> bool:
+        """Whether so much may be done at once."""
+        now = trio.current_time()
+        if now - self._window > _WINDOW_SECONDS:
+            self._window, self._at_once = now, 0
+        if self._at_once + count > _MOST_AT_ONCE:
+            return False
+        self._at_once += count
+        return True
 
     async def run(self) -> None:
-        """Expire members for ever."""
+        """Expire members, and do in parts what is too much at once, for ever."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._do_the_rest)
+            while True:
+                await self._rounds.pause(_SCAN_SECONDS)
+                for _ in self._expiring():
+                    await trio.lowlevel.checkpoint()
+
+    async def _do_the_rest(self) -> None:
         while True:
-            await self._rounds.pause(_SCAN_SECONDS)
-            self.expire()
+            while self._leaving:
+                peer = next(iter(self._leaving))
+                del self._leaving[peer]
+                joined = self._joined.get(peer)
+                for _ in () if joined is None else self._leave(peer, joined):
+                    await trio.lowlevel.checkpoint()
+            while self._untold:
+                name = next(iter(self._untold))
+                del self._untold[name]  # who comes or leaves from now on has all told once more
+                group = self._consumers.get(name)
+                for peers in in_parts([] if group is None else list(group.members)):
+                    for peer in peers:
+                        if group is not None and peer in group.members:
+                            _tell(peer, group)
+                    await trio.lowlevel.checkpoint()
+            self._more = trio.Event()
+            await self._more.wait()
+
+
+def _tell(peer: Peer, group: ConsumerGroup) -> None:
+    peer.push(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": group.name})

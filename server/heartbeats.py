@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final, NamedTuple
 
 from rocketwire.server.config import ServerConfig
@@ -21,7 +22,7 @@ from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.request import Peer
 from rocketwire.server.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics import BrokerTopics, retry_config
-from rocketwire.server.works import Steps, body_of
+from rocketwire.server.works import Steps, body_of, in_parts
 from rocketwire.wire import names
 from rocketwire.wire.bodies.client import ConsumerData, HeartbeatData
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
@@ -107,18 +108,7 @@ class Heartbeats:
         if groups > MOST_GROUPS:
             raise LimitExceeded("heartbeatGroups", MOST_GROUPS)
         peer.keep(max(0, _PER_BYTE * size + _PER_GROUP * groups - _NOT_COUNTED))
-        registered = yield from self._register(peer, header, data)
-        if not registered:
-            return
-        heard = None
-        if not any(map(_compiles, data.consumer_data_set)):
-            standing = self._clients.standing(
-                peer,
-                [consumer.group_name for consumer in data.consumer_data_set],
-                [producer.group_name for producer in data.producer_data_set],
-            )
-            heard = None if standing is None else _Heard(self._same(digest, header), standing)
-        self._clients.remember(peer, heard)
+        yield from self._register(peer, header, digest, data)
 
     def _same(self, digest: bytes, header: Header) -> _Same:
         return _Same(
@@ -130,24 +120,44 @@ class Heartbeats:
             self._groups.table.data_version,
         )
 
-    def _register(self, peer: Peer, header: Header, data: HeartbeatData) -> Steps[bool]:
-        """Enter what it says; False: the connection closed meanwhile, and nothing is left of it."""
-        consumers = data.consumer_data_set
+    def _register(self, peer: Peer, header: Header, digest: bytes, data: HeartbeatData) -> Steps[None]:
+        """Enter what it says; when the connection closes meanwhile, nothing is left of it."""
+        consumers, producers = data.consumer_data_set, data.producer_data_set
+        named = dict.fromkeys([consumer.group_name for consumer in consumers])
         groups = yield from self._groups.find_all([consumer.group_name for consumer in consumers])
         self._topics.create_retries(_retry_topics(consumers, groups))
+        same = self._same(digest, header)
         allowance = Allowance()
-        language, version = header.language, header.version
+        client_id, language, version = data.client_id, header.language, header.version
+        stands = [Standing((), ())]
         yield None
+        for some in in_parts(consumers):
+            if peer.closed:
+                return
+            for consumer in some:
+                self._clients.register_consumer(peer, client_id, consumer, language=language, version=version)
+                self._filters.register(consumer.group_name, consumer.subscription_data_set, allowance)
+            if len(named) == len(consumers):
+                stands.append(self._clients.standing(peer, consumers=[each.group_name for each in some]))
+            yield None
+        for others in in_parts(producers):
+            if peer.closed:
+                return
+            names_of = [producer.group_name for producer in others]
+            for name in names_of:
+                self._clients.register_producer(peer, client_id, name, language=language, version=version)
+            stands.append(self._clients.standing(peer, producers=names_of))
+            yield None
         if peer.closed:
-            return False
-        for consumer in consumers:
-            self._clients.register_consumer(peer, data.client_id, consumer, language=language, version=version)
-            self._filters.register(consumer.group_name, consumer.subscription_data_set, allowance)
-        for producer in data.producer_data_set:
-            self._clients.register_producer(
-                peer, data.client_id, producer.group_name, language=language, version=version
-            )
-        return True
+            return
+        # Of a group that is named twice, what is said first is changed by what is said then, each time.
+        again = len(named) < len(consumers) or any(map(_compiles, consumers))
+        self._clients.remember(peer, None if again else _Heard(same, _joined(stands)))
+
+
+def _joined(stands: Iterable[Standing]) -> Standing:
+    of_consumers, of_producers = zip(*stands, strict=True)
+    return Standing(tuple(chain.from_iterable(of_consumers)), tuple(chain.from_iterable(of_producers)))
 
 
 def heartbeat_entries(most: int) -> int:

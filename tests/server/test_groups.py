@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 import trio
+import trio.testing
 
 from rocketwire.server.groups import ClientGroups
 from rocketwire.wire.bodies.client import ConsumeFromWhere, ConsumerData, ConsumeType, MessageModel
@@ -267,6 +268,25 @@ async def test_nothing_is_kept_of_client_ids_that_a_connection_had_before() -> N
     assert groups._producer_peers == {}
 
 
+async def run_for_a_moment(groups: ClientGroups) -> None:
+    """Have what is too much at once done by the task."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(groups.run)
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+
+
+async def test_many_members_are_told_in_parts_and_once_after_many_changes() -> None:
+    groups = ClientGroups(lambda _: True)
+    peers = [FakePeer(str(number)) for number in range(300)]
+    for peer in peers:
+        join(groups, peer, consumer("G", subscription("T")), peer.name)
+    told = [len(peer.pushed) for peer in peers]
+    assert sum(told) <= 64
+    await run_for_a_moment(groups)
+    assert [len(peer.pushed) - before for peer, before in zip(peers, told, strict=True)] == [1] * 300
+
+
 async def test_closing_a_connection_of_many_groups_looks_at_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
     groups = ClientGroups(lambda _: True)
     looks = 0
@@ -283,6 +303,7 @@ async def test_closing_a_connection_of_many_groups_looks_at_each_once(monkeypatc
             groups.register_producer(peer, peer.name, f"{id(peer)}-{number}", language="JAVA", version=0)
     looks = 0
     groups.peer_closed(leaving)
+    await run_for_a_moment(groups)
     assert groups.producers(f"{id(leaving)}-0") == []
     assert groups.producer_by_client_id(leaving.name) is staying
     assert looks < 20 * 300

@@ -55,9 +55,9 @@ class Counting(Heartbeats):
 
     full = 0
 
-    def _register(self, peer: Peer, header: Header, data: HeartbeatData) -> Steps[bool]:
+    def _register(self, peer: Peer, header: Header, digest: bytes, data: HeartbeatData) -> Steps[None]:
         self.full += 1
-        return super()._register(peer, header, data)
+        return super()._register(peer, header, digest, data)
 
 
 class Broker:
