@@ -9,7 +9,7 @@ All locks live equally long, so each group's, the newest last, are in the order 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
 import trio
@@ -21,6 +21,8 @@ from rocketwire.wire.bodies.client import MessageQueue
 LOCK_SECONDS: Final = 60.0
 MOST_LOCKS: Final = 200_000
 _SCAN_SECONDS: Final = 10.0
+_AT_ONCE: Final = 1024
+"""Locks of a group that are forgotten before others have their turn."""
 
 
 class _Lock(NamedTuple):
@@ -83,23 +85,32 @@ class OrderLocks:
 
     def expire(self) -> None:
         """Forget locks whose time is over."""
-        for group in list(self._groups):
-            self._expire(group)
+        for _ in self._expiring():
+            pass
 
-    def _expire(self, group: str) -> None:
+    def _expiring(self) -> Iterator[None]:
+        for groups in in_parts(list(self._groups)):
+            for group in groups:
+                while self._expire_some(group) == _AT_ONCE:
+                    yield
+            yield
+
+    def _expire_some(self, group: str) -> int:
+        """Forget some of a group's locks, the oldest first; how many."""
         now = trio.current_time()
         locks = self._groups.get(group, {})
-        for queue, _ in list(itertools.takewhile(lambda each: each[1].until < now, locks.items())):
+        over = itertools.takewhile(lambda each: each[1].until < now, locks.items())
+        queues = [queue for queue, _ in itertools.islice(over, _AT_ONCE)]
+        for queue in queues:
             del locks[queue]
-            self._count -= 1
+        self._count -= len(queues)
         if not locks:
             self._groups.pop(group, None)
+        return len(queues)
 
     async def run(self) -> None:
-        """Forget them for ever, a few groups at a time."""
+        """Forget them for ever, a few at a time."""
         while True:
             await trio.sleep(_SCAN_SECONDS)
-            for groups in in_parts(list(self._groups)):
-                for group in groups:
-                    self._expire(group)
+            for _ in self._expiring():
                 await trio.lowlevel.checkpoint()

@@ -7,7 +7,8 @@ connection it registered on closes. Brokers of the same process register through
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -35,6 +36,8 @@ _EACH_VALUE: Final = 128  # characters more that each value counts, and each nam
 BROKER_EXPIRY_SECONDS: Final = 120.0
 _SCAN_SECONDS: Final = 10.0
 _MASTER_ID: Final = 0
+_MOST_AT_ONCE: Final = 8192
+"""Topics of brokers that are forgotten before others have their turn: 3 ms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +87,8 @@ class RouteTable:
         self._queues: dict[str, dict[str, QueueData]] = {}  # topic -> broker name -> queues
         self._topics: dict[str, dict[str, None]] = {}  # broker name -> its topics
         self._routes = 0
+        self._leaving: deque[_LiveBroker] = deque()  # whose connection is gone
+        self._more = trio.Event()
         self._rounds = Rounds()
 
     def register(
@@ -223,23 +228,52 @@ class RouteTable:
         return list(self._queues)
 
     def peer_closed(self, peer: Peer) -> None:
-        """Forget the brokers that registered on a connection that is gone."""
+        """Forget the brokers that registered on a connection that is gone, soon where they have many topics."""
+        topics = 0
         for live in [live for live in self._live.values() if live.peer is peer]:
             log.info("broker %s at %s: connection closed", live.identity.name, live.identity.address)
-            self.unregister(live.identity)
+            topics += len(self._topics.get(live.identity.name, ())) + 1
+            if topics <= _MOST_AT_ONCE:
+                self.unregister(live.identity)
+            else:
+                self._leaving.append(live)
+                self._more.set()
 
     def expire(self) -> None:
         """Forget brokers that have not registered for 120 s."""
+        for _ in self._expiring():
+            pass
+
+    def _expiring(self) -> Iterator[None]:
         limit = self._rounds.limit(BROKER_EXPIRY_SECONDS)
         for live in [live for live in self._live.values() if live.last_seen < limit]:
-            log.info("broker %s at %s: no registration", live.identity.name, live.identity.address)
-            self.unregister(live.identity)
+            if live.last_seen < limit and self._is_known(live):
+                log.info("broker %s at %s: no registration", live.identity.name, live.identity.address)
+                self.unregister(live.identity)
+            yield
+
+    def _is_known(self, live: _LiveBroker) -> bool:
+        """Whether it has not registered anew, nor is gone."""
+        return self._live.get(live.identity.address) is live
 
     async def run(self) -> None:
-        """Expire brokers for ever."""
+        """Expire brokers, and forget those of connections that are gone, for ever."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._forget_leaving)
+            while True:
+                await self._rounds.pause(_SCAN_SECONDS)
+                for _ in self._expiring():
+                    await trio.lowlevel.checkpoint()
+
+    async def _forget_leaving(self) -> None:
         while True:
-            await self._rounds.pause(_SCAN_SECONDS)
-            self.expire()
+            while self._leaving:
+                live = self._leaving.popleft()
+                if self._is_known(live):
+                    self.unregister(live.identity)
+                await trio.lowlevel.checkpoint()
+            self._more = trio.Event()
+            await self._more.wait()
 
 
 def _size(namespace: str, table: Mapping[str, str]) -> int:
