@@ -10,6 +10,7 @@ One step is taken at a time, however many connections have asked for much: then 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from functools import partial
 from itertools import islice
@@ -32,11 +33,15 @@ Steps: TypeAlias = Generator[Apart | None, Any, T]
 """Work that gives a value in the end."""
 Work: TypeAlias = Steps[Reply]
 
-LARGE: Final = 16 * 1024
-"""Bytes of a body above which it is read in a thread: so much takes 10 ms if it is nothing but empty objects."""
+LARGE: Final = 4 * 1024
+"""Bytes of a body above which it is read in a thread: so much takes 3 ms if it is nothing but empty objects."""
 ROWS: Final = 64
 """So many rows of a list are made at once; a longer one is written in a thread."""
 STEP_SECONDS: Final = 0.002
+_SHORT_SECONDS: Final = 0.0005
+_REST: Final = 16
+"""For so many times as long as a first step took, no other is taken at once, unless that was short: with many
+connections that ask for much at one moment, whoever comes behind them would wait for all of those."""
 SWITCH_SECONDS: Final = 0.001
 """How long a thread may keep the interpreter while the event loop waits for it: Python's own 5 ms for each answer that
 is sent meanwhile would add up."""
@@ -51,14 +56,14 @@ def body_of(cls: type[T], body: memoryview, *, most_entries: int = MOST_ENTRIES)
     Raises:
         BodyInvalid: see `decode_body`.
     """
-    if len(body) <= LARGE:
-        return _given(decode_body(cls, body, most_entries=most_entries))
-    return apart(partial(decode_body, cls, bytes(body), most_entries=most_entries))
+    read = partial(decode_body, cls, bytes(body), most_entries=most_entries)
+    return apart(read) if len(body) > LARGE else at_turn(read)
 
 
-def _given(value: T) -> Steps[T]:
+def at_turn(function: Callable[[], T]) -> Steps[T]:
+    """Call it as one step: how long that takes decides when others' first steps are taken."""
     yield from ()
-    return value
+    return function()
 
 
 def apart(function: Callable[[], T]) -> Steps[T]:
@@ -120,14 +125,25 @@ class Works:
         self._now = now
         self._turn = trio.Lock()
         self._thread = trio.Lock()
+        self._rests_until = -math.inf
 
     def begin(self, work: Steps[T]) -> T | Paused:
         """Take the first step: give what comes of the work, or where it paused, for `go_on`.
 
+        It pauses before that when first steps took long just now.
+
         Raises:
             Exception: what the work raises.
         """
-        return self._step(work, partial(work.send, None))
+        began = self._now()
+        if began < self._rests_until:
+            return Paused(None)
+        try:
+            return self._step(work, partial(work.send, None))
+        finally:
+            took = self._now() - began
+            if took > _SHORT_SECONDS:
+                self._rests_until = began + _REST * took
 
     async def go_on(self, work: Steps[T], paused: Paused) -> T:
         """Do the rest of what `begin` began.

@@ -6,6 +6,7 @@ The last are 306, 316 and 329.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from rocketwire.server.config import ConfigError
@@ -16,7 +17,7 @@ from rocketwire.server.java_properties import format_java_properties, parse_java
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.services import BrokerServices
 from rocketwire.server.topic_attributes import altered_attributes
-from rocketwire.server.works import Work, texts_size, written
+from rocketwire.server.works import Work, at_turn, texts_size, written
 from rocketwire.store.consume_queue import ConsumeQueue
 from rocketwire.wire import names
 from rocketwire.wire.bodies import encode_body
@@ -29,8 +30,11 @@ MOST_CONFIG: Final = 64 * 1024
 """Bytes of a change of the configuration: all keys take a tenth of it."""
 
 
-def _create_topic(services: BrokerServices, request: Request[CreateTopicRequestHeader]) -> Reply:
-    fields = request.fields
+def _create_topic(services: BrokerServices, request: Request[CreateTopicRequestHeader]) -> Work:
+    return at_turn(partial(_created, services, request.fields))
+
+
+def _created(services: BrokerServices, fields: CreateTopicRequestHeader) -> Reply:
     problem = names.topic_problem(fields.topic) or names.system_topic_problem(fields.topic, services.topics.own)
     if problem is not None:
         raise NameInvalid(problem)
@@ -63,10 +67,14 @@ def _all_topics(services: BrokerServices, _request: Request[None]) -> Work:
     return Reply(ext={}, body=((yield from written(table.wrapper(), len(table), 2 * texts_size(table.configs))),))
 
 
-def _update_config(services: BrokerServices, request: Request[None]) -> Reply:
+def _update_config(services: BrokerServices, request: Request[None]) -> Work:
     if len(request.body) > MOST_CONFIG:
         raise LimitExceeded("configBytes", MOST_CONFIG)
-    changes = parse_java_properties(str(request.body, "utf-8", "replace"))
+    return at_turn(partial(_updated, services, str(request.body, "utf-8", "replace")))
+
+
+def _updated(services: BrokerServices, text: str) -> Reply:
+    changes = parse_java_properties(text)
     try:
         services.config.update(changes)
     except ConfigError as error:

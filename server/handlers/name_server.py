@@ -13,7 +13,7 @@ from rocketwire.server.handlers.route import Route
 from rocketwire.server.request import Peer, Reply, Request
 from rocketwire.server.routes import BrokerIdentity
 from rocketwire.server.services import NameServerServices
-from rocketwire.server.works import LARGE, Steps, Work, body_of, texts_size, written
+from rocketwire.server.works import LARGE, Steps, Work, at_turn, body_of, texts_size, written
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import KVTable, RegisterBrokerBody, TopicList, TopicRouteData, decode_registration
 from rocketwire.wire.bodies.topic import DataVersion
@@ -135,8 +135,12 @@ def _topics(services: NameServerServices, _request: Request[None]) -> Work:
     return Reply(body=((yield from written(TopicList(topic_list=topics), len(topics), texts_size(topics))),))
 
 
-def _put_value(services: NameServerServices, request: Request[headers.PutKVConfigRequestHeader]) -> Reply:
-    services.key_values.put(request.fields.namespace, request.fields.key, request.fields.value)
+def _put_value(services: NameServerServices, request: Request[headers.PutKVConfigRequestHeader]) -> Work:
+    return at_turn(partial(_put, services, request.fields))  # the whole table is written
+
+
+def _put(services: NameServerServices, fields: headers.PutKVConfigRequestHeader) -> Reply:
+    services.key_values.put(fields.namespace, fields.key, fields.value)
     return Reply()
 
 
@@ -148,8 +152,12 @@ def _get_value(services: NameServerServices, request: Request[headers.GetKVConfi
     return Reply(fields=headers.GetKVConfigResponseHeader(value=value))
 
 
-def _delete_value(services: NameServerServices, request: Request[headers.DeleteKVConfigRequestHeader]) -> Reply:
-    services.key_values.delete(request.fields.namespace, request.fields.key)
+def _delete_value(services: NameServerServices, request: Request[headers.DeleteKVConfigRequestHeader]) -> Work:
+    return at_turn(partial(_delete, services, request.fields))
+
+
+def _delete(services: NameServerServices, fields: headers.DeleteKVConfigRequestHeader) -> Reply:
+    services.key_values.delete(fields.namespace, fields.key)
     return Reply()
 
 

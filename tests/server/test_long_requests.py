@@ -6,11 +6,12 @@ add to. Its tables are as full as the limits let them become.
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Final
@@ -30,11 +31,13 @@ from rocketwire.wire.fast import MOST_MESSAGES, MOST_PROPERTIES
 from rocketwire.wire.frame import Frame, encode_frame
 from rocketwire.wire.header import MOST_BYTES, MOST_FIELDS, Header
 from rocketwire.wire.json_bounds import MOST_DEPTH, MOST_ENTRIES
-from tests.server.harness import NOW, batch_body, consumer, heartbeat, subscription
+from tests.server.harness import NOW, batch_body, consumer, heartbeat, pull_ext, subscription
 from tests.server.processes import Caller, Process, process
 
 WAIT = 0.05
 """Seconds of work that the server does at most before it answers somebody else."""
+MANY_WAIT = 0.25
+"""The same where many act at once, so that it cannot be tried again; all of that in one piece would be a second."""
 TRIES = 4
 """Of which one has to do: a busy machine takes its caches from the server now and then, which slows its work."""
 REFUSED = 0.2
@@ -174,6 +177,7 @@ def bodies() -> Mapping[str, bytes]:
         "queues": start + '"mqSet":[' + many('{{"queueId":{}}}', MOST_ENTRIES // 2 - 10) + "]}",
         "members": "{" + many('"{}":""', MOST_ENTRIES) + "}",
         "members of objects": "{" + many('"{}":{{"a":[""]}}', MOST_ENTRIES // 3) + "}",
+        "numbers": '{"clientId":[' + many("1.7976931348623157e308", MOST_ENTRIES - 10) + "]}",
         "keys that are numbers": "{" + many("{}:1", MOST_ENTRIES) + "}",
         "deep": '{"mqSet":[' + many("[" * (MOST_DEPTH - 2) + "]" * (MOST_DEPTH - 2), MOST_ENTRIES // MOST_DEPTH) + "]}",
         "a string": '{"clientId":"' + "\\u00e4" * (room // 6) + '"}',
@@ -292,6 +296,91 @@ def test_nobody_waits_for_what_clients_answer(server: Process) -> None:
         return honest.most
 
     assert least_wait(measured) < WAIT
+
+
+def waited_while(server: Process, address: str, act: Callable[[], object]) -> float:
+    """How much work the server does before it answers others, meanwhile and in the second behind it."""
+    honest = Honest(server, address)
+    honest.start()
+    try:
+        act()
+        time.sleep(1)
+    finally:
+        honest.stops.set()
+        honest.join()
+    return honest.most
+
+
+@pytest.mark.slow
+def test_nobody_waits_for_many_who_ask_at_once(server: Process) -> None:
+    """Each asks for little less than what goes to a thread; together they would hold others up for a second."""
+    lock = '{"clientId":"c","consumerGroup":"g","mqSet":[' + many("{{}}", 1300) + "]}"
+    lenient = "{" + many("{}:1", 1000) + "}"
+    value = {"namespace": "N", "key": "k" * 8000, "value": "v" * 100_000}
+    put = encode_frame(Header(code=RequestCode.PUT_KV_CONFIG, opaque=1, version=407, ext=value), b"")
+    for address, request in (
+        (server.broker, encode_frame(Header(code=41, opaque=1, version=407), lock.encode())),
+        (server.broker, encode_frame(Header(code=41, opaque=1, version=407), lenient.encode())),
+        (server.name_server, put),
+    ):
+
+        def measured(address: str = address, request: bytes = request) -> float:
+            def ask() -> None:
+                for each in asking:
+                    each.write(request)
+                for each in asking:
+                    each.receive()
+
+            with contextlib.ExitStack() as stack:
+                asking = [stack.enter_context(Caller(address, timeout=LONGEST)) for _ in range(50)]
+                return waited_while(server, address, ask)
+
+        assert least_wait(measured) < WAIT
+
+
+@pytest.mark.slow
+def test_nobody_waits_while_the_members_of_many_groups_are_told_of_others(server: Process) -> None:
+    body = ('{"clientID":"c","consumerDataSet":[' + many('{{"groupName":"G{}"}}', MOST_GROUPS) + "]}").encode()
+    request = encode_frame(Header(code=RequestCode.HEART_BEAT, opaque=1, version=407), body)
+    with contextlib.ExitStack() as stack:
+        members = [stack.enter_context(Caller(server.broker, timeout=LONGEST)) for _ in range(20)]
+
+        def join_all(joining: Sequence[Caller]) -> None:
+            for each in joining:
+                each.write(request)
+            for each in joining:
+                while not each.receive().header.is_response:
+                    pass
+
+        join_all(members[:1])  # makes the retry topics
+
+        assert waited_while(server, server.broker, partial(join_all, members[1:])) < MANY_WAIT
+        leaving = stack.pop_all()
+    assert waited_while(server, server.broker, leaving.close) < MANY_WAIT
+
+
+@pytest.mark.slow
+def test_nobody_waits_for_filters_that_are_made_or_looked_through(server: Process) -> None:
+    """Pulls with an expression of their own each wait at one queue; a message with many properties wakes them."""
+    with Caller(server.broker, timeout=LONGEST) as sending, Caller(server.broker, timeout=LONGEST) as pulling:
+        sending.create_topic("Filtered")
+        sending.send("Filtered")
+        for number in range(500):
+            own = " OR ".join(f"a{name}={number}" for name in range(20))
+            more = {"subscription": own, "sysFlag": "6", "expressionType": "SQL92", "subVersion": "1"}
+            ext = {**pull_ext("Filtered", 1), **more, "suspendTimeoutMillis": "60000"}
+            pulling.write(encode_frame(Header(code=RequestCode.PULL_MESSAGE, opaque=1, version=407, ext=ext), b""))
+            if number == 0:
+                time.sleep(0.1)
+                honest = Honest(server, server.broker)
+                honest.start()
+        time.sleep(2)
+        items = "\x02".join(f"k{number}\x01v" for number in range(4000))
+        sending.send("Filtered", properties=items)
+        time.sleep(1)
+        honest.stops.set()
+        honest.join()
+    assert honest.most < MANY_WAIT
 
 
 @pytest.mark.slow

@@ -47,7 +47,7 @@ async def test_a_step_ends_when_its_time_is_over_and_others_have_their_turn() ->
     order: list[str] = []
 
     def noted(name: str) -> Steps[str]:
-        for _ in range(4):
+        for _ in range(8):
             order.append(name)
             yield None
         return name
@@ -64,7 +64,27 @@ async def test_a_step_ends_when_its_time_is_over_and_others_have_their_turn() ->
         nursery.start_soon(carry_out, "a")
         nursery.start_soon(carry_out, "b")
     assert sorted(found) == ["a", "b"]
-    assert order not in (["a"] * 4 + ["b"] * 4, ["b"] * 4 + ["a"] * 4)
+    assert order not in (["a"] * 8 + ["b"] * 8, ["b"] * 8 + ["a"] * 8)
+
+
+async def test_after_a_long_first_step_others_do_not_begin_at_once() -> None:
+    time = 0.0
+    works = Works(now=lambda: time)
+
+    def taking(seconds: float) -> Steps[float]:
+        nonlocal time
+        yield from ()
+        time += seconds
+        return seconds
+
+    assert [works.begin(taking(0.0001)) for _ in range(2)] == [0.0001] * 2
+    assert works.begin(taking(0.01)) == 0.01
+    work = taking(0.0002)
+    paused = works.begin(work)
+    assert isinstance(paused, Paused)
+    assert await works.go_on(work, paused) == 0.0002
+    time += 1
+    assert works.begin(taking(0.0001)) == 0.0001
 
 
 async def test_calls_in_threads_come_one_after_the_other() -> None:
