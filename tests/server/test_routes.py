@@ -258,3 +258,15 @@ def test_key_values_are_saved_when_they_change() -> None:
     assert values.namespace("M") == {}
     assert values.namespace("Nowhere") is None
     assert values.namespace("N") == {"k": "v"}
+
+
+async def test_brokers_with_many_topics_are_forgotten_soon_unless_they_come_back(nursery: trio.Nursery) -> None:
+    table, gone, back = RouteTable(), FakePeer("gone"), FakePeer("back")
+    nursery.start_soon(table.run)
+    many = [f"T{number}" for number in range(9000)]
+    register(table, broker("a"), *many, peer=gone)
+    register(table, broker("b"), *many, peer=gone)
+    table.peer_closed(gone)
+    register(table, broker("b"), *many, peer=back)
+    await settle()
+    assert queues(table, "T1") == {"b": 4}

@@ -268,3 +268,13 @@ def test_values_that_are_of_another_kind(convert: Any, value: Any) -> None:
 def test_keys_that_are_objects_are_hashable() -> None:
     assert {QUEUE: 1}[ObjectKey(QUEUE)] == 1
     assert msgspec.json.decode(dumps(dict(QUEUE))) == dict(QUEUE)
+
+
+def test_numbers_that_are_no_integers_are_read_as_python_reads_them() -> None:
+    assert loads(b"[1.7976931348623157e308,2.2250738585072011e-308,-0.5]") == [
+        1.7976931348623157e308,
+        2.2250738585072011e-308,
+        -0.5,
+    ]
+    with pytest.raises(BodyInvalid, match="number of 43 characters is too long"):
+        loads(b"[1." + b"1" * 41 + b"]")
