@@ -7,6 +7,7 @@ test knows what was acknowledged, where it must lie, and what may not be there t
 from __future__ import annotations
 
 import hashlib
+import json
 import struct
 import threading
 import time
@@ -21,6 +22,7 @@ from compat_tests.stored import Stored
 
 UPDATE_CONSUMER_OFFSET: Final = 15
 UPDATE_AND_CREATE_TOPIC: Final = 17
+UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: Final = 200
 SEND_MESSAGE_V2: Final = 310
 SEND_BATCH_MESSAGE: Final = 320
 
@@ -63,6 +65,13 @@ def create_topic(connection: Connection, topic: str, queues: int, *, attributes:
     if attributes:
         fields["attributes"] = attributes
     answer = connection.ask(UPDATE_AND_CREATE_TOPIC, fields)
+    assert answer.code == 0, answer
+
+
+def create_group(connection: Connection, group: str, retries: int) -> None:
+    """Make a consumer group, or change how often its messages are tried again."""
+    body = json.dumps({"groupName": group, "retryMaxTimes": retries}).encode()
+    answer = connection.ask(UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=body)
     assert answer.code == 0, answer
 
 

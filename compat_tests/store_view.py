@@ -21,6 +21,7 @@ PULL_MESSAGE: Final = 11
 QUERY_MESSAGE: Final = 12
 QUERY_CONSUMER_OFFSET: Final = 14
 GET_ALL_TOPIC_CONFIG: Final = 21
+GET_ALL_SUBSCRIPTIONGROUP_CONFIG: Final = 201
 SEARCH_OFFSET_BY_TIMESTAMP: Final = 29
 GET_MAX_OFFSET: Final = 30
 GET_MIN_OFFSET: Final = 31
@@ -126,6 +127,15 @@ def topic_configs(broker: str) -> dict[str, dict[str, Any]]:
         answer = connection.ask(GET_ALL_TOPIC_CONFIG)
     assert answer.code == _SUCCESS, answer
     table: dict[str, dict[str, Any]] = json.loads(answer.body)["topicConfigTable"]
+    return table
+
+
+def group_configs(broker: str) -> dict[str, dict[str, Any]]:
+    """All consumer groups of a broker by name."""
+    with Connection(broker) as connection:
+        answer = connection.ask(GET_ALL_SUBSCRIPTIONGROUP_CONFIG)
+    assert answer.code == _SUCCESS, answer
+    table: dict[str, dict[str, Any]] = json.loads(answer.body)["subscriptionGroupTable"]
     return table
 
 

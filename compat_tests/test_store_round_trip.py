@@ -37,11 +37,12 @@ from compat_tests.store_traffic import (
     BATCH,
     SCHEDULE,
     commit,
+    create_group,
     create_topic,
     send_delayed,
     send_many_delayed,
 )
-from compat_tests.store_view import assert_same, committed, look, topic_configs
+from compat_tests.store_view import assert_same, committed, group_configs, look, topic_configs
 
 LOG: Final = ("commitlog", "consumequeue")
 NEW: Final = "New"
@@ -103,6 +104,38 @@ def test_apache_writes_rocketwire_goes_on_apache_serves_both(store: SharedStore,
         assert committed(apache.broker, "raw", LARGE, range(QUEUES)) == [111, 112, 13]
         assert_kept(topics, topic_configs(apache.broker))
         official.send_and_consume(apache)
+
+
+@pytest.mark.parametrize("version", ["4.9.7", "5.5.0"])
+def test_topics_and_groups_that_a_killed_rocketwire_made_are_there(store: SharedStore, version: str) -> None:
+    """The files grow while rocketwire runs: changed entries stand there twice, and the version last."""
+    with store.apache(version) as apache, Connection(apache.broker) as connection:
+        begin(apache)
+        create_topic(connection, "Old", 3)
+        create_group(connection, "old", 3)
+    with store.rocketwire() as rocketwire:
+        with Connection(rocketwire.broker) as connection:
+            for number in range(30):
+                create_topic(connection, f"Made{number}", 1 + number)
+                create_group(connection, f"made{number}", number)
+            for queues in (5, 6, 7):
+                for topic in ("Old", "Made3"):
+                    create_topic(connection, topic, queues)
+                for group in ("old", "made3"):
+                    create_group(connection, group, queues)
+        topics, groups = topic_configs(rocketwire.broker), group_configs(rocketwire.broker)
+        rocketwire.kill()
+    text = (store.path / "config" / "topics.json").read_text()
+    assert (text.count('"Made3":'), text.index('"dataVersion"') > text.index('"Made3"')) == (4, True)
+    with store.apache(version) as apache:
+        assert_kept(topics, topic_configs(apache.broker))
+        assert_kept(groups, group_configs(apache.broker))
+        assert topics["Made3"]["writeQueueNums"] == groups["made3"]["retryMaxTimes"] == 7
+        with Connection(apache.broker) as connection:
+            create_topic(connection, "MadeByApache", 1)
+    with store.rocketwire() as rocketwire:
+        assert_kept({**topics, "MadeByApache": {"writeQueueNums": 1}}, topic_configs(rocketwire.broker))
+        assert_kept(groups, group_configs(rocketwire.broker))
 
 
 def in_small(broker: str) -> list[str]:

@@ -335,6 +335,8 @@ class Broker:
         nursery.start_soon(upkeep.index, self._store, self._run_sync)
         for table, what, interval in self._tables:
             nursery.start_soon(upkeep.persist, table, what, interval, self._run_sync)
+        for growing, what in ((services.topics.table, "topics"), (services.groups.table, "groups")):
+            nursery.start_soon(upkeep.save, growing, what, self._run_sync)
         if self._flush is not None:
             nursery.start_soon(self._flush.run, self._store, self._run_flush)
 
@@ -350,6 +352,8 @@ class Broker:
             stack.callback(self._store.close)
             for table, _, _ in self._tables:
                 stack.callback(table.persist)
+            stack.callback(self.services.groups.table.finish)
+            stack.callback(self.services.topics.table.finish)
             if self.services.timer is not None:
                 stack.callback(self.services.timer.close)
             stack.callback(self.delays.close)

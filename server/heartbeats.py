@@ -2,8 +2,9 @@
 
 The first one of a connection, and one that says something new, is taken apart and makes what its groups need: their
 configurations, retry topics, members, filters. The next one with the same bytes can change nothing as long as nobody
-else changed what it would look at; then it only says that the client lives. Heartbeats with filters that are compiled
-are always taken in full: one of them may have only so much compiled, and leaves the rest to the next.
+else changed what it would look at; then it only says that the client lives. New topics and groups of others are no such
+change. Heartbeats with filters that are compiled are always taken in full: one of them may have only so much compiled,
+and leaves the rest to the next. So are those of groups that are not configured, and may be at any time.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from rocketwire.server.works import Steps, body_of, in_parts
 from rocketwire.wire import names
 from rocketwire.wire.bodies.client import ConsumerData, HeartbeatData
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
-from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
+from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.codes import TopicSysFlag
 from rocketwire.wire.header import Header
 
@@ -38,8 +39,8 @@ class _Same(NamedTuple):
     language: str
     version: int
     config: ServerConfig
-    topics: DataVersion
-    groups: DataVersion
+    topics: int
+    groups: int
 
 
 class _Heard(NamedTuple):
@@ -116,17 +117,17 @@ class Heartbeats:
             header.language,
             header.version,
             self._config.current,
-            self._topics.table.data_version,
-            self._groups.table.data_version,
+            self._topics.table.replacements,
+            self._groups.table.replacements,
         )
 
     def _register(self, peer: Peer, header: Header, digest: bytes, data: HeartbeatData) -> Steps[None]:
         """Enter what it says; when the connection closes meanwhile, nothing is left of it."""
         consumers, producers = data.consumer_data_set, data.producer_data_set
         named = dict.fromkeys([consumer.group_name for consumer in consumers])
+        same = self._same(digest, header)  # before the steps, for others may change something between them
         groups = yield from self._groups.find_all([consumer.group_name for consumer in consumers])
         self._topics.create_retries(_retry_topics(consumers, groups))
-        same = self._same(digest, header)
         allowance = Allowance()
         client_id, language, version = data.client_id, header.language, header.version
         stands = [Standing((), ())]
@@ -150,8 +151,9 @@ class Heartbeats:
             yield None
         if peer.closed:
             return
-        # Of a group that is named twice, what is said first is changed by what is said then, each time.
-        again = len(named) < len(consumers) or any(map(_compiles, consumers))
+        # Of a group that is named twice, what is said first is changed by what is said then, each time; a group that
+        # could not be made is to be tried again.
+        again = len(named) < len(consumers) or None in groups or any(map(_compiles, consumers))
         self._clients.remember(peer, None if again else _Heard(same, _joined(stands)))
 
 

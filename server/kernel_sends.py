@@ -110,6 +110,8 @@ class KernelSends:
             properties=batch,
             batch=batch is not None,
         )
+        if not self._sending.drafts.knows(topic):  # not kept: making a topic does not have plans forgotten
+            return False
         plain = self._sending.drafts.plain(fields)
         if plain is None:
             return None
@@ -125,7 +127,7 @@ class KernelSends:
         gate = throttle.send(topic, group) if throttle.sends else None
         if gate is None:
             return None
-        return gate.buckets, gate.kinds, *throttle.conversion.factors(tail or b"", ordered=gate.ordered)
+        return gate.buckets, gate.kinds, *throttle.conversion.factors(tail or b"", ordered=throttle.is_ordered(topic))
 
     def _timer_plan(self, plain: PlainSend) -> TimerPlan | None:
         if plain.timer is None:

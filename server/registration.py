@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -10,6 +11,7 @@ import trio
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.routes import BrokerIdentity, RouteTable
 from rocketwire.server.topics import BrokerTopics
+from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
 from rocketwire.wire.codes import Permission
 
 _PERIOD_SECONDS: Final = 30.0
@@ -17,7 +19,10 @@ _READ_WRITE: Final = Permission.READ | Permission.WRITE
 
 
 class Registration:
-    """Keeps one broker registered: at the start, every 30 s, and whenever its topics change."""
+    """Keeps one broker registered: at the start, every 30 s, and whenever its topics change.
+
+    The name server is told of the topics that changed; of all only when it does not know what it was told before.
+    """
 
     def __init__(
         self, identity: BrokerIdentity, *, ha_address: str, routes: RouteTable, topics: BrokerTopics, config: LiveConfig
@@ -27,17 +32,25 @@ class Registration:
         self._routes = routes
         self._topics = topics
         self._config = config
+        self._told: DataVersion | None = None
 
-    def register(self) -> None:
-        """Tell the name server which topics there are now, with what the broker's permission leaves of theirs."""
+    def register(self, changed: Iterable[TopicConfig] | None = None) -> None:
+        """Tell the name server which topics there are now, with what the broker's permission leaves of theirs.
+
+        Of those that changed, None if any may have.
+        """
         allowed = self._config.current.broker_permission
         table = self._topics.table
-        topics = dict(table.configs)
+        if changed is None or self._told is None or not self._routes.serves(self._identity, self._told):
+            topics = dict(table.configs)
+        else:
+            topics = {topic.topic_name: topic for topic in changed}
         if allowed & _READ_WRITE != _READ_WRITE:
             topics = {name: replace(topic, perm=topic.perm & allowed) for name, topic in topics.items()}
         self._routes.register(
             self._identity, topics=topics, data_version=table.data_version, ha_address=self._ha_address
         )
+        self._told = table.data_version
 
     def unregister(self) -> None:
         """Take the entry back."""
@@ -46,5 +59,5 @@ class Registration:
     async def run(self) -> None:
         """Register again and again."""
         while True:
-            self.register()
+            self.register(())
             await trio.sleep(_PERIOD_SECONDS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,9 +30,6 @@ MOST_TEXT: Final = 16 * 1024
 """Characters of a broker's names and addresses, and of its filter servers: an answer may tell of 1000 brokers."""
 MOST_TOPIC_NAME: Final = 255
 """Characters of a topic's name: brokers take 127."""
-MOST_VALUES: Final = 1024 * 1024
-"""Characters of the key-value configuration: names, keys and values. The whole is written at each change."""
-_EACH_VALUE: Final = 128  # characters more that each value counts, and each namespace
 BROKER_EXPIRY_SECONDS: Final = 120.0
 _SCAN_SECONDS: Final = 10.0
 _MASTER_ID: Final = 0
@@ -101,7 +98,7 @@ class RouteTable:
         filter_servers: tuple[str, ...] = (),
         peer: Peer | None = None,
     ) -> Registered:
-        """Enter or refresh a broker. `topics` None leaves its topics as they are.
+        """Enter or refresh a broker. Topics of its own that are not among `topics`, or all if None, stay as they are.
 
         Raises:
             LimitExceeded: there are too many brokers, it would have too many topics, or what it tells of itself is too
@@ -190,6 +187,16 @@ class RouteTable:
         live.last_seen = trio.current_time()
         return False
 
+    def serves(self, identity: BrokerIdentity, data_version: DataVersion) -> bool:
+        """Whether a broker is in the table as its registration with this version left it."""
+        live, brokers = self._live.get(identity.address), self._sets.get(identity.name)
+        return (
+            live is not None
+            and live.data_version == data_version
+            and brokers is not None
+            and brokers.addresses.get(identity.broker_id) == identity.address
+        )
+
     def data_version(self, address: str) -> DataVersion | None:
         """The topics' version that the broker at `address` registered last."""
         live = self._live.get(address)
@@ -274,47 +281,3 @@ class RouteTable:
                 await trio.lowlevel.checkpoint()
             self._more = trio.Event()
             await self._more.wait()
-
-
-def _size(namespace: str, table: Mapping[str, str]) -> int:
-    """Characters that a namespace counts."""
-    return _EACH_VALUE * (1 + len(table)) + len(namespace) + sum(map(len, (*table, *table.values())))
-
-
-class KeyValueConfig:
-    """The name server's key-value configuration, by namespace; kept by whatever `save` does."""
-
-    def __init__(
-        self, tables: dict[str, dict[str, str]], save: Callable[[Mapping[str, Mapping[str, str]]], None]
-    ) -> None:
-        self._tables = tables
-        self._save = save
-
-    def put(self, namespace: str, key: str, value: str) -> None:
-        """Set a value.
-
-        Raises:
-            LimitExceeded: there are too many, or too long ones; nothing is changed.
-        """
-        former = self._tables.get(namespace)
-        new = _EACH_VALUE + len(namespace) if former is None else 0
-        known = None if former is None else former.get(key)
-        new += _EACH_VALUE + len(key) if known is None else -len(known)
-        if sum(map(_size, self._tables, self._tables.values())) + new + len(value) > MOST_VALUES:
-            raise LimitExceeded("keyValues", MOST_VALUES)
-        self._tables.setdefault(namespace, {})[key] = value
-        self._save(self._tables)
-
-    def get(self, namespace: str, key: str) -> str | None:
-        """A value, or None."""
-        return self._tables.get(namespace, {}).get(key)
-
-    def delete(self, namespace: str, key: str) -> None:
-        """Remove a value; a missing one is no error."""
-        if self._tables.get(namespace, {}).pop(key, None) is not None:
-            self._save(self._tables)
-
-    def namespace(self, namespace: str) -> dict[str, str] | None:
-        """All values of a namespace, or None when there is no such namespace."""
-        table = self._tables.get(namespace)
-        return dict(table) if table is not None else None

@@ -184,6 +184,10 @@ class SendDrafts:
         drafts[0].together = len(drafts)
         return Prepared(queue_id, drafts, _waits(common.wait))
 
+    def knows(self, topic: str) -> bool:
+        """Whether there is such a topic."""
+        return self._topics.get(topic) is not None
+
     def plain(self, fields: SendRequestFields) -> PlainSend | None:
         """What `message` or `batch` decides about all sends with this topic, queue, sysFlag and properties (a batch's).
 

@@ -11,6 +11,7 @@ from rocketwire.server.decisions import Decisions
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.groups import ClientGroups
 from rocketwire.server.heartbeats import Heartbeats
+from rocketwire.server.key_value_config import KeyValueConfig
 from rocketwire.server.lifetime import Lifetime
 from rocketwire.server.limits import Limits
 from rocketwire.server.live_config import LiveConfig
@@ -22,7 +23,7 @@ from rocketwire.server.pull_answers import PullAnswers
 from rocketwire.server.queue_removal import QueueRemoval
 from rocketwire.server.recall import Recall
 from rocketwire.server.replies import Replies
-from rocketwire.server.routes import KeyValueConfig, RouteTable
+from rocketwire.server.routes import RouteTable
 from rocketwire.server.runtime_info import RuntimeInfo
 from rocketwire.server.send_back import SendBack
 from rocketwire.server.sending import Sending

@@ -25,11 +25,12 @@ from rocketwire.server.descriptors import Descriptors, shared_out
 from rocketwire.server.dispatch import FrameDispatcher
 from rocketwire.server.faults.start import allowed_faults, no_faults
 from rocketwire.server.hub import Hub, hub_kernel
+from rocketwire.server.key_value_config import KeyValueConfig
 from rocketwire.server.latencies import Latencies, timed
 from rocketwire.server.listener import AddressInUse, Listener, bind
 from rocketwire.server.metrics import Metrics
 from rocketwire.server.registry import BROKER_FAMILIES, NAME_SERVER_FAMILIES
-from rocketwire.server.routes import KeyValueConfig, RouteTable
+from rocketwire.server.routes import RouteTable
 from rocketwire.server.services import NameServerServices
 from rocketwire.server.tls.contexts import TlsContexts
 from rocketwire.server.tls.gate import TlsGate
@@ -131,7 +132,10 @@ async def _serve_on(
         _introduce(access, broker)
     try:
         admission = Admission(broker.in_flight, descriptors.connections, descriptors.farewells)
-        name_server = NameServerServices(routes=routes, key_values=_key_values(config), limits=admission.limits)
+        values = KeyValueFile(config.store_dir / "config" / "kvConfig.json")
+        name_server = NameServerServices(
+            routes=routes, key_values=KeyValueConfig(values, run_sync), limits=admission.limits
+        )
         tls = TlsGate(tls_contexts, broker.in_flight)
         faults = allowed_faults(config, choose, metrics)
         in_front = no_faults if faults is None else faults.in_front
@@ -180,11 +184,10 @@ async def _serve_on(
         gc.freeze()  # what is there now stays: the collector need not look at it again
         gc.set_threshold(*_GC_THRESHOLDS)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(routes.run)
             broker.start(nursery)
             if faults is not None:
                 nursery.start_soon(faults.held.run)
-            for each in (hub, name_server_hub):
+            for each in (routes, name_server.key_values, hub, name_server_hub):
                 if each is not None:
                     nursery.start_soon(each.run)
             for listener in everyone:
@@ -204,11 +207,6 @@ def _tell(name_server: socket.socket, broker: Sequence[socket.socket], descripto
     for what, sock in (("name server", name_server), *(("broker", sock) for sock in broker)):
         host, port = sock.getsockname()[:2]  # of a name with several addresses, the one taken
         log.info("%s listens on %s", what, Address(host=host, port=port))
-
-
-def _key_values(config: ServerConfig) -> KeyValueConfig:
-    values = KeyValueFile(config.store_dir / "config" / "kvConfig.json")
-    return KeyValueConfig(values.load(), values.save)
 
 
 def _monitoring(

@@ -7,13 +7,15 @@ bounded by itself, and a group must not lose what failed because somebody else m
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.store.groups import GroupTable
 from rocketwire.store.topics import TopicTable
 from rocketwire.wire import names
-from rocketwire.wire.bodies.topic import DataVersion
+
+_OF_GROUPS: Final = (names.RETRY_PREFIX, names.DEAD_LETTER_PREFIX)
 
 
 class TopicRoom:
@@ -23,26 +25,26 @@ class TopicRoom:
         self._topics = topics
         self._groups = groups
         self._config = config
-        self._versions: tuple[DataVersion, DataVersion] | None = None
-        self._counted = 0
+        self._counted = sum(not self._is_free(name) for name in topics.configs)
+        topics.counted = self._topic_counted
+        groups.counted = self._group_counted
 
     def check(self, wanted: Iterable[str]) -> None:
         """Raise LimitExceeded if topics of these names would be too many, with those that are there."""
         new = {name for name in wanted if name not in self._topics and not self._is_free(name)}
         most = self._config.current.max_topics
-        if new and len(self._topics) + len(new) > most and self._count() + len(new) > most:
+        if new and self._counted + len(new) > most:
             raise LimitExceeded("maxTopics", most)
 
     def _is_free(self, name: str) -> bool:
-        for prefix in (names.RETRY_PREFIX, names.DEAD_LETTER_PREFIX):
+        for prefix in _OF_GROUPS:
             if name.startswith(prefix):
                 return name.removeprefix(prefix) in self._groups
         return name in names.NOT_SENDABLE_TOPICS
 
-    def _count(self) -> int:
-        """The topics that count; gone through anew only after a change, for refusals may come thick and fast."""
-        versions = (self._topics.data_version, self._groups.data_version)
-        if versions != self._versions:
-            self._versions = versions
-            self._counted = sum(not self._is_free(name) for name in self._topics.configs)
-        return self._counted
+    def _topic_counted(self, name: str, more: int) -> None:
+        if not self._is_free(name):
+            self._counted += more
+
+    def _group_counted(self, name: str, more: int) -> None:
+        self._counted -= more * sum(prefix + name in self._topics for prefix in _OF_GROUPS)

@@ -82,7 +82,7 @@ class BrokerTopics:
     """Topic configurations of one broker.
 
     Attributes:
-        changed: called after each change.
+        changed: called after each change with the topics that changed, with None if any may have.
         own: the names of the broker's own topics, once they are made.
         particular: topics that do not just take sends: RocketMQ's own, those whose names break the rules and that are
             here all the same, from Apache's file or named like the broker, retry topics, and those with a type.
@@ -94,7 +94,7 @@ class BrokerTopics:
         self._table = table
         self._config = config
         self._room = room
-        self.changed: Callable[[], None] = lambda: None
+        self.changed: Callable[[Sequence[TopicConfig] | None], None] = lambda _: None
         self.own: frozenset[str] = frozenset()
         self.particular: set[str] = set()
         self.typed: dict[str, MessageType] = {}
@@ -152,19 +152,20 @@ class BrokerTopics:
             self._table.put(topic)
             log.info("topic %s: %d queues", topic.topic_name, topic.write_queue_nums)
         # What is in the table now: attributes that the change does not name stay.
-        self._note_particular(self._table.configs[topic.topic_name] for topic in topics)
-        self._persist_and_tell()
+        entered = [self._table.configs[topic.topic_name] for topic in topics]
+        self._note_particular(entered)
+        self._persist_and_tell(entered)
 
     def permission_changed(self) -> None:
         """Tell the name server what the broker's new permission leaves of the topics'."""
         self._table.raise_version()
-        self._persist_and_tell()
+        self._persist_and_tell(None)
 
-    def _persist_and_tell(self) -> None:
+    def _persist_and_tell(self, topics: Sequence[TopicConfig] | None) -> None:
         try:
             self._table.persist()
         finally:
-            self.changed()  # what counts is the table: a route must not wait for the disk
+            self.changed(topics)  # what counts is the table: a route must not wait for the disk
 
     def create_on_send(self, topic: str, default_topic: str, queues: int | None, sys_flag: int) -> TopicConfig | None:
         """Make a topic after the model of `default_topic`, as a send to a new topic does.

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from importlib import import_module
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import trio
 
@@ -18,11 +18,18 @@ from rocketwire.server.live_config import LiveConfig
 from rocketwire.store.errors import StoreError, StoreGone
 from rocketwire.store.saved_table import SavedTable
 from rocketwire.store.store import MessageStore
+from rocketwire.store.versioned_table import VersionedTable
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
 _INDEX_SECONDS: Final = 0.05
 _RETRY_SECONDS: Final = 5.0
+_SAVE_SECONDS: Final = 0.5
+_MOST_SAVE_SECONDS: Final = 10.0
+_SAVE_PART: Final = 20
+"""So many times as long as a table takes to be saved, it waits to be saved again."""
 _FAULTS: Final = (OSError, StoreError)
 _SLOW_IMPORT: Final = "rocketwire.store.walk"  # takes numpy with it: after the start, before the first message
 
@@ -77,11 +84,41 @@ async def persist(table: SavedTable, what: str, interval: int, run_sync: RunSync
     while True:
         await trio.sleep(interval / 1000)
         try:
-            text = table.encode()
+            text = await in_turns(table.encode_in_steps())
             if text is not None:
                 await run_sync(table.write, text)
         except _FAULTS as error:
             await _report(what, error)
+
+
+async def save(table: VersionedTable[Any, Any], what: str, run_sync: RunSync) -> None:
+    """Put on the disk what was added to a table's file, in a thread, for ever.
+
+    The longer that takes, the more changes it waits for, so that it takes a small part of the time.
+    """
+    pause = _SAVE_SECONDS
+    while True:
+        await trio.sleep(pause)
+        pause = _SAVE_SECONDS
+        try:
+            saving = table.saving()
+            if saving is not None:
+                began = trio.current_time()
+                await run_sync(table.save, saving)
+                pause = min(_MOST_SAVE_SECONDS, max(pause, _SAVE_PART * (trio.current_time() - began)))
+        except _FAULTS as error:
+            await _report(what, error)
+
+
+async def in_turns(steps: Generator[None, None, T]) -> T:
+    """What steps give at their end; between them others have their turn."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        await trio.lowlevel.checkpoint()
 
 
 async def _report(job: str, error: Exception) -> None:

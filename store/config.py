@@ -30,6 +30,12 @@ def load(path: str, files: FileSystem, decode: Callable[[bytes], T]) -> T | None
         ConfigInvalid: it and its .bak are unreadable.
         StoreNotWritable: it may not be read at all.
     """
+    found = load_from(path, files, decode)
+    return None if found is None else found[0]
+
+
+def load_from(path: str, files: FileSystem, decode: Callable[[bytes], T]) -> tuple[T, str] | None:
+    """The same with the path of the file that was read: it, or its .bak."""
     reason = ""
     for candidate in (path, path + ".bak"):
         try:
@@ -45,7 +51,7 @@ def load(path: str, files: FileSystem, decode: Callable[[bytes], T]) -> T | None
             continue
         if candidate != path and (found := files.size(path)) is not None:
             log.warning("%s is not readable, %s is taken instead: %s", path, candidate, reason or f"{found} bytes")
-        return value
+        return value, candidate
     if reason:
         raise ConfigInvalid(path, reason)
     return None

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rocketwire.store.files import FileSystem, RealFileSystem
 from rocketwire.store.saved_table import SavedTable
 from rocketwire.store.unknown_fields import UnknownFields, load_body
 from rocketwire.wire.bodies._shapes import to_builtins
 from rocketwire.wire.java import Int64
+
+_TABLE: Final = "filterDataByTopic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +85,7 @@ class ConsumerFilterTable(SavedTable):
         groups = self._topics.get(topic, {})
         if groups.pop(group, None) is None:
             return
-        self._unknown.forget("filterDataByTopic", topic, "groupFilterData", group)
+        self._unknown.forget(_TABLE, topic, "groupFilterData", group)
         if not groups:
             del self._topics[topic]
         self._changed()
@@ -97,4 +99,6 @@ class ConsumerFilterTable(SavedTable):
 
     def _document(self) -> dict[str, Any]:
         topics = {name: TopicFilters(topic=name, group_filter_data=groups) for name, groups in self._topics.items()}
+        if not self._unknown:  # then each is made into text by itself, when it is its turn
+            return {_TABLE: topics}
         return self._unknown.restore(to_builtins(ConsumerFilterWrapper(filter_data_by_topic=topics)))

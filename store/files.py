@@ -146,8 +146,26 @@ class FileSystem(Protocol):
         """All bytes of a small file, None when there is none."""
         ...
 
-    def write(self, path: str, data: bytes) -> None:
-        """Create or overwrite a small file; durable when this returns."""
+    def write(self, path: str, data: bytes, *, like: str | None = None, durable: bool = True) -> None:
+        """Create or overwrite a small file; durable when this returns, or else when the kernel has written it.
+
+        `like` makes it anew, so that another name of the file keeps its text, with the permissions of that other file.
+        """
+        ...
+
+    def rename(self, path: str, to: str) -> None:
+        """Give a file another name of the same directory, in place of what has it; not durable yet."""
+        ...
+
+    def link(self, path: str, name: str) -> None:
+        """Give a file a second name of the same directory, in place of what has it; not durable yet."""
+        ...
+
+    def exchange(self, path: str, other: str) -> None:
+        """Give each of two files of a directory the other's name; at every moment one of them has the first name.
+
+        Not durable yet. An error may leave the second name to nobody.
+        """
         ...
 
     def replace(self, path: str, data: bytes) -> None:
@@ -357,31 +375,53 @@ class RealFileSystem:
         except FileNotFoundError:
             return None
 
-    def write(self, path: str, data: bytes) -> None:
+    def write(self, path: str, data: bytes, *, like: str | None = None, durable: bool = True) -> None:
         """See FileSystem."""
+        if like is not None:
+            Path(path).unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):
+                mode = stat.S_IMODE(Path(like).stat().st_mode)
+                # Who may not read the one may not read the other either, not even for a moment.
+                Path(path).touch(mode=0o600)
+                Path(path).chmod(mode)
         with Path(path).open("wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
-        self.sync_directory(str(Path(path).parent))
+            if durable:
+                os.fsync(file.fileno())
+        if durable:
+            self.sync_directory(str(Path(path).parent))
+
+    def rename(self, path: str, to: str) -> None:
+        """See FileSystem."""
+        Path(path).replace(to)
+
+    def link(self, path: str, name: str) -> None:
+        """See FileSystem."""
+        temporary = name + ".tmp"
+        Path(temporary).unlink(missing_ok=True)
+        Path(temporary).hardlink_to(path)
+        self.rename(temporary, name)
+        Path(temporary).unlink(missing_ok=True)  # a rename to another name of the same file leaves both
+
+    def exchange(self, path: str, other: str) -> None:
+        """See FileSystem."""
+        aside = path + ".old"
+        self.link(path, aside)
+        self.rename(other, path)
+        self.rename(aside, other)
 
     def replace(self, path: str, data: bytes) -> None:
         """See FileSystem."""
         former = self.read(path)
-        if former is None:
-            self._replace_plainly(path, data, None)
-            return
-        mode = Path(path).stat().st_mode
-        self._replace_plainly(path + ".bak", former, mode)
-        self._replace_plainly(path, data, mode)
+        if former is not None:
+            self._put(path + ".bak", former, like=path)
+        self._put(path, data, like=path)
 
-    def _replace_plainly(self, path: str, data: bytes, mode: int | None) -> None:
+    def _put(self, path: str, data: bytes, *, like: str) -> None:
         temporary = path + ".tmp"
-        if mode is not None:  # who may not read the file may not read the next one either, not even for a moment
-            Path(temporary).touch(mode=0o600)
-            Path(temporary).chmod(stat.S_IMODE(mode))
-        self.write(temporary, data)
-        Path(temporary).replace(path)
+        self.write(temporary, data, like=like)
+        self.rename(temporary, path)
         self.sync_directory(str(Path(path).parent))
 
     def remove(self, path: str) -> None:

@@ -6,24 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rocketwire.store.files import FileSystem, RealFileSystem
-from rocketwire.store.unknown_fields import UnknownFields, load_body
-from rocketwire.store.versioned_table import VersionedTable
+from rocketwire.store.versioned_table import VersionedTable, load_table
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig, SubscriptionGroupWrapper
 
 
 class GroupTable(VersionedTable[SubscriptionGroupConfig, SubscriptionGroupWrapper]):
     """The groups by name."""
 
-    def __init__(
-        self,
-        path: str,
-        files: FileSystem,
-        clock: Callable[[], int],
-        saved: SubscriptionGroupWrapper,
-        unknown: UnknownFields,
-    ) -> None:
-        super().__init__(path, files, clock, saved.subscription_group_table, saved.data_version, unknown)
-        self._forbidden = saved.forbidden_table
+    def __init__(self, path: str, files: FileSystem, clock: Callable[[], int]) -> None:
+        loaded = load_table(path, self.table_name(), files, SubscriptionGroupWrapper)
+        super().__init__(path, files, clock, loaded, loaded.saved.subscription_group_table, loaded.saved.data_version)
+        self._forbidden = loaded.saved.forbidden_table
 
     @classmethod
     def open(cls, path: str | Path, files: FileSystem | None = None, *, clock: Callable[[], int]) -> GroupTable:
@@ -32,9 +25,7 @@ class GroupTable(VersionedTable[SubscriptionGroupConfig, SubscriptionGroupWrappe
         Raises:
             ConfigInvalid: the file and its .bak are unreadable.
         """
-        files = files or RealFileSystem()
-        saved, unknown = load_body(str(path), files, SubscriptionGroupWrapper)
-        return cls(str(path), files, clock, saved, unknown)
+        return cls(str(path), files or RealFileSystem(), clock)
 
     @staticmethod
     def name_of(value: SubscriptionGroupConfig) -> str:

@@ -5,13 +5,13 @@ Apache keeps the file in the home directory of whoever runs its name server; her
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
 from rocketwire.store import config
 from rocketwire.store.files import FileSystem, RealFileSystem
-from rocketwire.wire.bodies.fastjson import dumps_pretty, loads
+from rocketwire.wire.bodies.fastjson import in_steps, loads
 from rocketwire.wire.errors import BodyInvalid
 
 _TABLE: Final = "configTable"
@@ -32,15 +32,17 @@ class KeyValueFile:
         """
         return config.load(self._path, self._files, _decode) or {}
 
-    def save(self, tables: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace the file.
+    def encode(self, tables: dict[str, dict[str, str]]) -> Generator[None, None, bytes]:
+        """Make the file's text, in steps between which values may change: each is in it as it was at some moment."""
+        return in_steps({_TABLE: tables})
+
+    def write(self, text: bytes) -> None:
+        """Replace the file's text. Blocking; safe in a thread.
 
         Raises:
             StoreNotWritable: it could not be written.
         """
-        config.save(
-            self._path, self._files, dumps_pretty({_TABLE: {name: dict(table) for name, table in tables.items()}})
-        )
+        config.save(self._path, self._files, text)
 
 
 def _decode(data: bytes) -> dict[str, dict[str, str]]:

@@ -44,6 +44,8 @@ class OffsetTable(SavedTable):
         self._others = others
         self._count = sum(map(len, table.values()))
         self._order = list(table)
+        #: Keys of the broker's own groups, whose offsets belong together: the file has all of one moment.
+        self._own: set[str] = set()
         self.most = most
 
     @classmethod
@@ -71,11 +73,15 @@ class OffsetTable(SavedTable):
         elif self._count >= self.most or len(key) > _LONGEST_KEY:
             raise OffsetsTooMany(self.most)
         else:
-            self.put(group, topic, queue_id, offset)
+            self._put(key, queue_id, offset)
 
     def put(self, group: str, topic: str, queue_id: int, offset: int) -> None:
         """The same for a group of the broker's own, however many there are."""
         key = topic + _SEPARATOR + group
+        self._own.add(key)
+        self._put(key, queue_id, offset)
+
+    def _put(self, key: str, queue_id: int, offset: int) -> None:
         queues = self._table.get(key)
         if queues is None:
             queues = self._table[key] = {}
@@ -128,7 +134,8 @@ class OffsetTable(SavedTable):
         return True
 
     def _document(self) -> dict[str, Any]:
-        return dict(sorted({**self._others, _TABLE: self._table}.items()))
+        table = self._table | {key: dict(self._table[key]) for key in self._own if key in self._table}
+        return dict(sorted({**self._others, _TABLE: table}.items()))
 
 
 def _parts(key: str) -> tuple[str, str]:

@@ -7,11 +7,12 @@ up half-way, and a change during a write, are both made good by the next.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Generator
 from typing import Any, NamedTuple
 
 from rocketwire.store import config
 from rocketwire.store.files import FileSystem
-from rocketwire.wire.bodies.fastjson import dumps_pretty
+from rocketwire.wire.bodies.fastjson import in_steps
 
 
 class TableText(NamedTuple):
@@ -63,9 +64,26 @@ class SavedTable(ABC):
 
     def encode(self) -> TableText | None:
         """The file's next text, None when it is up to date. To be called where changes are made, not in a thread."""
-        if self._written == self._changes:
+        steps = self.encode_in_steps()
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                text: TableText | None = end.value
+                return text
+
+    def encode_in_steps(self) -> Generator[None, None, TableText | None]:
+        """The same in steps of about a millisecond, between which the table may change.
+
+        What changes then is in the text or not, each entry by itself, and is written by the next one.
+        """
+        changes = self._changes
+        if self._written == changes:
             return None
-        return TableText(dumps_pretty(self._document()), self._changes)
+        return TableText((yield from self._text()), changes)
+
+    def _text(self) -> Generator[None, None, bytes]:
+        return in_steps(self._document())
 
     def write(self, text: TableText) -> None:
         """Put a text that `encode` gave on the disk. Blocking; safe in a thread.

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rocketwire.store.files import FileSystem, RealFileSystem
-from rocketwire.store.unknown_fields import UnknownFields, load_body
-from rocketwire.store.versioned_table import VersionedTable
+from rocketwire.store.unknown_fields import load_body
+from rocketwire.store.versioned_table import VersionedTable, load_table
 from rocketwire.wire.bodies.topic import TopicConfig, TopicConfigSerializeWrapper
 
 
@@ -24,15 +24,9 @@ def topic_names(path: str | Path, files: FileSystem) -> set[str] | None:
 class TopicTable(VersionedTable[TopicConfig, TopicConfigSerializeWrapper]):
     """The topics by name."""
 
-    def __init__(
-        self,
-        path: str,
-        files: FileSystem,
-        clock: Callable[[], int],
-        saved: TopicConfigSerializeWrapper,
-        unknown: UnknownFields,
-    ) -> None:
-        super().__init__(path, files, clock, saved.topic_config_table, saved.data_version, unknown)
+    def __init__(self, path: str, files: FileSystem, clock: Callable[[], int]) -> None:
+        loaded = load_table(path, self.table_name(), files, TopicConfigSerializeWrapper)
+        super().__init__(path, files, clock, loaded, loaded.saved.topic_config_table, loaded.saved.data_version)
 
     @classmethod
     def open(cls, path: str | Path, files: FileSystem | None = None, *, clock: Callable[[], int]) -> TopicTable:
@@ -41,9 +35,7 @@ class TopicTable(VersionedTable[TopicConfig, TopicConfigSerializeWrapper]):
         Raises:
             ConfigInvalid: the file and its .bak are unreadable.
         """
-        files = files or RealFileSystem()
-        saved, unknown = load_body(str(path), files, TopicConfigSerializeWrapper)
-        return cls(str(path), files, clock, saved, unknown)
+        return cls(str(path), files or RealFileSystem(), clock)
 
     @staticmethod
     def name_of(value: TopicConfig) -> str:

@@ -60,10 +60,16 @@ def load_body(path: str, files: FileSystem, body: type[W]) -> tuple[W, UnknownFi
     Raises:
         ConfigInvalid: the file and its .bak are unreadable.
     """
+    found = config.load(path, files, lambda data: read_body(data, body))
+    return (body(), UnknownFields({}, {})) if found is None else found[:2]
 
-    def decode(data: bytes) -> tuple[W, UnknownFields]:
-        document = loads(data)
-        value = from_builtins(body, document)
-        return value, UnknownFields(document, to_builtins(value))
 
-    return config.load(path, files, decode) or (body(), UnknownFields({}, {}))
+def read_body(data: bytes, body: type[W]) -> tuple[W, UnknownFields, list[str]]:
+    """A text as a body, the fields that the body does not know, and the names of its outermost object.
+
+    Raises:
+        BodyInvalid: the text is none of such a body.
+    """
+    document = loads(data)
+    value = from_builtins(body, document)
+    return value, UnknownFields(document, to_builtins(value)), list(map(str, document))

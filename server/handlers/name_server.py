@@ -7,13 +7,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from rocketwire.server.errors import BodyRejected, NotFound
+from rocketwire.server.errors import BodyRejected, NotFound, response_code
 from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.handlers.route import Route
+from rocketwire.server.key_value_config import Done
 from rocketwire.server.request import Peer, Reply, Request
 from rocketwire.server.routes import BrokerIdentity
 from rocketwire.server.services import NameServerServices
-from rocketwire.server.works import LARGE, Steps, Work, at_turn, body_of, texts_size, written
+from rocketwire.server.works import LARGE, Steps, Work, body_of, texts_size, written
+from rocketwire.store.errors import StoreError
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import KVTable, RegisterBrokerBody, TopicList, TopicRouteData, decode_registration
 from rocketwire.wire.bodies.topic import DataVersion
@@ -135,13 +137,9 @@ def _topics(services: NameServerServices, _request: Request[None]) -> Work:
     return Reply(body=((yield from written(TopicList(topic_list=topics), len(topics), texts_size(topics))),))
 
 
-def _put_value(services: NameServerServices, request: Request[headers.PutKVConfigRequestHeader]) -> Work:
-    return at_turn(partial(_put, services, request.fields))  # the whole table is written
-
-
-def _put(services: NameServerServices, fields: headers.PutKVConfigRequestHeader) -> Reply:
-    services.key_values.put(fields.namespace, fields.key, fields.value)
-    return Reply()
+def _put_value(services: NameServerServices, request: Request[headers.PutKVConfigRequestHeader]) -> None:
+    fields = request.fields
+    services.key_values.put(fields.namespace, fields.key, fields.value, _answer(request.held()))
 
 
 def _get_value(services: NameServerServices, request: Request[headers.GetKVConfigRequestHeader]) -> Reply:
@@ -152,13 +150,16 @@ def _get_value(services: NameServerServices, request: Request[headers.GetKVConfi
     return Reply(fields=headers.GetKVConfigResponseHeader(value=value))
 
 
-def _delete_value(services: NameServerServices, request: Request[headers.DeleteKVConfigRequestHeader]) -> Work:
-    return at_turn(partial(_delete, services, request.fields))
+def _delete_value(services: NameServerServices, request: Request[headers.DeleteKVConfigRequestHeader]) -> None:
+    services.key_values.delete(request.fields.namespace, request.fields.key, _answer(request.held()))
 
 
-def _delete(services: NameServerServices, fields: headers.DeleteKVConfigRequestHeader) -> Reply:
-    services.key_values.delete(fields.namespace, fields.key)
-    return Reply()
+def _answer(request: Request[None]) -> Done:
+    def done(error: StoreError | None) -> None:
+        request.peer.reply(request, Reply() if error is None else Reply(code=response_code(error), remark=str(error)))
+        request.peer.flush()
+
+    return done
 
 
 def _values(services: NameServerServices, request: Request[headers.GetKVListByNamespaceRequestHeader]) -> Work:

@@ -54,15 +54,15 @@ class Gate:
     Attributes:
         buckets: What has to have something in it, one to three.
         kinds: What each is the bucket of.
-        ordered: Whether the topic is for ordered messages.
+        topic: The topic; it may be made, or made another, after the gate.
     """
 
-    __slots__ = ("buckets", "kinds", "ordered")
+    __slots__ = ("buckets", "kinds", "topic")
 
-    def __init__(self, buckets: Iterable[PythonBucket], kinds: Iterable[str], *, ordered: bool = False) -> None:
+    def __init__(self, buckets: Iterable[PythonBucket], kinds: Iterable[str], topic: str = "") -> None:
         self.buckets = tuple(buckets)
         self.kinds = tuple(kinds)
-        self.ordered = ordered
+        self.topic = topic
 
     def shut(self, now_ns: int) -> str | None:
         """What refuses a request now; None: it passes."""
@@ -201,11 +201,11 @@ class Throttle:
 
     def sent(self, gate: Gate, drafts: Iterable[Draft]) -> None:
         """Charge what a send is to store."""
-        self._charge(SEND, gate, self.conversion.sent(drafts, ordered=gate.ordered))
+        self._charge(SEND, gate, self.conversion.sent(drafts, ordered=self.is_ordered(gate.topic)))
 
     def received(self, gate: Gate, chunks: Sequence[memoryview]) -> None:
         """Charge the records that a receive is handed."""
-        self._charge(RECEIVE, gate, self.conversion.received(chunks, ordered=gate.ordered))
+        self._charge(RECEIVE, gate, self.conversion.received(chunks, ordered=self.is_ordered(gate.topic)))
 
     def _charge(self, direction: str, gate: Gate, cost: int) -> None:
         gate.take(cost)
@@ -235,9 +235,10 @@ class Throttle:
             return Gate((Bucket(0, 0),), (BACKLOG,))
         whose = ((INSTANCE, ""), (TOPIC, topic), *(((GROUP, group),) if group else ()))
         found = {kind: bucket for kind, name in whose if (bucket := self._bucket(direction, kind, name)) is not None}
-        return Gate(found.values(), found, ordered=self._is_ordered(topic)) if found else None
+        return Gate(found.values(), found, topic) if found else None
 
-    def _is_ordered(self, topic: str) -> bool:
+    def is_ordered(self, topic: str) -> bool:
+        """Whether the messages of a topic count as ordered."""
         config = self._topics.get(topic)
         return config is not None and (config.order or (config.attributes or {}).get(MESSAGE_TYPE) == MessageType.FIFO)
 

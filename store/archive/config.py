@@ -42,7 +42,8 @@ def document(directory: Directory, name: str) -> dict[str, Any]:
         StoreUnreadable: what there is cannot be read, or is no JSON object.
     """
     trouble: StoreUnreadable | None = None
-    for candidate in (name, name + ".bak"):
+    # Twice: a broker that adds to a file may write over the one that is being read, once another has its name.
+    for candidate in (name, name, name + ".bak"):
         path = f"{directory.root}/config/{candidate}"
         try:
             data = read_whole(path, _MOST, directory.files)

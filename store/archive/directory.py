@@ -21,6 +21,8 @@ from rocketwire.store.segment import NAME_DIGITS
 from rocketwire.wire.java import INT32_MAX, INT64_MAX
 
 _TIME_DIGITS: Final = 17
+_UNFINISHED: Final = (".next", ".old", ".tmp")
+"""Ends of the names under which a broker prepares a config file; a kill may leave such."""
 _DIRECTORIES: Final = frozenset({"commitlog", "consumequeue", "batchconsumequeue", "index", "timerlog", "config"})
 _KNOWN: Final = _DIRECTORIES | {"timerwheel", "checkpoint", "abort", "abort.bak", "lock"}
 
@@ -257,7 +259,7 @@ class _Look:
     def config(self) -> Iterator[PlainFile]:
         directory = f"{self.root}/config"
         for entry in self.at(directory):
-            if entry.regular:
+            if entry.regular and not entry.name.endswith(_UNFINISHED):
                 yield self._plain(directory, entry)
 
     def plain(self, entry: Entry | None) -> PlainFile | None:

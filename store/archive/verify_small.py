@@ -42,7 +42,7 @@ def _check_config(file: PlainFile, backup: PlainFile | None, report: Report) -> 
     plain = file.name.removesuffix(_BACKUP)
     if not plain.endswith(".json") and plain not in _JSON_WITHOUT_NAME:
         return
-    trouble = _trouble(file)
+    trouble = _trouble(file) and _trouble(file)  # twice, for a broker may write over what is being read
     if not trouble:
         return
     if backup is not None and not _trouble(backup) and backup.size:

@@ -5,14 +5,14 @@ The file is written for who reads it; the counts themselves are those of the tim
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from rocketwire.store import config
 from rocketwire.store.files import FileSystem, RealFileSystem
-from rocketwire.store.saved_table import SavedTable, TableText
-from rocketwire.wire.bodies.fastjson import dumps, loads
+from rocketwire.store.saved_table import SavedTable
+from rocketwire.wire.bodies.fastjson import dumps, in_steps, loads
 from rocketwire.wire.errors import BodyInvalid
 
 _VERSION: Final = "dataVersion"
@@ -64,14 +64,12 @@ class TimerMetricsTable(SavedTable):
         """How many messages of a topic waited when that was noted last."""
         return self._counts.get(topic, {}).get(_COUNT, 0)
 
-    def encode(self) -> TableText | None:
-        """The file's next text, None when it is up to date."""
-        text = super().encode()
-        return None if text is None else TableText(self.text(), text.changes)
-
     def text(self) -> bytes:
         """The whole table, as JSON on one line."""
         return dumps(self._document())
+
+    def _text(self) -> Generator[None, None, bytes]:
+        return in_steps(self._document(), pretty=False)
 
     def _document(self) -> dict[str, Any]:
         return {_VERSION: self._version, _TABLE: self._counts}

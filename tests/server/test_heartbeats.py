@@ -25,6 +25,7 @@ from rocketwire.store.groups import GroupTable
 from rocketwire.store.topics import TopicTable
 from rocketwire.store.versioned_table import VersionedTable
 from rocketwire.wire.bodies.client import HeartbeatData, MessageModel
+from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.errors import BodyInvalid
 from rocketwire.wire.header import Header
@@ -186,6 +187,26 @@ async def test_what_was_taken_away_meanwhile_is_made_again(broker: Broker) -> No
     assert broker.full == 6
     broker.beat(0, plain())
     assert broker.full == 6
+
+
+async def test_topics_and_groups_that_others_make_change_nothing(broker: Broker) -> None:
+    broker.beat(0, plain())
+    broker.topics.put(TopicConfig(topic_name="New"))
+    broker.beat(1, heartbeat("two", consumer("H", subscription("U"))))
+    broker.beat(0, plain())
+    assert broker.full == 2
+
+
+async def test_one_of_a_group_that_may_not_be_made_is_taken_in_full_until_it_is_there(broker: Broker) -> None:
+    broker.live.update({"autoCreateSubscriptionGroup": "false"})
+    broker.beat(0, plain())
+    broker.beat(0, plain())
+    assert broker.full == 2
+    broker.groups.put(SubscriptionGroupConfig(group_name="G"))
+    for _ in range(2):
+        broker.beat(0, plain())
+    assert broker.full == 3
+    assert broker.topics.get("%RETRY%G") is not None
 
 
 async def test_filters_that_are_compiled_are_looked_at_each_time(broker: Broker) -> None:

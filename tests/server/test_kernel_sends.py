@@ -320,6 +320,21 @@ async def before_and_after(store: Path, change: Change, *, kernel: bool) -> tupl
     return answers, files_of(store)
 
 
+async def test_a_topic_that_was_unknown_is_the_kernels_once_it_is_made(tmp_path: Path) -> None:
+    with running(tmp_path, kernel=True, **SMALL) as served:
+        make_topics(served)
+        wanted = {"default_topic": "none"}
+        for _ in range(2):
+            (refused,) = served.read(send("New", b"x", **wanted)).values()
+            assert refused.header.code == ResponseCode.TOPIC_NOT_EXIST
+        topic("New", 3)(served)
+        for by_kernel in (False, True, True):  # the first makes the queue
+            taken = served.by_kernel
+            (answer,) = served.read(send("New", b"x", **wanted)).values()
+            assert answer.header.code == 0
+            assert (served.by_kernel > taken) is by_kernel
+
+
 @pytest.mark.parametrize("change", CHANGES)
 async def test_what_was_decided_is_decided_anew_after_a_change(
     tmp_path: Path, change: str, monkeypatch: pytest.MonkeyPatch

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -11,7 +13,7 @@ from rocketwire.server.registration import Registration
 from rocketwire.server.routes import BrokerIdentity, RouteTable
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.store.topics import TopicTable
-from rocketwire.wire.bodies.topic import TopicConfig
+from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
 from tests.server.harness import Clock, mock_clock, settle, small_config
 
 
@@ -69,4 +71,58 @@ async def test_registering_is_repeated_so_that_it_does_not_expire(setup: Setup, 
         await settle()
         mock_clock().jump(10)
     await settle()
+    assert setup.perm() == 7
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The topics of each registration."""
+    registrations: list[list[str]] = []
+    register = RouteTable.register
+
+    def noted(self: RouteTable, *args: Any, topics: Mapping[str, TopicConfig], **options: Any) -> Any:
+        registrations.append(list(topics))
+        return register(self, *args, topics=topics, **options)
+
+    monkeypatch.setattr(RouteTable, "register", noted)
+    return registrations
+
+
+async def test_only_what_changed_is_told(setup: Setup, told: list[list[str]], nursery: trio.Nursery) -> None:
+    setup.registration.register()
+    assert told == [["T"]]
+    setup.topics.put(TopicConfig(topic_name="New"))
+    setup.topics.put(TopicConfig(topic_name="T", perm=4))
+    assert told[1:] == [["New"], ["T"]]
+    assert (setup.perm(), setup.perm("New")) == (4, 6)
+    nursery.start_soon(setup.registration.run)
+    await settle()
+    assert told[3:] == [[]]
+    setup.topics.permission_changed()
+    assert told[4:] == [["T", "New"]]
+
+
+async def test_all_are_told_again_to_who_forgot_them(setup: Setup, told: list[list[str]]) -> None:
+    setup.registration.register()
+    identity = BrokerIdentity(cluster="C", name="b", broker_id=0, address="h:1")
+    setup.routes.unregister(identity)
+    setup.topics.put(TopicConfig(topic_name="New"))
+    assert (told[1:], setup.perm()) == ([["T", "New"]], 7)
+    # Another broker of the same name takes its place, and leaves.
+    other = BrokerIdentity(cluster="C", name="b", broker_id=0, address="h:9")
+    setup.routes.register(other, topics={}, data_version=setup.topics.table.data_version, ha_address="")
+    setup.routes.unregister(other)
+    with pytest.raises(RouteNotFound):
+        setup.perm()
+    setup.registration.register(())
+    assert (setup.perm(), setup.perm("New")) == (7, 6)
+
+
+async def test_a_registration_of_somebody_else_at_the_address_is_made_good(setup: Setup) -> None:
+    setup.registration.register()
+    identity = BrokerIdentity(cluster="C", name="b", broker_id=0, address="h:1")
+    foreign = {"T": TopicConfig(topic_name="T", perm=2)}
+    setup.routes.register(identity, topics=foreign, data_version=DataVersion(counter=99), ha_address="")
+    assert setup.perm() == 2
+    setup.registration.register(())
     assert setup.perm() == 7

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -9,7 +8,7 @@ import trio
 from rocketwire.server import routes
 from rocketwire.server.errors import RouteNotFound
 from rocketwire.server.guard_errors import LimitExceeded
-from rocketwire.server.routes import BrokerIdentity, KeyValueConfig, Registered, RouteTable
+from rocketwire.server.routes import BrokerIdentity, Registered, RouteTable
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
 from tests.server.harness import FakePeer, mock_clock, settle
 
@@ -197,34 +196,6 @@ async def test_only_so_many_brokers_and_topics_of_theirs_are_known(monkeypatch: 
         register(table, broker("c"), "T", data_version=V2, peer=other)
 
 
-def test_only_so_many_key_values_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routes, "MOST_VALUES", 20)
-    monkeypatch.setattr(routes, "_EACH_VALUE", 0)
-    values = KeyValueConfig({}, lambda _: None)
-    values.put("names", "key", "0123456789")
-    values.put("names", "key", "0123456789ab")
-    with pytest.raises(LimitExceeded, match=r"keyValues=20$"):
-        values.put("names", "k", "")
-    with pytest.raises(LimitExceeded):
-        values.put("names", "key", "0123456789abc")
-    assert values.namespace("names") == {"key": "0123456789ab"}
-    values.delete("names", "key")
-    values.put("names", "k", "0123456789ab")
-
-
-def test_each_value_and_namespace_counts_more_than_its_characters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routes, "MOST_VALUES", 3 * 128 + 4)
-    values = KeyValueConfig({}, lambda _: None)
-    values.put("N", "a", "")
-    values.put("N", "b", "1")
-    with pytest.raises(LimitExceeded):
-        values.put("N", "c", "")
-    values.delete("N", "a")
-    with pytest.raises(LimitExceeded):
-        values.put("M", "a", "")  # two more
-    values.put("N", "c", "")
-
-
 async def test_a_broker_that_leaves_takes_its_own_topics_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(routes, "MOST_ROUTES", 4)
     table = RouteTable()
@@ -239,25 +210,6 @@ async def test_a_broker_that_leaves_takes_its_own_topics_only(monkeypatch: pytes
         register(table, broker("a"), "T", "X", "Y", data_version=V2, peer=peer)
     table.peer_closed(peer)
     assert table.topics() == []
-
-
-def test_key_values_are_saved_when_they_change() -> None:
-    saved: list[dict[str, dict[str, str]]] = []
-
-    def save(tables: Mapping[str, Mapping[str, str]]) -> None:
-        saved.append({name: dict(table) for name, table in tables.items()})
-
-    values = KeyValueConfig({"N": {"k": "v"}}, save)
-    assert (values.get("N", "k"), values.get("N", "x"), values.get("M", "k")) == ("v", None, None)
-    values.put("M", "a", "1")
-    values.delete("M", "nothing")
-    values.delete("Nowhere", "a")
-    assert saved == [{"N": {"k": "v"}, "M": {"a": "1"}}]
-    values.delete("M", "a")
-    assert saved[1:] == [{"N": {"k": "v"}, "M": {}}]
-    assert values.namespace("M") == {}
-    assert values.namespace("Nowhere") is None
-    assert values.namespace("N") == {"k": "v"}
 
 
 async def test_brokers_with_many_topics_are_forgotten_soon_unless_they_come_back(nursery: trio.Nursery) -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,8 @@ class FakeTable:
         self.written: list[bytes] = []
         self.error: Exception | None = None
 
-    def encode(self) -> bytes | None:
+    def encode_in_steps(self) -> Generator[None, None, bytes | None]:
+        yield
         return self.text
 
     def write(self, text: bytes) -> None:
@@ -199,3 +200,60 @@ async def test_a_table_is_written_at_intervals_when_it_changed_and_after_a_fault
     await pass_time(5.1)
     await pass_time(5.1)
     assert table.written == [b"1", b"1"]
+
+
+class Saved:
+    """A table that is saved in so many seconds."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.took = 0.0
+        self.saves: list[tuple[int, float]] = []
+        self.error: Exception | None = None
+
+    def saving(self) -> int | None:
+        return self.version or None
+
+    async def run(self, save: Callable[[int], None], version: int) -> None:
+        await trio.sleep(self.took)
+        save(version)
+
+    def save(self, version: int) -> None:
+        if self.error:
+            raise self.error
+        self.saves.append((version, trio.current_time()))
+        self.version = 0
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=repr)
+async def test_what_was_added_to_a_table_is_saved_soon_and_after_a_fault(
+    nursery: trio.Nursery, caplog: pytest.LogCaptureFixture, fault: Exception
+) -> None:
+    table: Any = Saved()
+    nursery.start_soon(upkeep.save, table, "topics", table.run)
+    await pass_time(5)
+    assert table.saves == []
+    table.version = 1
+    await pass_time(0.51)
+    assert [version for version, _ in table.saves] == [1]
+    table.version, table.error = 2, fault
+    await pass_time(0.51)
+    assert f"topics: {fault}" in caplog.text
+    table.error = None
+    await pass_time(5.1)
+    await pass_time(0.51)
+    assert [version for version, _ in table.saves] == [1, 2]
+
+
+async def test_a_table_that_takes_long_to_be_saved_is_saved_more_seldom(nursery: trio.Nursery) -> None:
+    table: Any = Saved()
+    table.took = 0.1
+    nursery.start_soon(upkeep.save, table, "topics", table.run)
+    for took, pause in ((0.1, 2.0), (4.0, 10.0)):
+        table.took = took
+        times = []
+        for _ in range(400):
+            table.version = 1
+            await pass_time(0.1)
+        times = [time for _, time in table.saves]
+        assert times[-1] - times[-2] == pytest.approx(took + pause, abs=0.25)

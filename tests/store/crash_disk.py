@@ -55,6 +55,7 @@ REFUSALS: dict[str, tuple[int, ...]] = {
     "write_at": (SHORT, errno.EIO),
     "write": (SHORT,),
     "rename": (errno.EIO,),
+    "link": (errno.EIO, errno.EPERM),
     "sync": (errno.EIO,),
     "sync_directory": (errno.EIO, errno.EMFILE),
     "remove": (errno.EIO,),
@@ -277,48 +278,63 @@ class CrashDisk(RealFileSystem):
         self._directory(path).sync()
         self._done("sync_directory", path)
 
-    def write(self, path: str, data: bytes) -> None:
+    def write(self, path: str, data: bytes, *, like: str | None = None, durable: bool = True) -> None:
+        parent, name = self._parent(path)
+        if like is not None and name in parent.now:
+            self.remove(path)
         self._step("create", path)
         file = self._new_file(path)
         Path(path).write_bytes(b"")
-        self._parent(path)[0].change({}, file)
+        parent.change({}, file)
         short = self._step("write", path)
         Path(path).write_bytes(data[: len(data) // 2] if short else data)
         if short:
             raise refusal(errno.ENOSPC)
+        self._done("write", path)
+        if not durable:
+            return
         self._step("sync", path)
         file.sync()
         self._done("sync", path)
         self.sync_directory(str(Path(path).parent))
 
-    def _rename(self, old: str, new: str) -> None:
-        self._step("rename", new)
-        parent, name = self._parent(new)
-        file = self._file(old)
-        former = parent.now.get(name)
-        if isinstance(former, CachedFile):
-            former.removed = former.cached()
-        Path(old).replace(new)
-        file.path = new
-        parent.change({Path(old).name: None, name: file})
-        self._done("rename", new)
+    def rename(self, path: str, to: str) -> None:
+        self._step("rename", to)
+        file = self._file(path)
+        parent = self._unname(to)
+        Path(path).replace(to)
+        file.path = to
+        parent.change({Path(path).name: None, Path(to).name: file})
+        self._done("rename", to)
 
-    def _replace_plainly(self, path: str, data: bytes, mode: int | None) -> None:
-        temporary = path + ".tmp"
-        self.write(temporary, data)
-        self._rename(temporary, path)
-        self.sync_directory(str(Path(path).parent))
+    def link(self, path: str, name: str) -> None:
+        self._step("link", name)
+        file = self._file(path)
+        parent = self._unname(name)
+        Path(name).unlink(missing_ok=True)
+        Path(name).hardlink_to(path)
+        parent.change({Path(name).name: file})
+        self._done("link", name)
+
+    def _unname(self, path: str) -> CachedDirectory:
+        """The directory of a path that another file gets, or none: what has it is known by another name, or by none."""
+        parent, name = self._parent(path)
+        file = parent.now.get(name)
+        if isinstance(file, CachedFile):
+            others = [other for other, node in parent.now.items() if node is file and other != name]
+            if others:
+                file.path = str(Path(path).with_name(others[0]))
+            else:
+                file.removed = file.cached()
+        return parent
 
     def remove(self, path: str) -> None:
         self._step("remove", path)
-        parent, name = self._parent(path)
-        file = parent.now.get(name)
-        if file is None:
+        parent = self._unname(path)
+        if Path(path).name not in parent.now:
             return
-        assert isinstance(file, CachedFile)
-        file.removed = file.cached()
         super().remove(path)
-        parent.change({name: None})
+        parent.change({Path(path).name: None})
         self._done("remove", path)
 
     def remove_directory(self, path: str) -> None:

@@ -29,10 +29,18 @@ def life_settings(root: Path) -> StoreSettings:
 
 
 class Moment(NamedTuple):
-    """What must hold if the machine stops now; of the tables, the oldest and the newest text that may be there."""
+    """What must hold if the machine stops now.
+
+    Of the tables' texts: the oldest that may be there, the oldest after a mere kill, and the newest.
+    """
 
     promise: Promise
-    tables: tuple[int, int]
+    tables: tuple[int, int, int]
+
+    def of_a_kill(self) -> Moment:
+        """What must hold if only the process is killed."""
+        _, kept, newest = self.tables
+        return self._replace(tables=(kept, kept, newest))
 
 
 class Life:
@@ -53,6 +61,7 @@ class Life:
         #: What the tables said at each time they were written; the first of those a crash may leave, and the last.
         self.tables: list[tuple[list[str], int | None]] = [([], None)]
         self.oldest_table = 0
+        self.oldest_of_a_kill = 0
         self.errors: list[StoreError] = []
 
     def settings_at(self, root: Path) -> StoreSettings:
@@ -65,7 +74,7 @@ class Life:
         return twin
 
     def moment(self) -> Moment:
-        return Moment(self.witness.promise(), (self.oldest_table, len(self.tables) - 1))
+        return Moment(self.witness.promise(), (self.oldest_table, self.oldest_of_a_kill, len(self.tables) - 1))
 
     # --- what happens to the store ---
 
@@ -173,10 +182,22 @@ class Life:
             except StoreNotWritable as error:
                 self.errors.append(error)
                 return
+        self.oldest_of_a_kill = len(self.tables) - 1
+        saving = self.topics.saving()
+        if saving is not None:
+            try:
+                self.topics.save(saving)
+            except StoreNotWritable as error:
+                self.errors.append(error)
+                return
         self.oldest_table = len(self.tables) - 1
 
     def close(self) -> None:
         """Stop cleanly; a stop that fails leaves what a killed process leaves."""
+        try:
+            self.topics.finish()
+        except StoreNotWritable as error:
+            self.errors.append(error)
         try:
             self.opened.close()
         except StoreError as error:
@@ -208,13 +229,16 @@ class Life:
         self.flush()
         self.flush_due(61_000)
         self.append(*(self.draft(topic="B", body=900) for n in range(5)))
-        self.save_tables("B")
+        for topic in "BCDB":
+            self.save_tables(topic)
         self.checkpoint()
         self.append(self.draft(), self.draft(queue_id=1, body=4090))
         self.close()
         self.open()
         self.append(*(self.draft(queue_id=n % 2, body=700) for n in range(6)))
         self.flush()
+        for topic in "EFG":
+            self.save_tables(topic)
         self.append(self.draft(), self.draft(topic="B"))
         self.index()
         self.expire()

@@ -9,7 +9,9 @@ from rocketwire.store.key_values import KeyValueFile
 def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     file = KeyValueFile(tmp_path / "config" / "kvConfig.json")
     assert file.load() == {}
-    file.save({"ORDER_TOPIC_CONFIG": {"TA": "broker-a:4"}, "空": {}})
+    with pytest.raises(StopIteration) as done:
+        next(file.encode({"ORDER_TOPIC_CONFIG": {"TA": "broker-a:4"}, "空": {}}))
+    file.write(done.value.value)
     assert file.load() == {"ORDER_TOPIC_CONFIG": {"TA": "broker-a:4"}, "空": {}}
 
 

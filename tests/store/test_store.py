@@ -308,7 +308,7 @@ class ReadOnly(RealFileSystem):
 
 
 class Full(RealFileSystem):
-    def write(self, path: str, data: bytes) -> None:
+    def write(self, path: str, data: bytes, *, like: str | None = None, durable: bool = True) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from rocketwire.store.topics import TopicTable
 from rocketwire.wire.bodies.fastjson import loads
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig
+from tests.stepping import finished
 from tests.store.crash_disk import refusal
 from tests.store.support import START, Clock, Golden
 
@@ -59,6 +61,7 @@ def rewritten(root: Path, name: str) -> bytes:
         table._changed()
     else:
         table._dirty = True
+        table.finish()
     table.persist()
     return (root / "config" / f"{name}.json").read_bytes()
 
@@ -105,7 +108,7 @@ def test_what_every_broker_has_is_no_change(tmp_path: Path) -> None:
     assert again.get("A") == TopicConfig(topic_name="A")
 
 
-def test_whoever_keeps_what_the_table_says_is_told_of_changes(tmp_path: Path) -> None:
+def test_whoever_keeps_what_the_table_says_is_told_of_replacements(tmp_path: Path) -> None:
     table = topics(tmp_path)
     told: list[list[str]] = []
     table.changed = lambda: told.append(table.names())
@@ -113,7 +116,22 @@ def test_whoever_keeps_what_the_table_says_is_told_of_changes(tmp_path: Path) ->
     table.raise_version()
     table.remove("A")
     table.remove("A")
-    assert told == [["A"], ["A"], []]
+    assert (told, table.replacements) == ([["A"], []], 2)
+    table.put(TopicConfig(topic_name="A"))
+    table.put(TopicConfig(topic_name="A"))
+    assert (len(told), table.replacements) == (3, 3)  # not of an addition: what is decided of others stays so
+
+
+def test_whoever_counts_entries_is_told_of_each(tmp_path: Path) -> None:
+    table = topics(tmp_path)
+    told: list[tuple[str, int]] = []
+    table.counted = lambda name, more: told.append((name, more))
+    for name in "OAA":
+        table.put_built_in(TopicConfig(topic_name=name))
+    table.put(TopicConfig(topic_name="A"))
+    table.put(TopicConfig(topic_name="B"))
+    table.remove("A")
+    assert told == [("O", 1), ("A", 1), ("B", 1), ("A", -1)]
 
 
 def test_groups_are_kept(tmp_path: Path) -> None:
@@ -267,7 +285,11 @@ def test_what_a_later_version_adds_survives_a_change(
     table = MAKERS[name](root)
     change(table)
     table.persist()
+    grown = document(root, name)
+    if not isinstance(table, SavedTable):
+        table.finish()
     after = document(root, name)
+    assert grown == after
     assert list(after) == sorted(after)
     version = after.get("dataVersion")
     if version is not None and name in {"topics", "subscriptionGroup"}:
@@ -392,3 +414,68 @@ def test_offsets_by_group_and_by_topic(tmp_path: Path) -> None:
     table.persist()
     assert offsets(tmp_path).consumptions(0, 9) == [("T", "H"), ("TT", "GG")]
     assert offsets(tmp_path).query("H", "T", 0) == 1
+
+
+def test_many_offsets_are_made_into_text_in_short_steps(tmp_path: Path) -> None:
+    table = offsets(tmp_path)
+    for number in range(20_000):
+        table.commit(f"G{number}", "T", 0, number)
+    changes = iter(range(1_000_000, 2_000_000))
+    pieces: list[float] = []
+    began = [time.process_time()]
+
+    def between() -> None:
+        pieces.append(time.process_time() - began[0])
+        table.commit(f"G{next(changes) % 20_000}", "T", 1, 5)
+        table.remove(f"G{next(changes) % 20_000}", "T")
+        began[0] = time.process_time()
+
+    text, count = finished(table.encode_in_steps(), between)
+    assert text is not None
+    assert count > 20
+    assert sorted(pieces)[len(pieces) // 2] < 0.01
+    table.write(text)
+    found = offsets(tmp_path)
+    assert {key.partition("@")[2] for key in found.keys()}  # noqa: SIM118 - no dict <= {f"G{number}" for number in range(20_000)}
+    assert found.query("G10", "T", 0) == 10
+    assert table.encode() is not None  # what changed meanwhile is written by the next one
+    table.persist()
+    assert offsets(tmp_path).all() == table.all()
+
+
+def test_the_offsets_of_the_brokers_own_groups_are_of_one_moment(tmp_path: Path) -> None:
+    table = offsets(tmp_path)
+
+    def advance(offset: int) -> None:
+        for topic in ("HALF", "OP"):
+            table.put("OWN", topic, 0, offset)
+
+    advance(1)
+    for number in range(20_000):
+        table.commit(f"G{number}", "T", 0, number)
+    table.put("OWN", "LAST", 0, 1)
+    numbers = iter(range(2, 1000))
+
+    def between() -> None:
+        number = next(numbers)
+        advance(number)
+        table.put("OWN", "LAST", 0, number)
+        table.commit("G19999", "T", 0, -number)
+
+    text, _ = finished(table.encode_in_steps(), between)
+    assert text is not None
+    table.write(text)
+    found = offsets(tmp_path)
+    assert {found.query("OWN", topic, 0) for topic in ("HALF", "OP", "LAST")} == {1}
+    assert found.query("G19999", "T", 0) != 19_999
+
+
+def test_filters_are_made_into_text_in_steps(tmp_path: Path) -> None:
+    table = filters(tmp_path)
+    for number in range(2000):
+        table.put(ConsumerFilter(topic=f"T{number}", consumer_group="G", expression="a > 1"))
+    text, count = finished(table.encode_in_steps())
+    assert text is not None
+    assert count > 5
+    table.write(text)
+    assert list(filters(tmp_path)) == list(table)

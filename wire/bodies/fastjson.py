@@ -5,7 +5,7 @@ Writing: no blanks, integer keys without quotes, queues as keys as raw objects, 
 JSON parser takes: all keys quoted and in order.
 """
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import is_dataclass
 from typing import Any, Final
@@ -22,13 +22,19 @@ __all__ = [
     "ObjectKey",
     "dumps",
     "dumps_pretty",
+    "in_steps",
     "loads",
+    "pretty_entry",
     "to_bool",
     "to_float",
     "to_int32",
     "to_int64",
     "to_text",
 ]
+
+_STEPPED_LEVELS: Final = 2
+_PARTS_OF_STEP: Final = 4096
+"""Pieces of text that are made before others have their turn."""
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -50,12 +56,51 @@ def dumps_pretty(value: Json) -> bytes:
     return _written(_PrettyWriter(), value)
 
 
+def pretty_entry(key: str, value: Json, depth: int) -> bytes:
+    """Write one key with its value as it stands in such a file, that many objects deep.
+
+    Raises:
+        BodyInvalid: a value or key is of another type, or a text cannot be written as UTF-8.
+    """
+    writer = _PrettyWriter(depth)
+    try:
+        writer.entry(key, value)
+    except (UnicodeEncodeError, TypeError) as error:
+        raise _unwritable(error) from error
+    return b"".join(writer.parts)
+
+
+def in_steps(document: dict[str, Any], *, pretty: bool = True) -> Generator[None, None, bytes]:
+    """Write an object as `dumps_pretty` or `dumps` does, in steps of about a millisecond; give the text at the end.
+
+    The objects in it may change between two steps: of each, those entries are written that were there when it was
+    begun, every one as it is when it is its turn, if it is there still.
+
+    Raises:
+        BodyInvalid: a value or key is of another type, or a text cannot be written as UTF-8.
+    """
+    writer = _PrettyWriter() if pretty else _Writer()
+    texts: list[bytes] = []
+    try:
+        for _ in writer.steps(document, _STEPPED_LEVELS):
+            texts.append(b"".join(writer.parts))
+            writer.parts.clear()
+            yield
+    except (UnicodeEncodeError, TypeError) as error:
+        raise _unwritable(error) from error
+    return b"".join((*texts, *writer.parts))
+
+
 def _written(writer: "_Writer", value: Json) -> bytes:
     try:
         writer.value(value)
         return b"".join(writer.parts)
     except (UnicodeEncodeError, TypeError) as error:
-        raise BodyInvalid(f"body cannot be written: {error}") from error
+        raise _unwritable(error) from error
+
+
+def _unwritable(error: Exception) -> BodyInvalid:
+    return BodyInvalid(f"body cannot be written: {error}")
 
 
 class _Writer:
@@ -93,6 +138,36 @@ class _Writer:
             self.value(value)
         self.parts.append(b"}")
 
+    def steps(self, entries: dict[Any, Any], levels: int) -> Iterator[None]:
+        """The same in steps, as are the objects in it so many levels deep."""
+        self.begin()
+        empty = True
+        for key in list(entries):
+            value = entries.get(key)
+            if value is None:
+                continue
+            if not empty:
+                self.parts.append(b",")
+            empty = False
+            self.begin_entry(key)
+            if levels and isinstance(value, dict):
+                yield from self.steps(value, levels - 1)
+            else:
+                self.value(value)
+            if len(self.parts) > _PARTS_OF_STEP:
+                yield
+        self.end(empty=empty)
+
+    def begin(self) -> None:
+        self.parts.append(b"{")
+
+    def begin_entry(self, key: Json) -> None:
+        self.key(key)
+        self.parts.append(b":")
+
+    def end(self, *, empty: bool) -> None:  # noqa: ARG002 - other layouts ask
+        self.parts.append(b"}")
+
     def key(self, key: Json) -> None:
         if isinstance(key, str):
             self.parts.append(_encode(key))
@@ -115,26 +190,37 @@ class _Writer:
 class _PrettyWriter(_Writer):
     """The same with line ends and tabs."""
 
-    def __init__(self) -> None:
+    def __init__(self, depth: int = 0) -> None:
         super().__init__()
-        self.depth = 0
+        self.depth = depth
 
     def object(self, entries: dict[Any, Any]) -> None:
         present = [(key, value) for key, value in entries.items() if value is not None]
-        self.parts.append(b"{")
-        self.depth += 1
+        self.begin()
         for number, (key, value) in enumerate(present):
             if number:
                 self.parts.append(b",")
-            if isinstance(key, str):
-                self.new_line()
-            self.key(key)
-            self.parts.append(b":")
-            self.value(value)
-        self.depth -= 1
-        if present:
+            self.entry(key, value)
+        self.end(empty=not present)
+
+    def entry(self, key: Json, value: Json) -> None:
+        self.begin_entry(key)
+        self.value(value)
+
+    def begin(self) -> None:
+        super().begin()
+        self.depth += 1
+
+    def begin_entry(self, key: Json) -> None:
+        if isinstance(key, str):
             self.new_line()
-        self.parts.append(b"}")
+        super().begin_entry(key)
+
+    def end(self, *, empty: bool) -> None:
+        self.depth -= 1
+        if not empty:
+            self.new_line()
+        super().end(empty=empty)
 
     def array(self, items: Iterable[Any]) -> None:
         found = list(items)

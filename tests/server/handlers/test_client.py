@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rocketwire.server.routes import Registered, RouteTable
-from rocketwire.store import config
+from rocketwire.store.versioned_table import VersionedTable
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.client import (
     CheckClientRequestBody,
@@ -158,17 +158,17 @@ async def test_a_heartbeat_with_many_new_groups_is_written_and_told_once(
     broker: Client, name_server: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
-    save, register = config.save, RouteTable.register
+    persist, register = VersionedTable.persist, RouteTable.register
 
-    def counted_save(path: str, *rest: Any) -> None:
-        done.append(Path(path).name)
-        save(path, *rest)
+    def counted_persist(table: Any) -> None:
+        done.append(Path(table._path).name)
+        persist(table)
 
     def counted_register(*args: Any, **options: Any) -> Registered:
         done.append("told")
         return register(*args, **options)
 
-    monkeypatch.setattr(config, "save", counted_save)
+    monkeypatch.setattr(VersionedTable, "persist", counted_persist)
     monkeypatch.setattr(RouteTable, "register", counted_register)
     names = [f"G{number}" for number in range(300)]
     everything = [consumer(name, subscription("T")) for name in names]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from rocketwire.server.errors import TopicNotFound
 from rocketwire.server.metrics import RECEIVE, SEND
 from rocketwire.server.throttle.throttle import (
     FLOW_CONTROL_REMARK,
@@ -167,6 +168,14 @@ def test_an_ordered_topic(setup: Setup, topic: TopicConfig) -> None:
     assert sends(setup, 10, topic="F") == 2
     assert receives(setup, 10, topic="F") == 2
     assert setup.metrics.converted == {SEND: 10, RECEIVE: 10}
+
+
+def test_a_topic_that_is_made_ordered_after_sends_to_it_were_refused(setup: Setup) -> None:
+    set_config(setup, topicQuotas="F=10/10", autoCreateTopicEnable="false")
+    with pytest.raises(TopicNotFound):
+        sends(setup, 1, topic="F")
+    setup.topics.put(TopicConfig(topic_name="F", read_queue_nums=1, write_queue_nums=1, order=True))
+    assert sends(setup, 10, topic="F") == 2
 
 
 def test_a_change_takes_effect_and_leaves_the_other_buckets_as_they_are(setup: Setup) -> None:

@@ -3,11 +3,14 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from rocketwire.store.archive import config
 from rocketwire.store.archive.config import Committed, Times, checkpoint, committed, document, table, topic_names
 from rocketwire.store.archive.directory import Directory, State, discover
+from rocketwire.store.archive.opening import read_whole
 from rocketwire.store.errors import StoreUnreadable
 from tests.store.support import Golden
 
@@ -50,6 +53,26 @@ def test_a_broken_file_is_read_from_its_former_text(tmp_path: Path) -> None:
     assert document(directory, "a.json") == {"x": 1}
     assert document(directory, "b.json") == {"x": 2}
     assert document(directory, "c.json") == {}
+
+
+def test_a_file_that_is_written_over_while_it_is_read_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = store(tmp_path, a_json='{"x":1}', a_json_bak='{"x":0}')
+    torn = [b'{"x":']
+
+    def read(path: str, *rest: Any) -> bytes:
+        return torn.pop() if torn else read_whole(path, *rest)
+
+    monkeypatch.setattr(config, "read_whole", read)
+    assert document(directory, "a.json") == {"x": 1}
+    assert torn == []
+
+
+def test_what_a_broker_prepares_beside_a_file_is_none_of_the_files(tmp_path: Path) -> None:
+    beside = {f"a_json_{end}": "{" for end in ("next", "old", "tmp")}
+    directory = store(tmp_path, a_json="{}", a_json_bak="{}", a_json_bak_next="{", **beside)
+    assert sorted(file.name for file in directory.config) == ["a.json", "a.json.bak"]
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", '"x"', "\x00"])

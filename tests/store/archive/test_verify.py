@@ -7,13 +7,16 @@ import shutil
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rocketwire.store.archive import verify_small
 from rocketwire.store.archive.directory import State, discover
 from rocketwire.store.archive.findings import Finding, Kind
+from rocketwire.store.archive.opening import read_whole
 from rocketwire.store.archive.verify import verify
 from rocketwire.store.layout.index import ENTRY_SIZE, HEADER_OFFSETS, HEADER_SIZE, HEADER_STRUCT, SLOT_SIZE
 from rocketwire.store.store import MessageStore
@@ -303,6 +306,24 @@ def test_config_files(copied: Path) -> None:
     found = {each.path: each.what for each in damages(copied)}
     assert set(found) == {"config/topics.json", "config/consumerOffset.json"}
     assert found["config/topics.json"].endswith("topics.json.bak is read in its place")
+
+
+def test_a_config_file_that_is_written_over_while_it_is_read_is_no_damage(
+    copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torn = {str(copied / "config" / name) for name in ("topics.json", "subscriptionGroup.json")}
+    for path in torn:
+        Path(path).write_bytes(b"{}")
+
+    def read(path: str, *rest: Any) -> bytes:
+        if path in torn:
+            torn.remove(path)
+            return b'{"x":'
+        return read_whole(path, *rest)
+
+    monkeypatch.setattr(verify_small, "read_whole", read)
+    assert damages(copied) == []
+    assert torn == set()
 
 
 # --- after a crash, and alive ---

@@ -7,12 +7,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rocketwire.wire.bodies import fastjson
 from rocketwire.wire.bodies.client import MessageQueue
 from rocketwire.wire.bodies.fastjson import (
     ObjectKey,
     dumps,
     dumps_pretty,
+    in_steps,
     loads,
+    pretty_entry,
     to_bool,
     to_float,
     to_int32,
@@ -20,6 +23,7 @@ from rocketwire.wire.bodies.fastjson import (
     to_text,
 )
 from rocketwire.wire.errors import BodyInvalid
+from tests.stepping import finished
 
 scalars = (
     st.booleans()
@@ -175,6 +179,41 @@ def test_what_is_written(value: Any, text: str, strict: str) -> None:
     assert dumps(value, strict=True).decode() == strict
 
 
+@given(st.dictionaries(keys, values, max_size=4), st.integers(0, 3))
+def test_what_is_written_in_steps_is_the_same(value: dict[Any, Any], most: int) -> None:
+    former, fastjson._PARTS_OF_STEP = fastjson._PARTS_OF_STEP, most  # type: ignore[misc]
+    try:
+        assert finished(in_steps(value))[0] == dumps_pretty(value)
+        assert finished(in_steps(value, pretty=False))[0] == dumps(value)
+    finally:
+        fastjson._PARTS_OF_STEP = former  # type: ignore[misc]
+
+
+def test_a_large_object_is_written_in_many_steps() -> None:
+    table = {f"key{number}": {number: number} for number in range(10_000)}
+    text, count = finished(in_steps({"table": {"within": table}, "last": None}))
+    assert text == dumps_pretty({"table": {"within": table}})
+    assert count > 10
+
+
+def test_what_changes_between_the_steps_is_written_as_it_is_then() -> None:
+    table = {number: number for number in range(5000)}
+
+    def change() -> None:
+        table.pop(4998, None)
+        table[4999] = -1
+        table[5000] = 5000
+
+    text, _ = finished(in_steps({"table": table}), change)
+    assert loads(text)["table"] == {**{number: number for number in range(4998)}, 4999: -1}
+
+
+@given(st.text(max_size=5), values)
+def test_an_entry_is_a_part_of_the_text_around_it(key: str, value: Any) -> None:
+    assert dumps_pretty({key: value}) == b"{" + pretty_entry(key, value, 1) + b"\n}"
+    assert dumps_pretty({"a": {key: value}}) == b'{\n\t"a":{' + pretty_entry(key, value, 2) + b"\n\t}\n}"
+
+
 @dataclass
 class NotABody:
     needs: int
@@ -182,7 +221,12 @@ class NotABody:
 
 @pytest.mark.parametrize("value", [object(), {"a": object()}, "\ud83d", {"\ud83d": 1}, NotABody(needs=1)])
 def test_what_cannot_be_written(value: Any) -> None:
-    for write in (dumps, dumps_pretty):
+    for write in (
+        dumps,
+        dumps_pretty,
+        lambda value: pretty_entry("a", value, 1),
+        lambda value: finished(in_steps({"a": value})),
+    ):
         with pytest.raises(BodyInvalid, match="body cannot be written"):
             write(value)
 
