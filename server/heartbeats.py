@@ -127,11 +127,12 @@ class Heartbeats:
         named = dict.fromkeys([consumer.group_name for consumer in consumers])
         same = self._same(digest, header)  # before the steps, for others may change something between them
         groups = yield from self._groups.find_all([consumer.group_name for consumer in consumers])
-        self._topics.create_retries(_retry_topics(consumers, groups))
+        for retries in in_parts(list(_retry_topics(consumers, groups))):
+            self._topics.create_retries(retries)
+            yield None
         allowance = Allowance()
         client_id, language, version = data.client_id, header.language, header.version
         stands = [Standing((), ())]
-        yield None
         for some in in_parts(consumers):
             if peer.closed:
                 return

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 EACH_KEY: Final = "maxInFlightBytesPerConnection"
 LIMITS: Final = (
     *map(camel, LimitKeys.__annotations__),
-    *("waitForFlush", "tlsHandshakes", "orderLocks", "filters", "brokers", "routes", "keyValues"),
+    *("waitForFlush", "tlsHandshakes", "orderLocks", "lockBytes", "filters", "brokers", "routes", "keyValues"),
     *(
         "headerBytes",
         "headerFields",

@@ -20,9 +20,17 @@ from rocketwire.wire.bodies.client import MessageQueue
 
 LOCK_SECONDS: Final = 60.0
 MOST_LOCKS: Final = 200_000
+MOST_BYTES: Final = 4 << 20
+"""Of a body that names queues: some 40,000 of them. Access control reads it, too, in one piece."""
 _SCAN_SECONDS: Final = 10.0
 _AT_ONCE: Final = 1024
 """Locks of a group that are forgotten before others have their turn."""
+
+
+def check_size(body: memoryview) -> None:
+    """Raise LimitExceeded when a body that names queues is too long."""
+    if len(body) > MOST_BYTES:
+        raise LimitExceeded("lockBytes", MOST_BYTES)
 
 
 class _Lock(NamedTuple):

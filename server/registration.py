@@ -9,7 +9,7 @@ from typing import Final
 import trio
 
 from rocketwire.server.live_config import LiveConfig
-from rocketwire.server.routes import BrokerIdentity, RouteTable
+from rocketwire.server.routes import BrokerIdentity, RouteTable, queues_of
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
 from rocketwire.wire.codes import Permission
@@ -47,8 +47,9 @@ class Registration:
             topics = {topic.topic_name: topic for topic in changed}
         if allowed & _READ_WRITE != _READ_WRITE:
             topics = {name: replace(topic, perm=topic.perm & allowed) for name, topic in topics.items()}
+        queues = queues_of(self._identity.name, topics)
         self._routes.register(
-            self._identity, topics=topics, data_version=table.data_version, ha_address=self._ha_address
+            self._identity, queues=queues, data_version=table.data_version, ha_address=self._ha_address
         )
         self._told = table.data_version
 

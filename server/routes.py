@@ -75,6 +75,20 @@ class Registered:
     master_address: str | None = None
 
 
+def queues_of(broker: str, topics: Mapping[str, TopicConfig]) -> dict[str, QueueData]:
+    """The queues that a broker has of each of its topics, as its name server keeps them; takes 2 us a topic."""
+    return {
+        topic: QueueData(
+            broker_name=broker,
+            read_queue_nums=config.read_queue_nums,
+            write_queue_nums=config.write_queue_nums,
+            perm=config.perm,
+            topic_sys_flag=config.topic_sys_flag,
+        )
+        for topic, config in topics.items()
+    }
+
+
 class RouteTable:
     """Brokers and the queues of their topics."""
 
@@ -92,7 +106,7 @@ class RouteTable:
         self,
         identity: BrokerIdentity,
         *,
-        topics: Mapping[str, TopicConfig] | None,
+        queues: Mapping[str, QueueData] | None,
         data_version: DataVersion,
         ha_address: str,
         filter_servers: tuple[str, ...] = (),
@@ -106,7 +120,7 @@ class RouteTable:
         """
         if peer is not None:  # the broker of this process has its limits itself
             texts = (identity.cluster, identity.name, identity.address, ha_address, *filter_servers)
-            self._check_room(identity, topics, sum(map(len, texts)))
+            self._check_room(identity, queues, sum(map(len, texts)))
         brokers = self._sets.setdefault(identity.name, _BrokerSet(identity.cluster))
         brokers.cluster = identity.cluster
         for broker_id, address in list(brokers.addresses.items()):
@@ -114,9 +128,9 @@ class RouteTable:
                 del brokers.addresses[broker_id]  # a slave that became master, or the reverse
         brokers.addresses[identity.broker_id] = identity.address
         known = self._live.get(identity.address)
-        if topics is not None and identity.broker_id == _MASTER_ID:
+        if queues is not None and identity.broker_id == _MASTER_ID:
             changed = known is None or known.data_version != data_version
-            self._enter_topics(identity.name, topics, replace_all=changed)
+            self._enter_topics(identity.name, queues, replace_all=changed)
         self._live[identity.address] = _LiveBroker(
             identity, data_version, ha_address, filter_servers, peer, trio.current_time()
         )
@@ -124,7 +138,7 @@ class RouteTable:
             log.info("new broker %s at %s", identity.name, identity.address)
         return self._master_for(identity, brokers)
 
-    def _check_room(self, identity: BrokerIdentity, topics: Mapping[str, TopicConfig] | None, text: int) -> None:
+    def _check_room(self, identity: BrokerIdentity, topics: Mapping[str, QueueData] | None, text: int) -> None:
         if text > MOST_TEXT:
             raise LimitExceeded("brokerText", MOST_TEXT)
         if identity.address not in self._live and len(self._live) >= MOST_BROKERS:
@@ -135,18 +149,11 @@ class RouteTable:
         if topics and max(map(len, topics)) > MOST_TOPIC_NAME:
             raise LimitExceeded("topicName", MOST_TOPIC_NAME)
 
-    def _enter_topics(self, broker: str, topics: Mapping[str, TopicConfig], *, replace_all: bool) -> None:
+    def _enter_topics(self, broker: str, queues: Mapping[str, QueueData], *, replace_all: bool) -> None:
         own = self._topics.setdefault(broker, {})
-        for topic, config in topics.items():
+        for topic, data in queues.items():
             if topic in own and not replace_all:
                 continue
-            data = QueueData(
-                broker_name=broker,
-                read_queue_nums=config.read_queue_nums,
-                write_queue_nums=config.write_queue_nums,
-                perm=config.perm,
-                topic_sys_flag=config.topic_sys_flag,
-            )
             self._queues.setdefault(topic, {})[broker] = data
             self._routes += topic not in own
             own[topic] = None

@@ -82,22 +82,22 @@ class SubscriptionGroups:
         return made
 
     def find_all(self, groups: Collection[str]) -> Steps[list[SubscriptionGroupConfig | None]]:
-        """`find` of several groups, in steps; those that are made are written down together.
+        """`find` of several groups, in steps; those that are made in one step are written down together.
 
         Raises:
             NameInvalid: one would be made, but its name breaks the rules; those before it are made.
             LimitExceeded: one would be made, but there are too many; those before it are made.
         """
-        version = self._table.data_version
         found: list[SubscriptionGroupConfig | None] = []
-        try:
-            for part in in_parts(groups):
+        for part in in_parts(groups):
+            version = self._table.data_version
+            try:
                 found += [self._table.get(group) or self._made(group) for group in part]
-                yield None
-            return found
-        finally:
-            if self._table.data_version != version:
-                self._write_down()
+            finally:
+                if self._table.data_version != version:
+                    self._write_down()
+            yield None
+        return found
 
     def _made(self, group: str) -> SubscriptionGroupConfig | None:
         if not self._config.current.auto_create_subscription_group and not names.is_system_group(group):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from rocketwire.server.acl.permissions import PUB, SUB
+from rocketwire.server.order_locks import check_size
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.client import HeartbeatData
 from rocketwire.wire.codes import RequestCode
@@ -146,6 +147,7 @@ def needed(code: int, ext: Mapping[str, str], body: memoryview, *, reply_topic: 
 
     Raises:
         BodyInvalid: a heartbeat, or the locks of a group, that cannot be read.
+        LimitExceeded: the locks' body is too long.
     """
     name = _SENDS.get(code)
     if name is not None:
@@ -154,6 +156,7 @@ def needed(code: int, ext: Mapping[str, str], body: memoryview, *, reply_topic: 
     if code == RequestCode.HEART_BEAT:
         return _of_heartbeat(body)
     if code in _LOCKS:
+        check_size(body)
         return Needed(SUB, (retry_topic(decode_body(_Locks, body, lenient_limit=_LENIENT_BYTES).consumer_group),))
     if code == RequestCode.RECALL_MESSAGE or code in _EITHER:
         topic = ext.get("topic")

@@ -9,7 +9,7 @@ from rocketwire.server.filters import selection
 from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.heartbeats import heartbeat_entries
-from rocketwire.server.order_locks import OrderLocks
+from rocketwire.server.order_locks import OrderLocks, check_size
 from rocketwire.server.request import Reply, Request
 from rocketwire.server.services import BrokerServices
 from rocketwire.server.works import Steps, Work, body_of, in_parts, texts_size, written
@@ -81,6 +81,7 @@ def _check_subscription(services: BrokerServices, request: Request[None]) -> Rep
 
 
 def _lock(services: BrokerServices, request: Request[None]) -> Work:
+    check_size(request.body)
     return _locked(services.order_locks, body_of(LockBatchRequestBody, request.body))
 
 
@@ -100,6 +101,7 @@ def _locked(locks: OrderLocks, read: Steps[LockBatchRequestBody]) -> Work:
 
 
 def _unlock(services: BrokerServices, request: Request[None]) -> Work:
+    check_size(request.body)
     return _unlocked(services.order_locks, body_of(UnlockBatchRequestBody, request.body))
 
 

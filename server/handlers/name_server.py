@@ -5,19 +5,26 @@ from __future__ import annotations
 import zlib
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 from rocketwire.server.errors import BodyRejected, NotFound, response_code
 from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.server.handlers.route import Route
 from rocketwire.server.key_value_config import Done
 from rocketwire.server.request import Peer, Reply, Request
-from rocketwire.server.routes import BrokerIdentity
+from rocketwire.server.routes import BrokerIdentity, queues_of
 from rocketwire.server.services import NameServerServices
 from rocketwire.server.works import LARGE, Steps, Work, body_of, texts_size, written
 from rocketwire.store.errors import StoreError
 from rocketwire.wire.bodies import encode_body
-from rocketwire.wire.bodies.route import KVTable, RegisterBrokerBody, TopicList, TopicRouteData, decode_registration
+from rocketwire.wire.bodies.route import (
+    KVTable,
+    QueueData,
+    RegisterBrokerBody,
+    TopicList,
+    TopicRouteData,
+    decode_registration,
+)
 from rocketwire.wire.bodies.topic import DataVersion
 from rocketwire.wire.codes import STRICT_JSON_VERSION, RequestCode
 from rocketwire.wire.errors import RegistrationTooLarge
@@ -59,16 +66,15 @@ def _register(services: NameServerServices, request: Request[headers.RegisterBro
 def _registered(
     services: NameServerServices, fields: headers.RegisterBrokerRequestHeader, peer: Peer, body: bytes
 ) -> Work:
-    registration = (yield from _registration(services, body, compressed=fields.compressed)) if body else None
+    registration, queues = (yield from _registration(services, fields, body)) if body else (RegisterBrokerBody(), None)
     if peer.closed:  # what it registers would outlive the connection
         return Reply()
-    wrapper = registration.topic_config_serialize_wrapper if registration else None
     registered = services.routes.register(
         _identity(fields),
-        topics=wrapper.topic_config_table if wrapper else None,
-        data_version=wrapper.data_version if wrapper else DataVersion(),
+        queues=queues,
+        data_version=registration.topic_config_serialize_wrapper.data_version,
         ha_address=fields.ha_server_addr,
-        filter_servers=registration.filter_server_list if registration else (),
+        filter_servers=registration.filter_server_list,
         peer=peer,
     )
     order = services.key_values.namespace(_ORDER_NAMESPACE)
@@ -81,14 +87,25 @@ def _registered(
     )
 
 
-def _registration(services: NameServerServices, body: bytes, *, compressed: bool) -> Steps[RegisterBrokerBody]:
+_Told: TypeAlias = tuple[RegisterBrokerBody, dict[str, QueueData] | None]
+"""A registration, and the queues of its topics."""
+
+
+def _registration(
+    services: NameServerServices, fields: headers.RegisterBrokerRequestHeader, body: bytes
+) -> Steps[_Told]:
     most = services.limits.config.max_registration_bytes
-    read = partial(decode_registration, body, compressed=compressed, most=most)
+    read = partial(_told, fields.broker_name, body, compressed=fields.compressed, most=most)
     try:
         # A short one that is compressed may be long.
-        return (yield read) if compressed or len(body) > LARGE else read()
+        return (yield read) if fields.compressed or len(body) > LARGE else read()
     except RegistrationTooLarge as error:
         raise LimitExceeded(_REGISTRATION, most) from error
+
+
+def _told(broker: str, body: bytes, *, compressed: bool, most: int) -> _Told:
+    registration = decode_registration(body, compressed=compressed, most=most)
+    return registration, queues_of(broker, registration.topic_config_serialize_wrapper.topic_config_table)
 
 
 def _table_told(table: dict[str, str]) -> Steps[bytes]:

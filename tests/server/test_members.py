@@ -10,7 +10,7 @@ import pytest
 from rocketwire.server import consistency
 from rocketwire.server.groups import ClientGroups
 from tests.server.harness import FakePeer, consumer, subscription
-from tests.server.test_groups import join
+from tests.server.test_groups import join, run_for_a_moment
 
 
 async def test_each_member_keeps_its_own_subscriptions_and_the_newest_is_served() -> None:
@@ -108,5 +108,6 @@ async def test_a_member_that_joins_or_leaves_a_large_group_is_compared_with_one(
     assert len(group.client_ids()) == 1000
     for peer in peers:
         groups.peer_closed(peer)
+    await run_for_a_moment(groups)
     assert groups.consumer("G") is None
     assert compared <= 2 * 2 * 1000

@@ -5,7 +5,7 @@ import trio
 
 from rocketwire.server import order_locks
 from rocketwire.server.guard_errors import LimitExceeded
-from rocketwire.server.order_locks import OrderLocks
+from rocketwire.server.order_locks import MOST_BYTES, OrderLocks, check_size
 from rocketwire.wire.bodies.client import MessageQueue
 from tests.server.harness import mock_clock, settle
 
@@ -105,3 +105,9 @@ async def test_only_so_many_queues_are_locked(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(LimitExceeded):
         locks.lock("new", "two", queues[:1])
     assert locks._groups.keys() == {"G"}
+
+
+def test_a_body_that_names_too_many_queues_is_refused_before_it_is_read() -> None:
+    check_size(memoryview(bytes(MOST_BYTES)))
+    with pytest.raises(LimitExceeded, match="lockBytes=4194304"):
+        check_size(memoryview(bytes(MOST_BYTES + 1)))

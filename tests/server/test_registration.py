@@ -10,9 +10,10 @@ import trio
 from rocketwire.server.errors import RouteNotFound
 from rocketwire.server.live_config import LiveConfig
 from rocketwire.server.registration import Registration
-from rocketwire.server.routes import BrokerIdentity, RouteTable
+from rocketwire.server.routes import BrokerIdentity, RouteTable, queues_of
 from rocketwire.server.topics import BrokerTopics
 from rocketwire.store.topics import TopicTable
+from rocketwire.wire.bodies.route import QueueData
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
 from tests.server.harness import Clock, mock_clock, settle, small_config
 
@@ -80,9 +81,9 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     registrations: list[list[str]] = []
     register = RouteTable.register
 
-    def noted(self: RouteTable, *args: Any, topics: Mapping[str, TopicConfig], **options: Any) -> Any:
-        registrations.append(list(topics))
-        return register(self, *args, topics=topics, **options)
+    def noted(self: RouteTable, *args: Any, queues: Mapping[str, QueueData], **options: Any) -> Any:
+        registrations.append(list(queues))
+        return register(self, *args, queues=queues, **options)
 
     monkeypatch.setattr(RouteTable, "register", noted)
     return registrations
@@ -110,7 +111,7 @@ async def test_all_are_told_again_to_who_forgot_them(setup: Setup, told: list[li
     assert (told[1:], setup.perm()) == ([["T", "New"]], 7)
     # Another broker of the same name takes its place, and leaves.
     other = BrokerIdentity(cluster="C", name="b", broker_id=0, address="h:9")
-    setup.routes.register(other, topics={}, data_version=setup.topics.table.data_version, ha_address="")
+    setup.routes.register(other, queues={}, data_version=setup.topics.table.data_version, ha_address="")
     setup.routes.unregister(other)
     with pytest.raises(RouteNotFound):
         setup.perm()
@@ -121,8 +122,8 @@ async def test_all_are_told_again_to_who_forgot_them(setup: Setup, told: list[li
 async def test_a_registration_of_somebody_else_at_the_address_is_made_good(setup: Setup) -> None:
     setup.registration.register()
     identity = BrokerIdentity(cluster="C", name="b", broker_id=0, address="h:1")
-    foreign = {"T": TopicConfig(topic_name="T", perm=2)}
-    setup.routes.register(identity, topics=foreign, data_version=DataVersion(counter=99), ha_address="")
+    foreign = queues_of("b", {"T": TopicConfig(topic_name="T", perm=2)})
+    setup.routes.register(identity, queues=foreign, data_version=DataVersion(counter=99), ha_address="")
     assert setup.perm() == 2
     setup.registration.register(())
     assert setup.perm() == 7

@@ -8,7 +8,7 @@ import trio
 from rocketwire.server import routes
 from rocketwire.server.errors import RouteNotFound
 from rocketwire.server.guard_errors import LimitExceeded
-from rocketwire.server.routes import BrokerIdentity, Registered, RouteTable
+from rocketwire.server.routes import BrokerIdentity, Registered, RouteTable, queues_of
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
 from tests.server.harness import FakePeer, mock_clock, settle
 
@@ -24,8 +24,9 @@ def topics(*names: str, queues: int = 4) -> dict[str, TopicConfig]:
 
 
 def register(table: RouteTable, who: BrokerIdentity, *names: str, **changes: Any) -> Registered:
+    count = changes.pop("queues", 4)
     values: dict[str, Any] = {
-        "topics": topics(*names, queues=changes.pop("queues", 4)),
+        "queues": None if count is None else queues_of(who.name, topics(*names, queues=count)),
         "data_version": V1,
         "ha_address": f"ha-{who.address}",
         **changes,
@@ -93,7 +94,7 @@ async def test_an_address_has_one_id() -> None:
 async def test_a_registration_without_topics_leaves_them() -> None:
     table = RouteTable()
     register(table, broker(), "T")
-    register(table, broker(), topics=None, data_version=V2)
+    register(table, broker(), queues=None, data_version=V2)
     assert queues(table, "T") == {"a": 4}
 
 

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from rocketwire.server.groups import ClientGroups
-from rocketwire.server.routes import BrokerIdentity, RouteTable
+from rocketwire.server.routes import BrokerIdentity, RouteTable, queues_of
 from rocketwire.server.standstill import Rounds
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
 from tests.server.harness import FakePeer, Server, consumer, mock_clock, settle, subscription
@@ -78,7 +78,7 @@ async def test_brokers_stay_registered(nursery: trio.Nursery) -> None:
     for name in ("a", "b"):
         routes.register(
             BrokerIdentity(cluster="C", name=name, broker_id=0, address=f"10.0.0.1:{name}"),
-            topics={name: TopicConfig(topic_name=name)},
+            queues=queues_of(name, {name: TopicConfig(topic_name=name)}),
             data_version=VERSION,
             ha_address="",
         )

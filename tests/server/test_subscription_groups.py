@@ -46,7 +46,7 @@ def test_an_unknown_group_is_made_and_written(file: Path) -> None:
     assert opened(file, auto_create_subscription_group=False).find("G") == made
 
 
-def test_new_groups_are_written_together(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_groups_are_written_together_in_parts_of_64(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[int] = []
     persist = GroupTable.persist
 
@@ -58,12 +58,12 @@ def test_new_groups_are_written_together(file: Path, monkeypatch: pytest.MonkeyP
     groups = opened(file)
     names = [f"G{number}" for number in range(100)]
     assert done(groups.find_all(names)) == [SubscriptionGroupConfig(group_name=name) for name in names]
-    assert written == [100]
+    assert written == [64, 100]
     done(groups.find_all(names))
-    assert written == [100]
+    assert written == [64, 100]
     with pytest.raises(NameInvalid):
         done(groups.find_all(["New", "a.b", "Newer"]))
-    assert written == [100, 101]
+    assert written == [64, 100, 101]
     assert opened(file).table.names() == [*names, "New"]
 
 
