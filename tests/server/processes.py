@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -53,11 +54,14 @@ class Process:
         }
         for name, value in settings.items():
             command += ["--set", f"{name}={value}"]
+        # A file: nobody reads while the server runs, and a pipe that is full would stop it.
+        self._errors = os.memfd_create("stderr")
+        weakref.finalize(self, os.close, self._errors)
         self.popen = subprocess.Popen(
             [*command, "--store", str(store), *options],
             cwd=ROOT,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self._errors,
             preexec_fn=before,  # noqa: PLW1509 - sets a limit or a user id, nothing else
             text=True,
         )
@@ -82,8 +86,8 @@ class Process:
 
     def result(self) -> tuple[int, str]:
         """Exit code and stderr of a process that ends by itself."""
-        _, errors = self.popen.communicate(timeout=START_SECONDS)
-        return self.popen.returncode, errors
+        self.popen.communicate(timeout=START_SECONDS)
+        return self.popen.returncode, os.pread(self._errors, os.fstat(self._errors).st_size, 0).decode()
 
     def rss(self) -> int:
         """Resident private and shared bytes."""
