@@ -11,7 +11,7 @@ The server asks this of heartbeats, `rocketwire group check` of what the clients
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -63,9 +63,17 @@ def differences(group: str, members: Sequence[tuple[str, Subscriptions]]) -> tup
 
     The group's retry topic is left out: the client library subscribes it, not the application.
     """
-    topics = {topic for _, wanted in members for topic in wanted} - {names.retry_topic(group)}
-    found = (_difference(topic, members) for topic in sorted(topics))
-    return tuple(each for each in found if each is not None)
+    return tuple(each for each in each_difference(group, members) if each is not None)
+
+
+def each_difference(group: str, members: Sequence[tuple[str, Subscriptions]]) -> Iterator[Difference | None]:
+    """The same in steps, for many members or topics: None where a step found nothing."""
+    topics: set[str] = set()
+    for _, wanted in members:
+        topics.update(wanted)
+        yield None
+    for topic in sorted(topics - {names.retry_topic(group)}):
+        yield _difference(topic, members)
 
 
 def shown(subscription: SubscriptionData) -> str:

@@ -21,7 +21,7 @@ import trio
 from rocketwire.server.members import ConsumerGroup, Member
 from rocketwire.server.request import Peer
 from rocketwire.server.standstill import Rounds
-from rocketwire.server.works import in_parts
+from rocketwire.server.works import STEP_SECONDS, in_parts
 from rocketwire.wire.bodies.client import ConsumerData
 from rocketwire.wire.codes import RequestCode
 
@@ -32,6 +32,8 @@ _SCAN_SECONDS: Final = 10.0
 _MOST_AT_ONCE: Final = 64
 """So many members are told at once, and groups left, in `_WINDOW_SECONDS`; a task does what is more, in parts."""
 _WINDOW_SECONDS: Final = 0.01
+_MOST_COMPARED_AT_ONCE: Final = 256
+"""Members and their subscriptions that are compared at once where they differ, which takes 2 ms."""
 
 
 class Standing(NamedTuple):
@@ -70,6 +72,7 @@ class ClientGroups:
         self._rounds = Rounds()
         self._window, self._at_once = -math.inf, 0
         self._untold: dict[str, None] = {}  # groups whose members are to be told
+        self._uncompared: dict[str, None] = {}  # groups whose members' subscriptions are to be compared
         self._leaving: dict[Peer, None] = {}  # closed connections that are in groups still
         self._more = trio.Event()
         self.emptied: Callable[[str], None] | None = None
@@ -125,7 +128,7 @@ class ClientGroups:
         if changed:
             self._tell_members(group)
         if known is None or known.subscriptions != subscribed:
-            group.compare(group.members[peer])
+            self._compare(group, group.members[peer])
 
     def register_producer(self, peer: Peer, client_id: str, group: str, *, language: str, version: int) -> None:
         """Take a producer's heartbeat."""
@@ -186,7 +189,7 @@ class ClientGroups:
         del self._joined[peer].consumers[group_name]
         self._left(peer)
         if group.members:
-            group.compare()
+            self._compare(group)
         else:
             del self._consumers[group_name]
             self.resubscribed()
@@ -288,6 +291,18 @@ class ClientGroups:
             self._untold[group.name] = None
             self._more.set()
 
+    def _compare(self, group: ConsumerGroup, changed: Member | None = None) -> None:
+        """Compare what the members of a group want: at once, or soon if that is much."""
+        if group.agrees_with(changed):
+            return
+        if sum([1 + len(member.subscriptions) for member in group.members.values()]) <= _MOST_COMPARED_AT_ONCE:
+            for _ in group.compare():
+                pass
+        else:
+            group.uncompared = True
+            self._uncompared[group.name] = None
+            self._more.set()
+
     def _takes(self, count: int) -> bool:
         """Whether so much may be done at once."""
         now = trio.current_time()
@@ -309,23 +324,42 @@ class ClientGroups:
 
     async def _do_the_rest(self) -> None:
         while True:
-            while self._leaving:
-                peer = next(iter(self._leaving))
-                del self._leaving[peer]
-                joined = self._joined.get(peer)
-                for _ in () if joined is None else self._leave(peer, joined):
+            self._more = trio.Event()  # before the work: what comes while it goes on is not overlooked
+            for steps in (self._leave_soon(), self._tell_soon(), self._compare_soon()):
+                for _ in steps:
                     await trio.lowlevel.checkpoint()
-            while self._untold:
-                name = next(iter(self._untold))
-                del self._untold[name]  # who comes or leaves from now on has all told once more
-                group = self._consumers.get(name)
-                for peers in in_parts([] if group is None else list(group.members)):
-                    for peer in peers:
-                        if group is not None and peer in group.members:
-                            _tell(peer, group)
-                    await trio.lowlevel.checkpoint()
-            self._more = trio.Event()
             await self._more.wait()
+
+    def _leave_soon(self) -> Iterator[None]:
+        while self._leaving:
+            peer = next(iter(self._leaving))
+            del self._leaving[peer]
+            joined = self._joined.get(peer)
+            if joined is not None:
+                yield from self._leave(peer, joined)
+
+    def _tell_soon(self) -> Iterator[None]:
+        while self._untold:
+            name = next(iter(self._untold))
+            del self._untold[name]  # who comes or leaves from now on has all told once more
+            group = self._consumers.get(name)
+            for peers in in_parts([] if group is None else list(group.members)):
+                for peer in peers:
+                    if group is not None and peer in group.members:
+                        _tell(peer, group)
+                yield
+
+    def _compare_soon(self) -> Iterator[None]:
+        while self._uncompared:
+            name = next(iter(self._uncompared))
+            del self._uncompared[name]
+            group = self._consumers.get(name)
+            until = trio.current_time() + STEP_SECONDS
+            for _ in () if group is None else group.compare():
+                if trio.current_time() > until:
+                    yield
+                    until = trio.current_time() + STEP_SECONDS
+            yield
 
 
 def _tell(peer: Peer, group: ConsumerGroup) -> None:

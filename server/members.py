@@ -7,16 +7,18 @@ again, that is logged once.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from rocketwire.server.consistency import Difference, Subscriptions, differences
+from rocketwire.server.consistency import Difference, Subscriptions, each_difference
 from rocketwire.server.request import Peer
 from rocketwire.wire.bodies.client import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData
 
 log = logging.getLogger(__name__)
 
 _LOGGED_CHARACTERS: Final = 2000
+_LOGGED_DIFFERENCES: Final = 200  # which have more characters than that
 
 
 @dataclass(slots=True)
@@ -45,6 +47,8 @@ class ConsumerGroup:
     """Where the members' own subscriptions differ."""
     changes: int = 0
     """How often a heartbeat changed what stands here, apart from the members."""
+    uncompared: bool = False
+    """Whether members changed since they were compared last."""
 
     @property
     def broadcasting(self) -> bool:
@@ -59,20 +63,29 @@ class ConsumerGroup:
         """What a heartbeat may change of a group, apart from its members."""
         return self.consume_type, self.message_model, self.consume_from_where, self.subscriptions.copy()
 
-    def compare(self, changed: Member | None = None) -> None:
-        """Log when the members' own subscriptions differ otherwise than before: one changed his, or left."""
-        members = list(self.members.values())
-        if not self.differences:
-            # All agreed, so any one speaks for the others: to compare all for each that joins takes long.
-            members = [each for each in members[:2] if each is not changed][:1] + ([changed] if changed else [])
-            if not differences(self.name, [(each.client_id, each.subscriptions) for each in members]):
-                return
-            members = list(self.members.values())
-        found = differences(self.name, [(each.client_id, each.subscriptions) for each in members])
+    def agrees_with(self, changed: Member | None) -> bool:
+        """Whether all members still say the same after one changed its subscriptions, or left.
+
+        While all agree any one speaks for the others: comparing all for each member that joins takes long.
+        """
+        if self.differences or self.uncompared:
+            return False
+        other = next((each for each in self.members.values() if each is not changed), None)
+        return not any(each_difference(self.name, _said([each for each in (changed, other) if each is not None])))
+
+    def compare(self) -> Iterator[None]:
+        """Log when the members' own subscriptions differ otherwise than before, in steps."""
+        self.uncompared = False
+        differing: list[Difference] = []
+        for difference in each_difference(self.name, _said(self.members.values())):
+            if difference is not None:
+                differing.append(difference)
+            yield
+        found = tuple(differing)
         before, self.differences = self.differences, found
         if _disputed(found) == _disputed(before):
             return
-        said = " / ".join(map(str, found))
+        said = " / ".join(map(str, found[:_LOGGED_DIFFERENCES]))
         if len(said) > _LOGGED_CHARACTERS:
             said = said[:_LOGGED_CHARACTERS] + " …"
         if not found:
@@ -81,6 +94,10 @@ class ConsumerGroup:
             log.warning("consumer group %s: its members disagree, so messages may be lost to it; %s", self.name, said)
         else:
             log.info("consumer group %s: its members write their subscriptions differently; %s", self.name, said)
+
+
+def _said(members: Iterable[Member]) -> list[tuple[str, Subscriptions]]:
+    return [(each.client_id, each.subscriptions) for each in members]
 
 
 def _disputed(found: tuple[Difference, ...]) -> list[tuple[str, list[str]]]:

@@ -307,3 +307,26 @@ async def test_closing_a_connection_of_many_groups_looks_at_each_once(monkeypatc
     assert groups.producers(f"{id(leaving)}-0") == []
     assert groups.producer_by_client_id(leaving.name) is staying
     assert looks < 20 * 300
+
+
+async def test_a_connection_that_closes_while_members_are_told_leaves_its_groups() -> None:
+    """What the task was given while it did something else waited for the next of its kind, maybe for ever."""
+    groups = ClientGroups(lambda _: True)
+    leaving = FakePeer("leaving")
+    for number in range(100):
+        join(groups, leaving, consumer(f"G{number}", subscription("T")))
+
+    class Closes(FakePeer):
+        def push(self, code: int, ext: dict[str, str], body: bytes = b"") -> None:
+            super().push(code, ext, body)
+            groups.peer_closed(leaving)
+
+    peers = [Closes(str(number)) for number in range(100)]
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(groups.run)
+        await trio.testing.wait_all_tasks_blocked()
+        for peer in peers:
+            join(groups, peer, consumer("G", subscription("T")), peer.name)
+        await trio.testing.wait_all_tasks_blocked()
+        assert [number for number in range(100) if groups.consumer(f"G{number}")] == []
+        nursery.cancel_scope.cancel()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -63,8 +63,9 @@ async def test_what_many_members_disagree_on_is_logged_in_short(caplog: pytest.L
     groups = ClientGroups(lambda _: True)
     for number in range(200):
         join(groups, FakePeer(str(number)), consumer("G", subscription("T", f"tag{number}")), str(number))
+    await run_for_a_moment(groups)
     lines = [record.getMessage() for record in caplog.records]
-    assert len(lines) == 199
+    assert len(lines) == 128  # those above compare them in steps, all that have joined in one
     assert "T: 'tag0' at 0; 'tag1' at 1; 'tag10' at 10" in lines[-1]
     assert max(map(len, lines)) < 2100
     assert lines[-1].endswith(" …")
@@ -89,16 +90,16 @@ async def test_a_member_that_joins_or_leaves_a_large_group_is_compared_with_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     compared = 0
-    differences = consistency.differences
+    each_difference = consistency.each_difference
 
     def counted(
         group: str, members: Sequence[tuple[str, consistency.Subscriptions]]
-    ) -> tuple[consistency.Difference, ...]:
+    ) -> Iterator[consistency.Difference | None]:
         nonlocal compared
         compared += len(members)
-        return differences(group, members)
+        return each_difference(group, members)
 
-    monkeypatch.setattr("rocketwire.server.members.differences", counted)
+    monkeypatch.setattr("rocketwire.server.members.each_difference", counted)
     groups = ClientGroups(lambda _: False)
     peers = [FakePeer(str(number)) for number in range(1000)]
     for peer in peers:
@@ -111,3 +112,27 @@ async def test_a_member_that_joins_or_leaves_a_large_group_is_compared_with_one(
     await run_for_a_moment(groups)
     assert groups.consumer("G") is None
     assert compared <= 2 * 2 * 1000
+
+
+async def test_members_that_disagree_on_much_are_compared_in_steps(caplog: pytest.LogCaptureFixture) -> None:
+    """The largest heartbeat, in a group whose members do not agree, had others wait for 60 ms."""
+    caplog.set_level(logging.INFO, "rocketwire.server.members")
+    groups = ClientGroups(lambda _: False)
+    first, second = FakePeer("1"), FakePeer("2")
+    many = [subscription(f"T{number}") for number in range(4000)]
+    join(groups, first, consumer("G", subscription("T")), "one")
+    join(groups, second, consumer("G", *many), "two")
+    group = groups.consumer("G")
+    assert group is not None
+    assert (group.differences, caplog.records) == ((), [])
+    assert not group.agrees_with(None)  # before it is known how it differs
+    assert sum(1 for _ in group.compare()) == 2 + 4001
+    assert len(group.differences) == 4001
+    caplog.clear()
+    join(groups, first, consumer("G", *many), "one")
+    assert len(group.differences) == 4001
+    await run_for_a_moment(groups)
+    assert group.differences == ()
+    assert [record.getMessage() for record in caplog.records] == [
+        "consumer group G: its members subscribe to the same again"
+    ]
