@@ -26,6 +26,9 @@ LEVELS: Final = ("debug", "info", "warning", "error")
 _LINE: Final = "%(asctime)s %(levelname)s %(message)s"
 #: What ends a line for some reader, moves a terminal, or turns what follows around; and halves of characters.
 _UNPRINTED: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_LONGEST: Final = 4096
+"""Characters of a line, or of a field of one, that are written: clients choose names of up to a megabyte."""
+_LONGEST_TRACE: Final = 64 * 1024
 _FIRST: Final = ("time", "level", "event", "logger")
 
 
@@ -52,12 +55,17 @@ class _Console(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library names it
         """Write the line, with escapes in place of what is no text."""
-        return _UNPRINTED.sub(_escaped, super().formatMessage(record))
+        return _UNPRINTED.sub(_escaped, _cut(super().formatMessage(record)))
 
     def formatException(self, ei: _Caught) -> str:  # noqa: N802 - the library names it
         """Write the traceback, likewise; its lines stay lines."""
-        lines = super().formatException(ei).split("\n")
+        lines = _cut(super().formatException(ei), _LONGEST_TRACE).split("\n")
         return "\n".join("  " + _UNPRINTED.sub(_escaped, line) for line in lines)
+
+
+def _cut(text: str, longest: int = _LONGEST) -> str:
+    """The text's beginning, with how much is left out."""
+    return text if len(text) <= longest else f"{text[:longest]} … ({len(text) - longest} more characters)"
 
 
 def _escaped(found: re.Match[str]) -> str:
@@ -82,6 +90,7 @@ def _json() -> logging.Formatter:
             _with_time,
             stdlib.ProcessorFormatter.remove_processors_meta,
             processors.format_exc_info,
+            _with_short_texts,
             processors.JSONRenderer(),
         ],
     )
@@ -92,6 +101,13 @@ def _with_time(_logger: object, _name: str, event: MutableMapping[str, Any]) -> 
     made = datetime.fromtimestamp(event["_record"].created, UTC)
     event["time"] = made.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return {name: event.pop(name) for name in _FIRST} | dict(event)
+
+
+def _with_short_texts(_logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    return {
+        name: _cut(value, _LONGEST_TRACE if name == "exception" else _LONGEST) if isinstance(value, str) else value
+        for name, value in event.items()
+    }
 
 
 def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -79,6 +79,22 @@ def test_a_traceback_for_people_has_lines_but_none_like_a_record() -> None:
     assert all(line.startswith("  ") for line in lines)
 
 
+def test_what_clients_choose_is_cut() -> None:
+    """Names in headers have up to a megabyte, and some are in a line for each request."""
+    cut = "x" * (4096 - len("group ")) + f" … ({2**20 - 4096 + len('group ')} more characters)"
+    assert written("group %s", ("x" * 2**20,), None).startswith("2")
+    assert len(written("group %s", ("x" * 2**20,), None)) < 4200
+    line = rendered(logging.INFO, "f", 1, "group %s", ("x" * 2**20,), None, extra={"group": "y" * 5000, "queue": 3})
+    assert line["event"] == "group " + cut
+    assert line["group"] == "y" * 4096 + " … (904 more characters)"
+    assert line["queue"] == 3
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is what the test is about
+        raise ValueError("z" * 2**20)
+    trace = caught.type, caught.value, caught.tb
+    assert len(written("bug", (), trace)) < 66_000
+    assert len(rendered(logging.ERROR, "f", 1, "bug", (), trace)["exception"]) < 66_000
+
+
 def broken(secret: str) -> None:
     raise ExceptionGroup("several", [ValueError(len(secret))])
 
