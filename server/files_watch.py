@@ -27,6 +27,14 @@ class Rewritable(Protocol):
     def path(self) -> str:
         """Its file."""
 
+    @property
+    def has_file(self) -> bool:
+        """Whether the file should be there."""
+
+    @property
+    def lost_change(self) -> bool:
+        """Whether a change was not written for want of the folder, and no one tries again."""
+
     def rewrite(self) -> None:
         """Write the file anew. Blocking.
 
@@ -44,7 +52,6 @@ class FilesWatch:
         self._run_sync = run_sync
         self._refusal: str | None = None
         self._told: set[str] = set()
-        self._written: set[str] = set()
         self._away: set[str] = set()
 
     async def run(self) -> None:
@@ -96,9 +103,7 @@ class FilesWatch:
         again = []
         for table in self._tables:
             path = table.path
-            if await self._run_sync(self._store.is_there, path):
-                self._written.add(path)
-            elif path in self._written:
+            if table.lost_change or (table.has_file and not await self._run_sync(self._store.is_there, path)):
                 self._away.add(path)
             if path in self._away and await self._run_sync(self._store.is_there, path.rpartition("/")[0]):
                 try:

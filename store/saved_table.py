@@ -30,6 +30,7 @@ class SavedTable(ABC):
         self._files = files
         self._changes = 0
         self._written = 0
+        self._has_file = files.size(path) is not None
 
     @abstractmethod
     def _document(self) -> dict[str, Any]:
@@ -42,6 +43,16 @@ class SavedTable(ABC):
     def path(self) -> str:
         """The table's file."""
         return self._path
+
+    @property
+    def has_file(self) -> bool:
+        """Whether the file was there or was written, so that it should be there."""
+        return self._has_file
+
+    @property
+    def lost_change(self) -> bool:
+        """No change is lost: the next `persist` writes what this one could not."""
+        return False
 
     def rewrite(self) -> None:
         """Write the file though nothing changed: it is gone. Blocking.
@@ -93,3 +104,4 @@ class SavedTable(ABC):
         """
         config.save(self._path, self._files, text.text)
         self._written = text.changes
+        self._has_file = True

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from rocketwire.store import config
-from rocketwire.store.errors import ConfigInvalid, StoreNotWritable
+from rocketwire.store.errors import ConfigInvalid, StoreGone, StoreNotWritable
 from rocketwire.store.files import FileSystem
 from rocketwire.store.gone import trouble
 from rocketwire.store.growing_file import GrowingFile, Saving
@@ -116,6 +116,8 @@ class VersionedTable(ABC, Generic[C, W]):
         #: Whether the file is to be written as Apache's broker has it.
         self._grew = loaded.grew
         self._saved = self._version
+        self._has_file = files.size(path) is not None
+        self._lost_folder = False
         self.changed: Callable[[], None] = lambda: None
         self.counted: Callable[[str, int], None] = lambda _name, _more: None
         self.replacements = 0
@@ -211,6 +213,16 @@ class VersionedTable(ABC, Generic[C, W]):
         """The table's file."""
         return self._path
 
+    @property
+    def has_file(self) -> bool:
+        """Whether the file was there or was written, so that it should be there."""
+        return self._has_file
+
+    @property
+    def lost_change(self) -> bool:
+        """Whether the folder was gone when the last change was to be written."""
+        return self._lost_folder
+
     def rewrite(self) -> None:
         """Write the file though nothing changed: it is gone. Blocking.
 
@@ -236,9 +248,12 @@ class VersionedTable(ABC, Generic[C, W]):
         try:
             if not self._add():
                 self._write_whole()
-        except OSError as error:
-            raise trouble(error, self._path, self._files) from error
-        self._dirty = False
+        except (OSError, StoreGone) as error:
+            failure = trouble(error, self._path, self._files) if isinstance(error, OSError) else error
+            self._lost_folder = isinstance(failure, StoreGone)
+            raise failure from error
+        self._dirty = self._lost_folder = False
+        self._has_file = True
         self._unwritten.clear()
         self._removed.clear()
 

@@ -50,6 +50,8 @@ class Table:
 
     def __init__(self, store: FakeStore, path: str) -> None:
         self.path = path
+        self.has_file = path not in store.missing
+        self.lost_change = False
         self.rewritten = 0
         self.error: StoreError | None = None
         self._store = store
@@ -58,6 +60,7 @@ class Table:
         if self.error is not None:
             raise self.error
         self.rewritten += 1
+        self.lost_change = False
         self._store.missing.discard(self.path)
 
 
@@ -148,8 +151,8 @@ async def test_tables_are_written_when_their_files_are_gone(
     nursery: trio.Nursery, store: FakeStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
+    store.missing = {"/s/config/never"}
     one, two, never = (Table(store, f"/s/config/{name}") for name in ("one", "two", "never"))
-    store.missing = {never.path}
     await watched(nursery, store, one, two, never)
     await seconds(2)
     store.missing |= {one.path}
@@ -166,6 +169,9 @@ async def test_tables_are_written_when_their_files_are_gone(
     one.error = None
     await seconds(3)
     assert (one.rewritten, two.rewritten) == (2, 1)
+    two.lost_change = True  # the folder was away and came back between two looks
+    await seconds(3)
+    assert (one.rewritten, two.rewritten) == (2, 2)
     nursery.cancel_scope.cancel()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from rocketwire.store.consumer_filters import ConsumerFilter, ConsumerFilterTable
 from rocketwire.store.delay_offsets import DelayOffsetTable
-from rocketwire.store.errors import ConfigInvalid, StoreNotWritable
+from rocketwire.store.errors import ConfigInvalid, StoreGone, StoreNotWritable
 from rocketwire.store.files import RealFileSystem
 from rocketwire.store.groups import GroupTable
 from rocketwire.store.offsets import OffsetTable
@@ -479,3 +479,32 @@ def test_filters_are_made_into_text_in_steps(tmp_path: Path) -> None:
     assert count > 5
     table.write(text)
     assert list(filters(tmp_path)) == list(table)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_table_knows_whether_its_file_should_be_there(tmp_path: Path, name: str) -> None:
+    assert not MAKERS[name](tmp_path).has_file
+    table = MAKERS[name](tmp_path)
+    table.rewrite()
+    assert table.has_file
+    assert MAKERS[name](tmp_path).has_file
+
+
+@pytest.mark.parametrize("name", ["topics", "subscriptionGroup"])
+def test_a_change_that_is_lost_for_want_of_the_folder_is_known(tmp_path: Path, name: str) -> None:
+    """The folder may be back before anybody looks: then the file is there, without the change."""
+    entries = {"topics": TopicConfig(topic_name="late"), "subscriptionGroup": SubscriptionGroupConfig(group_name="late")}
+    table = MAKERS[name](tmp_path)
+    table.rewrite()
+    (tmp_path / "abort").touch()  # a server has it open
+    (tmp_path / "config").rename(tmp_path / "away")
+    table.put(entries[name])
+    for _ in range(2):
+        with pytest.raises(StoreGone, match=r"config is gone"):
+            table.persist()
+        assert table.lost_change
+    (tmp_path / "away").rename(tmp_path / "config")
+    assert "late" not in MAKERS[name](tmp_path)
+    table.rewrite()
+    assert not table.lost_change
+    assert "late" in MAKERS[name](tmp_path)
