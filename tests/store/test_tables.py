@@ -493,7 +493,10 @@ def test_a_table_knows_whether_its_file_should_be_there(tmp_path: Path, name: st
 @pytest.mark.parametrize("name", ["topics", "subscriptionGroup"])
 def test_a_change_that_is_lost_for_want_of_the_folder_is_known(tmp_path: Path, name: str) -> None:
     """The folder may be back before anybody looks: then the file is there, without the change."""
-    entries = {"topics": TopicConfig(topic_name="late"), "subscriptionGroup": SubscriptionGroupConfig(group_name="late")}
+    entries = {
+        "topics": TopicConfig(topic_name="late"),
+        "subscriptionGroup": SubscriptionGroupConfig(group_name="late"),
+    }
     table = MAKERS[name](tmp_path)
     table.rewrite()
     (tmp_path / "abort").touch()  # a server has it open
