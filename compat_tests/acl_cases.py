@@ -1,8 +1,8 @@
 """What access control is asked: accounts, requests of every code, and how a 4.9.7 broker answers each of them.
 
-The answers are facts about Apache's broker, recorded in `tests/server/acl/answers.json`: for each request the accounts
-that are refused, with the remark. A remark of Apache's ends with the place in its Java code, which is left out.
-`python -m compat_tests.acl_cases BROKER` asks a broker that has `ACCOUNTS` for its file and prints what to record.
+The answers are facts about Apache's broker, recorded in `tests/server/guards/acl/answers.json`: for each request the
+accounts that are refused, with the remark. A remark of Apache's ends with the place in its Java code, which is left
+out. `python -m compat_tests.acl_cases BROKER` asks a broker that has `ACCOUNTS` for its file and prints what to record.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Access control: a 4.9.7 broker answers as recorded, official clients are let in or refused, mqadmin administers.
 
-Whether rocketwire answers as recorded is asked in `tests/server/acl`; here once more through the network.
+Whether rocketwire answers as recorded is asked in `tests/server/guards/acl`; here once more through the network.
 """
 
 from __future__ import annotations

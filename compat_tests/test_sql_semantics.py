@@ -18,7 +18,7 @@ import pytest
 
 from compat_tests import artifacts, image
 from compat_tests.filter_cases import FUNCTIONS, Cases
-from rocketwire.server.errors import SubscriptionInvalid
+from rocketwire.server.core.errors import SubscriptionInvalid
 from rocketwire.server.filters.sql import compile_evaluation
 from rocketwire.server.filters.sql.code import Evaluate
 from rocketwire.server.filters.sql.java_numbers import EvaluationFailed

@@ -1,6 +1,6 @@
 /* Pulls (11, 361) that find messages or wait for one, and offset updates (15), from the request's frame to the answer's.
  *
- * The twins are server.handlers.pull and .offset. What is no plain case is handed over before anything was counted or
+ * The twins are server.pull.handlers and server.offsets.handlers. What is no plain case is handed over before anything was counted or
  * changed. Records go to the outbox as ranges of the mapped log; short runs of them are copied, which costs less. */
 
 #include "pulls.h"

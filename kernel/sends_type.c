@@ -251,7 +251,7 @@ static PyGetSetDef properties[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Stores plain sends and answers them; see rocketwire.server.kernel_sends."},
+    {Py_tp_doc, "Stores plain sends and answers them; see rocketwire.server.send.kernel."},
     {Py_tp_new, make},
     {Py_tp_dealloc, dealloc},
     {Py_tp_traverse, traverse},

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self, TypeAlias, TypeVar
 from typing_extensions import Buffer
 
 from rocketwire.native import PythonLogTail, PythonQueueTail
-from rocketwire.server.throttle.bucket import PythonBucket
+from rocketwire.server.guards.throttle.bucket import PythonBucket
 from rocketwire.store.commit_log import CommitLog
 from rocketwire.store.consume_queue import ConsumeQueue
 from rocketwire.store.drafts import Appended, Draft

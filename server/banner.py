@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rocketwire.server.addresses import is_loopback, is_wildcard, machine_address
-from rocketwire.server.config import ServerConfig
-from rocketwire.server.faults.start import banner_lines as fault_lines
+from rocketwire.server.config.config import ServerConfig
+from rocketwire.server.net.addresses import is_loopback, is_wildcard, machine_address
+from rocketwire.server.operations.faults.start import banner_lines as fault_lines
 from rocketwire.wire.addresses import Address
 
 

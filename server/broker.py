@@ -10,58 +10,58 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from rocketwire import native
-from rocketwire.server import upkeep
-from rocketwire.server.addresses import ip_address
-from rocketwire.server.clock import Clock
-from rocketwire.server.config import ServerConfig
-from rocketwire.server.consume_rates import ConsumeRates
-from rocketwire.server.decisions import Decisions
+from rocketwire.server.admin.runtime_info import RuntimeInfo
+from rocketwire.server.clients.groups import ClientGroups
+from rocketwire.server.clients.heartbeats import Heartbeats
+from rocketwire.server.clients.order_locks import OrderLocks
+from rocketwire.server.config.config import ServerConfig
+from rocketwire.server.config.limits import Limits
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.decisions import Decisions
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.core.request import Peer
 from rocketwire.server.delay.delivery import DelayDelivery
 from rocketwire.server.delay.levels import warn_of_lost_levels
-from rocketwire.server.files_watch import FilesWatch, Rewritable
+from rocketwire.server.dispatch.hot_paths import HotPaths
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
-from rocketwire.server.groups import ClientGroups
-from rocketwire.server.heartbeats import Heartbeats
-from rocketwire.server.hot_ends import HotEnds
-from rocketwire.server.hot_paths import HotPaths
-from rocketwire.server.hot_send_backs import HotSendBacks
-from rocketwire.server.hot_sends import HotSends
-from rocketwire.server.hub import Hub, hub_kernel
-from rocketwire.server.in_flight import InFlight
-from rocketwire.server.kernel_pulls import KernelPulls
-from rocketwire.server.kernel_sends import KernelSends
-from rocketwire.server.lifetime import Lifetime
-from rocketwire.server.limits import Limits
-from rocketwire.server.live_config import LiveConfig
-from rocketwire.server.long_poll import LongPoll
-from rocketwire.server.metrics import Metrics
-from rocketwire.server.offset_moved import OffsetMoved
-from rocketwire.server.order_locks import OrderLocks
-from rocketwire.server.page_cache import PageCacheGuard
-from rocketwire.server.pull_answers import PullAnswers
-from rocketwire.server.queue_removal import QueueRemoval
-from rocketwire.server.recall import Recall
-from rocketwire.server.registration import Registration
-from rocketwire.server.replies import Replies
-from rocketwire.server.request import Peer
-from rocketwire.server.retry_topics import RetryTopics
-from rocketwire.server.routes import BrokerIdentity, RouteTable
-from rocketwire.server.runtime_info import RuntimeInfo
-from rocketwire.server.send_back import SendBack
-from rocketwire.server.send_checks import SendChecks
-from rocketwire.server.send_drafts import SendDrafts
-from rocketwire.server.sending import Sending
+from rocketwire.server.guards.throttle.backlog import Backlog
+from rocketwire.server.guards.throttle.throttle import Throttle
+from rocketwire.server.messages.page_cache import PageCacheGuard
+from rocketwire.server.name_server.registration import Registration
+from rocketwire.server.name_server.routes import BrokerIdentity, RouteTable
+from rocketwire.server.net.addresses import ip_address
+from rocketwire.server.net.hub import Hub, hub_kernel
+from rocketwire.server.net.in_flight import InFlight
+from rocketwire.server.pull.answers import PullAnswers
+from rocketwire.server.pull.consume_rates import ConsumeRates
+from rocketwire.server.pull.kernel import KernelPulls
+from rocketwire.server.pull.long_poll import LongPoll
+from rocketwire.server.pull.offset_moved import OffsetMoved
+from rocketwire.server.retry.hot_send_backs import HotSendBacks
+from rocketwire.server.retry.send_back import SendBack
+from rocketwire.server.send.checks import SendChecks
+from rocketwire.server.send.drafts import SendDrafts
+from rocketwire.server.send.hot_sends import HotSends
+from rocketwire.server.send.kernel import KernelSends
+from rocketwire.server.send.replies import Replies
+from rocketwire.server.send.sending import Sending
 from rocketwire.server.services import BrokerServices
-from rocketwire.server.store_opening import opened_store, store_settings
-from rocketwire.server.subscription_groups import SubscriptionGroups
-from rocketwire.server.throttle.backlog import Backlog
-from rocketwire.server.throttle.throttle import Throttle
+from rocketwire.server.timer.recall import Recall
+from rocketwire.server.timer.sends import TimerSends
 from rocketwire.server.timer.timer import Timer, warn_of_lost_messages
-from rocketwire.server.timer_sends import TimerSends
-from rocketwire.server.topic_room import TopicRoom
-from rocketwire.server.topics import BrokerTopics
+from rocketwire.server.topics.retry_topics import RetryTopics
+from rocketwire.server.topics.room import TopicRoom
+from rocketwire.server.topics.subscription_groups import SubscriptionGroups
+from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions.asking import everybody
+from rocketwire.server.transactions.hot_ends import HotEnds
 from rocketwire.server.transactions.service import Transactions
+from rocketwire.server.upkeep import jobs as upkeep
+from rocketwire.server.upkeep.files_watch import FilesWatch, Rewritable
+from rocketwire.server.upkeep.lifetime import Lifetime
+from rocketwire.server.upkeep.queue_removal import QueueRemoval
+from rocketwire.server.upkeep.store_opening import opened_store, store_settings
 from rocketwire.store.consumer_filters import ConsumerFilterTable
 from rocketwire.store.delay_offsets import DelayOffsetTable
 from rocketwire.store.files import RealFileSystem
@@ -77,7 +77,7 @@ from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.send_answers import SendAnswers
 
 if TYPE_CHECKING:
-    from rocketwire.server.acl.control import AccessControl
+    from rocketwire.server.guards.acl.control import AccessControl
 
 Arrivals = Callable[[list[tuple[str, int]]], None]
 

@@ -1,6 +1,6 @@
 """Every request code served, one table a family, listed openly.
 
-A family is a module of `server.handlers` with a `ROUTES` tuple. The README's table is made from `FAMILIES`; a code that
+A family is a module with a `ROUTES` tuple. The README's table is made from `FAMILIES`; a code that
 has a name but no handler stands in `UNSUPPORTED`, and a test holds both against `RequestCode`.
 """
 
@@ -9,24 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from rocketwire.server.handlers import (
-    access,
-    admin,
-    client,
-    group,
-    name_server,
-    offset,
-    online,
-    progress,
-    pull,
-    query,
-    reply,
-    send,
-    send_back,
-    timer,
-    transaction,
-)
-from rocketwire.server.handlers.route import Route
+from rocketwire.server.admin import groups as group
+from rocketwire.server.admin import handlers as admin
+from rocketwire.server.admin import progress
+from rocketwire.server.clients import handlers as client
+from rocketwire.server.clients import online_handlers as online
+from rocketwire.server.core.route import Route
+from rocketwire.server.guards.acl import handlers as access
+from rocketwire.server.name_server import handlers as name_server
+from rocketwire.server.offsets import handlers as offset
+from rocketwire.server.pull import handlers as pull
+from rocketwire.server.query import handlers as query
+from rocketwire.server.retry import handlers as send_back
+from rocketwire.server.send import handlers as send
+from rocketwire.server.send import reply_handlers as reply
+from rocketwire.server.timer import handlers as timer
+from rocketwire.server.transactions import handlers as transaction
 from rocketwire.wire.codes import RequestCode
 
 BROKER_FAMILIES: Final[Mapping[str, tuple[Route, ...]]] = {

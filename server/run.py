@@ -17,17 +17,17 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.addresses import HostUnknown
 from rocketwire.server.banner import ready_lines
-from rocketwire.server.clock import system_clock
-from rocketwire.server.config import ConfigError, ServerConfig
-from rocketwire.server.descriptors import DescriptorsTooFew
-from rocketwire.server.flush_thread import FlushThread
-from rocketwire.server.listener import AddressInUse
-from rocketwire.server.logs import complain
+from rocketwire.server.config.config import ConfigError, ServerConfig
+from rocketwire.server.core.clock import system_clock
+from rocketwire.server.core.logs import complain
+from rocketwire.server.core.works import SWITCH_SECONDS
+from rocketwire.server.net.addresses import HostUnknown
+from rocketwire.server.net.descriptors import DescriptorsTooFew
+from rocketwire.server.net.listener import AddressInUse
+from rocketwire.server.net.tls.settings import TlsInvalid
 from rocketwire.server.serving import serve
-from rocketwire.server.tls.settings import TlsInvalid
-from rocketwire.server.works import SWITCH_SECONDS
+from rocketwire.server.upkeep.flush_thread import FlushThread
 from rocketwire.store.errors import StoreError
 from rocketwire.wire.addresses import Address
 

@@ -5,38 +5,38 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rocketwire.server.clock import Clock
-from rocketwire.server.consume_rates import ConsumeRates
-from rocketwire.server.decisions import Decisions
+from rocketwire.server.admin.runtime_info import RuntimeInfo
+from rocketwire.server.clients.groups import ClientGroups
+from rocketwire.server.clients.heartbeats import Heartbeats
+from rocketwire.server.clients.order_locks import OrderLocks
+from rocketwire.server.config.limits import Limits
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.decisions import Decisions
+from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
-from rocketwire.server.groups import ClientGroups
-from rocketwire.server.heartbeats import Heartbeats
-from rocketwire.server.key_value_config import KeyValueConfig
-from rocketwire.server.lifetime import Lifetime
-from rocketwire.server.limits import Limits
-from rocketwire.server.live_config import LiveConfig
-from rocketwire.server.long_poll import LongPoll
-from rocketwire.server.metrics import Metrics
-from rocketwire.server.offset_moved import OffsetMoved
-from rocketwire.server.order_locks import OrderLocks
-from rocketwire.server.pull_answers import PullAnswers
-from rocketwire.server.queue_removal import QueueRemoval
-from rocketwire.server.recall import Recall
-from rocketwire.server.replies import Replies
-from rocketwire.server.routes import RouteTable
-from rocketwire.server.runtime_info import RuntimeInfo
-from rocketwire.server.send_back import SendBack
-from rocketwire.server.sending import Sending
-from rocketwire.server.subscription_groups import SubscriptionGroups
-from rocketwire.server.throttle.throttle import Throttle
+from rocketwire.server.guards.throttle.throttle import Throttle
+from rocketwire.server.name_server.key_values import KeyValueConfig
+from rocketwire.server.name_server.routes import RouteTable
+from rocketwire.server.pull.answers import PullAnswers
+from rocketwire.server.pull.consume_rates import ConsumeRates
+from rocketwire.server.pull.long_poll import LongPoll
+from rocketwire.server.pull.offset_moved import OffsetMoved
+from rocketwire.server.retry.send_back import SendBack
+from rocketwire.server.send.replies import Replies
+from rocketwire.server.send.sending import Sending
+from rocketwire.server.timer.recall import Recall
 from rocketwire.server.timer.timer import Timer
-from rocketwire.server.topics import BrokerTopics
+from rocketwire.server.topics.subscription_groups import SubscriptionGroups
+from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions.service import Transactions
+from rocketwire.server.upkeep.lifetime import Lifetime
+from rocketwire.server.upkeep.queue_removal import QueueRemoval
 from rocketwire.store.offsets import OffsetTable
 from rocketwire.store.store import MessageStore
 
 if TYPE_CHECKING:  # it brings a YAML reader along, which is loaded where access control is on
-    from rocketwire.server.acl.control import AccessControl
+    from rocketwire.server.guards.acl.control import AccessControl
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,27 +15,27 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from rocketwire.server import upkeep
-from rocketwire.server.acl.message_owner import owner_at
-from rocketwire.server.admission import Admission
 from rocketwire.server.broker import Broker
-from rocketwire.server.clock import Clock
-from rocketwire.server.config import ServerConfig
-from rocketwire.server.descriptors import Descriptors, shared_out
-from rocketwire.server.dispatch import FrameDispatcher
-from rocketwire.server.faults.start import allowed_faults, no_faults
-from rocketwire.server.hub import Hub, hub_kernel
-from rocketwire.server.key_value_config import KeyValueConfig
-from rocketwire.server.latencies import Latencies, timed
-from rocketwire.server.listener import AddressInUse, Listener, bind
-from rocketwire.server.metrics import Metrics
+from rocketwire.server.config.config import ServerConfig
+from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.core.works import Works
+from rocketwire.server.dispatch.dispatcher import FrameDispatcher
+from rocketwire.server.guards.acl.message_owner import owner_at
+from rocketwire.server.name_server.key_values import KeyValueConfig
+from rocketwire.server.name_server.routes import RouteTable
+from rocketwire.server.net.admission import Admission
+from rocketwire.server.net.descriptors import Descriptors, shared_out
+from rocketwire.server.net.hub import Hub, hub_kernel
+from rocketwire.server.net.listener import AddressInUse, Listener, bind
+from rocketwire.server.net.tls.contexts import TlsContexts
+from rocketwire.server.net.tls.gate import TlsGate
+from rocketwire.server.net.tls.settings import read_tls_settings
+from rocketwire.server.operations.faults.start import allowed_faults, no_faults
+from rocketwire.server.operations.monitoring.latencies import Latencies, timed
 from rocketwire.server.registry import BROKER_FAMILIES, NAME_SERVER_FAMILIES
-from rocketwire.server.routes import RouteTable
 from rocketwire.server.services import NameServerServices
-from rocketwire.server.tls.contexts import TlsContexts
-from rocketwire.server.tls.gate import TlsGate
-from rocketwire.server.tls.settings import read_tls_settings
-from rocketwire.server.works import Works
+from rocketwire.server.upkeep import jobs as upkeep
 from rocketwire.store.files import RealFileSystem
 from rocketwire.store.flush import RunBlocking
 from rocketwire.store.key_values import KeyValueFile
@@ -43,9 +43,9 @@ from rocketwire.wire import names
 from rocketwire.wire.addresses import Address
 
 if TYPE_CHECKING:
-    from rocketwire.server.acl.control import AccessControl
-    from rocketwire.server.faults.faulty import Faults
-    from rocketwire.server.monitoring.endpoint import Monitoring
+    from rocketwire.server.guards.acl.control import AccessControl
+    from rocketwire.server.operations.faults.faulty import Faults
+    from rocketwire.server.operations.monitoring.endpoint import Monitoring
 
 log = logging.getLogger(__name__)
 
@@ -219,8 +219,8 @@ def _monitoring(
     descriptors: Descriptors,
 ) -> Monitoring:
     # What these import costs 6 MB and 50 ms, for those only who ask for it.
-    from rocketwire.server.monitoring.endpoint import Monitoring  # noqa: PLC0415 - see above
-    from rocketwire.server.monitoring.scrape import Sources  # noqa: PLC0415 - see above
+    from rocketwire.server.operations.monitoring.endpoint import Monitoring  # noqa: PLC0415 - see above
+    from rocketwire.server.operations.monitoring.scrape import Sources  # noqa: PLC0415 - see above
 
     broker.time_flushes(latencies.flushes.note)
     for hub in hubs:
@@ -248,7 +248,7 @@ def _introduce(access: AccessControl, broker: Broker) -> None:
 
 
 def _access_control(config: ServerConfig, clock: Clock, metrics: Metrics) -> AccessControl:
-    from rocketwire.server.acl.control import AccessControl  # noqa: PLC0415 - it brings a YAML reader along
+    from rocketwire.server.guards.acl.control import AccessControl  # noqa: PLC0415 - it brings a YAML reader along
 
     return AccessControl(str(config.acl_path), RealFileSystem(), clock, metrics)
 

@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from rocketwire.server.config import KEYS
-from rocketwire.server.config_keys import Key
+from rocketwire.server.config.config import KEYS
+from rocketwire.server.config.keys import Key
 
 ROOT = Path(__file__).resolve().parent.parent
 NEWS = re.compile(r"[0-9]+\.(feature|change|bugfix|removal)(\.[0-9]+)?\.md")

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from rocketwire.cli.mistake import EXIT_CODE, Mistake
 
 if TYPE_CHECKING:
-    from rocketwire.server.config import ServerConfig
-    from rocketwire.server.faults.rule import Rule
+    from rocketwire.server.config.config import ServerConfig
+    from rocketwire.server.operations.faults.rule import Rule
     from rocketwire.wire.addresses import Address
 
     # argparse publishes no other name for what add_subparsers returns.
@@ -92,9 +92,9 @@ def configuration(options: argparse.Namespace, warn: Callable[[str], None]) -> S
     Raises:
         Mistake: a value, an address or a file that cannot be used.
     """
-    from rocketwire.server.addresses import is_wildcard, machine_address
-    from rocketwire.server.config import read_settings
-    from rocketwire.server.config_keys import ConfigError
+    from rocketwire.server.config.config import read_settings
+    from rocketwire.server.config.keys import ConfigError
+    from rocketwire.server.net.addresses import is_wildcard, machine_address
 
     settings = {} if options.file is None else _read_file(Path(options.file))
     for assignment in options.settings:
@@ -155,8 +155,8 @@ def _address(option: str, text: str) -> Address:
 
 
 def _faults(texts: Sequence[str]) -> tuple[Rule, ...]:
-    from rocketwire.server.faults.grammar import RuleInvalid, parse_rule
-    from rocketwire.server.faults.rule import MOST_RULES
+    from rocketwire.server.operations.faults.grammar import RuleInvalid, parse_rule
+    from rocketwire.server.operations.faults.rule import MOST_RULES
 
     if len(texts) > MOST_RULES:
         raise Mistake(f"--fault: allowed are {MOST_RULES} rules")
@@ -170,7 +170,7 @@ def _faults(texts: Sequence[str]) -> tuple[Rule, ...]:
 
 
 def _read_file(path: Path) -> dict[str, str]:
-    from rocketwire.server.java_properties import PropertiesInvalid, parse_java_properties
+    from rocketwire.server.config.java_properties import PropertiesInvalid, parse_java_properties
 
     try:
         content = path.read_bytes()
@@ -187,7 +187,7 @@ def _read_file(path: Path) -> dict[str, str]:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    from rocketwire.server.logs import complain, start_logging
+    from rocketwire.server.core.logs import complain, start_logging
 
     start_logging(options.log_format, options.log_level)
     try:

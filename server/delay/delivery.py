@@ -18,12 +18,12 @@ from typing import Final, NamedTuple
 
 import trio
 
-from rocketwire.server.appending import Refusals
-from rocketwire.server.clock import Clock
+from rocketwire.server.core.clock import Clock
 from rocketwire.server.delay.progress import DelayProgress
 from rocketwire.server.delay.settling import Settling
-from rocketwire.server.restoring import Undeliverable, restored
-from rocketwire.server.sending import Sending
+from rocketwire.server.messages.appending import Refusals
+from rocketwire.server.messages.restoring import Undeliverable, restored
+from rocketwire.server.send.sending import Sending
 from rocketwire.store.delay_offsets import DelayOffsetTable
 from rocketwire.store.errors import RecordTooLarge, StoreError, TopicUnusable
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT, HIGHEST_EXT_ADDRESS

@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from rocketwire.server.errors import MessageIllegal
-from rocketwire.server.real_queue import with_real_queue
+from rocketwire.server.core.errors import MessageIllegal
+from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.store.store import Draft
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names

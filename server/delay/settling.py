@@ -17,10 +17,10 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
+from rocketwire.server.core.errors import MessageIllegal
 from rocketwire.server.delay.levels import delay_level
-from rocketwire.server.errors import MessageIllegal
-from rocketwire.server.restoring import Undeliverable, restored
-from rocketwire.server.stored_message import StoredMessage, stored_message
+from rocketwire.server.messages.restoring import Undeliverable, restored
+from rocketwire.server.messages.stored_message import StoredMessage, stored_message
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT, HIGHEST_EXT_ADDRESS
 from rocketwire.store.store import Draft, MessageStore
 from rocketwire.wire import properties as property_names

@@ -16,12 +16,12 @@ from typing import Final, NamedTuple
 
 import trio
 
-from rocketwire.server.clock import Clock
-from rocketwire.server.errors import SubscriptionInvalid
+from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.errors import SubscriptionInvalid
+from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.filters.bloom import bloom_bits
 from rocketwire.server.filters.sql import SQL92, SqlFilter, compile_sql, is_kept
 from rocketwire.server.filters.tag import is_tag_type
-from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.store.consumer_filters import ConsumerFilter, ConsumerFilterTable
 from rocketwire.wire.bodies.client import SubscriptionData
 

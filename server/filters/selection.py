@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from rocketwire.server.config import ServerConfig
-from rocketwire.server.errors import (
+from rocketwire.server.config.config import ServerConfig
+from rocketwire.server.core.errors import (
     FilterDataMissing,
     FilterDataNotLatest,
     FilterTypeUnsupported,
     SubscriptionInvalid,
     SubscriptionNotLatest,
 )
+from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.filters import EVERYTHING, MessageFilter, tag
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.filters.sql import LEAST_TEXT, SQL92, SqlFilter, Wanted, compile_sql
 from rocketwire.server.filters.sql.properties import SEPARATOR, property_reader
-from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.wire import names
 from rocketwire.wire.bodies.client import SubscriptionData
 from rocketwire.wire.properties import RETRY_TOPIC

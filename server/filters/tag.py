@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from rocketwire.server.errors import SubscriptionInvalid
+from rocketwire.server.core.errors import SubscriptionInvalid
+from rocketwire.server.core.guard_errors import ITEMS, MOST_ITEMS, LimitExceeded
 from rocketwire.server.filters import EVERYTHING, MessageFilter
-from rocketwire.server.guard_errors import ITEMS, MOST_ITEMS, LimitExceeded
 from rocketwire.wire.bodies.client import SubscriptionData
 from rocketwire.wire.java import string_hash
 

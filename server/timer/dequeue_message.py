@@ -10,12 +10,12 @@ from typing import Final, NamedTuple
 
 import trio
 
-from rocketwire.server.clock import Clock
-from rocketwire.server.restoring import Undeliverable
+from rocketwire.server.core.clock import Clock
+from rocketwire.server.messages.restoring import Undeliverable
 from rocketwire.server.timer.faults import Faults
 from rocketwire.server.timer.groups import in_groups
 from rocketwire.server.timer.loaded import Copy, Run, Slot
-from rocketwire.server.timer_records import Early, Stale, stored_again
+from rocketwire.server.timer.records import Early, Stale, stored_again
 from rocketwire.store.store import Draft, MessageStore
 from rocketwire.store.timer.index import TimerIndex
 from rocketwire.store.timer.units import DueUnit

@@ -13,16 +13,16 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.appending import Refusals
-from rocketwire.server.restoring import Undeliverable
-from rocketwire.server.sending import Sending
+from rocketwire.server.messages.appending import Refusals
+from rocketwire.server.messages.restoring import Undeliverable
+from rocketwire.server.send.sending import Sending
 from rocketwire.server.timer.counts import Counts
 from rocketwire.server.timer.faults import RETRY_SECONDS, Faults
 from rocketwire.server.timer.groups import in_groups
 from rocketwire.server.timer.loaded import Copy
 from rocketwire.server.timer.markers import Markers
+from rocketwire.server.timer.records import Early, Stale
 from rocketwire.server.timer.wheel import NearWheel
-from rocketwire.server.timer_records import Early, Stale
 from rocketwire.store.errors import RecordTooLarge, TopicUnusable
 from rocketwire.store.layout.timer_log import NO_COPY
 from rocketwire.store.store import Appended

@@ -15,7 +15,7 @@ from array import array
 from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
-from rocketwire.server.restoring import Undeliverable
+from rocketwire.server.messages.restoring import Undeliverable
 from rocketwire.store.store import Draft
 
 #: No further slot is read while something waits in so many, or so many messages do.

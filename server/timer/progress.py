@@ -8,7 +8,7 @@ import trio
 
 from rocketwire.server.timer.bell import Bell
 from rocketwire.server.timer.faults import Faults
-from rocketwire.server.upkeep import RunSync
+from rocketwire.server.upkeep.jobs import RunSync
 from rocketwire.store.errors import StoreError
 from rocketwire.store.store import MessageStore
 from rocketwire.store.timer.index import Snapshot, TimerIndex

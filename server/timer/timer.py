@@ -8,8 +8,8 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.clock import Clock
-from rocketwire.server.sending import Sending
+from rocketwire.server.core.clock import Clock
+from rocketwire.server.send.sending import Sending
 from rocketwire.server.timer.bell import Bell
 from rocketwire.server.timer.counts import Counts
 from rocketwire.server.timer.dequeue_get import DequeueGet
@@ -24,7 +24,7 @@ from rocketwire.server.timer.progress import TimerProgress
 from rocketwire.server.timer.topic import QUEUE, Entries, TimerTopic
 from rocketwire.server.timer.topic_counts import TopicNames
 from rocketwire.server.timer.wheel import NearWheel
-from rocketwire.server.upkeep import RunSync
+from rocketwire.server.upkeep.jobs import RunSync
 from rocketwire.store.errors import StoreError
 from rocketwire.store.files import FileSystem
 from rocketwire.store.store import MessageStore

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from rocketwire.server.timer.groups import GROUP_BYTES
-from rocketwire.server.timer_records import cancels, waiting_in
+from rocketwire.server.timer.records import cancels, waiting_in
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
 from rocketwire.store.store import MessageStore
 from rocketwire.store.timer.waiting import Waiting

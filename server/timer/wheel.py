@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from rocketwire.server.clock import Clock
+from rocketwire.server.core.clock import Clock
 from rocketwire.server.timer.bell import Bell
 from rocketwire.server.timer.loaded import Copy, Loaded, Run, Slot
 from rocketwire.server.timer.markers import Markers

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from rocketwire.server.groups import ClientGroups
-from rocketwire.server.request import Peer
-from rocketwire.server.stored_message import StoredMessage, stored_text
+from rocketwire.server.clients.groups import ClientGroups
+from rocketwire.server.core.request import Peer
+from rocketwire.server.messages.stored_message import StoredMessage, stored_text
 from rocketwire.server.transactions.half import said_by
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import RequestCode

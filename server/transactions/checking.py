@@ -18,11 +18,11 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.clock import Clock
-from rocketwire.server.errors import ServiceUnavailable, SystemBusy
-from rocketwire.server.live_config import LiveConfig
-from rocketwire.server.stored_message import StoredMessage, stored_text
-from rocketwire.server.topics import BrokerTopics
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.errors import ServiceUnavailable, SystemBusy
+from rocketwire.server.messages.stored_message import StoredMessage, stored_text
+from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions.asking import Asking
 from rocketwire.server.transactions.copies import Copies
 from rocketwire.server.transactions.ending import Ending

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from rocketwire.server.errors import ServiceUnavailable
-from rocketwire.server.stored_message import StoredMessage
+from rocketwire.server.core.errors import ServiceUnavailable
+from rocketwire.server.messages.stored_message import StoredMessage
 from rocketwire.server.transactions.state import TransactionState
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names

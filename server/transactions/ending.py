@@ -13,9 +13,8 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from rocketwire.server.appending import Refusals, refusal_of
-from rocketwire.server.clock import Clock
-from rocketwire.server.errors import (
+from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.errors import (
     MessageIllegal,
     ServerError,
     ServiceUnavailable,
@@ -23,8 +22,9 @@ from rocketwire.server.errors import (
     TransactionNotFound,
     TransactionWrong,
 )
-from rocketwire.server.send_drafts import NUL
-from rocketwire.server.stored_message import StoredMessage, stored_message
+from rocketwire.server.messages.appending import Refusals, refusal_of
+from rocketwire.server.messages.stored_message import StoredMessage, stored_message
+from rocketwire.server.send.drafts import NUL
 from rocketwire.server.transactions.copies import Copies, identity, is_copy
 from rocketwire.server.transactions.half import HALF, op_draft, real_draft, said_by
 from rocketwire.server.transactions.state import TransactionState

@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from rocketwire.server.real_queue import with_real_queue
-from rocketwire.server.stored_message import StoredMessage
+from rocketwire.server.messages.real_queue import with_real_queue
+from rocketwire.server.messages.stored_message import StoredMessage
 from rocketwire.store.layout.record import HOST_BITS
 from rocketwire.store.store import Draft
 from rocketwire.wire import names

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from rocketwire.server.appending import Refusals
-from rocketwire.server.clock import Clock
-from rocketwire.server.groups import ClientGroups
-from rocketwire.server.live_config import LiveConfig
-from rocketwire.server.topics import BrokerTopics
+from rocketwire.server.clients.groups import ClientGroups
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.core.clock import Clock
+from rocketwire.server.messages.appending import Refusals
+from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions.asking import Asking, MayHear, everybody
 from rocketwire.server.transactions.checking import Checking
 from rocketwire.server.transactions.copies import Copies

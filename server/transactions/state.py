@@ -16,7 +16,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from rocketwire.server.stored_message import StoredMessage, stored_message
+from rocketwire.server.messages.stored_message import StoredMessage, stored_message
 from rocketwire.server.transactions.half import GROUP, HALF, OP, done_with
 from rocketwire.store.offsets import OffsetTable
 from rocketwire.store.store import MessageStore

@@ -22,8 +22,8 @@ def boxes(svg: str) -> dict[str, float]:
 
 def test_frames_begin_at_the_event_loop_and_have_no_line_numbers() -> None:
     stack = "0x7f (libc.so.6);main (rocketwire/cli/__init__.py:27);unrolled_run (trio/_core/_run.py:2866)"
-    assert frames(f"{stack};Session.run (rocketwire/server/session.py:126);send (libc.so.6);0x7f (libc.so.6)") == [
-        "event loop", "Session.run (rocketwire/server/session.py)", "send (libc.so.6)"
+    assert frames(f"{stack};Session.run (rocketwire/server/net/session.py:126);send (libc.so.6);0x7f (libc.so.6)") == [
+        "event loop", "Session.run (rocketwire/server/net/session.py)", "send (libc.so.6)"
     ]  # fmt: skip
 
 

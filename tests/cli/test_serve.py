@@ -6,8 +6,8 @@ import pytest
 
 from rocketwire.cli import main, serve
 from rocketwire.cli.mistake import Mistake
-from rocketwire.server import addresses
-from rocketwire.server.config import ServerConfig
+from rocketwire.server.config.config import ServerConfig
+from rocketwire.server.net import addresses
 from tests.server.processes import Process, process
 
 

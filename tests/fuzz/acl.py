@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import Final
 
-from rocketwire.server.acl import file, resources, white_list
-from rocketwire.server.acl.document import AclFileInvalid
+from rocketwire.server.guards.acl import file, resources, white_list
+from rocketwire.server.guards.acl.document import AclFileInvalid
 from rocketwire.wire.bodies.acl import PlainAccessConfig
 from rocketwire.wire.errors import BodyInvalid, FrameError
 from rocketwire.wire.header import decode_header

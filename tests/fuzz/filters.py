@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rocketwire.server.errors import SubscriptionInvalid
+from rocketwire.server.core.errors import SubscriptionInvalid
 from rocketwire.server.filters.sql import compile_evaluation
 from rocketwire.server.filters.sql.java_numbers import EvaluationFailed
 from rocketwire.server.filters.tag import subscription_filter

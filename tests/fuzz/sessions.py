@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 from rocketwire.server import serving as composition
 from rocketwire.server.broker import Broker
-from rocketwire.server.listener import Listener
+from rocketwire.server.net.listener import Listener
 from rocketwire.wire.codes import PullSysFlag, RequestCode
 from rocketwire.wire.frame import PREFIX, encode_frame
 from rocketwire.wire.header import Header

@@ -8,14 +8,14 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from rocketwire.server.config import KEYS, ConfigError, ServerConfig, read_settings
-from rocketwire.server.config_keys import write
-from rocketwire.server.java_properties import PropertiesInvalid, format_java_properties, parse_java_properties
-from rocketwire.server.throttle.quotas import instance_quota, read_quotas
-from rocketwire.server.tls.settings import TlsInvalid, read_tls_settings
+from rocketwire.server.config.config import KEYS, ConfigError, ServerConfig, read_settings
+from rocketwire.server.config.java_properties import PropertiesInvalid, format_java_properties, parse_java_properties
+from rocketwire.server.config.keys import write
+from rocketwire.server.guards.throttle.quotas import instance_quota, read_quotas
+from rocketwire.server.net.tls.settings import TlsInvalid, read_tls_settings
 from tests.fuzz.part import Check, Part
 
-_SAID = logging.getLogger("rocketwire.server.tls.settings")
+_SAID = logging.getLogger("rocketwire.server.net.tls.settings")
 
 
 @contextlib.contextmanager

@@ -6,8 +6,8 @@ import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from rocketwire.server.tls.contexts import make_test_context
-from rocketwire.server.tls.engine import Engine, TlsFault
+from rocketwire.server.net.tls.contexts import make_test_context
+from rocketwire.server.net.tls.engine import Engine, TlsFault
 from tests.fuzz.part import Check, Part
 from tests.server.harness import NOW
 

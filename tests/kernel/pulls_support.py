@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rocketwire import native
-from rocketwire.server.consume_rates import ConsumeRates
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.filters import MessageFilter
 from rocketwire.server.filters.sql import compile_sql
 from rocketwire.server.filters.tag import subscription_filter
-from rocketwire.server.kernel_pulls import answer_texts
-from rocketwire.server.live_config import LiveConfig
-from rocketwire.server.metrics import Metrics
-from rocketwire.server.offset_moved import OffsetMoved
-from rocketwire.server.pull_answers import Asked, PullAnswers
-from rocketwire.server.throttle.throttle import Throttle
-from rocketwire.server.topics import BrokerTopics
+from rocketwire.server.guards.throttle.throttle import Throttle
+from rocketwire.server.pull.answers import Asked, PullAnswers
+from rocketwire.server.pull.consume_rates import ConsumeRates
+from rocketwire.server.pull.kernel import answer_texts
+from rocketwire.server.pull.offset_moved import OffsetMoved
+from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.fetch import FetchLimits, FetchStatus
 from rocketwire.store.store import MessageStore
 from rocketwire.store.topics import TopicTable

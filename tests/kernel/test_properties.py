@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
-from rocketwire.server.send_drafts import _waits
+from rocketwire.server.send.drafts import _waits
 from rocketwire.wire import properties as names
 from rocketwire.wire.batch import BatchItem, encode_batch
 from rocketwire.wire.fast import STEERING_NAMES, batch_messages, stored_properties

@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
-from rocketwire.server import restoring
-from rocketwire.server.restoring import Undeliverable
-from rocketwire.server.timer_records import TIMER_ROOM, restored_timer, rolled_timer, waiting_of
+from rocketwire.server.messages import restoring
+from rocketwire.server.messages.restoring import Undeliverable
+from rocketwire.server.timer.records import TIMER_ROOM, restored_timer, rolled_timer, waiting_of
 from rocketwire.store.drafts import Draft
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.store.timer.units import DueUnit

@@ -9,16 +9,17 @@ from typing import Any
 import pytest
 
 from rocketwire import native
-from rocketwire.server.hub import Hub
-from rocketwire.server.session import Session
+from rocketwire.server.net.hub import Hub
+from rocketwire.server.net.session import Session
 from tests.server.harness import Client, Server, run, serving
 
 HERE = Path(__file__).parent
 
 if native.kernel is None:
-    collect_ignore_glob = ["test_kernel_*.py", "test_hub.py"]  # there is nothing to hold against Python
+    # There is nothing to hold against Python.
+    collect_ignore = ["pull/test_kernel.py", "send/test_kernel.py", "net/test_hub.py"]
 elif not hasattr(native.kernel, "Hub"):  # it needs Linux
-    collect_ignore = ["test_hub.py"]
+    collect_ignore = ["net/test_hub.py"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -43,7 +44,7 @@ def driver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     """What reads connections, each in turn: the kernel's hub, where there is one, and a task for each connection."""
     driver: str = request.param
     if driver == "task":
-        monkeypatch.setattr("rocketwire.server.hub.native", SimpleNamespace(kernel=None))
+        monkeypatch.setattr("rocketwire.server.net.hub.native", SimpleNamespace(kernel=None))
     return driver
 
 

@@ -23,18 +23,18 @@ import pytest
 import trio
 import trio.testing
 
-from rocketwire.server.config import ServerConfig
-from rocketwire.server.guard_errors import LimitExceeded
-from rocketwire.server.in_flight import InFlight
-from rocketwire.server.limits import Limits
-from rocketwire.server.metrics import Metrics
-from rocketwire.server.request import Answer, SharedReply
+from rocketwire.server.config.config import ServerConfig
+from rocketwire.server.config.limits import Limits
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.core.request import Answer, SharedReply
+from rocketwire.server.core.works import Paused, Steps, Works
+from rocketwire.server.net.in_flight import InFlight
+from rocketwire.server.net.tls.contexts import TlsContexts
+from rocketwire.server.net.tls.gate import TlsGate
+from rocketwire.server.net.tls.settings import TlsSettings
 from rocketwire.server.serving import serve
-from rocketwire.server.tls.contexts import TlsContexts
-from rocketwire.server.tls.gate import TlsGate
-from rocketwire.server.tls.settings import TlsSettings
-from rocketwire.server.upkeep import RunSync
-from rocketwire.server.works import Paused, Steps, Works
+from rocketwire.server.upkeep.jobs import RunSync
 from rocketwire.store.files import RealFileSystem
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.batch import BatchItem, encode_batch

@@ -10,7 +10,10 @@ import sys
 from pathlib import Path
 
 from rocketwire.cli import main
-from rocketwire.server import clock, groups, registration, routes, run, standstill
+from rocketwire.server import run
+from rocketwire.server.clients import groups
+from rocketwire.server.core import clock, standstill
+from rocketwire.server.name_server import registration, routes
 
 EXPIRY_SECONDS = 6.0
 

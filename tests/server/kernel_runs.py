@@ -11,11 +11,11 @@ from typing import Any
 import trio
 
 from rocketwire.server.broker import Broker
-from rocketwire.server.dispatch import FrameDispatcher
-from rocketwire.server.metrics import Metrics
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.core.request import Reply
+from rocketwire.server.dispatch.dispatcher import FrameDispatcher
+from rocketwire.server.name_server.routes import RouteTable
 from rocketwire.server.registry import BROKER_FAMILIES
-from rocketwire.server.request import Reply
-from rocketwire.server.routes import RouteTable
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, VERSION_4_9_7
 from rocketwire.wire.connection import FrameReader, RawFrame

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rocketwire.server.appending import Refusals
-from rocketwire.server.errors import response_code
-from rocketwire.server.live_config import LiveConfig
-from rocketwire.server.metrics import Metrics
-from rocketwire.server.page_cache import PageCacheGuard
-from rocketwire.server.retry_topics import RetryTopics
-from rocketwire.server.send_checks import SendChecks
-from rocketwire.server.send_drafts import SendDrafts
-from rocketwire.server.sending import Sending
-from rocketwire.server.subscription_groups import SubscriptionGroups
-from rocketwire.server.throttle.throttle import Throttle
-from rocketwire.server.timer_sends import TimerSends
-from rocketwire.server.topics import BrokerTopics
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.core.errors import response_code
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.guards.throttle.throttle import Throttle
+from rocketwire.server.messages.appending import Refusals
+from rocketwire.server.messages.page_cache import PageCacheGuard
+from rocketwire.server.send.checks import SendChecks
+from rocketwire.server.send.drafts import SendDrafts
+from rocketwire.server.send.sending import Sending
+from rocketwire.server.timer.sends import TimerSends
+from rocketwire.server.topics.retry_topics import RetryTopics
+from rocketwire.server.topics.subscription_groups import SubscriptionGroups
+from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.groups import GroupTable
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import Appended, MessageStore

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rocketwire.server.hot_sends import HotSends
+from rocketwire.server.send.hot_sends import HotSends
 from rocketwire.wire.codes import PullSysFlag, RequestCode
 from tests.server.harness import BINARY, JSON, Client, Server, pull_ext, records, run, send_ext, serving, settle
 

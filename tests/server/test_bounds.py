@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server import client_questions, heartbeats, routes
-from rocketwire.server.guard_errors import MOST_ITEMS
-from rocketwire.server.handlers import admin
+from rocketwire.server.admin import handlers as admin
+from rocketwire.server.clients import heartbeats
+from rocketwire.server.clients import questions as client_questions
+from rocketwire.server.core.guard_errors import MOST_ITEMS
+from rocketwire.server.name_server import routes
 from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode, ResponseCode
 from rocketwire.wire.fast import MOST_MESSAGES, MOST_PROPERTIES
 from rocketwire.wire.frame import Frame, encode_frame
@@ -324,6 +326,6 @@ async def test_more_than_an_answer_holds_is_not_told(
     server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client_questions, "LONGEST_ANSWER", 100)
-    monkeypatch.setattr("rocketwire.server.works.LONGEST_ANSWER", 100)
+    monkeypatch.setattr("rocketwire.server.core.works.LONGEST_ANSWER", 100)
     answer = await status(server, broker, told(5), told(5))
     assert code_and_remark(answer) == busy("answerBytes", 100)

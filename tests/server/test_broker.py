@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import trio
 
-from rocketwire.server.addresses import HostUnknown
 from rocketwire.server.broker import Broker
-from rocketwire.server.metrics import Metrics
-from rocketwire.server.routes import RouteTable
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.name_server.routes import RouteTable
+from rocketwire.server.net.addresses import HostUnknown
 from rocketwire.store.consumer_filters import ConsumerFilter, ConsumerFilterTable
 from rocketwire.store.delay_offsets import DelayOffsetTable
 from rocketwire.store.errors import StoreNotWritable

@@ -18,8 +18,8 @@ from typing import Final
 
 import pytest
 
-from rocketwire.server.handlers.route import Route
-from rocketwire.server.heartbeats import MOST_GROUPS
+from rocketwire.server.clients.heartbeats import MOST_GROUPS
+from rocketwire.server.core.route import Route
 from rocketwire.server.registry import FAMILIES, NAME_SERVER_FAMILIES
 from rocketwire.store.groups import GroupTable
 from rocketwire.store.offsets import OffsetTable

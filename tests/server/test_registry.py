@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from rocketwire.server.handlers.route import Route
+from rocketwire.server.core.route import Route
 from rocketwire.server.registry import BROKER_FAMILIES, FAMILIES, NAME_SERVER_FAMILIES, UNSUPPORTED
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers import WireHeader

@@ -15,8 +15,8 @@ import pytest
 
 from rocketwire.server import banner, run
 from rocketwire.server.broker import Broker
-from rocketwire.server.config import ServerConfig
-from rocketwire.server.listener import AddressInUse
+from rocketwire.server.config.config import ServerConfig
+from rocketwire.server.net.listener import AddressInUse
 from rocketwire.store.errors import ConfigInvalid, StoreForeign, StoreLocked
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import RequestCode

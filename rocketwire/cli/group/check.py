@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rocketwire.cli.group.members import Group, Member
     from rocketwire.cli.serve import Commands
     from rocketwire.remoting.cluster import Cluster
-    from rocketwire.server.consistency import Difference
+    from rocketwire.server.clients.consistency import Difference
     from rocketwire.wire.bodies.client import SubscriptionData
 
 DISAGREE: Final = 1
@@ -92,7 +92,7 @@ def _write(groups: list[Group]) -> None:
 
 
 def _rows(group: Group) -> Iterator[tuple[str, ...]]:
-    from rocketwire.server.consistency import shown
+    from rocketwire.server.clients.consistency import shown
 
     differences = {each.topic: each for each in group.differences}
     topics = {topic for member in group.members for topic in member.subscriptions or ()}

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rocketwire.remoting.connection import Connection
-from rocketwire.server.consistency import Difference, Subscriptions, differences
+from rocketwire.server.clients.consistency import Difference, Subscriptions, differences
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.online import Connection as Client
 from rocketwire.wire.bodies.online import ConsumerConnection, ConsumerRunningInfo

@@ -38,7 +38,7 @@ def add_parser(commands: Commands) -> None:
 
 
 def _repair(options: argparse.Namespace) -> int:
-    from rocketwire.server.clock import system_clock
+    from rocketwire.server.core.clock import system_clock
     from rocketwire.store.archive.directory import discover
     from rocketwire.store.archive.repair import repair
 

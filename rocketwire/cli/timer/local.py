@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rocketwire.server import clock
+from rocketwire.server.core import clock
 from rocketwire.store.archive.directory import Directory
 from rocketwire.store.archive.plan import known_topics
 from rocketwire.store.archive.scan import Report

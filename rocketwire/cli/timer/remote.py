@@ -20,8 +20,8 @@ from rocketwire.cli.timer.source import Warn
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.remoting.connection import Connection
 from rocketwire.remoting.errors import AccessDenied, Refused
-from rocketwire.server import clock
-from rocketwire.server.java_properties import parse_java_properties
+from rocketwire.server.config.java_properties import parse_java_properties
+from rocketwire.server.core import clock
 from rocketwire.store.archive.timer import PRECISION
 from rocketwire.store.archive.timer_message import NO_MARK, TimerMessage, timer_message
 from rocketwire.store.archive.timer_units import WAITING

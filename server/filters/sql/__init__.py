@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from rocketwire.server.errors import SubscriptionInvalid
+from rocketwire.server.core.errors import SubscriptionInvalid
 from rocketwire.server.filters.sql.code import MOST_COMPARISONS, Compiled, TooLarge, compile_condition
 from rocketwire.server.filters.sql.java_numbers import EvaluationFailed
 from rocketwire.server.filters.sql.kept import Kept

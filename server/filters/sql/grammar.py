@@ -16,7 +16,7 @@ from typing import Final, cast
 
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
 
-from rocketwire.server.errors import SubscriptionInvalid
+from rocketwire.server.core.errors import SubscriptionInvalid
 from rocketwire.server.filters.sql import nodes
 from rocketwire.server.filters.sql.nodes import Condition, Constant, Kind, Node, NotAllowed, Property, Truth
 from rocketwire.server.filters.sql.places import end, place, stuck

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rocketwire.cli import main
-from rocketwire.server import clock
+from rocketwire.server.core import clock
 from rocketwire.store.archive.directory import discover
 from rocketwire.store.archive.log import Log
 from rocketwire.store.archive.queues import Queue

@@ -15,10 +15,10 @@ import msgspec
 
 from rocketwire import _kernel as kernel
 from rocketwire.native import LogTail, QueueTail
-from rocketwire.server.real_queue import with_real_queue
-from rocketwire.server.steering import wait_item
-from rocketwire.server.throttle.bucket import PythonBucket
-from rocketwire.server.timer_sends import TimerSends
+from rocketwire.server.guards.throttle.bucket import PythonBucket
+from rocketwire.server.messages.real_queue import with_real_queue
+from rocketwire.server.send.steering import wait_item
+from rocketwire.server.timer.sends import TimerSends
 from rocketwire.store.drafts import Draft
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.wire import fast

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server.send_drafts import MAX_PROPERTIES_BYTES
+from rocketwire.server.send.drafts import MAX_PROPERTIES_BYTES
 from rocketwire.store.errors import DiskNearlyFull
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT, HIGHEST_EXT_ADDRESS
 from rocketwire.store.settings import DELAY_LEVELS

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from rocketwire.server.core.errors import MessageIllegal
 from rocketwire.server.delay import delay_level, scheduled_draft
 from rocketwire.server.delay.levels import warn_of_lost_levels
-from rocketwire.server.errors import MessageIllegal
 from rocketwire.store.store import Draft
 from rocketwire.wire.properties import decode_properties
-from tests.server.test_stored_message import golden_messages
+from tests.server.messages.test_stored_message import golden_messages
 
 SCHEDULE = "SCHEDULE_TOPIC_XXXX"
 

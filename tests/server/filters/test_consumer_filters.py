@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import trio
 
+from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.filters import consumer_filters
 from rocketwire.server.filters.bloom import bloom_bits
 from rocketwire.server.filters.consumer_filters import Allowance, ConsumerFilters
 from rocketwire.server.filters.sql import grammar
 from rocketwire.server.filters.sql.nodes import Condition
-from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.store.consumer_filters import ConsumerFilter, ConsumerFilterTable
 from rocketwire.wire.bodies.client import SubscriptionData
 from tests.server.harness import NOW, Clock, mock_clock, settle, subscription

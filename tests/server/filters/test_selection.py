@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.server.config import ServerConfig
-from rocketwire.server.errors import FilterDataMissing, FilterTypeUnsupported, SubscriptionInvalid
+from rocketwire.server.config.config import ServerConfig
+from rocketwire.server.core.errors import FilterDataMissing, FilterTypeUnsupported, SubscriptionInvalid
+from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.filters import EVERYTHING
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.filters.selection import check, of_group, of_request
 from rocketwire.server.filters.sql import LEAST_TEXT
 from rocketwire.server.filters.sql.code import MOST_COMPARISONS
-from rocketwire.server.guard_errors import LimitExceeded
 from rocketwire.store.consumer_filters import ConsumerFilterTable
 from tests.server.harness import Clock, subscription
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rocketwire.server.errors import SubscriptionInvalid
+from rocketwire.server.core.errors import SubscriptionInvalid
 from rocketwire.server.filters import EVERYTHING, MessageFilter
 from rocketwire.server.filters.tag import data_filter, is_tag_type, subscription_filter
 from rocketwire.wire.java import string_hash

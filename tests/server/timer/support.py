@@ -10,21 +10,21 @@ from typing import Any
 import trio
 import trio.testing
 
-from rocketwire.server.appending import NOT_STORED, Refusals
-from rocketwire.server.errors import ServiceUnavailable
-from rocketwire.server.live_config import LiveConfig
-from rocketwire.server.metrics import Metrics
-from rocketwire.server.page_cache import PageCacheGuard
-from rocketwire.server.real_queue import with_real_queue
-from rocketwire.server.retry_topics import RetryTopics
-from rocketwire.server.send_checks import SendChecks
-from rocketwire.server.send_drafts import SendDrafts
-from rocketwire.server.sending import Sending
-from rocketwire.server.subscription_groups import SubscriptionGroups
-from rocketwire.server.throttle.throttle import Throttle
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.core.errors import ServiceUnavailable
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.guards.throttle.throttle import Throttle
+from rocketwire.server.messages.appending import NOT_STORED, Refusals
+from rocketwire.server.messages.page_cache import PageCacheGuard
+from rocketwire.server.messages.real_queue import with_real_queue
+from rocketwire.server.send.checks import SendChecks
+from rocketwire.server.send.drafts import SendDrafts
+from rocketwire.server.send.sending import Sending
+from rocketwire.server.timer.sends import TimerSends
 from rocketwire.server.timer.timer import Timer
-from rocketwire.server.timer_sends import TimerSends
-from rocketwire.server.topics import BrokerTopics
+from rocketwire.server.topics.retry_topics import RetryTopics
+from rocketwire.server.topics.subscription_groups import SubscriptionGroups
+from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.files import FileSystem, RealFileSystem
 from rocketwire.store.groups import GroupTable
 from rocketwire.store.settings import StoreSettings

@@ -6,12 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rocketwire.server.appending import append_group
-from rocketwire.server.config import ServerConfig
-from rocketwire.server.groups import ClientGroups
-from rocketwire.server.live_config import LiveConfig
-from rocketwire.server.stored_message import StoredMessage
-from rocketwire.server.topics import BrokerTopics
+from rocketwire.server.clients.groups import ClientGroups
+from rocketwire.server.config.config import ServerConfig
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.messages.appending import append_group
+from rocketwire.server.messages.stored_message import StoredMessage
+from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions.half import HALF, OP, half_draft
 from rocketwire.server.transactions.service import Transactions
 from rocketwire.server.transactions.state import messages_from

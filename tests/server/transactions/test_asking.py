@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rocketwire.server.groups import ClientGroups
-from rocketwire.server.stored_message import stored_message
+from rocketwire.server.clients.groups import ClientGroups
+from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.server.transactions.asking import Asking
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.header import decode_header

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import trio
 
-from rocketwire.server.errors import MessageIllegal
-from rocketwire.server.stored_message import StoredMessage
+from rocketwire.server.core.errors import MessageIllegal
+from rocketwire.server.messages.stored_message import StoredMessage
 from rocketwire.server.transactions.ending import Ending
 from rocketwire.server.transactions.half import HALF, OP
 from rocketwire.store.errors import DiskFull

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server.errors import MessageIllegal, ServiceUnavailable, TransactionNotFound, TransactionWrong
+from rocketwire.server.core.errors import MessageIllegal, ServiceUnavailable, TransactionNotFound, TransactionWrong
 from rocketwire.server.transactions.half import HALF, OP
 from rocketwire.store.errors import DiskFull
 from rocketwire.store.layout.record import record_head

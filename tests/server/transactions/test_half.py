@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rocketwire.server.stored_message import StoredMessage
+from rocketwire.server.messages.stored_message import StoredMessage
 from rocketwire.server.transactions.half import done_with, half_draft, op_draft, real_draft, said_by
 from rocketwire.store.store import Draft
 from rocketwire.wire import names
@@ -12,7 +12,7 @@ from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.properties import decode_properties, encode_properties
 from rocketwire.wire.property_kinds import parted
-from tests.server.test_stored_message import golden_messages
+from tests.server.messages.test_stored_message import golden_messages
 
 GOLDEN = [message for message, _ in golden_messages()]
 HALVES = [message for message in GOLDEN if message.topic == names.TRANS_HALF_TOPIC]

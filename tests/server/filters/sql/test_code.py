@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server.errors import SubscriptionInvalid
+from rocketwire.server.core.errors import SubscriptionInvalid
 from rocketwire.server.filters.sql import compile_evaluation, java_numbers
 from rocketwire.server.filters.sql.code import MOST_COMPARISONS, MOST_NESTED
 from rocketwire.server.filters.sql.java_numbers import EvaluationFailed

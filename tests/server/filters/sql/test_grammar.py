@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rocketwire.server.errors import SubscriptionInvalid
+from rocketwire.server.core.errors import SubscriptionInvalid
 from rocketwire.server.filters.sql.grammar import MOST_CHARACTERS, parse
 
 # Words and signs that cannot stand where they stand.

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from rocketwire.server.errors import SubscriptionInvalid
+from rocketwire.server.core.errors import SubscriptionInvalid
 from rocketwire.server.filters.sql import compile_sql
 
 

@@ -1,0 +1,1 @@
+"""Administration: topics, groups, progress, configuration and the state of the broker."""

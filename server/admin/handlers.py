@@ -1,0 +1,149 @@
+"""Administration: topics (17, 21), configuration (25, 26), the broker's state (28), removing what is expired.
+
+The last are 306, 316 and 329.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+
+from rocketwire.server.config.config import ConfigError
+from rocketwire.server.config.java_properties import format_java_properties, parse_java_properties
+from rocketwire.server.core.errors import ConfigRejected, NameInvalid
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.core.route import Route
+from rocketwire.server.core.works import Work, at_turn, texts_size, written
+from rocketwire.server.services import BrokerServices
+from rocketwire.server.topics.attributes import altered_attributes
+from rocketwire.store.consume_queue import ConsumeQueue
+from rocketwire.wire import names
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.route import KVTable
+from rocketwire.wire.bodies.topic import TopicConfig, TopicFilterType
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.headers.admin import CreateTopicRequestHeader, GetBrokerConfigResponseHeader
+
+MOST_CONFIG: Final = 64 * 1024
+"""Bytes of a change of the configuration: all keys take a tenth of it."""
+
+
+def _create_topic(services: BrokerServices, request: Request[CreateTopicRequestHeader]) -> Work:
+    return at_turn(partial(_created, services, request.fields))
+
+
+def _created(services: BrokerServices, fields: CreateTopicRequestHeader) -> Reply:
+    problem = names.topic_problem(fields.topic) or names.system_topic_problem(fields.topic, services.topics.own)
+    if problem is not None:
+        raise NameInvalid(problem)
+    try:
+        filter_type = TopicFilterType(fields.topic_filter_type)
+    except ValueError as error:
+        raise NameInvalid(f"topicFilterType [{fields.topic_filter_type}]: SINGLE_TAG or MULTI_TAG") from error
+    former = services.topics.get(fields.topic)
+    attributes = None
+    if fields.attributes:
+        current = None if former is None else former.attributes
+        attributes = altered_attributes(current, fields.attributes, new=former is None)
+    services.topics.put(
+        TopicConfig(
+            topic_name=fields.topic,
+            read_queue_nums=fields.read_queue_nums,
+            write_queue_nums=fields.write_queue_nums,
+            perm=fields.perm,
+            topic_filter_type=filter_type,
+            topic_sys_flag=fields.topic_sys_flag or 0,
+            order=fields.order,
+            attributes=attributes,
+        )
+    )
+    return Reply()
+
+
+def _all_topics(services: BrokerServices, _request: Request[None]) -> Work:
+    table = services.topics.table
+    return Reply(ext={}, body=((yield from written(table.wrapper(), len(table), 2 * texts_size(table.configs))),))
+
+
+def _update_config(services: BrokerServices, request: Request[None]) -> Work:
+    if len(request.body) > MOST_CONFIG:
+        raise LimitExceeded("configBytes", MOST_CONFIG)
+    return at_turn(partial(_updated, services, str(request.body, "utf-8", "replace")))
+
+
+def _updated(services: BrokerServices, text: str) -> Reply:
+    changes = parse_java_properties(text)
+    try:
+        services.config.update(changes)
+    except ConfigError as error:
+        raise ConfigRejected(str(error)) from error
+    if "brokerPermission" in changes:
+        services.topics.permission_changed()
+    return Reply()
+
+
+def _get_config(services: BrokerServices, _request: Request[None]) -> Reply:
+    text = format_java_properties(services.config.current.properties())
+    version = encode_body(services.config.version).decode()
+    return Reply(fields=GetBrokerConfigResponseHeader(version=version), body=(text.encode(),))
+
+
+def _remove_expired_log(services: BrokerServices, _request: Request[None]) -> Reply:
+    services.lifetime.remove_expired_soon()
+    return Reply()
+
+
+def _remove_expired_queues(services: BrokerServices, request: Request[None]) -> None:
+    _remove(services, request, services.store.retention.expired_queues())
+
+
+def _remove_unused_topics(services: BrokerServices, request: Request[None]) -> None:
+    _remove(services, request, services.store.retention.unused_queues(services.topics.table.configs))
+
+
+def _remove(services: BrokerServices, request: Request[None], queues: Iterator[ConsumeQueue]) -> None:
+    def done() -> None:
+        request.peer.reply(request, Reply())
+        request.peer.flush()
+
+    services.queue_removal.remove(queues, done)
+
+
+def _runtime_info(services: BrokerServices, _request: Request[None]) -> Reply:
+    return Reply(body=(encode_body(KVTable(table=services.runtime_info.table())),))
+
+
+ROUTES: Final = (
+    Route(
+        code=RequestCode.UPDATE_AND_CREATE_TOPIC,
+        header=CreateTopicRequestHeader,
+        handler=_create_topic,
+        heading="create or change a topic",
+    ),
+    Route(code=RequestCode.GET_ALL_TOPIC_CONFIG, handler=_all_topics, heading="all topics' configurations"),
+    Route(code=RequestCode.GET_BROKER_RUNTIME_INFO, handler=_runtime_info, heading="the broker's log and timer"),
+    Route(code=RequestCode.UPDATE_BROKER_CONFIG, handler=_update_config, heading="change the broker's configuration"),
+    Route(
+        code=RequestCode.GET_BROKER_CONFIG,
+        response=GetBrokerConfigResponseHeader,
+        handler=_get_config,
+        heading="the broker's configuration",
+    ),
+    Route(
+        code=RequestCode.DELETE_EXPIRED_COMMITLOG,
+        handler=_remove_expired_log,
+        heading="remove expired commit log files soon, whatever the hour",
+    ),
+    Route(
+        code=RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE,
+        handler=_remove_expired_queues,
+        heading="remove queues of which no message is left",
+    ),
+    Route(
+        code=RequestCode.CLEAN_UNUSED_TOPIC,
+        handler=_remove_unused_topics,
+        heading="remove queues of topics that do not exist any more",
+    ),
+)

@@ -1,0 +1,189 @@
+"""Progress: where the queues of a topic end (202), how far groups are in them (208, 303), and which groups (300)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketwire.server.core.clock import local_text
+from rocketwire.server.core.errors import TopicUnknown
+from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.core.route import Route
+from rocketwire.server.core.works import ROWS, Work, check_answer, in_parts, texts_size, written
+from rocketwire.server.offsets.owners import groups_of, topics_of
+from rocketwire.server.services import BrokerServices
+from rocketwire.server.topics.topics import MOST_QUEUES, check_queues
+from rocketwire.wire.bodies.client import MessageQueue
+from rocketwire.wire.bodies.progress import (
+    ConsumeStats,
+    GroupList,
+    OffsetWrapper,
+    QueryConsumeTimeSpanBody,
+    QueueTimeSpan,
+    TopicOffset,
+    TopicStatsTable,
+)
+from rocketwire.wire.bodies.topic import TopicConfig
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.headers import group as headers
+
+_MOST_QUEUES_OF_A_GROUP: Final = 4 * MOST_QUEUES  # in all its topics; telling of so many takes a second
+_LEAST_ROW: Final = 100  # bytes about one queue, without the names of its topic and broker
+
+
+def _topic(services: BrokerServices, topic: str) -> TopicConfig:
+    config = services.topics.get(topic)
+    if config is None:
+        raise TopicUnknown(topic)
+    return config
+
+
+def _queue_ids(topic: str, queues: int) -> range:
+    check_queues(f"topic[{topic}]", queues)
+    return range(queues)
+
+
+def _queue(services: BrokerServices, topic: str, queue_id: int) -> MessageQueue:
+    return MessageQueue(topic=topic, broker_name=services.config.current.broker_name, queue_id=queue_id)
+
+
+def _topic_stats(services: BrokerServices, request: Request[headers.GetTopicStatsInfoRequestHeader]) -> Work:
+    return _stats_told(services, request.fields.topic)
+
+
+def _stats_told(services: BrokerServices, topic: str) -> Work:
+    store = services.store
+    queues = _queue_ids(topic, _topic(services, topic).write_queue_nums)
+    least = _least(services, topic, len(queues))
+    check_answer(least)
+    table = {}
+    for part in in_parts(queues):
+        for queue_id in part:
+            end = store.max_offset(topic, queue_id)
+            table[_queue(services, topic, queue_id)] = TopicOffset(
+                min_offset=store.min_offset(topic, queue_id),
+                max_offset=end,
+                last_update_timestamp=store.store_time(topic, queue_id, end - 1) if end else 0,
+            )
+        yield None
+    return Reply(body=((yield from written(TopicStatsTable(offset_table=table), len(table), least)),))
+
+
+def _least(services: BrokerServices, topic: str, queues: int) -> int:
+    """Bytes that an answer about so many queues of a topic has at least."""
+    return queues * (_LEAST_ROW + len(topic) + len(services.config.current.broker_name))
+
+
+def _consume_stats(services: BrokerServices, request: Request[headers.GetConsumeStatsRequestHeader]) -> Work:
+    return _progress_told(services, request.fields.consumer_group, request.fields.topic or "")
+
+
+def _progress_told(services: BrokerServices, group: str, topic: str) -> Work:
+    """Topics that are gone, or that a group on line has unsubscribed from, are left out."""
+    topics = [topic] if topic.strip() else (yield from topics_of(services.offsets, group))
+    consumers = services.clients.consumer(group)
+    subscriptions = {} if consumers is None else consumers.subscriptions
+    table: dict[MessageQueue, OffsetWrapper] = {}
+    rate = 0.0
+    least = 0
+    for number, each in enumerate(topics):
+        if not number % ROWS:
+            yield None
+        config = services.topics.get(each)
+        if config is None or (subscriptions and each not in subscriptions):
+            continue
+        check_queues(f"consumer group[{group}]", len(table) + config.read_queue_nums, most=_MOST_QUEUES_OF_A_GROUP)
+        least += _least(services, each, config.read_queue_nums)
+        check_answer(least)
+        for part in in_parts(range(config.read_queue_nums)):
+            for queue_id in part:
+                table[_queue(services, each, queue_id)] = _progress(services, group, each, queue_id)
+            yield None
+        rate += services.consume_rates.per_second(group, each)
+    body = ConsumeStats(offset_table=table, consume_tps=rate)
+    return Reply(body=((yield from written(body, len(table), least)),))
+
+
+def _progress(services: BrokerServices, group: str, topic: str, queue_id: int) -> OffsetWrapper:
+    committed = services.offsets.query(group, topic, queue_id) or 0
+    stored = services.store.store_time(topic, queue_id, committed - 1) if committed else 0
+    return OffsetWrapper(
+        broker_offset=services.store.max_offset(topic, queue_id),
+        consumer_offset=committed,
+        last_timestamp=max(0, stored),
+    )
+
+
+def _consumed_by(services: BrokerServices, request: Request[headers.QueryTopicConsumeByWhoRequestHeader]) -> Work:
+    return _groups_told(services, request.fields.topic)
+
+
+def _groups_told(services: BrokerServices, topic: str) -> Work:
+    on_line = services.clients.groups_of(topic)
+    with_offsets = yield from groups_of(services.offsets, topic)
+    groups = tuple(dict.fromkeys([*on_line, *with_offsets]))
+    return Reply(body=((yield from written(GroupList(group_list=groups), len(groups), texts_size(groups))),))
+
+
+def _time_span(services: BrokerServices, request: Request[headers.QueryConsumeTimeSpanRequestHeader]) -> Work:
+    return _spans_told(services, request.fields.topic, request.fields.group)
+
+
+def _spans_told(services: BrokerServices, topic: str, group: str) -> Work:
+    queues = _queue_ids(topic, _topic(services, topic).write_queue_nums)
+    least = _least(services, topic, len(queues))
+    check_answer(least)
+    spans: list[QueueTimeSpan] = []
+    for part in in_parts(queues):
+        spans += [_span(services, group, topic, queue_id) for queue_id in part]
+        yield None
+    body = QueryConsumeTimeSpanBody(consume_time_span_set=tuple(spans))
+    return Reply(body=((yield from written(body, len(spans), least)),))
+
+
+def _span(services: BrokerServices, group: str, topic: str, queue_id: int) -> QueueTimeSpan:
+    """A group that has consumed none of the messages that are left is at the oldest one."""
+    store = services.store
+    begin, end = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
+    committed = max(begin, services.offsets.query(group, topic, queue_id) or 0)
+    oldest = store.earliest_time(topic, queue_id)
+    newest = store.store_time(topic, queue_id, end - 1)
+    consumed = store.store_time(topic, queue_id, committed - 1) if committed > begin else oldest
+    waiting = committed < end
+    return QueueTimeSpan(
+        message_queue=_queue(services, topic, queue_id),
+        min_time_stamp=oldest,
+        min_time_stamp_str=local_text(oldest),
+        max_time_stamp=newest,
+        max_time_stamp_str=local_text(newest),
+        consume_time_stamp=consumed,
+        consume_time_stamp_str=local_text(consumed),
+        delay_time=services.clock() - store.store_time(topic, queue_id, committed) if waiting else 0,
+    )
+
+
+ROUTES: Final = (
+    Route(
+        code=RequestCode.GET_TOPIC_STATS_INFO,
+        header=headers.GetTopicStatsInfoRequestHeader,
+        handler=_topic_stats,
+        heading="where the queues of a topic begin and end",
+    ),
+    Route(
+        code=RequestCode.GET_CONSUME_STATS,
+        header=headers.GetConsumeStatsRequestHeader,
+        handler=_consume_stats,
+        heading="how far a group has consumed",
+    ),
+    Route(
+        code=RequestCode.QUERY_TOPIC_CONSUME_BY_WHO,
+        header=headers.QueryTopicConsumeByWhoRequestHeader,
+        handler=_consumed_by,
+        heading="which groups consume a topic",
+    ),
+    Route(
+        code=RequestCode.QUERY_CONSUME_TIME_SPAN,
+        header=headers.QueryConsumeTimeSpanRequestHeader,
+        handler=_time_span,
+        heading="when what a group is at was stored",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Who is connected: groups and their members, heartbeats, queue locks, questions to clients."""

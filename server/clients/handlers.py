@@ -1,0 +1,135 @@
+"""Clients: heartbeats, leaving, who is in a group, subscription checks, queue locks (34, 35, 38, 46, 41, 42)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketwire.server.clients.heartbeats import heartbeat_entries
+from rocketwire.server.clients.order_locks import OrderLocks, check_size
+from rocketwire.server.core.errors import ServerError
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.core.route import Route
+from rocketwire.server.core.works import Steps, Work, body_of, in_parts, texts_size, written
+from rocketwire.server.filters import selection
+from rocketwire.server.services import BrokerServices
+from rocketwire.wire.bodies import decode_body
+from rocketwire.wire.bodies.client import (
+    CheckClientRequestBody,
+    GetConsumerListByGroupResponseBody,
+    LockBatchRequestBody,
+    LockBatchResponseBody,
+    MessageQueue,
+    UnlockBatchRequestBody,
+)
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.headers.client import (
+    GetConsumerListByGroupRequestHeader,
+    GetConsumerListByGroupResponseHeader,
+    UnregisterClientRequestHeader,
+    UnregisterClientResponseHeader,
+)
+
+_LEAST_QUEUE: Final = len('{"brokerName":"","queueId":0,"topic":""},')
+
+
+class ConsumerListEmpty(ServerError):
+    """Nobody of the group is connected."""
+
+
+def _heartbeat(services: BrokerServices, request: Request[None]) -> Reply | Work:
+    more = services.heartbeats.take(request.peer, request.header, request.body)
+    return Reply() if more is None else _heard(more)
+
+
+def _heard(more: Steps[None]) -> Work:
+    yield from more
+    return Reply()
+
+
+def _unregister(services: BrokerServices, request: Request[UnregisterClientRequestHeader]) -> Reply:
+    fields = request.fields
+    if fields.producer_group is not None:
+        services.clients.unregister_producer(request.peer, fields.producer_group)
+    if fields.consumer_group is not None:
+        services.clients.unregister_consumer(request.peer, fields.consumer_group)
+    return Reply(ext={})
+
+
+def _consumer_list(services: BrokerServices, request: Request[GetConsumerListByGroupRequestHeader]) -> Work:
+    group = services.clients.consumer(request.fields.consumer_group)
+    if group is None:
+        raise ConsumerListEmpty("no consumer for this group, " + request.fields.consumer_group)
+    client_ids = tuple(group.client_ids())
+    return _consumers_told(client_ids)
+
+
+def _consumers_told(client_ids: tuple[str, ...]) -> Work:
+    body = GetConsumerListByGroupResponseBody(consumer_id_list=client_ids)
+    return Reply(ext={}, body=((yield from written(body, len(client_ids), texts_size(client_ids))),))
+
+
+def _check_subscription(services: BrokerServices, request: Request[None]) -> Reply:
+    most = services.config.current.max_heartbeat_bytes
+    if len(request.body) > most:
+        raise LimitExceeded("maxHeartbeatBytes", most)
+    body = decode_body(CheckClientRequestBody, request.body, most_entries=heartbeat_entries(most))
+    subscription = body.subscription_data
+    if subscription is not None:
+        selection.check(services.config.current, subscription.sub_string, subscription.expression_type)
+    return Reply()
+
+
+def _lock(services: BrokerServices, request: Request[None]) -> Work:
+    check_size(request.body)
+    return _locked(services.order_locks, body_of(LockBatchRequestBody, request.body))
+
+
+def _locked(locks: OrderLocks, read: Steps[LockBatchRequestBody]) -> Work:
+    body = yield from read
+    queues: dict[MessageQueue, None] = {}
+    for part in in_parts(body.mq_set):
+        queues.update(dict.fromkeys(part))
+        yield None
+    locks.check_room(body.consumer_group, queues)
+    held: list[MessageQueue] = []
+    for part in in_parts(queues):
+        held += locks.lock(body.consumer_group, body.client_id, part)
+        yield None
+    least = _LEAST_QUEUE * len(held) + sum([len(queue.topic) + len(queue.broker_name) for queue in held])
+    return Reply(body=((yield from written(LockBatchResponseBody(lock_ok_mq_set=tuple(held)), len(held), least)),))
+
+
+def _unlock(services: BrokerServices, request: Request[None]) -> Work:
+    check_size(request.body)
+    return _unlocked(services.order_locks, body_of(UnlockBatchRequestBody, request.body))
+
+
+def _unlocked(locks: OrderLocks, read: Steps[UnlockBatchRequestBody]) -> Work:
+    body = yield from read
+    for part in in_parts(body.mq_set):
+        locks.unlock(body.consumer_group, body.client_id, part)
+        yield None
+    return Reply()
+
+
+ROUTES: Final = (
+    Route(code=RequestCode.HEART_BEAT, handler=_heartbeat, heading="a client's groups and subscriptions"),
+    Route(
+        code=RequestCode.UNREGISTER_CLIENT,
+        header=UnregisterClientRequestHeader,
+        response=UnregisterClientResponseHeader,
+        handler=_unregister,
+        heading="a client leaves a group",
+    ),
+    Route(
+        code=RequestCode.GET_CONSUMER_LIST_BY_GROUP,
+        header=GetConsumerListByGroupRequestHeader,
+        response=GetConsumerListByGroupResponseHeader,
+        handler=_consumer_list,
+        heading="the client ids of a group",
+    ),
+    Route(code=RequestCode.CHECK_CLIENT_CONFIG, handler=_check_subscription, heading="check a subscription"),
+    Route(code=RequestCode.LOCK_BATCH_MQ, handler=_lock, heading="lock queues for orderly consumption"),
+    Route(code=RequestCode.UNLOCK_BATCH_MQ, handler=_unlock, heading="give up queue locks"),
+)

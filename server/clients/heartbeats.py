@@ -1,0 +1,185 @@
+"""Heartbeats: every client's, every 30 s, and nearly always what its last one said.
+
+The first one of a connection, and one that says something new, is taken apart and makes what its groups need: their
+configurations, retry topics, members, filters. The next one with the same bytes can change nothing as long as nobody
+else changed what it would look at; then it only says that the client lives. New topics and groups of others are no such
+change. Heartbeats with filters that are compiled are always taken in full: one of them may have only so much compiled,
+and leaves the rest to the next. So are those of groups that are not configured, and may be at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Final, NamedTuple
+
+from rocketwire.server.clients.groups import ClientGroups, Standing
+from rocketwire.server.config.config import ServerConfig
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.request import Peer
+from rocketwire.server.core.works import Steps, body_of, in_parts
+from rocketwire.server.filters.consumer_filters import Allowance, ConsumerFilters
+from rocketwire.server.filters.tag import is_tag_type
+from rocketwire.server.topics.subscription_groups import SubscriptionGroups
+from rocketwire.server.topics.topics import BrokerTopics, retry_config
+from rocketwire.wire import names
+from rocketwire.wire.bodies.client import ConsumerData, HeartbeatData
+from rocketwire.wire.bodies.group import SubscriptionGroupConfig
+from rocketwire.wire.bodies.topic import TopicConfig
+from rocketwire.wire.codes import TopicSysFlag
+from rocketwire.wire.header import Header
+
+
+class _Same(NamedTuple):
+    """What must be the same for a heartbeat to say what the last one said, and to find what that one left."""
+
+    digest: bytes
+    language: str
+    version: int
+    config: ServerConfig
+    topics: int
+    groups: int
+
+
+class _Heard(NamedTuple):
+    same: _Same
+    standing: Standing
+
+
+_PER_BYTE: Final = 10
+_PER_GROUP: Final = 2048
+"""What is kept of a heartbeat takes so many bytes at most, for each byte of its body and each group."""
+_BYTES_PER_ENTRY: Final = 16
+"""A heartbeat may have one entry for each so many bytes of the longest."""
+MOST_GROUPS: Final = 1024
+"""Groups of one heartbeat."""
+_NOT_COUNTED: Final = 64 * 1024
+"""So many of each connection do not count as in flight: what honest clients of up to ten groups, with two topics each,
+count for. However many are idle, none is refused for it."""
+
+
+class Heartbeats:
+    """Takes the heartbeats of all clients of a broker."""
+
+    def __init__(
+        self,
+        *,
+        config: LiveConfig,
+        topics: BrokerTopics,
+        groups: SubscriptionGroups,
+        clients: ClientGroups,
+        filters: ConsumerFilters,
+    ) -> None:
+        self._config = config
+        self._topics = topics
+        self._groups = groups
+        self._clients = clients
+        self._filters = filters
+
+    def take(self, peer: Peer, header: Header, body: memoryview) -> Steps[None] | None:
+        """Take a heartbeat that came on a connection; what is to be done for it, if it says something new.
+
+        Raises, or what is to be done raises:
+            LimitExceeded: the body is too long, or there are too many topics or groups to make those that it needs.
+            BodyInvalid: the body is none of a heartbeat.
+            NameInvalid: a group or retry topic would be made whose name breaks the rules.
+            StoreError: the retry topics could not be written down.
+        """
+        most = self._config.current.max_heartbeat_bytes
+        if len(body) > most:
+            raise LimitExceeded("maxHeartbeatBytes", most)
+        digest = hashlib.sha256(body, usedforsecurity=False).digest()
+        heard = self._clients.remembered(peer)
+        if (
+            isinstance(heard, _Heard)
+            and heard.same == self._same(digest, header)
+            and self._clients.refresh(peer, heard.standing)
+        ):
+            return None
+        read = body_of(HeartbeatData, body, most_entries=heartbeat_entries(most))
+        return self._taken(peer, header, digest, read, len(body))
+
+    def _taken(self, peer: Peer, header: Header, digest: bytes, read: Steps[HeartbeatData], size: int) -> Steps[None]:
+        data = yield from read
+        if peer.closed:
+            return
+        groups = len(data.consumer_data_set) + len(data.producer_data_set)
+        if groups > MOST_GROUPS:
+            raise LimitExceeded("heartbeatGroups", MOST_GROUPS)
+        peer.keep(max(0, _PER_BYTE * size + _PER_GROUP * groups - _NOT_COUNTED))
+        yield from self._register(peer, header, digest, data)
+
+    def _same(self, digest: bytes, header: Header) -> _Same:
+        return _Same(
+            digest,
+            header.language,
+            header.version,
+            self._config.current,
+            self._topics.table.replacements,
+            self._groups.table.replacements,
+        )
+
+    def _register(self, peer: Peer, header: Header, digest: bytes, data: HeartbeatData) -> Steps[None]:
+        """Enter what it says; when the connection closes meanwhile, nothing is left of it."""
+        consumers, producers = data.consumer_data_set, data.producer_data_set
+        named = dict.fromkeys([consumer.group_name for consumer in consumers])
+        same = self._same(digest, header)  # before the steps, for others may change something between them
+        groups = yield from self._groups.find_all([consumer.group_name for consumer in consumers])
+        for retries in in_parts(list(_retry_topics(consumers, groups))):
+            self._topics.create_retries(retries)
+            yield None
+        allowance = Allowance()
+        client_id, language, version = data.client_id, header.language, header.version
+        stands = [Standing((), ())]
+        for some in in_parts(consumers):
+            if peer.closed:
+                return
+            for consumer in some:
+                self._clients.register_consumer(peer, client_id, consumer, language=language, version=version)
+                self._filters.register(consumer.group_name, consumer.subscription_data_set, allowance)
+            if len(named) == len(consumers):
+                stands.append(self._clients.standing(peer, consumers=[each.group_name for each in some]))
+            yield None
+        for others in in_parts(producers):
+            if peer.closed:
+                return
+            names_of = [producer.group_name for producer in others]
+            for name in names_of:
+                self._clients.register_producer(peer, client_id, name, language=language, version=version)
+            stands.append(self._clients.standing(peer, producers=names_of))
+            yield None
+        if peer.closed:
+            return
+        # Of a group that is named twice, what is said first is changed by what is said then, each time; a group that
+        # could not be made is to be tried again.
+        again = len(named) < len(consumers) or None in groups or any(map(_compiles, consumers))
+        self._clients.remember(peer, None if again else _Heard(same, _joined(stands)))
+
+
+def _joined(stands: Iterable[Standing]) -> Standing:
+    of_consumers, of_producers = zip(*stands, strict=True)
+    return Standing(tuple(chain.from_iterable(of_consumers)), tuple(chain.from_iterable(of_producers)))
+
+
+def heartbeat_entries(most: int) -> int:
+    """How many entries a heartbeat, or one subscription, may have where it may have so many bytes."""
+    return most // _BYTES_PER_ENTRY
+
+
+def _compiles(consumer: ConsumerData) -> bool:
+    """Whether a consumer subscribes with an expression that is compiled."""
+    return any(
+        bool(each.sub_string) and not is_tag_type(each.expression_type) for each in consumer.subscription_data_set
+    )
+
+
+def _retry_topics(
+    consumers: Iterable[ConsumerData], groups: Iterable[SubscriptionGroupConfig | None]
+) -> Iterator[TopicConfig]:
+    """The retry topics that the groups should have."""
+    for consumer, group in zip(consumers, groups, strict=True):
+        topic = names.retry_topic(consumer.group_name)
+        if group is not None and group.retry_queue_nums > 0 and names.topic_problem(topic) is None:
+            yield retry_config(topic, group.retry_queue_nums, TopicSysFlag.UNIT_SUB if consumer.unit_mode else 0)

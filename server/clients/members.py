@@ -1,0 +1,105 @@
+"""A consumer group's members, and whether they agree.
+
+Each member keeps what its own last heartbeat said; when members of a group come to say different things, or the same
+again, that is logged once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from rocketwire.server.clients.consistency import Difference, Subscriptions, each_difference
+from rocketwire.server.core.request import Peer
+from rocketwire.wire.bodies.client import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData
+
+log = logging.getLogger(__name__)
+
+_LOGGED_CHARACTERS: Final = 2000
+_LOGGED_DIFFERENCES: Final = 200  # which have more characters than that
+
+
+@dataclass(slots=True)
+class Member:
+    """One connection of a group."""
+
+    client_id: str
+    language: str
+    version: int
+    last_seen: float
+    subscriptions: Subscriptions = field(default_factory=dict)
+    """Of a consumer: what its own last heartbeat said, by topic."""
+
+
+@dataclass(slots=True)
+class ConsumerGroup:
+    """A consumer group's members and what they subscribed to (the newest heartbeat counts)."""
+
+    name: str
+    consume_type: ConsumeType | None = None
+    message_model: MessageModel | None = None
+    consume_from_where: ConsumeFromWhere | None = None
+    members: dict[Peer, Member] = field(default_factory=dict)
+    subscriptions: dict[str, SubscriptionData] = field(default_factory=dict)
+    differences: tuple[Difference, ...] = ()
+    """Where the members' own subscriptions differ."""
+    changes: int = 0
+    """How often a heartbeat changed what stands here, apart from the members."""
+    uncompared: bool = False
+    """Whether members changed since they were compared last."""
+
+    @property
+    def broadcasting(self) -> bool:
+        """Whether every member gets every message."""
+        return self.message_model is MessageModel.BROADCASTING
+
+    def client_ids(self) -> list[str]:
+        """The members' client ids."""
+        return [member.client_id for member in self.members.values()]
+
+    def consumes(self) -> tuple[object, ...]:
+        """What a heartbeat may change of a group, apart from its members."""
+        return self.consume_type, self.message_model, self.consume_from_where, self.subscriptions.copy()
+
+    def agrees_with(self, changed: Member | None) -> bool:
+        """Whether all members still say the same after one changed its subscriptions, or left.
+
+        While all agree any one speaks for the others: comparing all for each member that joins takes long.
+        """
+        if self.differences or self.uncompared:
+            return False
+        other = next((each for each in self.members.values() if each is not changed), None)
+        return not any(each_difference(self.name, _said([each for each in (changed, other) if each is not None])))
+
+    def compare(self) -> Iterator[None]:
+        """Log when the members' own subscriptions differ otherwise than before, in steps."""
+        self.uncompared = False
+        differing: list[Difference] = []
+        for difference in each_difference(self.name, _said(self.members.values())):
+            if difference is not None:
+                differing.append(difference)
+            yield
+        found = tuple(differing)
+        before, self.differences = self.differences, found
+        if _disputed(found) == _disputed(before):
+            return
+        said = " / ".join(map(str, found[:_LOGGED_DIFFERENCES]))
+        if len(said) > _LOGGED_CHARACTERS:
+            said = said[:_LOGGED_CHARACTERS] + " …"
+        if not found:
+            log.info("consumer group %s: its members subscribe to the same again", self.name)
+        elif any(difference.matters for difference in found):
+            log.warning("consumer group %s: its members disagree, so messages may be lost to it; %s", self.name, said)
+        else:
+            log.info("consumer group %s: its members write their subscriptions differently; %s", self.name, said)
+
+
+def _said(members: Iterable[Member]) -> list[tuple[str, Subscriptions]]:
+    return [(each.client_id, each.subscriptions) for each in members]
+
+
+def _disputed(found: tuple[Difference, ...]) -> list[tuple[str, list[str]]]:
+    """What is said of which topic, whoever says it."""
+    return [(each.topic, [side.said for side in each.sides]) for each in found]

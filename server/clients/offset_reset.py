@@ -1,0 +1,128 @@
+"""Setting a group back or forward to a time while its consumers are on line.
+
+The broker only computes where each queue goes on and tells every member; a member stops consuming the topic, throws
+away what it has of it, commits the new offsets some 10 s later and goes on from there. So the table of offsets is not
+touched here: what a member commits meanwhile would overwrite it. A group that nobody is on line of is reset by the
+administrator's tool, which commits for it; broadcasting groups have no offsets with the broker and cannot be reset.
+
+A 5.x tool may ask for one queue, and give an offset in place of the time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from rocketwire.server.clients.members import Member
+from rocketwire.server.core.client_errors import (
+    ClientOutdated,
+    GroupWithoutOffsets,
+    OffsetOutOfRange,
+    ResetGroupOffline,
+    ResetTopicMissing,
+)
+from rocketwire.server.core.errors import (
+    QueueIllegal,
+)
+from rocketwire.server.core.works import Steps, check_answer, in_parts, written
+from rocketwire.server.services import BrokerServices
+from rocketwire.wire.bodies.client import MessageQueue
+from rocketwire.wire.bodies.online import MessageQueueForC, ResetOffsetBody, ResetOffsetBodyForC
+from rocketwire.wire.codes import RequestCode, version_name
+from rocketwire.wire.headers import encode_ext
+from rocketwire.wire.headers.online import ResetOffsetRequestHeader
+
+log = logging.getLogger(__name__)
+
+END: Final = -1
+"""The time that stands for the end of every queue."""
+_NO_OFFSET: Final = -1  # what a 5.x tool writes that asks for a time
+CPP: Final = "CPP"
+_JAVA: Final = "JAVA"
+_OLDEST_VERSION: Final = 28  # V3_0_7_SNAPSHOT
+_LEAST_ROW: Final = len('{"brokerName":"","queueId":0,"topic":""}:0,')
+
+
+def reset(services: BrokerServices, asked: ResetOffsetRequestHeader, *, for_cpp: bool) -> Steps[bytes]:
+    """Tell the group's members where to go on in a topic; return the offsets, a `ResetOffsetBody` as it is written.
+
+    `for_cpp`: whoever asks says that the members are C++ clients.
+
+    Raises:
+        ResetTopicMissing: there is no such topic here.
+        QueueIllegal: the topic has no such queue.
+        OffsetOutOfRange: the queue has no such offset.
+        GroupWithoutOffsets: the group has committed no offset of some queue.
+        ResetGroupOffline: nobody of the group is on line.
+        ClientOutdated: a member is too old for this; nobody is told.
+    """
+    group, topic, timestamp = asked.group, asked.topic, asked.timestamp
+    broker_name = services.config.current.broker_name
+    found: dict[MessageQueue, int] = {}
+    queues = _queues(services, asked)
+    least = len(queues) * (_LEAST_ROW + len(topic) + len(broker_name))
+    check_answer(least)
+    for part in in_parts(queues):
+        for queue_id in part:
+            queue = MessageQueue(topic=topic, broker_name=broker_name, queue_id=queue_id)
+            found[queue] = _offset(services, asked, queue_id)
+        yield None
+    consumers = services.clients.consumer(group)
+    if consumers is None:
+        raise ResetGroupOffline(group, topic, timestamp)
+    for member in consumers.members.values():
+        if member.version < _OLDEST_VERSION:
+            raise ClientOutdated(version_name(member.version))
+    ext = encode_ext(ResetOffsetRequestHeader(topic=topic, group=group, timestamp=timestamp, is_force=False))
+    as_table = yield from written(ResetOffsetBody(offset_table=found), len(found), least)
+    as_list = b""
+    for peer, member in list(consumers.members.items()):
+        log.info("group %s, topic %s: tell %s to go on at %d", group, topic, member.client_id, timestamp)
+        if _reads_tables(member, for_cpp=for_cpp):
+            peer.push(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, ext, as_table)
+        else:
+            as_list = as_list or (yield from written(_list(found), len(found), least))
+            peer.push(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, ext, as_list)
+        yield None
+    return as_table
+
+
+def _queues(services: BrokerServices, asked: ResetOffsetRequestHeader) -> Sequence[int]:
+    config = services.topics.get(asked.topic)
+    if config is None:
+        raise ResetTopicMissing(asked.topic)
+    every = range(config.write_queue_nums)
+    if asked.queue_id is None or asked.queue_id < 0:
+        return every
+    if asked.queue_id not in every:
+        raise QueueIllegal(f"queueId[{asked.queue_id}] is illegal, topic:[{asked.topic}] writeQueueNums:[{len(every)}]")
+    return (asked.queue_id,)
+
+
+def _offset(services: BrokerServices, asked: ResetOffsetRequestHeader, queue_id: int) -> int:
+    """Where the group goes on in a queue; without force not further on than it is, unless an offset is given."""
+    topic, store = asked.topic, services.store
+    committed = services.offsets.query(asked.group, topic, queue_id)
+    if committed is None:
+        raise GroupWithoutOffsets(asked.group)
+    low, high = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
+    if asked.queue_id == queue_id and asked.offset is not None and asked.offset != _NO_OFFSET:
+        if not low <= asked.offset <= high:
+            raise OffsetOutOfRange(asked.offset, low, high)
+        return asked.offset
+    wanted = high if asked.timestamp == END else max(0, store.offset_by_time(topic, queue_id, asked.timestamp))
+    return wanted if asked.is_force else min(wanted, committed)
+
+
+def _reads_tables(member: Member, *, for_cpp: bool) -> bool:
+    """Whether the member reads Java's JSON, which has queues as keys: C++ clients do not, Java clients only that."""
+    return member.language != CPP and (not for_cpp or member.language == _JAVA)
+
+
+def _list(offsets: dict[MessageQueue, int]) -> ResetOffsetBodyForC:
+    rows = (
+        MessageQueueForC(topic=queue.topic, broker_name=queue.broker_name, queue_id=queue.queue_id, offset=offset)
+        for queue, offset in offsets.items()
+    )
+    return ResetOffsetBodyForC(offset_table=tuple(rows))

@@ -1,0 +1,201 @@
+"""Clients on line: who is connected (203, 204), and what is asked of them through the broker (222, 223, 307, 309).
+
+A question for one client is handed on with all its fields but those of its signature, and the client's answer is the
+answer.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from rocketwire.server.clients.members import ConsumerGroup, Member
+from rocketwire.server.clients.offset_reset import CPP, reset
+from rocketwire.server.clients.questions import consumer_status, hand_on
+from rocketwire.server.core.client_errors import (
+    ConsumerGroupOffline,
+    ProducerGroupOffline,
+)
+from rocketwire.server.core.errors import (
+    ServerError,
+    response_code,
+)
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.request import Answer, Peer, Reply, Request
+from rocketwire.server.core.route import Route
+from rocketwire.server.core.works import Steps, Work, in_parts, written
+from rocketwire.server.services import BrokerServices
+from rocketwire.wire.bodies.online import Connection, ConsumerConnection, ProducerConnection
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.headers import online as headers
+from rocketwire.wire.message_id import parse_offset_message_id
+from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE
+
+_LEAST_CONNECTION: Final = len('{"clientAddr":"1.1.1.1:1","clientId":"","language":"GO","version":1},')
+_UNSET_REMARK: Final = "not set any response code"  # what 4.9.7 leaves beside the code 0 of 222 and 223
+_CREDENTIALS: Final = frozenset({ACCESS_KEY, SIGNATURE})
+
+
+class MessageNotThere(ServerError):
+    """The message that a client is to consume cannot be read."""
+
+
+def _consumer_connections(
+    services: BrokerServices, request: Request[headers.GetConsumerConnectionListRequestHeader]
+) -> Work:
+    group = services.clients.consumer(request.fields.consumer_group)
+    if group is None:
+        raise ConsumerGroupOffline(request.fields.consumer_group)
+    return _consumers_told(group)
+
+
+def _consumers_told(group: ConsumerGroup) -> Work:
+    connections = yield from _connections(list(group.members.items()))
+    body = ConsumerConnection(
+        connection_set=connections,
+        subscription_table=dict(group.subscriptions),
+        consume_type=group.consume_type,
+        message_model=group.message_model,
+        consume_from_where=group.consume_from_where,
+    )
+    rows = len(connections) + len(body.subscription_table)
+    least = _least(connections) + sum([len(each.sub_string or "") for each in body.subscription_table.values()])
+    return Reply(body=((yield from written(body, rows, least)),))
+
+
+def _producer_connections(
+    services: BrokerServices, request: Request[headers.GetProducerConnectionListRequestHeader]
+) -> Work:
+    producers = services.clients.producers(request.fields.producer_group)
+    if not producers:
+        raise ProducerGroupOffline(request.fields.producer_group)
+    return _producers_told(producers)
+
+
+def _producers_told(producers: list[tuple[Peer, Member]]) -> Work:
+    connections = yield from _connections(producers)
+    body = ProducerConnection(connection_set=connections)
+    return Reply(body=((yield from written(body, len(connections), _least(connections))),))
+
+
+def _connections(members: list[tuple[Peer, Member]]) -> Steps[tuple[Connection, ...]]:
+    found: list[Connection] = []
+    for part in in_parts(members):
+        found += [
+            Connection(
+                client_id=member.client_id,
+                client_addr=peer.remote_text,
+                language=member.language,
+                version=member.version,
+            )
+            for peer, member in part
+        ]
+        yield None
+    return tuple(found)
+
+
+def _least(connections: tuple[Connection, ...]) -> int:
+    """Bytes that they take in an answer at least."""
+    return sum([_LEAST_CONNECTION + len(each.client_id) for each in connections])
+
+
+def _running_info(services: BrokerServices, request: Request[headers.GetConsumerRunningInfoRequestHeader]) -> None:
+    fields = request.fields
+    _hand_on(services, request, fields.consumer_group, fields.client_id, request.header.ext or {}, b"")
+
+
+def _consume_directly(
+    services: BrokerServices, request: Request[headers.ConsumeMessageDirectlyResultRequestHeader]
+) -> None:
+    fields = request.fields
+    if fields.msg_id is None:
+        raise MessageNotThere("no message id is given")
+    _, offset = parse_offset_message_id(fields.msg_id)
+    record = services.store.record_at(offset)
+    if record is None:
+        raise MessageNotThere(f"can not find message by the offset, {offset}")
+    ext = {**(request.header.ext or {}), "brokerName": services.config.current.broker_name}
+    _hand_on(services, request, fields.consumer_group, fields.client_id or "", ext, bytes(record))
+
+
+def _hand_on(
+    services: BrokerServices, request: Request[Any], group: str, client_id: str, ext: dict[str, str], body: bytes
+) -> None:
+    held = request.held()
+
+    def done(answer: Answer | ServerError) -> None:
+        if isinstance(answer, ServerError):
+            _answer(held, Reply(code=response_code(answer), remark=str(answer)))
+        else:
+            parts = (answer.body,) if answer.body else ()
+            _answer(held, Reply(code=answer.code, remark=answer.remark, ext=answer.ext or None, body=parts))
+
+    # A signature says nothing of the code: with it the client could ask for something else in the asker's name.
+    ext = {name: value for name, value in ext.items() if name not in _CREDENTIALS}
+    hand_on(services.clients, group, client_id, request.header.code, ext, body, done)
+
+
+def _answer(held: Request[None], reply: Reply) -> None:
+    held.peer.reply(held, reply)
+    held.peer.flush()
+
+
+def _reset(services: BrokerServices, request: Request[headers.ResetOffsetRequestHeader]) -> Work:
+    return _offsets_told(reset(services, request.fields, for_cpp=request.header.language == CPP))
+
+
+def _offsets_told(resets: Steps[bytes]) -> Work:
+    offsets = yield from resets
+    return Reply(remark=_UNSET_REMARK, body=(offsets,))
+
+
+def _consumer_status(services: BrokerServices, request: Request[headers.GetConsumerStatusRequestHeader]) -> None:
+    fields, held = request.fields, request.held()
+
+    def done(body: bytes | LimitExceeded) -> None:
+        if isinstance(body, LimitExceeded):
+            held.peer.limited(body)
+            _answer(held, Reply(code=response_code(body), remark=str(body)))
+        else:
+            _answer(held, Reply(remark=_UNSET_REMARK, body=(body,)))
+
+    consumer_status(services.clients, fields.group, fields.topic, fields.client_addr, done)
+
+
+ROUTES: Final = (
+    Route(
+        code=RequestCode.GET_CONSUMER_CONNECTION_LIST,
+        header=headers.GetConsumerConnectionListRequestHeader,
+        handler=_consumer_connections,
+        heading="who is in a consumer group",
+    ),
+    Route(
+        code=RequestCode.GET_PRODUCER_CONNECTION_LIST,
+        header=headers.GetProducerConnectionListRequestHeader,
+        handler=_producer_connections,
+        heading="who is in a producer group",
+    ),
+    Route(
+        code=RequestCode.INVOKE_BROKER_TO_RESET_OFFSET,
+        header=headers.ResetOffsetRequestHeader,
+        handler=_reset,
+        heading="set a group that is on line to a time",
+    ),
+    Route(
+        code=RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS,
+        header=headers.GetConsumerStatusRequestHeader,
+        handler=_consumer_status,
+        heading="offsets as a group's clients hold them",
+    ),
+    Route(
+        code=RequestCode.GET_CONSUMER_RUNNING_INFO,
+        header=headers.GetConsumerRunningInfoRequestHeader,
+        handler=_running_info,
+        heading="how one consumer is doing",
+    ),
+    Route(
+        code=RequestCode.CONSUME_MESSAGE_DIRECTLY,
+        header=headers.ConsumeMessageDirectlyResultRequestHeader,
+        handler=_consume_directly,
+        heading="have one consumer take a stored message now",
+    ),
+)

@@ -1,0 +1,124 @@
+"""Queue locks of orderly consumers: who may consume a queue now.
+
+A lock belongs to one client id of one group and lives 60 s after its last renewal; clients renew every 20 s. It does
+not end with its client's connection: who lost that may still be at work, and comes back under the same id.
+
+All locks live equally long, so each group's, the newest last, are in the order of their ends.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterable, Iterator
+from typing import Final, NamedTuple
+
+import trio
+
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.works import in_parts
+from rocketwire.wire.bodies.client import MessageQueue
+
+LOCK_SECONDS: Final = 60.0
+MOST_LOCKS: Final = 200_000
+MOST_BYTES: Final = 4 << 20
+"""Of a body that names queues: some 40,000 of them. Access control reads it, too, in one piece."""
+_SCAN_SECONDS: Final = 10.0
+_AT_ONCE: Final = 1024
+"""Locks of a group that are forgotten before others have their turn."""
+
+
+def check_size(body: memoryview) -> None:
+    """Raise LimitExceeded when a body that names queues is too long."""
+    if len(body) > MOST_BYTES:
+        raise LimitExceeded("lockBytes", MOST_BYTES)
+
+
+class _Lock(NamedTuple):
+    client_id: str
+    until: float
+
+
+class OrderLocks:
+    """The locks of all groups."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, dict[MessageQueue, _Lock]] = {}
+        self._count = 0
+
+    def check_room(self, group: str, queues: Collection[MessageQueue]) -> None:
+        """See whether a group may have locks of these queues, each of which is there once.
+
+        Raises:
+            LimitExceeded: there would be too many locks, of all groups.
+        """
+        if self._count + len(queues) > MOST_LOCKS:
+            locks = self._groups.get(group, {})
+            if self._count + sum(queue not in locks for queue in queues) > MOST_LOCKS:
+                raise LimitExceeded("orderLocks", MOST_LOCKS)
+
+    def lock(self, group: str, client_id: str, queues: Iterable[MessageQueue]) -> list[MessageQueue]:
+        """Take or renew locks; return the queues this client holds now, each once.
+
+        Raises:
+            LimitExceeded: there would be too many locks, of all groups; none is taken.
+        """
+        queues = dict.fromkeys(queues)
+        self.check_room(group, queues)
+        locks = self._groups.get(group, {})
+        now = trio.current_time()
+        self._groups[group] = locks
+        before = len(locks)
+        held = []
+        for queue in queues:
+            lock = locks.get(queue)
+            if lock is None or lock.client_id == client_id or lock.until < now:
+                locks.pop(queue, None)
+                locks[queue] = _Lock(client_id, now + LOCK_SECONDS)
+                held.append(queue)
+        self._count += len(locks) - before
+        if not locks:
+            del self._groups[group]
+        return held
+
+    def unlock(self, group: str, client_id: str, queues: Iterable[MessageQueue]) -> None:
+        """Give up the locks this client holds; others' locks stay."""
+        locks = self._groups.get(group, {})
+        for queue in queues:
+            lock = locks.get(queue)
+            if lock is not None and lock.client_id == client_id:
+                del locks[queue]
+                self._count -= 1
+        if not locks:
+            self._groups.pop(group, None)
+
+    def expire(self) -> None:
+        """Forget locks whose time is over."""
+        for _ in self._expiring():
+            pass
+
+    def _expiring(self) -> Iterator[None]:
+        for groups in in_parts(list(self._groups)):
+            for group in groups:
+                while self._expire_some(group) == _AT_ONCE:
+                    yield
+            yield
+
+    def _expire_some(self, group: str) -> int:
+        """Forget some of a group's locks, the oldest first; how many."""
+        now = trio.current_time()
+        locks = self._groups.get(group, {})
+        over = itertools.takewhile(lambda each: each[1].until < now, locks.items())
+        queues = [queue for queue, _ in itertools.islice(over, _AT_ONCE)]
+        for queue in queues:
+            del locks[queue]
+        self._count -= len(queues)
+        if not locks:
+            self._groups.pop(group, None)
+        return len(queues)
+
+    async def run(self) -> None:
+        """Forget them for ever, a few at a time."""
+        while True:
+            await trio.sleep(_SCAN_SECONDS)
+            for _ in self._expiring():
+                await trio.lowlevel.checkpoint()

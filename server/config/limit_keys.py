@@ -1,0 +1,93 @@
+"""Keys that bound what clients may take of the endpoint: docs/limits.md says what each holds and what clients see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from rocketwire.server.config.keys import OURS, key
+from rocketwire.server.config.store_keys import StoreKeys
+from rocketwire.wire.codes import MAX_FRAME_LENGTH
+
+_KIB: Final = 1024
+_MIB: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitKeys(StoreKeys):
+    """Limits of connections, bytes and requests. Sizes are bytes."""
+
+    max_connections: int = key(
+        "most connections, to broker and name server together", default=50_000, low=1, online=True, known=OURS
+    )
+    max_connections_per_address: int = key(
+        "most connections of one address; of IPv6, of one network of 64 bits",
+        default=20_000,
+        low=1,
+        online=True,
+        known=OURS,
+    )
+    max_frame_bytes: int = key(
+        "bytes of the longest frame that is taken, with all of its parts",
+        default=MAX_FRAME_LENGTH,
+        low=64 * _KIB,
+        high=MAX_FRAME_LENGTH,
+        known=OURS,
+    )
+    max_in_flight_bytes: int = key(
+        "most bytes of all connections that are received and not served, or not sent yet",
+        default=512 * _MIB,
+        low=_MIB,
+        online=True,
+        known=OURS,
+    )
+    max_in_flight_bytes_per_connection: int = key(
+        "most bytes that one connection's answers wait with; at the start, of a frame, too",
+        default=64 * _MIB,
+        low=64 * _KIB,
+        online=True,
+        known=OURS,
+    )
+    max_requests_per_connection: int = key(
+        "most requests of one connection that are held: pulls that wait for a message",
+        default=20_000,
+        low=1,
+        online=True,
+        known=OURS,
+    )
+    max_heartbeat_bytes: int = key(
+        "bytes of the longest heartbeat that is taken: what a client tells of its groups is kept",
+        default=256 * _KIB,
+        low=1024,
+        online=True,
+        known=OURS,
+    )
+    max_registration_bytes: int = key(
+        "bytes of the longest registration of another broker; its topics: one for each 128",
+        default=4 * _MIB,
+        low=1024,
+        online=True,
+        known=OURS,
+    )
+    max_topics: int = key(
+        "most topics, less the retry topics of groups that are there; those of an older store stay",
+        default=20_000,
+        low=1,
+        online=True,
+        known=OURS,
+    )
+    max_groups: int = key(
+        "most subscription groups; those of an older store stay", default=10_000, low=1, online=True, known=OURS
+    )
+    max_offsets: int = key(
+        "most queues that groups commit offsets of, each counted for each group",
+        default=500_000,
+        low=1,
+        known=OURS,
+    )
+    server_channel_max_idle_time_seconds: int = key(
+        "seconds after which a silent connection is closed, or one that takes so long over a frame",
+        default=120,
+        low=1,
+        online=True,
+    )

@@ -1,0 +1,1 @@
+"""What every room builds on: requests, replies, routes, errors and their response codes, clock, logs, counts."""

@@ -1,0 +1,312 @@
+"""What can go wrong in serving a request, and the one table from error to response code.
+
+The remarks are the texts a 4.9.7 broker or name server sends: clients and people look for them.
+"""
+
+from __future__ import annotations
+
+from rocketwire.server.core.client_errors import (
+    ClientBusy,
+    ClientNotOnline,
+    ClientOutdated,
+    ClientSilent,
+    ClientTooOld,
+    ConsumerGroupOffline,
+    GroupEmpty,
+    GroupWithoutOffsets,
+    OffsetOutOfRange,
+    ProducerGroupOffline,
+    ResetGroupOffline,
+    ResetTopicMissing,
+)
+from rocketwire.server.core.guard_errors import (
+    AccessOpen,
+    AccessRefused,
+    AccountNotDeleted,
+    AccountNotUpdated,
+    AddressesNotUpdated,
+    FrameRefused,
+    LimitExceeded,
+)
+from rocketwire.server.core.server_error import ServerError as ServerError  # noqa: PLC0414 - it is had from here
+from rocketwire.store.errors import RecordTooLarge, StoreError, StoreGone, StoreLocked, TopicUnusable
+from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.errors import (
+    BatchInvalid,
+    BodyInvalid,
+    CompressionUnknown,
+    HeaderFieldInvalid,
+    HeaderFieldMissing,
+    RecallHandleInvalid,
+    WireError,
+)
+
+FAQ = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
+
+
+class RequestUnsupported(ServerError):
+    """Nobody serves this request code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f" request type {code} not supported")
+
+
+class NameInvalid(ServerError):
+    """A topic or group name breaks the naming rules."""
+
+
+class TopicNotFound(ServerError):
+    """The topic does not exist on the broker and may not be created."""
+
+    def __init__(self, topic: str, *, gap: str = "") -> None:
+        super().__init__(f"topic[{topic}] not exist, apply first please!{gap}{FAQ}")
+
+
+class TopicUnknown(ServerError):
+    """A topic that an administrator asks about does not exist on the broker."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(f"topic[{topic}] not exist")
+
+
+class RouteNotFound(ServerError):
+    """No broker serves the topic."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(f"No topic route info in name server for the topic: {topic}{FAQ}")
+
+
+class QueueIllegal(ServerError):
+    """A queue number the topic does not have."""
+
+
+class QueuesTooMany(ServerError):
+    """More queues than a topic may be made with, or than one answer can tell of."""
+
+    def __init__(self, whose: str, queues: int, most: int) -> None:
+        super().__init__(f"{whose} has {queues} queues, {most} are the most")
+
+
+class NotPermitted(ServerError):
+    """The permissions of broker, topic or group do not allow the request."""
+
+
+class MessageIllegal(ServerError):
+    """A message the store does not take: too large, or malformed."""
+
+
+class TimerDisabled(ServerError):
+    """A message for a set time, which the configuration does not allow."""
+
+    def __init__(self) -> None:
+        super().__init__("accurate timer message is not enabled, timerWheelEnable is false")
+
+
+class RecallRefused(ServerError):
+    """A message that cannot be cancelled by what a producer says of it."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"recall failed, {reason}")
+
+
+class RecallTopicUnknown(RecallRefused):
+    """A message that is to be cancelled, of a topic that does not exist on the broker."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(f"the topic[{topic}] not exist")
+
+
+class RecallForbidden(RecallRefused):
+    """Messages cannot be cancelled by request here."""
+
+    def __init__(self) -> None:
+        super().__init__("operation is forbidden")
+
+
+class RecallFailed(RecallRefused):
+    """What cancels a message could not be stored."""
+
+    def __init__(self) -> None:
+        super().__init__("execute error")
+
+
+class MessageTypeWrong(ServerError):
+    """A message of another type than its topic takes."""
+
+    def __init__(self, topic: str, accepted: str, found: str) -> None:
+        super().__init__(
+            "current message type does not match with topic accept message types: "
+            f"topic[{topic}] accepts {accepted}, the message is {found}"
+        )
+
+
+class AttributeRejected(ServerError):
+    """A change of a topic's attributes that cannot be made."""
+
+
+class GroupNotFound(ServerError):
+    """The subscription group does not exist and may not be created."""
+
+    def __init__(self, group: str) -> None:
+        super().__init__(f"subscription group [{group}] does not exist, {FAQ}")
+
+
+class RetryGroupNotFound(ServerError):
+    """The group of a message to be tried again does not exist and may not be created."""
+
+    def __init__(self, group: str) -> None:
+        super().__init__(f"subscription group not exist, {group} {FAQ}")
+
+
+class SubscriptionNotFound(ServerError):
+    """The broker knows no such consumer group or subscription: its heartbeat is missing."""
+
+
+class SubscriptionNotLatest(ServerError):
+    """The consumer's subscription is newer than the one its last heartbeat brought."""
+
+    def __init__(self) -> None:
+        super().__init__("the consumer's subscription not latest")
+
+
+class SubscriptionInvalid(ServerError):
+    """A filter expression that cannot be parsed."""
+
+
+class FilterDataMissing(ServerError):
+    """The group's SQL filter is not there: its expression could not be parsed."""
+
+    def __init__(self) -> None:
+        super().__init__("The broker's consumer filter data is not exist!Your expression may be wrong!")
+
+
+class FilterDataNotLatest(ServerError):
+    """The group's SQL filter is older than the consumer's subscription."""
+
+    def __init__(self) -> None:
+        super().__init__("the consumer's consumer filter data not latest")
+
+
+class FilterTypeUnsupported(ServerError):
+    """An expression type this broker does not evaluate."""
+
+    def __init__(self, expression_type: str) -> None:
+        super().__init__(f"The broker does not support consumer to filter message by {expression_type}")
+
+
+class NotFound(ServerError):
+    """A query without a result."""
+
+
+class ServiceUnavailable(ServerError):
+    """The store takes no writes. The words about the disk are Apache's; missing files are told in plain ones."""
+
+    def __init__(self, reason: StoreError | str | None) -> None:
+        super().__init__(
+            f"service not available now: {reason}"
+            if isinstance(reason, StoreGone | StoreLocked)
+            else "service not available now. It may be caused by one of the following reasons: the broker's disk is "
+            f"full [{reason}], messages are put to the slave, message store has been shut down, etc."
+        )
+
+
+class SystemBusy(ServerError):
+    """A send that waited behind an append that took too long."""
+
+    def __init__(self, milliseconds: int, waiting: int) -> None:
+        super().__init__(
+            "[PCBUSY_CLEAN_QUEUE]broker busy, start flow control for a while, "
+            f"period in queue: {milliseconds}ms, size of queue: {waiting}"
+        )
+
+
+class TransactionNotFound(ServerError):
+    """No half message is where a producer says that its one is."""
+
+    def __init__(self) -> None:
+        super().__init__("Find prepared transaction message failed")
+
+
+class TransactionWrong(ServerError):
+    """A half message is not the one that a producer means."""
+
+
+class BodyRejected(ServerError):
+    """A request body that does not fit its header, or is missing."""
+
+
+class ConfigRejected(ServerError):
+    """A configuration change that names a bad value."""
+
+
+RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
+    RequestUnsupported: ResponseCode.REQUEST_CODE_NOT_SUPPORTED,
+    NameInvalid: ResponseCode.SYSTEM_ERROR,
+    TopicNotFound: ResponseCode.TOPIC_NOT_EXIST,
+    TopicUnknown: ResponseCode.TOPIC_NOT_EXIST,
+    RouteNotFound: ResponseCode.TOPIC_NOT_EXIST,
+    QueueIllegal: ResponseCode.SYSTEM_ERROR,
+    QueuesTooMany: ResponseCode.SYSTEM_ERROR,
+    NotPermitted: ResponseCode.NO_PERMISSION,
+    MessageIllegal: ResponseCode.MESSAGE_ILLEGAL,
+    TimerDisabled: ResponseCode.SYSTEM_ERROR,
+    RecallRefused: ResponseCode.ILLEGAL_OPERATION,
+    RecallTopicUnknown: ResponseCode.TOPIC_NOT_EXIST,
+    RecallForbidden: ResponseCode.NO_PERMISSION,
+    RecallFailed: ResponseCode.SYSTEM_ERROR,
+    RecallHandleInvalid: ResponseCode.ILLEGAL_OPERATION,
+    MessageTypeWrong: ResponseCode.MESSAGE_ILLEGAL,
+    AttributeRejected: ResponseCode.SYSTEM_ERROR,
+    GroupNotFound: ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+    RetryGroupNotFound: ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+    SubscriptionNotFound: ResponseCode.SUBSCRIPTION_NOT_EXIST,
+    SubscriptionNotLatest: ResponseCode.SUBSCRIPTION_NOT_LATEST,
+    SubscriptionInvalid: ResponseCode.SUBSCRIPTION_PARSE_FAILED,
+    FilterDataMissing: ResponseCode.FILTER_DATA_NOT_EXIST,
+    FilterDataNotLatest: ResponseCode.FILTER_DATA_NOT_LATEST,
+    FilterTypeUnsupported: ResponseCode.SYSTEM_ERROR,
+    NotFound: ResponseCode.QUERY_NOT_FOUND,
+    ServiceUnavailable: ResponseCode.SERVICE_NOT_AVAILABLE,
+    SystemBusy: ResponseCode.SYSTEM_BUSY,
+    FrameRefused: ResponseCode.MESSAGE_ILLEGAL,
+    LimitExceeded: ResponseCode.SYSTEM_BUSY,
+    AccessRefused: ResponseCode.SYSTEM_ERROR,
+    AccessOpen: ResponseCode.SYSTEM_ERROR,
+    AccountNotUpdated: ResponseCode.UPDATE_AND_CREATE_ACL_CONFIG_FAILED,
+    AccountNotDeleted: ResponseCode.DELETE_ACL_CONFIG_FAILED,
+    AddressesNotUpdated: ResponseCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED,
+    TransactionNotFound: ResponseCode.SYSTEM_ERROR,
+    TransactionWrong: ResponseCode.SYSTEM_ERROR,
+    BodyRejected: ResponseCode.SYSTEM_ERROR,
+    ConfigRejected: ResponseCode.SYSTEM_ERROR,
+    ConsumerGroupOffline: ResponseCode.CONSUMER_NOT_ONLINE,
+    ResetGroupOffline: ResponseCode.CONSUMER_NOT_ONLINE,
+    ClientSilent: ResponseCode.CONSUME_MSG_TIMEOUT,
+    ProducerGroupOffline: ResponseCode.SYSTEM_ERROR,
+    GroupEmpty: ResponseCode.SYSTEM_ERROR,
+    ClientNotOnline: ResponseCode.SYSTEM_ERROR,
+    ClientBusy: ResponseCode.SYSTEM_ERROR,
+    ClientTooOld: ResponseCode.SYSTEM_ERROR,
+    ClientOutdated: ResponseCode.SYSTEM_ERROR,
+    ResetTopicMissing: ResponseCode.SYSTEM_ERROR,
+    GroupWithoutOffsets: ResponseCode.SYSTEM_ERROR,
+    OffsetOutOfRange: ResponseCode.SYSTEM_ERROR,
+    HeaderFieldMissing: ResponseCode.SYSTEM_ERROR,
+    HeaderFieldInvalid: ResponseCode.SYSTEM_ERROR,
+    BodyInvalid: ResponseCode.SYSTEM_ERROR,
+    BatchInvalid: ResponseCode.MESSAGE_ILLEGAL,
+    CompressionUnknown: ResponseCode.MESSAGE_ILLEGAL,
+    WireError: ResponseCode.SYSTEM_ERROR,
+    RecordTooLarge: ResponseCode.MESSAGE_ILLEGAL,
+    TopicUnusable: ResponseCode.MESSAGE_ILLEGAL,
+    StoreGone: ResponseCode.SERVICE_NOT_AVAILABLE,
+    StoreError: ResponseCode.SYSTEM_ERROR,
+}
+
+
+def response_code(error: Exception) -> ResponseCode:
+    """The code that answers `error`; anything unforeseen is a SYSTEM_ERROR."""
+    for cls in type(error).__mro__:
+        if cls in RESPONSE_CODES:
+            return RESPONSE_CODES[cls]
+    return ResponseCode.SYSTEM_ERROR

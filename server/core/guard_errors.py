@@ -1,0 +1,60 @@
+"""Refusals by what protects the endpoint: quotas, access control, limits. Codes: `server.core.errors`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketwire.server.core.server_error import ServerError
+
+ITEMS: Final = "headerItems"
+MOST_ITEMS: Final = 8192
+"""Items of a list that stands as one text: tags of a filter, permissions of an account, addresses."""
+
+
+class FrameRefused(ServerError):
+    """A frame is longer than a limit allows; `key` names it."""
+
+    def __init__(self, size: int, key: str, most: int) -> None:
+        super().__init__(f"[REJECTREQUEST]frame of {size} bytes is too long, {key}={most}")
+        self.key = key
+
+
+class LimitExceeded(ServerError):
+    """A client asks for more than one of the limits of docs/limits.md allows; `key` names it."""
+
+    def __init__(self, key: str, most: int) -> None:
+        super().__init__(f"[REJECTREQUEST]system busy, start flow control for a while, {key}={most}")
+        self.key = key
+
+
+class AccessRefused(ServerError):
+    """Access control refuses a request; the words after the class name are Apache's."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(f"org.apache.rocketmq.acl.common.AclException: {words}")
+
+
+class AccessOpen(ServerError):
+    """A question about accounts, where access control is off."""
+
+    def __init__(self) -> None:
+        super().__init__("access control is off: aclEnable is false")
+
+
+class AccountNotUpdated(ServerError):
+    """An account that cannot be made or changed as asked."""
+
+
+class AccountNotDeleted(ServerError):
+    """An account that cannot be deleted."""
+
+    def __init__(self, access_key: str | None) -> None:
+        name = "null" if access_key is None else access_key
+        super().__init__(f"The accesskey[{name}] corresponding to accessConfig has been deleted failed.")
+
+
+class AddressesNotUpdated(ServerError):
+    """Addresses that need no account, which cannot be set as asked."""
+
+    def __init__(self, addresses: str) -> None:
+        super().__init__(f"The globalWhiteAddresses[{addresses}] has been updated failed.")

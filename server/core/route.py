@@ -1,0 +1,28 @@
+"""One row of a family's table: a request code and what serves it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.core.works import Work
+from rocketwire.wire.codes import RequestCode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """A request code, its header and response header types, and the function that serves it.
+
+    `handler(services, request)` returns the reply, what carries the request out in steps, or None when a service has
+    taken the request over and answers later. `short` marks headers with the one-letter names of SEND_MESSAGE_V2.
+    `heading` says in a few words what the request is for.
+    """
+
+    code: RequestCode
+    header: type[Any] | None = None
+    response: type[Any] | None = None
+    handler: Callable[[Any, Request[Any]], Reply | Work | None]
+    short: bool = False
+    heading: str

@@ -1,0 +1,1 @@
+"""What protects the endpoint: accounts (`acl`) and quotas (`throttle`)."""

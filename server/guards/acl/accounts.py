@@ -1,0 +1,168 @@
+"""Accounts: what the file says of each, checked and ready to be asked.
+
+An account is refused for the first reason that Apache finds: the administrator's requests first, then the permissions
+in the order of a Java map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from rocketwire.server.guards.acl import permissions
+from rocketwire.server.guards.acl.message_owner import HOLDING_TOPICS
+from rocketwire.server.guards.acl.permissions import DENY, SUB
+from rocketwire.server.guards.acl.resources import ADMIN_CODES, FORGOTTEN_CODES, Needed
+from rocketwire.server.guards.acl.white_list import Matches, white_list
+from rocketwire.wire.bodies.acl import PlainAccessConfig
+from rocketwire.wire.java import hash_map_order
+from rocketwire.wire.names import DEAD_LETTER_PREFIX, LIGHT_PREFIX, RETRY_PREFIX, retry_topic
+from rocketwire.wire.signature import Secret
+
+LEAST_LENGTH: Final = 7
+"""Characters of an access key and of a secret key."""
+
+
+class AccountInvalid(Exception):
+    """An account that cannot be used; its text says why, and never has the secret key."""
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(reason)
+        self.key = key
+        """The setting of the file that is wrong."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """One account.
+
+    Attributes:
+        access_key: Its name.
+        secret: What its requests are signed with.
+        matches: Which addresses need no signature; None: no address.
+        admin: Whether it may do what `ADMIN_CODES` ask for, and everything else if it has no permissions of its own.
+        topic_default: Permission for topics that `permissions` does not have.
+        group_default: The same for groups.
+        permissions: Permissions by topic, and by the retry topic of a group.
+    """
+
+    access_key: str
+    secret: Secret = field(repr=False)
+    matches: Matches | None
+    admin: bool
+    topic_default: int
+    group_default: int
+    permissions: Mapping[str, int]
+
+    def is_near(self, address: str) -> bool:
+        """Whether it needs no signature from there."""
+        return self.matches is not None and self.matches(address)
+
+    def may_ask(self, code: int) -> bool:
+        """Whether it may ask for what only an administrator may, if the code is of that kind."""
+        return self.admin or code not in ADMIN_CODES
+
+    def may_all(self, code: int) -> bool:
+        """Whether it needs no permissions for a request of that code."""
+        return self._unlimited or (self.admin and code in FORGOTTEN_CODES)
+
+    def lacks(self, needed: Needed, reply_topic: str | None = None) -> str | None:
+        """The topic or group that it has no permission for; None: it has all that is needed.
+
+        `reply_topic` is the one that holds the replies to requests of all topics.
+        """
+        permission, resources = needed
+        if self._unlimited:
+            return None
+        lacking = [resource for resource in resources if not self._may(permission, resource, reply_topic)]
+        if not lacking:
+            return None
+        return next(resource for resource in hash_map_order(resources) if resource in lacking)
+
+    @property
+    def _unlimited(self) -> bool:
+        return self.admin and not self.permissions
+
+    def _may(self, permission: int, resource: str, reply_topic: str | None) -> bool:
+        owned = self.permissions.get(resource)
+        if owned is None and resource.startswith(DEAD_LETTER_PREFIX):
+            # They are the group's, which gives messages up to there.
+            permission, resource = SUB, retry_topic(resource.removeprefix(DEAD_LETTER_PREFIX))
+            owned = self.permissions.get(resource)
+        if owned is None:
+            owned = DENY if resource == reply_topic else self._default(resource)
+        return permissions.allows(owned, permission)
+
+    def _default(self, resource: str) -> int:
+        if resource.startswith(RETRY_PREFIX):
+            return self.group_default
+        holds_others = resource in HOLDING_TOPICS or resource.startswith(LIGHT_PREFIX)
+        return DENY if holds_others else self.topic_default
+
+
+def account(config: PlainAccessConfig) -> Account:
+    """The account that a file's entry makes.
+
+    Raises:
+        AccountInvalid: a key is too short, or an address or a permission cannot be read.
+        WhiteListInvalid: an address is none.
+    """
+    access_key, secret_key = config.access_key, config.secret_key
+    if access_key is None or secret_key is None or min(len(access_key), len(secret_key)) < LEAST_LENGTH:
+        shown = "null" if secret_key is None else "***"  # Apache shows it
+        wrong = "accessKey" if access_key is None or len(access_key) < LEAST_LENGTH else "secretKey"
+        raise AccountInvalid(
+            wrong,
+            f"The accessKey={'null' if access_key is None else access_key} and secretKey={shown} "
+            "cannot be null and length should longer than 6",
+        )
+    owned: dict[str, int] = {}
+    for text in config.group_perms or ():
+        name, bits = _permission(text, "group")
+        owned[retry_topic(name)] = bits
+    for text in config.topic_perms or ():
+        name, bits = _permission(text, "topic")
+        owned[name] = bits
+    return Account(
+        access_key=access_key,
+        secret=Secret(secret_key),
+        matches=white_list(config.white_remote_address or ""),
+        admin=config.admin,
+        topic_default=permissions.read(config.default_topic_perm),
+        group_default=permissions.read(config.default_group_perm),
+        permissions=owned,
+    )
+
+
+def _permission(text: str, kind: str) -> tuple[str, int]:
+    found = permissions.assignment(text)
+    if found is None:
+        raise AccountInvalid(f"{kind}Perms", f"Parse resource permission failed for {kind}:{text}")
+    return found[0], permissions.read(found[1])
+
+
+def check_permissions(texts: tuple[str, ...] | None) -> None:
+    """Look at permissions that are to be written to the file: stricter than what is read from it.
+
+    Raises:
+        AccountInvalid: one is no `NAME=PERMISSION`, or the permission is none.
+    """
+    for text in texts or ():
+        found = permissions.assignment(text)
+        if found is None:
+            raise AccountInvalid(
+                "perms",
+                f"Parse Resource format error for {text}.\n"
+                "The expected resource format is 'Res=Perm'. For example: topicA=SUB",
+            )
+        if found[1] != "DENY" and permissions.read(found[1]) == DENY:
+            raise AccountInvalid(
+                "perms",
+                f"Parse resource permission error for {text}.\n"
+                "The expected permissions are 'SUB' or 'PUB' or 'SUB|PUB' or 'PUB|SUB'.",
+            )
+
+
+STRANGER: Final = Secret("of nobody's account")
+"""What a request of an unknown account is checked with, so that it takes as long as one of a known account."""

@@ -1,0 +1,343 @@
+"""Access control: who may do what, by the accounts' file, which is read again when it changes.
+
+Order of the questions, as Apache asks them: address that needs no account, access key, account, address that needs no
+signature of this account, signature, administrator, permissions. A file that cannot be used when it changed is told of
+in the log, and the former accounts stay. Reading and writing it takes long where there are many accounts (1 ms each):
+both are left to `run_sync`. An unknown account and a wrong signature take about the same time.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NamedTuple, NoReturn
+from weakref import WeakKeyDictionary
+
+import trio
+
+from rocketwire.server.config.keys import ConfigError
+from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.errors import ServerError
+from rocketwire.server.core.guard_errors import AccessRefused, AccountNotDeleted, AccountNotUpdated, AddressesNotUpdated
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.core.request import Peer
+from rocketwire.server.guards.acl import file
+from rocketwire.server.guards.acl.accounts import STRANGER, Account, AccountInvalid, account, check_permissions
+from rocketwire.server.guards.acl.document import AclFileEmpty, AclFileInvalid, check_size
+from rocketwire.server.guards.acl.file import NO_ACCOUNTS, AccountsFile
+from rocketwire.server.guards.acl.message_owner import NoMessageThere
+from rocketwire.server.guards.acl.resources import Needed, OwnerAt, needed, needed_for_message, sent_to, shown
+from rocketwire.server.guards.acl.white_list import WhiteListInvalid, normal, white_list
+from rocketwire.server.upkeep.jobs import RunSync
+from rocketwire.store.files import FileSystem
+from rocketwire.wire.bodies.acl import AclConfig, PlainAccessConfig
+from rocketwire.wire.bodies.topic import DataVersion
+from rocketwire.wire.codes import MAX_FRAME_LENGTH, RequestCode
+from rocketwire.wire.header import Header
+from rocketwire.wire.signature import ACCESS_KEY
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 0.5
+"""How often the file is looked at, as Apache does."""
+_MOST_ADDRESSES: Final = 4096
+_NO_FIELDS: Final[dict[str, str]] = {}
+_MOST_CHANGES: Final = 64
+_NEVER: Final = (None, None)
+_Stamp = tuple[int | None, int | None]
+
+Done = Callable[[ServerError | None], None]
+"""Called once a change is in force, or with why it is not."""
+
+
+class _Change(NamedTuple):
+    """A change of the file that waits for its turn."""
+
+    make: Callable[[bytes], bytes]
+    done: Done
+    failed: Callable[[str], ServerError]
+    what: str
+
+
+def _nobody(offset: int) -> str:
+    raise NoMessageThere(offset)
+
+
+class _Client(NamedTuple):
+    """What is known of a client's address."""
+
+    address: str
+    white: bool
+
+
+class AccessControl:
+    """The guard of a broker, and the owner of its accounts.
+
+    Attributes:
+        active: Always true: where access control is off, there is none of these.
+        path: The accounts' file.
+        version: How new the accounts are.
+        longest_heartbeat: How many bytes a heartbeat may have: a longer one is refused by who takes them, unread.
+        owner_at: Gives the topic of the message at a place in the log. Set before requests come.
+        reply_topic: Where replies to requests go, which every account may answer; likewise.
+        changed: Called when other accounts are in force, for what was admitted before and waits; likewise.
+    """
+
+    active: Final = True
+
+    def __init__(self, path: str, files: FileSystem, clock: Clock, metrics: Metrics) -> None:
+        """Read the file; one that is missing is made empty, as Apache makes it, and lets nobody in.
+
+        Raises:
+            ConfigError: the file cannot be used; the text names it and the key.
+        """
+        self.path = os.path.abspath(path)  # noqa: PTH100 (a link's goal may change: it is looked up anew each time)
+        self._files = files
+        self._clock = clock
+        self._refused = metrics.acl_refused
+        self._clients: dict[str, _Client] = {}
+        self._seen: _Stamp = _NEVER
+        self._asked, self._changes = trio.open_memory_channel[_Change](_MOST_CHANGES)
+        self._warned: tuple[str, ...] = ()
+        self.longest_heartbeat: Callable[[], int] = lambda: MAX_FRAME_LENGTH
+        self.owner_at: OwnerAt = _nobody
+        self.reply_topic: str | None = None
+        self.changed: Callable[[], None] = lambda: None
+        self._heard: WeakKeyDictionary[Peer, str] = WeakKeyDictionary()
+        self._complaint = ""
+        try:
+            if files.size(self.path) is None:
+                files.make_directory(str(Path(self.path).parent))
+                files.write(self.path, b"")
+                Path(self.path).chmod(stat.S_IRUSR | stat.S_IWUSR)
+                log.warning("access control: %s did not exist; it was made, and lets nobody in", self.path)
+            self._seen = self._stamp()
+            self._take(self._first())
+        except AclFileInvalid as error:
+            raise ConfigError(f"aclFile={path}: {error}") from None
+        except OSError as error:
+            raise ConfigError(f"aclFile={path}: {error.strerror}") from error
+
+    # --- the guard
+
+    def admit(self, peer: Peer, header: Header, body: memoryview) -> None:
+        """See `Guard`."""
+        client = self._client(peer.remote_text)
+        if client.white:
+            return
+        ext = _NO_FIELDS if header.ext is None else header.ext
+        access_key = ext.get(ACCESS_KEY)
+        if access_key is None:
+            self._refuse("no_access_key", "No accessKey is configured")
+        known = self._accounts.get(access_key)
+        if known is None:
+            STRANGER.signed(ext, body)
+            self._refuse("unknown_access_key", f"No acl config for {access_key}")
+        if not known.is_near(client.address):
+            self._check(known, header, ext, body)
+        if header.code == RequestCode.HEART_BEAT:
+            self._heard[peer] = access_key
+
+    def _check(self, known: Account, header: Header, ext: dict[str, str], body: memoryview) -> None:
+        if not known.secret.signed(ext, body):
+            self._refuse("signature", f"Check signature failed for accessKey={known.access_key}")
+        if not known.may_ask(header.code):
+            words = f"Need admin permission for request code={header.code}, but accessKey={known.access_key} is not"
+            self._refuse("admin", words)
+        if header.code == RequestCode.HEART_BEAT and len(body) > self.longest_heartbeat():
+            return  # nothing is read of it
+        if known.may_all(header.code):
+            return
+        self._need(known, needed(header.code, ext, body, reply_topic=self.reply_topic))
+        # Who may not use the group does not learn what is in the log.
+        self._need(known, needed_for_message(header.code, ext, self.owner_at))
+
+    def _need(self, known: Account, need: Needed) -> None:
+        resource = known.lacks(need, self.reply_topic)
+        if resource is not None:
+            self._refuse("permission", f"No default permission for {shown(resource)}")
+
+    def may_hear(self, peer: Peer, topic: str) -> bool:
+        """Whether a producer may be told of messages of a topic: whether the account of its heartbeats may send there.
+
+        A heartbeat may name any producer group, for groups of producers have no permissions.
+        """
+        client = self._client(peer.remote_text)
+        if client.white:
+            return True
+        known = self._accounts.get(self._heard.get(peer, ""))
+        if known is None:
+            return False
+        every = known.is_near(client.address) or known.may_all(RequestCode.END_TRANSACTION)
+        return every or known.lacks(sent_to(topic), self.reply_topic) is None
+
+    def _refuse(self, reason: str, words: str) -> NoReturn:
+        self._refused[reason] += 1
+        raise AccessRefused(words)
+
+    def _client(self, remote: str) -> _Client:
+        host = remote.rpartition(":")[0]
+        client = self._clients.get(host)
+        if client is None:
+            if len(self._clients) >= _MOST_ADDRESSES:
+                self._clients.clear()
+            address = normal(host.strip("[]"))
+            client = _Client(address, any(matches(address) for matches in self._white))
+            self._clients[host] = client
+        return client
+
+    # --- the file
+
+    async def run(self, run_sync: RunSync) -> None:
+        """Carry out changes as they are asked for, and look at the file every half second."""
+        while True:
+            await self.turn(run_sync)
+
+    async def turn(self, run_sync: RunSync) -> None:
+        """Carry out one change, or look at the file when none is asked for in half a second.
+
+        Both are done here alone, one after the other: none overwrites what another has found meanwhile.
+        """
+        change = None
+        with trio.move_on_after(LOOK_SECONDS):
+            change = await self._changes.receive()
+        if change is None:
+            await self.look(run_sync)
+        else:
+            await self._carry_out(change, run_sync)
+
+    async def look(self, run_sync: RunSync) -> None:
+        """Take what the file says if it changed since the last look; `run_sync` reads it, which may take long."""
+        try:
+            stamp = self._stamp()
+            if stamp == self._seen:
+                return
+            self._seen = stamp
+            found = await run_sync(self._read)
+        except (AclFileInvalid, OSError) as error:
+            reason = str(error.strerror if isinstance(error, OSError) else error)
+            if reason != self._complaint:
+                log.warning("access control: %s: %s; the former accounts stay", self.path, reason)
+            self._complaint = reason
+            return
+        self._complaint = ""
+        self._take(found)
+        log.info("access control: %s was read again: %d accounts", self.path, len(self._accounts))
+
+    async def _carry_out(self, change: _Change, run_sync: RunSync) -> None:
+        try:
+            found, self._seen = await run_sync(self._write, change.make)
+        except (AclFileInvalid, OSError) as error:
+            reason = f"{self.path}: {error.strerror}" if isinstance(error, OSError) else str(error)
+            change.done(change.failed(reason))
+            return
+        self._take(found)
+        log.info("access control: %s by request", change.what)
+        change.done(None)
+
+    def _stamp(self) -> _Stamp:
+        return self._files.modified(self.path), self._files.size(self.path)
+
+    def _first(self) -> AccountsFile:
+        """What the file says at the start: then one that says nothing lets nobody in."""
+        try:
+            return self._read()
+        except AclFileEmpty:
+            return NO_ACCOUNTS
+
+    def _data(self) -> bytes:
+        check_size(self._files.size(self.path) or 0)
+        data = self._files.read(self.path)
+        if data is None:
+            raise AclFileInvalid("it does not exist")
+        return data
+
+    def _read(self) -> AccountsFile:
+        return file.read(self._data())
+
+    def _take(self, found: AccountsFile) -> None:
+        for line in found.warnings:
+            if line not in self._warned:
+                log.warning("access control: %s: %s", self.path, line)
+        self._warned = found.warnings
+        self._accounts = found.accounts
+        self._white = found.white
+        self._told = found.told
+        self._clients.clear()
+        self.version = found.version or DataVersion(counter=0, timestamp=self._clock())
+        self.changed()
+
+    def _write(self, make: Callable[[bytes], bytes]) -> tuple[AccountsFile, _Stamp]:
+        """Change the file; give what it says then."""
+        data = make(self._data())
+        found = file.read(data)
+        self._files.replace(os.path.realpath(self.path), data)
+        return found, self._stamp()
+
+    # --- administration
+
+    def config(self) -> AclConfig:
+        """All accounts and addresses that are in force, secret keys too."""
+        return self._told
+
+    def update(self, config: PlainAccessConfig, done: Done) -> None:
+        """Add or change an account; what `config` does not say of it stays.
+
+        Raises:
+            AccountNotUpdated: a value cannot be used, or too many changes wait.
+        """
+        try:
+            account(PlainAccessConfig(access_key=config.access_key, secret_key=config.secret_key))
+            check_permissions(config.topic_perms)
+            check_permissions(config.group_perms)
+            white_list(config.white_remote_address or "")
+        except (AccountInvalid, WhiteListInvalid) as error:
+            raise AccountNotUpdated(str(error)) from None
+        self._ask(
+            lambda data: file.with_account(data, config, self._clock()),
+            done,
+            failed=AccountNotUpdated,
+            what=f"account {config.access_key} was changed",
+        )
+
+    def delete(self, access_key: str | None, done: Done) -> None:
+        """Delete an account.
+
+        Raises:
+            AccountNotDeleted: there can be none of that name, or too many changes wait.
+        """
+        if access_key is None:
+            raise AccountNotDeleted(access_key)
+        self._ask(
+            lambda data: file.without_account(data, access_key, self._clock()),
+            done,
+            failed=lambda _reason: AccountNotDeleted(access_key),
+            what=f"account {access_key} was deleted",
+        )
+
+    def replace_addresses(self, addresses: tuple[str, ...] | None, path: str | None, done: Done) -> None:
+        """Set the addresses that need no account; `path` is the file's, or nothing.
+
+        Raises:
+            AddressesNotUpdated: there are none, `path` is another file, or too many changes wait.
+        """
+        shown_addresses = "null" if addresses is None else ",".join(addresses)
+        if addresses is None or (path and os.path.realpath(path) != os.path.realpath(self.path)):
+            raise AddressesNotUpdated(shown_addresses)
+        self._ask(
+            lambda data: file.with_addresses(data, addresses, self._clock()),
+            done,
+            failed=lambda _reason: AddressesNotUpdated(shown_addresses),
+            what="the addresses that need no account were changed",
+        )
+
+    def _ask(
+        self, make: Callable[[bytes], bytes], done: Done, *, failed: Callable[[str], ServerError], what: str
+    ) -> None:
+        try:
+            self._asked.send_nowait(_Change(make, done, failed, what))
+        except trio.WouldBlock:
+            raise failed("too many changes wait to be carried out") from None

@@ -1,0 +1,225 @@
+"""Which permissions a request needs: those that 4.9.7 asks for, those that it forgot, and those of later requests.
+
+A consumer group stands under the name of its retry topic, so that one table serves topics and groups. Apache 4.9.7 asks
+nothing of batches (320) and lets every account change and read all accounts (50 to 54); 5.x mended both, and so it is
+here. Nor does it ask anything of most requests that read or change one topic's or group's state, or that name a message
+by its place in the log; here they need what the topic or group needs elsewhere, or an administrator. Of the requests
+that 4.9.7 does not know, 361 needs what 11 needs, 370 what 5.5.0 asks for, and the timer's (60, 61), of which 5.5.0
+asks nothing, an administrator. Fields that are missing are no concern of this module: without them nothing is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from rocketwire.server.clients.order_locks import check_size
+from rocketwire.server.guards.acl.permissions import PUB, SUB
+from rocketwire.wire.bodies import decode_body
+from rocketwire.wire.bodies.client import HeartbeatData
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.headers import decode_ext
+from rocketwire.wire.headers.online import ConsumeMessageDirectlyResultRequestHeader
+from rocketwire.wire.headers.query import ViewMessageRequestHeader
+from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
+from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
+from rocketwire.wire.message_id import parse_offset_message_id
+from rocketwire.wire.names import RETRY_PREFIX, TRACE_TOPIC, retry_topic
+
+OwnerAt = Callable[[int], str]
+"""Gives the topic of the message at a place in the log; raises a `ServerError` where none begins."""
+
+ACCOUNT_CODES: Final[frozenset[int]] = frozenset(
+    {
+        RequestCode.UPDATE_AND_CREATE_ACL_CONFIG,
+        RequestCode.DELETE_ACL_CONFIG,
+        RequestCode.GET_BROKER_CLUSTER_ACL_INFO,
+        RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG,
+        RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG,
+    }
+)
+ADMIN_CODES: Final[frozenset[int]] = ACCOUNT_CODES | {
+    RequestCode.UPDATE_AND_CREATE_TOPIC,
+    RequestCode.GET_ALL_TOPIC_CONFIG,
+    RequestCode.UPDATE_BROKER_CONFIG,
+    RequestCode.GET_BROKER_CONFIG,
+    RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP,
+    RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,
+    RequestCode.DELETE_SUBSCRIPTIONGROUP,
+    RequestCode.DELETE_TOPIC_IN_BROKER,
+    RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE,
+    RequestCode.CLEAN_UNUSED_TOPIC,
+    RequestCode.DELETE_EXPIRED_COMMITLOG,
+    RequestCode.GET_TIMER_CHECK_POINT,
+    RequestCode.GET_TIMER_METRICS,
+}
+"""What only an account with `admin: true` may ask for; 4.9.7 lets every account ask for 21, 26, 201, 306, 316, 329."""
+
+
+class Needed(NamedTuple):
+    """A permission, of which one bit is enough, and the topics and groups it is needed for."""
+
+    permission: int
+    resources: tuple[str, ...]
+
+
+_LENIENT_BYTES: Final = 1 << 15
+"""Of a body with locks that is no plain JSON, which takes long to read; all clients write them as plain JSON."""
+_FEWEST_ENTRIES: Final = 16_384
+_BYTES_PER_ENTRY: Final = 16
+"""A heartbeat may have one entry for each so many of its bytes, and more only if it is short (see docs/limits.md)."""
+NOTHING: Final = Needed(SUB, ())
+_SENDS: Final[Mapping[int, str]] = {
+    RequestCode.SEND_MESSAGE: "topic",
+    RequestCode.SEND_MESSAGE_V2: "b",
+    RequestCode.SEND_BATCH_MESSAGE: "b",
+    RequestCode.SEND_REPLY_MESSAGE: "topic",
+    RequestCode.SEND_REPLY_MESSAGE_V2: "b",
+}
+_REPLIES: Final[frozenset[int]] = frozenset({RequestCode.SEND_REPLY_MESSAGE, RequestCode.SEND_REPLY_MESSAGE_V2})
+# In Apache's order: of two that are lacking, it decides which one is named where a Java map does not.
+_READS: Final[Mapping[int, tuple[str, ...]]] = {
+    RequestCode.PULL_MESSAGE: ("topic", "consumerGroup"),
+    RequestCode.LITE_PULL_MESSAGE: ("topic", "consumerGroup"),
+    RequestCode.QUERY_MESSAGE: ("topic",),
+    RequestCode.UPDATE_CONSUMER_OFFSET: ("consumerGroup", "topic"),
+    RequestCode.CONSUMER_SEND_MSG_BACK: ("group",),
+    RequestCode.UNREGISTER_CLIENT: ("consumerGroup",),
+    RequestCode.GET_CONSUMER_LIST_BY_GROUP: ("consumerGroup",),
+}
+_FORGOTTEN_READS: Final[Mapping[int, tuple[str, ...]]] = {
+    RequestCode.QUERY_CONSUMER_OFFSET: ("consumerGroup", "topic"),
+    RequestCode.GET_CONSUMER_CONNECTION_LIST: ("consumerGroup",),
+    RequestCode.GET_PRODUCER_CONNECTION_LIST: ("producerGroup",),
+    RequestCode.GET_CONSUME_STATS: ("consumerGroup", "topic"),
+    RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: ("group", "topic"),
+    RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: ("group", "topic"),
+    RequestCode.QUERY_CONSUME_TIME_SPAN: ("group", "topic"),
+    RequestCode.GET_CONSUMER_RUNNING_INFO: ("consumerGroup",),
+    RequestCode.CONSUME_MESSAGE_DIRECTLY: ("consumerGroup",),
+}
+_FIELDS: Final = {**_READS, **_FORGOTTEN_READS}
+_EITHER: Final[frozenset[int]] = frozenset(
+    {
+        RequestCode.SEARCH_OFFSET_BY_TIMESTAMP,
+        RequestCode.GET_MAX_OFFSET,
+        RequestCode.GET_MIN_OFFSET,
+        RequestCode.GET_EARLIEST_MSG_STORETIME,
+        RequestCode.GET_TOPIC_STATS_INFO,
+        RequestCode.QUERY_TOPIC_CONSUME_BY_WHO,
+    }
+)
+"""About a topic's queues: for who sends to it as for who reads it."""
+_LOCKS: Final[frozenset[int]] = frozenset({RequestCode.LOCK_BATCH_MQ, RequestCode.UNLOCK_BATCH_MQ})
+
+_OF_PLACES: Final[frozenset[int]] = frozenset(
+    {
+        RequestCode.VIEW_MESSAGE_BY_ID,
+        RequestCode.CONSUMER_SEND_MSG_BACK,
+        RequestCode.END_TRANSACTION,
+        RequestCode.CONSUME_MESSAGE_DIRECTLY,
+    }
+)
+"""These name a message by its place in the log."""
+
+FORGOTTEN_CODES: Final[frozenset[int]] = frozenset(
+    {
+        *_FORGOTTEN_READS,
+        *_EITHER,
+        *_LOCKS,
+        *_REPLIES,
+        RequestCode.VIEW_MESSAGE_BY_ID,
+        RequestCode.END_TRANSACTION,
+    }
+)
+"""Of which 4.9.7 asks nothing: an administrator may ask for them, whatever permissions it has."""
+
+
+def needed(code: int, ext: Mapping[str, str], body: memoryview, *, reply_topic: str | None = None) -> Needed:
+    """What a request needs for the topics and groups that it names.
+
+    Args:
+        code: The request's code.
+        ext: Its header's fields.
+        body: Its body.
+        reply_topic: Where replies to requests go: whoever got a request may answer.
+
+    Raises:
+        BodyInvalid: a heartbeat, or the locks of a group, that cannot be read.
+        LimitExceeded: the locks' body is too long.
+    """
+    name = _SENDS.get(code)
+    if name is not None:
+        topic = ext.get(name)
+        return NOTHING if topic is None or (code in _REPLIES and topic == reply_topic) else sent_to(topic)
+    if code == RequestCode.HEART_BEAT:
+        return _of_heartbeat(body)
+    if code in _LOCKS:
+        check_size(body)
+        return Needed(SUB, (retry_topic(decode_body(_Locks, body, lenient_limit=_LENIENT_BYTES).consumer_group),))
+    if code == RequestCode.RECALL_MESSAGE or code in _EITHER:
+        topic = ext.get("topic")
+        return NOTHING if topic is None else Needed(PUB if code == RequestCode.RECALL_MESSAGE else PUB | SUB, (topic,))
+    return Needed(
+        SUB,
+        tuple(
+            [
+                value if field == "topic" else retry_topic(value)
+                for field in _FIELDS.get(code, ())
+                if (value := ext.get(field)) is not None and (value.strip() or code != RequestCode.GET_CONSUME_STATS)
+            ]
+        ),
+    )
+
+
+def needed_for_message(code: int, ext: dict[str, str], owner_at: OwnerAt) -> Needed:
+    """What a request needs for the message that it names by its place in the log, if it names one.
+
+    Raises:
+        HeaderFieldMissing, HeaderFieldInvalid, MessageIdInvalid: the place cannot be read.
+        ServerError: no message begins there.
+    """
+    if code not in _OF_PLACES:
+        return NOTHING
+    if code == RequestCode.END_TRANSACTION:
+        return sent_to(owner_at(decode_ext(EndTransactionRequestHeader, ext).commit_log_offset))
+    if code == RequestCode.VIEW_MESSAGE_BY_ID:
+        offset = decode_ext(ViewMessageRequestHeader, ext).offset
+    elif code == RequestCode.CONSUMER_SEND_MSG_BACK:
+        offset = decode_ext(ConsumerSendMsgBackRequestHeader, ext).offset
+    else:
+        message_id = decode_ext(ConsumeMessageDirectlyResultRequestHeader, ext).msg_id
+        if message_id is None:
+            return NOTHING
+        _, offset = parse_offset_message_id(message_id)
+    return Needed(SUB, (owner_at(offset),))
+
+
+def sent_to(topic: str) -> Needed:
+    """What a message needs that is to be stored in a topic."""
+    if topic.startswith(RETRY_PREFIX):  # a consumer puts back what it could not consume
+        return Needed(SUB, (topic,))
+    return NOTHING if topic == TRACE_TOPIC else Needed(PUB, (topic,))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Locks:
+    """The group of requests about queue locks."""
+
+    consumer_group: str = ""
+
+
+def _of_heartbeat(body: memoryview) -> Needed:
+    found: dict[str, None] = {}
+    most = max(_FEWEST_ENTRIES, len(body) // _BYTES_PER_ENTRY)
+    for consumer in decode_body(HeartbeatData, body, most_entries=most).consumer_data_set:
+        found[retry_topic(consumer.group_name)] = None
+        found.update(dict.fromkeys(subscription.topic for subscription in consumer.subscription_data_set))
+    return Needed(SUB, tuple(found))
+
+
+def shown(resource: str) -> str:
+    """How a refusal names a topic or a group."""
+    is_group = resource.startswith(RETRY_PREFIX)
+    return f"group:{resource.removeprefix(RETRY_PREFIX)}" if is_group else f"topic:{resource}"

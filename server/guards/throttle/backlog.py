@@ -1,0 +1,73 @@
+"""Groups that are too far behind: sends to the topics that they consume are refused meanwhile.
+
+A group is behind by the messages that are in a topic's queues and that it has not committed, less those that are not
+there any more; queues of which it never committed an offset do not count. Nor do groups that are none: a client may
+commit offsets for any name, but a group's members were seen, or an administrator made it.
+
+Clients may commit many offsets, too. They are looked at a few at a time, with a pause each time: however many there
+are, it costs a small part of a processor's time.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import trio
+
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.guards.throttle.throttle import Throttle
+from rocketwire.store.groups import GroupTable
+from rocketwire.store.offsets import OffsetTable
+from rocketwire.store.store import MessageStore
+
+_INTERVAL: Final = 0.5
+"""Seconds between two looks."""
+_MOST_AT_ONCE: Final = 500  # queues, and groups in topics: well below a millisecond
+_PAUSE: Final = 0.002
+
+
+class Backlog:
+    """Looks how far the groups are behind, and tells the quotas."""
+
+    def __init__(
+        self, config: LiveConfig, offsets: OffsetTable, groups: GroupTable, store: MessageStore, throttle: Throttle
+    ) -> None:
+        self._config = config
+        self._offsets = offsets
+        self._groups = groups
+        self._store = store
+        self._throttle = throttle
+        self._looked = 0
+
+    async def run(self) -> None:
+        """Look at intervals, for ever."""
+        while True:
+            await self._look()
+            await trio.sleep(_INTERVAL)
+
+    async def _look(self) -> None:
+        most = self._config.current.group_backlog_threshold
+        far: set[str] = set()
+        self._looked = 0
+        for key in self._offsets.keys() if most else ():
+            await self._pause()
+            topic, group, committed = self._offsets.at(key)
+            known = topic not in far and self._groups.get(group) is not None
+            if known and await self._behind(topic, committed) > most:
+                far.add(topic)
+        self._throttle.backlogged(far)
+
+    async def _behind(self, topic: str, committed: dict[int, int]) -> int:
+        by_key = self._store.queues.by_key
+        behind = 0
+        for queue_id in list(committed):  # it may change while others have their turn
+            await self._pause()
+            queue, offset = by_key.get((topic, queue_id)), committed.get(queue_id)
+            if queue is not None and offset is not None:
+                behind += max(0, queue.end - max(offset, queue.min))
+        return behind
+
+    async def _pause(self) -> None:
+        self._looked += 1
+        if self._looked % _MOST_AT_ONCE == 0:
+            await trio.sleep(_PAUSE)

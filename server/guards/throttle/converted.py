@@ -1,0 +1,144 @@
+"""Converted messages: for how many a message counts.
+
+Once for each started 4 KiB of its body, as it was sent (compressed, if it was); and several times that if it is
+transactional, ordered or scheduled. Of several such factors the greatest counts.
+
+What is sent is looked at as it is to be stored: where it waits says whether it is transactional or scheduled. What is
+received is looked at as it was stored: sysFlag says that a transaction committed it, properties that it waited for its
+time. Messages that are tried again wait as delayed ones do, which nobody asked for: what waited for a retry topic is
+not scheduled, wherever it is received.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from rocketwire.server.config.config import ServerConfig
+from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, SMALLEST, head_of, properties_of
+from rocketwire.store.store import Draft
+from rocketwire.wire import names
+from rocketwire.wire import properties as property_names
+from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.message import SYS_FLAG_AT
+from rocketwire.wire.property_edits import reader_of
+
+_INT: Final = struct.Struct(">i")
+_BODY_AT: Final = {bits: head_of(bits).size for bits in HOST_FORMS}
+_TRANSACTION_MASK: Final = int(SysFlag.TRANSACTION_MASK)
+_COMMITTED: Final = int(SysFlag.TRANSACTION_COMMIT)
+_RETRY_PREFIX: Final = names.RETRY_PREFIX.encode()
+_SCHEDULED_IN: Final = frozenset({names.SCHEDULE_TOPIC, names.TIMER_TOPIC})
+
+
+class _Property:
+    """One property, looked for in many texts of which few have it."""
+
+    __slots__ = ("_needle", "_value")
+
+    def __init__(self, name: str) -> None:
+        self._needle = name.encode()
+        self._value = reader_of(self._needle)
+
+    def of(self, text: bytes) -> bytes | None:
+        return self._value(text) if self._needle in text else None
+
+    def within(self, text: bytes) -> bool:
+        return self.of(text) is not None
+
+
+_SHARDING_KEY: Final = _Property(property_names.SHARDING_KEY)
+_TIMER_OUT: Final = _Property(property_names.TIMER_OUT_MS)
+_DELAY: Final = _Property(property_names.DELAY)
+_REAL_TOPIC: Final = _Property(property_names.REAL_TOPIC)
+
+
+class Conversion(NamedTuple):
+    """What messages count.
+
+    Attributes:
+        bytes_each: A message counts once for each started so many bytes of body.
+        transactional: Factor of transactional messages.
+        ordered: Factor of ordered ones.
+        scheduled: Factor of scheduled ones.
+    """
+
+    bytes_each: int
+    transactional: int
+    ordered: int
+    scheduled: int
+
+    @classmethod
+    def of(cls, config: ServerConfig) -> Conversion:
+        """As the configuration says."""
+        return cls(
+            config.converted_message_bytes,
+            config.transactional_factor,
+            config.ordered_factor,
+            config.scheduled_factor,
+        )
+
+    def sent(self, drafts: Iterable[Draft], *, ordered: bool) -> int:
+        """For how many messages those count that a client sent; `ordered`: their topic is."""
+        total = 0
+        for draft in drafts:
+            factor = self.ordered if ordered or _SHARDING_KEY.within(draft.properties) else 1
+            if draft.topic in _SCHEDULED_IN:
+                factor = max(factor, self.scheduled)
+            elif draft.topic == names.TRANS_HALF_TOPIC:
+                factor = max(factor, self.transactional)
+            total += self._pieces(len(draft.body)) * factor
+        return total
+
+    def factors(self, common: bytes, *, ordered: bool) -> tuple[int, int, int, int]:
+        """For the kernel to count as `sent` does: bytes_each, the factors of any message, ordered and scheduled ones.
+
+        Args:
+            common: The properties that each message of a batch is stored with behind its own.
+            ordered: Their topic is ordered.
+        """
+        least = self.ordered if ordered or _SHARDING_KEY.within(common) else 1
+        return self.bytes_each, least, self.ordered, max(least, self.scheduled)
+
+    def received(self, chunks: Sequence[memoryview], *, ordered: bool) -> int:
+        """For how many the records count that lie side by side in some chunks.
+
+        Args:
+            chunks: The records; of one that is damaged, and of what is behind it in its chunk, only one message counts.
+            ordered: Their topic is ordered.
+        """
+        total = 0
+        for chunk in chunks:
+            at, end = 0, len(chunk)
+            while at < end:
+                size = _INT.unpack_from(chunk, at)[0] if end - at >= SMALLEST else 0
+                if not SMALLEST <= size <= end - at:
+                    total += 1
+                    break
+                total += self._of_record(chunk[at : at + size], ordered=ordered)
+                at += size
+        return total
+
+    def _of_record(self, record: memoryview, *, ordered: bool) -> int:
+        sys_flag = _INT.unpack_from(record, SYS_FLAG_AT)[0]
+        body_length_at = _BODY_AT[sys_flag & HOST_BITS] - _INT.size
+        body_length = _INT.unpack_from(record, body_length_at)[0] if len(record) > body_length_at + _INT.size else 0
+        text = properties_of(record)
+        factor = self.ordered if ordered or _SHARDING_KEY.within(text) else 1
+        if sys_flag & _TRANSACTION_MASK == _COMMITTED:
+            factor = max(factor, self.transactional)
+        elif _has_waited(text):
+            factor = max(factor, self.scheduled)
+        return self._pieces(min(body_length, len(record))) * factor
+
+    def _pieces(self, size: int) -> int:
+        return -(-max(size, 1) // self.bytes_each)
+
+
+def _has_waited(text: bytes) -> bool:
+    timed = _TIMER_OUT.within(text)
+    if not timed and not _DELAY.within(text):
+        return False
+    waited_for = _REAL_TOPIC.of(text)
+    return timed if waited_for is None else not waited_for.startswith(_RETRY_PREFIX)

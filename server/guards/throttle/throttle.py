@@ -1,0 +1,278 @@
+"""Who is asked whether a send or a receive is within its quotas.
+
+A request that is over one is refused at once (code 215) and never waits. What passes is charged to all its buckets; a
+refusal costs nothing. Who asks gets the gate of a topic and a group once a request, asks it, and charges it with what
+is to be stored, so that the next send of the same read is asked about what is left, or with what was delivered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+import trio
+
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.throttle_keys import FLOW_CONTROL_WORDING
+from rocketwire.server.core.metrics import RECEIVE, SEND, Metrics
+from rocketwire.server.guards.throttle.bucket import Bucket, PythonBucket
+from rocketwire.server.guards.throttle.converted import Conversion
+from rocketwire.server.guards.throttle.quotas import instance_quota, read_quotas
+from rocketwire.server.topics.message_types import MESSAGE_TYPE, MessageType
+from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.store.store import Draft
+from rocketwire.wire import names
+
+INSTANCE: Final = "instance"
+TOPIC: Final = "topic"
+GROUP: Final = "group"
+BACKLOG: Final = "backlog"
+COLD: Final = "cold"
+"""What refuses: the broker's quota, a topic's, a group's, a group that is far behind, reads from the disk."""
+
+SEND_REMARK: Final = (
+    "Rate of message sending reaches limit, please take a control or upgrade the resource specification."
+)
+RECEIVE_REMARK: Final = (
+    "Rate of message receiving reaches limit, please take a control or upgrade the resource specification."
+)
+FLOW_CONTROL_REMARK: Final = "messages flow control"
+
+_UNCOUNTED: Final = names.NOT_SENDABLE_TOPICS | {names.TRACE_TOPIC}
+"""Topics that the broker keeps for itself, and that of traces: by their whole names, for clients choose names."""
+_NANO: Final = 1_000_000_000
+_MOST_GATES: Final = 16_384
+_MOST_BUCKETS: Final = 16_384  # clients may send with ever new groups
+_MOST_INDEBTED: Final = 32_768
+_TOO_LONG: Final = "(too long)"
+"""Stands for all names that are longer than topics and groups may be named: they share what quotas `*` gives."""
+
+
+class Gate:
+    """The buckets of one topic and group in one direction.
+
+    Attributes:
+        buckets: What has to have something in it, one to three.
+        kinds: What each is the bucket of.
+        topic: The topic; it may be made, or made another, after the gate.
+    """
+
+    __slots__ = ("buckets", "kinds", "topic")
+
+    def __init__(self, buckets: Iterable[PythonBucket], kinds: Iterable[str], topic: str = "") -> None:
+        self.buckets = tuple(buckets)
+        self.kinds = tuple(kinds)
+        self.topic = topic
+
+    def shut(self, now_ns: int) -> str | None:
+        """What refuses a request now; None: it passes."""
+        for bucket, kind in zip(self.buckets, self.kinds, strict=True):
+            if not bucket.ready(now_ns):
+                return kind
+        return None
+
+    def take(self, cost: int) -> None:
+        """Charge what passed."""
+        for bucket in self.buckets:
+            bucket.take(cost)
+
+
+class Throttle:
+    """The quotas of one broker.
+
+    Attributes:
+        sends: Whether there is anything that could refuse a send.
+        receives: The same of receives, but for reads from the disk.
+        by_group: Whether the quotas of sends depend on the producer group.
+        colds: Whether reads from the disk are limited.
+        instance: The quota of all sends and that of all receives.
+        conversion: What messages count.
+        send_remark: What is said beside the code 215 of a send.
+        receive_remark: The same of a receive.
+        forgets: Called when gates that were handed out are not to be used any more; it has `changed` called.
+    """
+
+    def __init__(
+        self,
+        config: LiveConfig,
+        topics: BrokerTopics,
+        metrics: Metrics,
+        *,
+        now: Callable[[], float] = trio.current_time,
+    ) -> None:
+        self._config = config
+        self._topics = topics
+        self._metrics = metrics
+        self._now = now
+        self._gates: dict[tuple[str, str, str], Gate | None] = {}
+        self._buckets: dict[tuple[str, str, str], PythonBucket] = {}
+        self._rates: object = None
+        self._backlogged: frozenset[str] = frozenset()
+        self._most_buckets = _MOST_BUCKETS
+        self.forgets: Callable[[], None] = self.changed
+        self.changed()
+
+    def changed(self) -> None:
+        """Forget what was decided from the configuration and the topics; what is in the buckets stays in them."""
+        config = self._config.current
+        self._gates.clear()
+        self.instance = instance_quota(config.instance_tps, config.send_receive_ratio)
+        self._of_topics, self._of_groups = read_quotas(config.topic_quotas), read_quotas(config.group_quotas)
+        cold = config.cg_cold_read_threshold, config.global_cold_read_threshold
+        rates = self.instance, self._of_topics, self._of_groups, cold
+        if rates != self._rates:
+            self._rates = rates
+            self._buckets = {key: bucket for key, bucket in self._buckets.items() if self._rate(*key) == bucket.rate}
+        self.conversion = Conversion.of(config)
+        self.by_group = self._of_groups.any_of(SEND)
+        self.sends = bool(self._backlogged) or self._any_of(SEND)
+        self.receives = self._any_of(RECEIVE)
+        self.colds = config.cold_data_flow_control_enable
+        flow_control = config.throttle_wording == FLOW_CONTROL_WORDING
+        self.send_remark = FLOW_CONTROL_REMARK if flow_control else SEND_REMARK
+        self.receive_remark = FLOW_CONTROL_REMARK if flow_control else RECEIVE_REMARK
+
+    def _rate(self, direction: str, kind: str, name: str) -> int | None:
+        """What a name may have in a second now; None: as much as it wants."""
+        if kind == COLD:
+            config = self._config.current
+            return config.cg_cold_read_threshold if name else config.global_cold_read_threshold
+        quotas = {INSTANCE: self.instance, TOPIC: self._of_topics.of(name), GROUP: self._of_groups.of(name)}
+        return quotas[kind].of(direction)
+
+    def _any_of(self, direction: str) -> bool:
+        return (
+            self.instance.of(direction) is not None
+            or self._of_topics.any_of(direction)
+            or self._of_groups.any_of(direction)
+        )
+
+    def backlogged(self, topics: Iterable[str]) -> None:
+        """Refuse sends to these topics, and to no others, because groups are too far behind."""
+        now = frozenset(topics)
+        if now != self._backlogged:
+            self._backlogged = now
+            self.forgets()
+
+    def send(self, topic: str, group: str) -> Gate | None:
+        """What a producer group's sends to a topic have to pass; None: nothing."""
+        return self._gate(SEND, topic, group if self.by_group else "")
+
+    def receive(self, topic: str, group: str) -> Gate | None:
+        """What a consumer group's receives of a topic have to pass; None: nothing."""
+        return self._gate(RECEIVE, topic, group)
+
+    def cold(self, group: str) -> Gate:
+        """What a group's reads from the disk have to pass: it is charged in bytes."""
+        self._make_room()
+        buckets = [self._bucket(RECEIVE, COLD, name) for name in (_kept(group, names.MAX_GROUP_LENGTH), "")]
+        return Gate([bucket for bucket in buckets if bucket is not None], (COLD, COLD))
+
+    def written(self) -> Iterator[tuple[str, str, str, int, int]]:
+        """The quotas that the configuration names: direction, kind, name, rate and what was taken, be it nothing."""
+        names = [
+            (INSTANCE, ""),
+            *((TOPIC, name) for name in self._of_topics),
+            *((GROUP, name) for name in self._of_groups),
+        ]
+        for key in ((direction, *of) for direction in (SEND, RECEIVE) for of in names):
+            rate = self._rate(*key)
+            if rate is not None:
+                bucket = self._buckets.get(key)
+                yield *key, rate, 0 if bucket is None else bucket.taken
+
+    def unwritten(self) -> Iterator[tuple[str, str, str, int, int]]:
+        """The same of those that topics and groups have by `*`, as far as they were asked for."""
+        for (direction, kind, name), bucket in self._buckets.items():
+            if (kind == TOPIC and name not in self._of_topics) or (kind == GROUP and name not in self._of_groups):
+                yield direction, kind, name, bucket.rate, bucket.taken
+
+    def is_open(self, gate: Gate) -> bool:
+        """Whether a request would pass now; nothing is counted."""
+        return gate.shut(self._now_ns()) is None
+
+    def passes(self, direction: str, gate: Gate) -> bool:
+        """Whether a request passes now; a refusal is counted."""
+        kind = gate.shut(self._now_ns())
+        if kind is None:
+            return True
+        self._metrics.throttled[direction, kind] += 1
+        return False
+
+    def sent(self, gate: Gate, drafts: Iterable[Draft]) -> None:
+        """Charge what a send is to store."""
+        self._charge(SEND, gate, self.conversion.sent(drafts, ordered=self.is_ordered(gate.topic)))
+
+    def received(self, gate: Gate, chunks: Sequence[memoryview]) -> None:
+        """Charge the records that a receive is handed."""
+        self._charge(RECEIVE, gate, self.conversion.received(chunks, ordered=self.is_ordered(gate.topic)))
+
+    def _charge(self, direction: str, gate: Gate, cost: int) -> None:
+        gate.take(cost)
+        self._metrics.converted[direction] += cost
+
+    def _now_ns(self) -> int:
+        return int(self._now() * _NANO)
+
+    def _gate(self, direction: str, topic: str, group: str) -> Gate | None:
+        try:
+            return self._gates[direction, topic, group]
+        except KeyError:
+            topic, group = _kept(topic, names.MAX_TOPIC_LENGTH), _kept(group, names.MAX_GROUP_LENGTH)
+            key = direction, topic, group
+            if key in self._gates:
+                return self._gates[key]
+            if len(self._gates) >= _MOST_GATES:
+                self._gates.clear()
+            self._make_room()
+            gate = self._gates[key] = self._made(direction, topic, group)
+            return gate
+
+    def _made(self, direction: str, topic: str, group: str) -> Gate | None:
+        if topic in _UNCOUNTED:
+            return None
+        if direction == SEND and topic in self._backlogged:
+            return Gate((Bucket(0, 0),), (BACKLOG,))
+        whose = ((INSTANCE, ""), (TOPIC, topic), *(((GROUP, group),) if group else ()))
+        found = {kind: bucket for kind, name in whose if (bucket := self._bucket(direction, kind, name)) is not None}
+        return Gate(found.values(), found, topic) if found else None
+
+    def is_ordered(self, topic: str) -> bool:
+        """Whether the messages of a topic count as ordered."""
+        config = self._topics.get(topic)
+        return config is not None and (config.order or (config.attributes or {}).get(MESSAGE_TYPE) == MessageType.FIFO)
+
+    def _bucket(self, direction: str, kind: str, name: str) -> PythonBucket | None:
+        """The bucket of a name; None: it has no quota."""
+        key = direction, kind, name
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            rate = self._rate(*key)
+            if rate is not None:
+                bucket = self._buckets[key] = Bucket(rate, self._now_ns())
+        return bucket
+
+    def _make_room(self) -> None:
+        """When there are many buckets, drop those as good as new ones; of too many, those that clients name."""
+        if len(self._buckets) < self._most_buckets:
+            return
+        now = self._now_ns()
+        self._buckets = {key: bucket for key, bucket in self._buckets.items() if not _is_full(bucket, now)}
+        if len(self._buckets) >= _MOST_INDEBTED:
+            self._buckets = {key: bucket for key, bucket in self._buckets.items() if self._is_written(*key)}
+        self._most_buckets = max(_MOST_BUCKETS, 2 * len(self._buckets))
+        self.forgets()
+
+    def _is_written(self, _direction: str, kind: str, name: str) -> bool:
+        """Whether nobody can make buckets like this one by inventing groups."""
+        return kind in {INSTANCE, TOPIC} or (name in self._of_groups if kind == GROUP else not name)
+
+
+def _is_full(bucket: PythonBucket, now_ns: int) -> bool:
+    bucket.ready(now_ns)
+    return bucket.level >= bucket.rate * _NANO
+
+
+def _kept(name: str, most: int) -> str:
+    """What a name is kept as that a client sent, which may be as long as a frame."""
+    return name if len(name.encode(errors="replace")) <= most else _TOO_LONG

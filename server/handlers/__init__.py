@@ -1,1 +1,0 @@
-"""Request handlers: one module a family, each with its table of request codes."""

@@ -1,0 +1,66 @@
+"""Page-cache-busy protection: what waited behind an append that took too long is refused (SYSTEM_BUSY).
+
+A disk that cannot keep up shows in appends that hang: the kernel makes the writer wait for pages. Producers that
+waited behind one are better off at another broker, so they are told so, as Apache's broker does.
+
+Appending blocks the one thread here, so nobody can be answered while it hangs. Those who waited are known afterwards:
+their bytes lie in the sockets when the append returns. They are what is handled in the rest of this pass of the event
+loop, and in the next, which begins with everything that became readable meanwhile. What comes in the pass after that
+did not wait and is stored.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+import trio
+
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.core.errors import SystemBusy
+
+log = logging.getLogger(__name__)
+
+_PASSES: Final = 2
+
+
+class PageCacheGuard(trio.abc.Instrument):
+    """Notices slow appends of one broker; only after one it counts the loop's passes.
+
+    Attributes:
+        now: Gives the event loop's time in seconds.
+        busy: What is handled now waited behind a slow append.
+        noticed: Called when it becomes so.
+    """
+
+    def __init__(self, config: LiveConfig, *, now: Callable[[], float] = trio.current_time) -> None:
+        self.now = now
+        self.busy = False
+        self.noticed: Callable[[], None] = lambda: None
+        self._config = config
+        self._since = 0.0
+        self._passes_left = 0
+
+    def appended(self, began: float) -> None:
+        """Note that a group was appended that was begun at a time of `now`."""
+        config = self._config.current
+        took = (self.now() - began) * 1000
+        if took > config.os_page_cache_busy_time_out_mills and config.broker_fast_failure_enable:
+            self.busy = True
+            self._since = began
+            self._passes_left = _PASSES
+            log.warning("an append took %.0f ms: sends that waited behind it are refused", took)
+            trio.lowlevel.add_instrument(self)
+            self.noticed()
+
+    def refusal(self, waiting: int) -> SystemBusy:
+        """Why so many messages of one read are refused: they waited since the slow append began, at most."""
+        return SystemBusy(round((self.now() - self._since) * 1000), waiting)
+
+    def after_io_wait(self, _timeout: float) -> None:
+        """Called by trio when a pass begins."""
+        self._passes_left -= 1
+        if not self._passes_left:
+            self.busy = False
+            trio.lowlevel.remove_instrument(self)

@@ -1,0 +1,162 @@
+"""A message that waited, as it is to be stored next: read out of its record in one go, with no more than is needed.
+
+Messages wait for a delay level in the schedule topic; those that wait for a set time are in `timer_records`. Delivery
+comes in bursts of thousands, so records as this broker writes them do not go the general way of `stored_message`;
+others do. The kernel is asked first: it gives None for a record that it does not know how to read.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple
+
+from rocketwire import native
+from rocketwire.server.messages.real_queue import real_queue
+from rocketwire.server.messages.stored_message import stored_message
+from rocketwire.store.layout.record import HOST_BITS, head_of
+from rocketwire.store.lost_pages import fenced
+from rocketwire.store.store import Draft
+from rocketwire.wire import names
+from rocketwire.wire import properties as property_names
+from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.fast import tags_code
+from rocketwire.wire.java import INT32_MAX
+from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
+from rocketwire.wire.property_edits import reader_of
+
+#: Of the head with IPv4 hosts: flag, sysFlag, born timestamp, born host, reconsume times, length of the body.
+_HEAD: Final = struct.Struct(">16xi16xiq8s16xi8xi")
+_BODY_AT: Final = head_of(0).size
+_HALF_TOPIC: Final = names.TRANS_HALF_TOPIC
+_NOT_HOST_BITS: Final = ~HOST_BITS
+_unpack_head = _HEAD.unpack_from
+_kernel: Final = native.kernel
+_unique_key: Final = reader_of(property_names.UNIQ_KEY.encode())
+_keys: Final = reader_of(property_names.KEYS.encode())
+_tags: Final = reader_of(property_names.TAGS.encode())
+
+
+class Undeliverable(Exception):
+    """A message that can never be delivered; the text says why."""
+
+
+class Origin(NamedTuple):
+    """The topic that messages wait in, its field in records, and what reads that and the properties' length."""
+
+    topic: str
+    field: bytes
+    middle: struct.Struct
+
+
+def origin_of(topic: str) -> Origin:
+    """The topic of that name."""
+    field = bytes([len(topic)]) + topic.encode()
+    return Origin(topic, field, struct.Struct(f">{len(field)}sh"))
+
+
+_SCHEDULE: Final = origin_of(names.SCHEDULE_TOPIC)
+
+
+def restored(record: bytes) -> Draft:
+    """The message that waits for a delay level in a record, with all its properties.
+
+    Raises:
+        Undeliverable: the record is damaged, or names no queue that a message can be delivered to.
+    """
+    if _kernel is not None:
+        found: Draft | None = _kernel.restored_delayed(Draft, record)
+        if found is not None:
+            return found
+    draft = read_waiting(record, _SCHEDULE)
+    draft.topic, draft.queue_id = destination(draft.properties)
+    return storable(draft)
+
+
+def read_waiting(record: bytes, origin: Origin) -> Draft:
+    """The message in a record, as it waits, with the names that the store is to know of it.
+
+    Args:
+        record: A whole record.
+        origin: The topic that it most likely is of.
+
+    Raises:
+        Undeliverable: the record is damaged.
+    """
+    try:
+        flag, sys_flag, born_timestamp, born_host, reconsume_times, body_length = _unpack_head(record)
+        body_end = _BODY_AT + body_length
+        topic_field, length = origin.middle.unpack_from(record, body_end)
+    except struct.error:
+        topic_field = b""
+    if (
+        topic_field == origin.field
+        and length == len(record) - body_end - origin.middle.size
+        and body_length >= 0
+        and not sys_flag & HOST_BITS
+    ):
+        topic = origin.topic
+        body = record[_BODY_AT:body_end]
+        properties = record[body_end + origin.middle.size :]
+    else:
+        try:
+            message = stored_message(memoryview(record))
+        except RecordInvalid as error:
+            raise Undeliverable(str(error)) from error
+        topic, flag, sys_flag = message.topic, message.flag, message.sys_flag
+        body, properties = bytes(message.body), message.properties
+        born_timestamp, born_host, reconsume_times = message.born_timestamp, message.born_host, message.reconsume_times
+    unique_key, keys, tags = _unique_key(properties), _keys(properties), _tags(properties)
+    return Draft(
+        topic,
+        0,
+        body,
+        properties,
+        flag,
+        sys_flag & _NOT_HOST_BITS,
+        born_timestamp,
+        born_host,
+        reconsume_times,
+        0,
+        0 if tags is None else tags_code(text_of(tags)),
+        None if unique_key is None else text_of(unique_key),
+        None if keys is None else text_of(keys),
+    )
+
+
+def destination(properties: bytes) -> tuple[str, int]:
+    """Topic and queue that a message with these properties is to be delivered to.
+
+    Raises:
+        Undeliverable: they name none.
+    """
+    found = real_queue(properties)
+    if found is None:
+        raise Undeliverable("it does not say where it is to go")
+    topic, queue_id = found
+    if topic == _HALF_TOPIC:
+        raise Undeliverable("it is a half message")
+    if queue_id > INT32_MAX:
+        raise Undeliverable("it names a queue that no topic can have")
+    return topic, queue_id
+
+
+def storable(draft: Draft) -> Draft:
+    """The same draft, with properties that can be stored.
+
+    Raises:
+        Undeliverable: there are none such.
+    """
+    properties = draft.properties
+    if 0 in properties:  # Apache's broker takes what this one does not
+        found = fenced(properties)
+        if found is None or len(found) > MAX_PROPERTIES_LENGTH:
+            raise Undeliverable("its properties hold so many zero bytes that they would be taken for a lost page")
+        draft.properties = found
+    elif len(properties) > MAX_PROPERTIES_LENGTH:
+        raise Undeliverable("its properties leave no room for the times of the timer")
+    return draft
+
+
+def text_of(value: bytes) -> str:
+    """A property's value as text, which it may be not."""
+    return str(value, "utf-8", "replace")

@@ -1,0 +1,1 @@
+"""The name server: which brokers there are, what they serve, key-value settings."""

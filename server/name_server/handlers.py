@@ -1,0 +1,247 @@
+"""The name server: routes (105, 106, 206), brokers (103, 104, 322) and key-value configuration (100-102, 219)."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import replace
+from functools import partial
+from typing import Final, TypeAlias
+
+from rocketwire.server.core.errors import BodyRejected, NotFound, response_code
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.request import Peer, Reply, Request
+from rocketwire.server.core.route import Route
+from rocketwire.server.core.works import LARGE, Steps, Work, body_of, texts_size, written
+from rocketwire.server.name_server.key_values import Done
+from rocketwire.server.name_server.routes import BrokerIdentity, queues_of
+from rocketwire.server.services import NameServerServices
+from rocketwire.store.errors import StoreError
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.route import (
+    KVTable,
+    QueueData,
+    RegisterBrokerBody,
+    TopicList,
+    TopicRouteData,
+    decode_registration,
+)
+from rocketwire.wire.bodies.topic import DataVersion
+from rocketwire.wire.codes import STRICT_JSON_VERSION, RequestCode
+from rocketwire.wire.errors import RegistrationTooLarge
+from rocketwire.wire.headers import route as headers
+
+_ORDER_NAMESPACE: Final = "ORDER_TOPIC_CONFIG"
+_CRC_MASK: Final = 0x7FFFFFFF
+_REGISTRATION: Final = "maxRegistrationBytes"
+_LEAST_BROKER: Final = 150  # bytes of a route that one takes, less its names
+
+
+def _route(services: NameServerServices, request: Request[headers.GetRouteInfoRequestHeader]) -> Work:
+    fields = request.fields
+    found = services.routes.route(fields.topic)
+    order = services.key_values.get(_ORDER_NAMESPACE, fields.topic)
+    if order is not None:
+        found = replace(found, order_topic_conf=order)
+    strict = request.header.version >= STRICT_JSON_VERSION or bool(fields.accept_standard_json_only)
+    return _route_told(found, strict=strict)
+
+
+def _route_told(found: TopicRouteData, *, strict: bool) -> Work:
+    servers = found.filter_server_table.values()
+    least = _LEAST_BROKER * len(found.broker_datas) + sum(map(texts_size, servers)) + len(found.order_topic_conf or "")
+    body = yield from written(found, len(found.broker_datas) + len(servers), least, strict=strict)
+    return Reply(body=(body,))
+
+
+def _register(services: NameServerServices, request: Request[headers.RegisterBrokerRequestHeader]) -> Work:
+    fields, most = request.fields, services.limits.config.max_registration_bytes
+    if len(request.body) > most:
+        raise LimitExceeded(_REGISTRATION, most)
+    body = bytes(request.body)
+    if fields.body_crc32 and zlib.crc32(body) & _CRC_MASK != fields.body_crc32:
+        raise BodyRejected("crc32 not match")
+    return _registered(services, fields, request.peer, body)
+
+
+def _registered(
+    services: NameServerServices, fields: headers.RegisterBrokerRequestHeader, peer: Peer, body: bytes
+) -> Work:
+    registration, queues = (yield from _registration(services, fields, body)) if body else (RegisterBrokerBody(), None)
+    if peer.closed:  # what it registers would outlive the connection
+        return Reply()
+    registered = services.routes.register(
+        _identity(fields),
+        queues=queues,
+        data_version=registration.topic_config_serialize_wrapper.data_version,
+        ha_address=fields.ha_server_addr,
+        filter_servers=registration.filter_server_list,
+        peer=peer,
+    )
+    order = services.key_values.namespace(_ORDER_NAMESPACE)
+    told = yield from _table_told(order or {})
+    return Reply(
+        fields=headers.RegisterBrokerResponseHeader(
+            ha_server_addr=registered.ha_server_address, master_addr=registered.master_address
+        ),
+        body=(told,) if order else (),
+    )
+
+
+_Told: TypeAlias = tuple[RegisterBrokerBody, dict[str, QueueData] | None]
+"""A registration, and the queues of its topics."""
+
+
+def _registration(
+    services: NameServerServices, fields: headers.RegisterBrokerRequestHeader, body: bytes
+) -> Steps[_Told]:
+    most = services.limits.config.max_registration_bytes
+    read = partial(_told, fields.broker_name, body, compressed=fields.compressed, most=most)
+    try:
+        # A short one that is compressed may be long.
+        return (yield read) if fields.compressed or len(body) > LARGE else read()
+    except RegistrationTooLarge as error:
+        raise LimitExceeded(_REGISTRATION, most) from error
+
+
+def _told(broker: str, body: bytes, *, compressed: bool, most: int) -> _Told:
+    registration = decode_registration(body, compressed=compressed, most=most)
+    return registration, queues_of(broker, registration.topic_config_serialize_wrapper.topic_config_table)
+
+
+def _table_told(table: dict[str, str]) -> Steps[bytes]:
+    least = texts_size(table) + texts_size(table.values())
+    return (yield from written(KVTable(table=table), len(table), least))
+
+
+def _unregister(services: NameServerServices, request: Request[headers.UnRegisterBrokerRequestHeader]) -> Reply:
+    services.routes.unregister(_identity(request.fields))
+    return Reply()
+
+
+def _data_version(services: NameServerServices, request: Request[headers.QueryDataVersionRequestHeader]) -> Work:
+    return _version_told(services, request.fields, body_of(DataVersion, request.body))
+
+
+def _version_told(
+    services: NameServerServices, fields: headers.QueryDataVersionRequestHeader, read: Steps[DataVersion]
+) -> Work:
+    changed = services.routes.changed(_identity(fields), (yield from read))
+    known = services.routes.data_version(fields.broker_addr)
+    return Reply(
+        fields=headers.QueryDataVersionResponseHeader(changed=changed),
+        body=(encode_body(known),) if known is not None else (),
+    )
+
+
+def _identity(
+    fields: headers.RegisterBrokerRequestHeader
+    | headers.UnRegisterBrokerRequestHeader
+    | headers.QueryDataVersionRequestHeader,
+) -> BrokerIdentity:
+    return BrokerIdentity(
+        cluster=fields.cluster_name, name=fields.broker_name, broker_id=fields.broker_id, address=fields.broker_addr
+    )
+
+
+def _clusters(services: NameServerServices, _request: Request[None]) -> Work:
+    body = services.routes.clusters()
+    brokers = body.broker_addr_table
+    return Reply(body=((yield from written(body, len(brokers), 2 * texts_size(brokers))),))
+
+
+def _topics(services: NameServerServices, _request: Request[None]) -> Work:
+    topics = tuple(services.routes.topics())
+    return Reply(body=((yield from written(TopicList(topic_list=topics), len(topics), texts_size(topics))),))
+
+
+def _put_value(services: NameServerServices, request: Request[headers.PutKVConfigRequestHeader]) -> None:
+    fields = request.fields
+    services.key_values.put(fields.namespace, fields.key, fields.value, _answer(request.held()))
+
+
+def _get_value(services: NameServerServices, request: Request[headers.GetKVConfigRequestHeader]) -> Reply:
+    fields = request.fields
+    value = services.key_values.get(fields.namespace, fields.key)
+    if value is None:
+        raise NotFound(f"No config item, Namespace: {fields.namespace} Key: {fields.key}")
+    return Reply(fields=headers.GetKVConfigResponseHeader(value=value))
+
+
+def _delete_value(services: NameServerServices, request: Request[headers.DeleteKVConfigRequestHeader]) -> None:
+    services.key_values.delete(request.fields.namespace, request.fields.key, _answer(request.held()))
+
+
+def _answer(request: Request[None]) -> Done:
+    def done(error: StoreError | None) -> None:
+        request.peer.reply(request, Reply() if error is None else Reply(code=response_code(error), remark=str(error)))
+        request.peer.flush()
+
+    return done
+
+
+def _values(services: NameServerServices, request: Request[headers.GetKVListByNamespaceRequestHeader]) -> Work:
+    table = services.key_values.namespace(request.fields.namespace)
+    if table is None:
+        raise NotFound(f"No config item, Namespace: {request.fields.namespace}")
+    return _values_told(table)
+
+
+def _values_told(table: dict[str, str]) -> Work:
+    return Reply(body=((yield from _table_told(table)),))
+
+
+ROUTES: Final = (
+    Route(
+        code=RequestCode.GET_ROUTEINFO_BY_TOPIC,
+        header=headers.GetRouteInfoRequestHeader,
+        handler=_route,
+        heading="the brokers and queues of a topic",
+    ),
+    Route(
+        code=RequestCode.REGISTER_BROKER,
+        header=headers.RegisterBrokerRequestHeader,
+        response=headers.RegisterBrokerResponseHeader,
+        handler=_register,
+        heading="a broker tells of itself and its topics",
+    ),
+    Route(
+        code=RequestCode.UNREGISTER_BROKER,
+        header=headers.UnRegisterBrokerRequestHeader,
+        handler=_unregister,
+        heading="a broker leaves",
+    ),
+    Route(
+        code=RequestCode.QUERY_DATA_VERSION,
+        header=headers.QueryDataVersionRequestHeader,
+        response=headers.QueryDataVersionResponseHeader,
+        handler=_data_version,
+        heading="whether a broker's topics have changed",
+    ),
+    Route(code=RequestCode.GET_BROKER_CLUSTER_INFO, handler=_clusters, heading="all brokers and clusters"),
+    Route(code=RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, handler=_topics, heading="the names of all topics"),
+    Route(
+        code=RequestCode.PUT_KV_CONFIG,
+        header=headers.PutKVConfigRequestHeader,
+        handler=_put_value,
+        heading="set a value",
+    ),
+    Route(
+        code=RequestCode.GET_KV_CONFIG,
+        header=headers.GetKVConfigRequestHeader,
+        response=headers.GetKVConfigResponseHeader,
+        handler=_get_value,
+        heading="get a value",
+    ),
+    Route(
+        code=RequestCode.DELETE_KV_CONFIG,
+        header=headers.DeleteKVConfigRequestHeader,
+        handler=_delete_value,
+        heading="delete a value",
+    ),
+    Route(
+        code=RequestCode.GET_KVLIST_BY_NAMESPACE,
+        header=headers.GetKVListByNamespaceRequestHeader,
+        handler=_values,
+        heading="all values of a namespace",
+    ),
+)

@@ -1,0 +1,64 @@
+"""The broker's own entry in the name server of the same process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+import trio
+
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.name_server.routes import BrokerIdentity, RouteTable, queues_of
+from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
+from rocketwire.wire.codes import Permission
+
+_PERIOD_SECONDS: Final = 30.0
+_READ_WRITE: Final = Permission.READ | Permission.WRITE
+
+
+class Registration:
+    """Keeps one broker registered: at the start, every 30 s, and whenever its topics change.
+
+    The name server is told of the topics that changed; of all only when it does not know what it was told before.
+    """
+
+    def __init__(
+        self, identity: BrokerIdentity, *, ha_address: str, routes: RouteTable, topics: BrokerTopics, config: LiveConfig
+    ) -> None:
+        self._identity = identity
+        self._ha_address = ha_address
+        self._routes = routes
+        self._topics = topics
+        self._config = config
+        self._told: DataVersion | None = None
+
+    def register(self, changed: Iterable[TopicConfig] | None = None) -> None:
+        """Tell the name server which topics there are now, with what the broker's permission leaves of theirs.
+
+        Of those that changed, None if any may have.
+        """
+        allowed = self._config.current.broker_permission
+        table = self._topics.table
+        if changed is None or self._told is None or not self._routes.serves(self._identity, self._told):
+            topics = dict(table.configs)
+        else:
+            topics = {topic.topic_name: topic for topic in changed}
+        if allowed & _READ_WRITE != _READ_WRITE:
+            topics = {name: replace(topic, perm=topic.perm & allowed) for name, topic in topics.items()}
+        queues = queues_of(self._identity.name, topics)
+        self._routes.register(
+            self._identity, queues=queues, data_version=table.data_version, ha_address=self._ha_address
+        )
+        self._told = table.data_version
+
+    def unregister(self) -> None:
+        """Take the entry back."""
+        self._routes.unregister(self._identity)
+
+    async def run(self) -> None:
+        """Register again and again."""
+        while True:
+            self.register(())
+            await trio.sleep(_PERIOD_SECONDS)

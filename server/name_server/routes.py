@@ -1,0 +1,290 @@
+"""The name server's state: which brokers there are and which topics they serve.
+
+A broker is known by its registration (every 30 s) and forgotten 120 s after the last one, or at once when the
+connection it registered on closes. Brokers of the same process register through the same service, without a socket.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import trio
+
+from rocketwire.server.core.errors import RouteNotFound
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.request import Peer
+from rocketwire.server.core.standstill import Rounds
+from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
+from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
+
+log = logging.getLogger(__name__)
+
+MOST_BROKERS: Final = 1000
+MOST_ROUTES: Final = 200_000
+"""Topics of all brokers, each counted for each broker."""
+MOST_TEXT: Final = 16 * 1024
+"""Characters of a broker's names and addresses, and of its filter servers: an answer may tell of 1000 brokers."""
+MOST_TOPIC_NAME: Final = 255
+"""Characters of a topic's name: brokers take 127."""
+BROKER_EXPIRY_SECONDS: Final = 120.0
+_SCAN_SECONDS: Final = 10.0
+_MASTER_ID: Final = 0
+_MOST_AT_ONCE: Final = 8192
+"""Topics of brokers that are forgotten before others have their turn: 3 ms."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerIdentity:
+    """Who a broker is: cluster, name, id (0 = master) and the address clients reach it at."""
+
+    cluster: str
+    name: str
+    broker_id: int
+    address: str
+
+
+@dataclass(slots=True)
+class _LiveBroker:
+    """What the name server remembers of one registered address."""
+
+    identity: BrokerIdentity
+    data_version: DataVersion
+    ha_address: str
+    filter_servers: tuple[str, ...]
+    peer: Peer | None
+    last_seen: float
+
+
+@dataclass(slots=True)
+class _BrokerSet:
+    """The addresses that share a broker name, by broker id."""
+
+    cluster: str
+    addresses: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registered:
+    """What a registering broker is told: the master's addresses, when it is a slave."""
+
+    ha_server_address: str | None = None
+    master_address: str | None = None
+
+
+def queues_of(broker: str, topics: Mapping[str, TopicConfig]) -> dict[str, QueueData]:
+    """The queues that a broker has of each of its topics, as its name server keeps them; takes 2 us a topic."""
+    return {
+        topic: QueueData(
+            broker_name=broker,
+            read_queue_nums=config.read_queue_nums,
+            write_queue_nums=config.write_queue_nums,
+            perm=config.perm,
+            topic_sys_flag=config.topic_sys_flag,
+        )
+        for topic, config in topics.items()
+    }
+
+
+class RouteTable:
+    """Brokers and the queues of their topics."""
+
+    def __init__(self) -> None:
+        self._live: dict[str, _LiveBroker] = {}
+        self._sets: dict[str, _BrokerSet] = {}
+        self._queues: dict[str, dict[str, QueueData]] = {}  # topic -> broker name -> queues
+        self._topics: dict[str, dict[str, None]] = {}  # broker name -> its topics
+        self._routes = 0
+        self._leaving: deque[_LiveBroker] = deque()  # whose connection is gone
+        self._more = trio.Event()
+        self._rounds = Rounds()
+
+    def register(
+        self,
+        identity: BrokerIdentity,
+        *,
+        queues: Mapping[str, QueueData] | None,
+        data_version: DataVersion,
+        ha_address: str,
+        filter_servers: tuple[str, ...] = (),
+        peer: Peer | None = None,
+    ) -> Registered:
+        """Enter or refresh a broker. Topics of its own that are not among `topics`, or all if None, stay as they are.
+
+        Raises:
+            LimitExceeded: there are too many brokers, it would have too many topics, or what it tells of itself is too
+                long; nothing is changed.
+        """
+        if peer is not None:  # the broker of this process has its limits itself
+            texts = (identity.cluster, identity.name, identity.address, ha_address, *filter_servers)
+            self._check_room(identity, queues, sum(map(len, texts)))
+        brokers = self._sets.setdefault(identity.name, _BrokerSet(identity.cluster))
+        brokers.cluster = identity.cluster
+        for broker_id, address in list(brokers.addresses.items()):
+            if address == identity.address and broker_id != identity.broker_id:
+                del brokers.addresses[broker_id]  # a slave that became master, or the reverse
+        brokers.addresses[identity.broker_id] = identity.address
+        known = self._live.get(identity.address)
+        if queues is not None and identity.broker_id == _MASTER_ID:
+            changed = known is None or known.data_version != data_version
+            self._enter_topics(identity.name, queues, replace_all=changed)
+        self._live[identity.address] = _LiveBroker(
+            identity, data_version, ha_address, filter_servers, peer, trio.current_time()
+        )
+        if known is None:
+            log.info("new broker %s at %s", identity.name, identity.address)
+        return self._master_for(identity, brokers)
+
+    def _check_room(self, identity: BrokerIdentity, topics: Mapping[str, QueueData] | None, text: int) -> None:
+        if text > MOST_TEXT:
+            raise LimitExceeded("brokerText", MOST_TEXT)
+        if identity.address not in self._live and len(self._live) >= MOST_BROKERS:
+            raise LimitExceeded("brokers", MOST_BROKERS)
+        new = sum(identity.name not in self._queues.get(topic, ()) for topic in topics or ())
+        if new and self._routes + new > MOST_ROUTES:
+            raise LimitExceeded("routes", MOST_ROUTES)
+        if topics and max(map(len, topics)) > MOST_TOPIC_NAME:
+            raise LimitExceeded("topicName", MOST_TOPIC_NAME)
+
+    def _enter_topics(self, broker: str, queues: Mapping[str, QueueData], *, replace_all: bool) -> None:
+        own = self._topics.setdefault(broker, {})
+        for topic, data in queues.items():
+            if topic in own and not replace_all:
+                continue
+            self._queues.setdefault(topic, {})[broker] = data
+            self._routes += topic not in own
+            own[topic] = None
+
+    def _master_for(self, identity: BrokerIdentity, brokers: _BrokerSet) -> Registered:
+        if identity.broker_id == _MASTER_ID:
+            return Registered()
+        master = brokers.addresses.get(_MASTER_ID)
+        live = self._live.get(master) if master else None
+        if live is None:
+            return Registered()
+        return Registered(ha_server_address=live.ha_address, master_address=master)
+
+    def unregister(self, identity: BrokerIdentity) -> None:
+        """Forget a broker's address and, when it was the last of its name, the queues it served."""
+        self._live.pop(identity.address, None)
+        brokers = self._sets.get(identity.name)
+        if brokers is None:
+            return
+        if brokers.addresses.get(identity.broker_id) == identity.address:
+            del brokers.addresses[identity.broker_id]
+        if brokers.addresses:
+            return
+        del self._sets[identity.name]
+        own = self._topics.pop(identity.name, {})
+        self._routes -= len(own)
+        for topic in own:
+            by_broker = self._queues[topic]
+            del by_broker[identity.name]
+            if not by_broker:
+                del self._queues[topic]
+
+    def changed(self, identity: BrokerIdentity, data_version: DataVersion) -> bool:
+        """Whether a broker's topics differ from those known; a refresh of its registration if not."""
+        live = self._live.get(identity.address)
+        if live is None or live.data_version != data_version:
+            return True
+        live.last_seen = trio.current_time()
+        return False
+
+    def serves(self, identity: BrokerIdentity, data_version: DataVersion) -> bool:
+        """Whether a broker is in the table as its registration with this version left it."""
+        live, brokers = self._live.get(identity.address), self._sets.get(identity.name)
+        return (
+            live is not None
+            and live.data_version == data_version
+            and brokers is not None
+            and brokers.addresses.get(identity.broker_id) == identity.address
+        )
+
+    def data_version(self, address: str) -> DataVersion | None:
+        """The topics' version that the broker at `address` registered last."""
+        live = self._live.get(address)
+        return live.data_version if live else None
+
+    def route(self, topic: str) -> TopicRouteData:
+        """The brokers and queues of a topic.
+
+        Raises:
+            RouteNotFound: no registered broker serves it.
+        """
+        queues = [data for broker, data in self._queues.get(topic, {}).items() if broker in self._sets]
+        if not queues:
+            raise RouteNotFound(topic)
+        brokers = [self._broker_data(data.broker_name) for data in queues]
+        addresses = [address for broker in brokers for address in broker.broker_addrs.values()]
+        filters = {a: live.filter_servers for a in addresses if (live := self._live.get(a)) and live.filter_servers}
+        return TopicRouteData(broker_datas=tuple(brokers), queue_datas=tuple(queues), filter_server_table=filters)
+
+    def _broker_data(self, name: str) -> BrokerData:
+        brokers = self._sets[name]
+        return BrokerData(cluster=brokers.cluster, broker_name=name, broker_addrs=dict(brokers.addresses))
+
+    def clusters(self) -> ClusterInfo:
+        """All brokers by name, and their names by cluster."""
+        by_cluster: dict[str, list[str]] = {}
+        for name, brokers in self._sets.items():
+            by_cluster.setdefault(brokers.cluster, []).append(name)
+        return ClusterInfo(
+            broker_addr_table={name: self._broker_data(name) for name in self._sets},
+            cluster_addr_table={cluster: tuple(names) for cluster, names in by_cluster.items()},
+        )
+
+    def topics(self) -> list[str]:
+        """The names of all topics that some broker serves."""
+        return list(self._queues)
+
+    def peer_closed(self, peer: Peer) -> None:
+        """Forget the brokers that registered on a connection that is gone, soon where they have many topics."""
+        topics = 0
+        for live in [live for live in self._live.values() if live.peer is peer]:
+            log.info("broker %s at %s: connection closed", live.identity.name, live.identity.address)
+            topics += len(self._topics.get(live.identity.name, ())) + 1
+            if topics <= _MOST_AT_ONCE:
+                self.unregister(live.identity)
+            else:
+                self._leaving.append(live)
+                self._more.set()
+
+    def expire(self) -> None:
+        """Forget brokers that have not registered for 120 s."""
+        for _ in self._expiring():
+            pass
+
+    def _expiring(self) -> Iterator[None]:
+        limit = self._rounds.limit(BROKER_EXPIRY_SECONDS)
+        for live in [live for live in self._live.values() if live.last_seen < limit]:
+            if live.last_seen < limit and self._is_known(live):
+                log.info("broker %s at %s: no registration", live.identity.name, live.identity.address)
+                self.unregister(live.identity)
+            yield
+
+    def _is_known(self, live: _LiveBroker) -> bool:
+        """Whether it has not registered anew, nor is gone."""
+        return self._live.get(live.identity.address) is live
+
+    async def run(self) -> None:
+        """Expire brokers, and forget those of connections that are gone, for ever."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._forget_leaving)
+            while True:
+                await self._rounds.pause(_SCAN_SECONDS)
+                for _ in self._expiring():
+                    await trio.lowlevel.checkpoint()
+
+    async def _forget_leaving(self) -> None:
+        while True:
+            while self._leaving:
+                live = self._leaving.popleft()
+                if self._is_known(live):
+                    self.unregister(live.identity)
+                await trio.lowlevel.checkpoint()
+            self._more = trio.Event()
+            await self._more.wait()

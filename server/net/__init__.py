@@ -1,0 +1,1 @@
+"""Connections: listeners, sessions, reading, answering, the bytes in flight, TLS."""

@@ -1,0 +1,87 @@
+"""Answers to one connection's requests, in the serialisation of each."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import trio
+
+from rocketwire.server.core.errors import response_code
+from rocketwire.server.core.request import Reply, Request, SharedReply
+from rocketwire.server.net.in_flight import InFlight
+from rocketwire.server.net.outgoing import Outgoing
+from rocketwire.wire.codes import FLAG_ONEWAY
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.frame import encode_frame, encode_frame_head
+from rocketwire.wire.header import Header
+
+log = logging.getLogger(__name__)
+
+
+class Answering(Outgoing):
+    """A client's connection as what is answered."""
+
+    __slots__ = ("_diverted",)
+
+    def __init__(
+        self, sock: socket.socket, remote: tuple[str, int], *, nursery: trio.Nursery, in_flight: InFlight
+    ) -> None:
+        super().__init__(sock, remote, nursery=nursery, in_flight=in_flight)
+        self._diverted: dict[tuple[int, int], Callable[[bytes], None]] | None = None
+
+    def reply(self, request: Request[Any], reply: Reply | SharedReply) -> None:
+        """Answer a request that was held."""
+        header = request.header
+        if isinstance(reply, Reply):
+            self.answer(header, request.serialize_type, reply)
+        elif self._diverted and (header.code, header.opaque) in self._diverted:
+            self.answer(header, request.serialize_type, reply.reply)
+        elif not header.flag & FLAG_ONEWAY:
+            try:
+                head = reply.head(header.opaque, request.serialize_type)
+            except WireError:
+                self.answer(header, request.serialize_type, reply.reply)
+            else:
+                self.write(head, *reply.reply.body)
+
+    def answer(self, request: Header, serialize_type: int, reply: Reply) -> None:
+        """Answer a request in its own serialisation; nothing is written for a one-way request.
+
+        An answer that no frame can hold is replaced by one that says so.
+        """
+        if request.flag & FLAG_ONEWAY or self._closed:
+            return
+        try:
+            self._write_answer(request, serialize_type, reply)
+        except WireError as error:
+            log.warning(
+                "answer to request %d from %s: %s", request.code, self.remote_text, error, extra=self.who(request.code)
+            )
+            ext: dict[str, str] | None = None if reply.fields is None and reply.ext is None else {}
+            refusal = Reply(code=response_code(error), remark=str(error), ext=ext)
+            self._write_answer(request, serialize_type, refusal)
+
+    def _write_answer(self, request: Header, serialize_type: int, reply: Reply) -> None:
+        header = reply.header(request.opaque)
+        body = reply.body
+        if self._diverted and (request.code, request.opaque) in self._diverted:
+            frame = encode_frame(header, b"".join(body), serialize_type)
+            self._diverted.pop((request.code, request.opaque))(frame)
+        elif body:
+            self.write(encode_frame_head(header, sum(map(len, body)), serialize_type), *body)
+        else:
+            self.write(encode_frame(header, b"", serialize_type))
+
+    def divert(self, request: Header, take: Callable[[bytes], None]) -> None:
+        """Hand the answer to one request to `take` in place of the client: all of its frame."""
+        if self._diverted is None:
+            self._diverted = {}
+        self._diverted[request.code, request.opaque] = take
+
+    def close(self) -> None:
+        """Close the socket and drop what waits; further calls do nothing."""
+        super().close()
+        self._diverted = None

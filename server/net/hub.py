@@ -1,0 +1,166 @@
+"""The kernel's hub: one task reads all connections of a listener or several, and serves what they bring in rounds."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, Final, Protocol
+
+import trio
+
+from rocketwire import native
+from rocketwire.server.core.clock import Clock
+from rocketwire.server.net.driver import Driver
+from rocketwire.server.net.in_flight import InFlight
+from rocketwire.server.net.session import Session
+from rocketwire.wire.connection import RawFrame
+
+log = logging.getLogger(__name__)
+
+_LONGEST_SECONDS: Final = 0.002
+"""How long rounds follow each other before other tasks have their turn."""
+_POLLS: Final = 40
+"""How often the hub looks for who goes on at once, about 20 us: the event loop's way there and back takes longer."""
+_PAUSE: Final = 32
+"""It does not look, so many times, when nobody went on at once."""
+
+
+class KernelPath(Protocol):
+    """Frames that the kernel serves by itself, as Python sees them.
+
+    Attributes:
+        native: The kernel's object that the hub gives the frames to.
+    """
+
+    native: Any
+
+    def before_round(self, now: int, *, guarded: bool) -> None:
+        """Say what the kernel may do in the next round, which takes place at this time in ms.
+
+        It takes nothing while the listener is guarded: Python is to see every request.
+        """
+
+    def after_round(self) -> None:
+        """Take note of what the kernel did; called after rounds in which it took frames of this path."""
+
+
+class Hub:
+    """Reads sessions' sockets, in place of a task each."""
+
+    def __init__(
+        self,
+        kernel: ModuleType,
+        *,
+        clock: Clock,
+        settle: Callable[[], None] = lambda: None,
+        sends: KernelPath | None = None,
+        pulls: KernelPath | None = None,
+        single_turns: Callable[[], bool] = lambda: False,
+        guarded: Callable[[], bool] = lambda: False,
+        in_flight: InFlight,
+    ) -> None:
+        """Make one of the kernel's hubs.
+
+        Args:
+            kernel: The module; see `hub_kernel`.
+            clock: Gives the time of what is stored.
+            settle: Does what may wait until a round's answers are on their way.
+            sends: The path of sends, or None: Python serves them.
+            pulls: The path of pulls, or None: Python serves them.
+            single_turns: Whether everything that is readable at one moment, and no more, is to be served in one pass of
+                the event loop now.
+            guarded: Whether Python is to see every request now.
+            in_flight: The account of bytes, which then counts what the kernel holds.
+        """
+        self._native = kernel.Hub(sends and sends.native, pulls and pulls.native, RawFrame, clock)
+        self._sends = sends
+        self._pulls = pulls
+        self._clock = clock
+        self._settle = settle
+        self._single_turns = single_turns
+        self._guarded = guarded
+        self._pause = 0
+        self._in_flight = in_flight
+        self._native.max_frame, _ = in_flight.limits.longest_frame
+        self._native.read_ns = round(_LONGEST_SECONDS * 1e9)
+        in_flight.watch(self._native)
+
+    def drive(self, sock: socket.socket, session: Session) -> Driver:
+        """Read this socket for a session from now on."""
+        driver: Driver = self._native.add(sock.fileno(), session, session.born_host)
+        driver.last_activity = trio.current_time()
+        return driver
+
+    def note_times(self) -> None:
+        """Note from now on how long requests take that the kernel serves by itself."""
+        self._native.timed = True
+
+    def take_times(self) -> dict[int, tuple[tuple[int, ...], int]]:
+        """How long they took since the last call, by code: how many in each bucket of `latencies`, and all ns."""
+        taken: dict[int, tuple[tuple[int, ...], int]] = self._native.take_latencies()
+        return taken
+
+    async def run(self) -> None:
+        """Serve until cancelled."""
+        hub = self._native
+        try:
+            while True:
+                await trio.lowlevel.wait_readable(hub.fileno())
+                began = now = trio.current_time()
+                while self._ready() and self._round(now):
+                    now = trio.current_time()
+                    if now - began > _LONGEST_SECONDS:
+                        break
+        finally:
+            hub.close()
+
+    def _ready(self) -> bool:
+        """Whether there is something to serve, or will be in a moment as it was before."""
+        ready = self._native.ready
+        if ready():
+            return True
+        if self._pause:
+            self._pause -= 1
+            return False
+        if any(ready() for _ in range(_POLLS)):
+            return True
+        self._pause = _PAUSE
+        return False
+
+    def _round(self, now: float) -> bool:
+        """Serve what is there. False: others are to have their turn."""
+        goes_on = self._part(now)
+        if self._single_turns():
+            while self._native.unfinished:
+                self._part(now)
+            return False
+        return goes_on
+
+    def _part(self, now: float) -> bool:
+        """Serve what is there, or a part if that takes long. False: others are to have their turn."""
+        hub, sends, pulls = self._native, self._sends, self._pulls
+        wall, guarded = self._clock(), self._guarded()
+        if sends is not None:
+            sends.before_round(wall, guarded=guarded)
+        if pulls is not None:
+            pulls.before_round(wall, guarded=guarded)
+        goes_on: bool = hub.round(wall, now)
+        if hub.held:
+            self._in_flight.look()
+        try:
+            if hub.took_sends and sends is not None:
+                sends.after_round()
+            if hub.took_pulls and pulls is not None:
+                pulls.after_round()
+            self._settle()
+        except Exception:  # a bug in one's wake-up must not end all connections
+            log.exception("after a round")
+        return goes_on
+
+
+def hub_kernel() -> ModuleType | None:
+    """The kernel, or None where there is none, or one without hubs: they need Linux."""
+    kernel = native.kernel
+    return kernel if hasattr(kernel, "Hub") else None

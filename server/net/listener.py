@@ -1,0 +1,212 @@
+"""Listening sockets: binds them, accepts connections, closes idle ones."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import socket
+from collections.abc import Callable
+from typing import Final
+
+import trio
+
+from rocketwire.server.core.standstill import Rounds
+from rocketwire.server.net.admission import Admission
+from rocketwire.server.net.hub import Hub
+from rocketwire.server.net.reader import Reader
+from rocketwire.server.net.refusals import Refusals
+from rocketwire.server.net.session import Dispatcher, Session
+from rocketwire.server.net.tls.gate import Remote, TlsGate
+from rocketwire.wire.addresses import Address
+
+log = logging.getLogger(__name__)
+
+_BACKLOG: Final = 1024
+_ACCEPTS_PER_ROUND: Final = 64
+_NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_NO_DESCRIPTORS_PAUSE: Final = 0.1
+_SWEEP_SECONDS: Final = 10.0
+IDLE_KEY: Final = "serverChannelMaxIdleTimeSeconds"
+
+
+class AddressInUse(Exception):
+    """The address to listen on cannot be had; the text is one line for the person who started the program."""
+
+
+def bind(host: str, port: int, *, option: str) -> socket.socket:
+    """Listen on `host`:`port` (port 0: any free one). `option` names the setting in the error.
+
+    Raises:
+        AddressInUse: the address is taken, not this machine's, or not an address at all.
+    """
+    text = str(Address(host=host, port=port))
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
+        sock = socket.socket(family, kind, protocol)
+    except UnicodeError as error:
+        raise AddressInUse(f"cannot listen on {text} ({option}): not a host name") from error
+    except OSError as error:
+        raise AddressInUse(f"cannot listen on {text} ({option}): {error.strerror or error}") from error
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1 if host not in {"", "::"} else 0)
+        sock.bind(address)
+        sock.listen(_BACKLOG)
+    except OSError as error:
+        sock.close()
+        raise AddressInUse(f"cannot listen on {text} ({option}): {error.strerror or error}") from error
+    sock.settimeout(0)
+    return sock
+
+
+class Listener:
+    """One listening socket and the sessions that came in through it; a hub reads them, or a task each."""
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        dispatcher: Dispatcher,
+        on_close: Callable[[Session], None],
+        *,
+        admission: Admission,
+        tls: TlsGate,
+        hub: Hub | None = None,
+    ) -> None:
+        self._sock = sock
+        self._admission = admission
+        self._refusals = Refusals(admission.farewells)
+        self._tls = tls
+        self._on_tls = self._begin_tls  # one for all sessions
+        self._hub = hub
+        self._dispatcher = dispatcher
+        self._notify_closed = on_close
+        self._short_of_descriptors = False
+        self.sessions: set[Session] = set()
+        admission.in_flight.relieve_of(self.sessions)
+
+    @property
+    def port(self) -> int:
+        """The port really bound."""
+        port: int = self._sock.getsockname()[1]
+        return port
+
+    @property
+    def accepts(self) -> bool:
+        """Whether connections are accepted: false while there is no descriptor for a further one."""
+        return not self._short_of_descriptors and not self._admission.descriptors.full
+
+    async def run(self) -> None:
+        """Accept until cancelled; then close every session and the socket."""
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._sweep)
+                while True:
+                    await trio.lowlevel.wait_readable(self._sock)
+                    if not self._accept_waiting(nursery):
+                        await trio.sleep(_NO_DESCRIPTORS_PAUSE)
+        finally:
+            for session in list(self.sessions):
+                session.close()
+            self._sock.close()
+
+    def _accept_waiting(self, nursery: trio.Nursery) -> bool:
+        """Accept what waits, a bounded number. False: the process has no descriptors left."""
+        for _ in range(_ACCEPTS_PER_ROUND):
+            try:
+                sock, address = self._sock.accept()
+            except OSError as error:
+                if error.errno in _NO_DESCRIPTORS:
+                    self._note_shortage(error)
+                    return False
+                if self._short_of_descriptors:
+                    log.info("all connections that waited are accepted")
+                    self._short_of_descriptors = False
+                return True  # nobody waits, or the one who did has left
+            self._take(sock, _remote(address), nursery)
+        return True
+
+    def _take(self, sock: socket.socket, remote: tuple[str, int], nursery: trio.Nursery) -> None:
+        """Serve an accepted connection, or refuse it."""
+        sock.settimeout(0)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        refusal = self._admission.enter(remote[0])
+        if refusal is not None:
+            self._refusals.refuse(sock, refusal, nursery)
+            return
+        session = Session(
+            sock,
+            remote,
+            dispatcher=self._dispatcher,
+            nursery=nursery,
+            on_close=self._closed,
+            on_tls=self._on_tls,
+            in_flight=self._admission.in_flight,
+            farewells=self._admission.farewells,
+        )
+        self.sessions.add(session)
+        self._drive(sock, session, nursery)
+        if self._tls.enforcing:
+            session.begin_tls(b"")
+
+    def _begin_tls(self, session: Session, first: bytes, nursery: trio.Nursery) -> None:
+        """Have the session go on behind TLS; the client has sent so much."""
+        if not self._admission.begin_tls(session.host):
+            session.close()
+            return
+        ends = self._tls.pair(session.remote_text)
+        if ends is None:
+            self._admission.end_tls()
+            session.close()
+            return
+        inner, far = ends
+        outer = session.move_to(inner)
+        self._drive(inner, session, nursery)
+        nursery.start_soon(self._serve_tls, outer, far, Remote(session.host, session.remote_text), first)
+
+    async def _serve_tls(self, outer: socket.socket, far: socket.socket, remote: Remote, first: bytes) -> None:
+        try:
+            await self._tls.serve(outer, far, remote, first)
+        finally:
+            self._admission.end_tls()
+
+    def _drive(self, sock: socket.socket, session: Session, nursery: trio.Nursery) -> None:
+        if self._hub is not None:
+            try:
+                session.driver = self._hub.drive(sock, session)
+            except OSError as error:  # the kernel has a bound of what one user may watch
+                log.warning("the hub cannot read %s: %s", session.remote_text, error.strerror)
+            else:
+                return
+        session.driver = reader = Reader(sock, session, settle=self._dispatcher.settle)
+        nursery.start_soon(reader.run)
+
+    def _note_shortage(self, error: OSError) -> None:
+        """Log that connections wait, once until none does: it is tried anew many times a second."""
+        if not self._short_of_descriptors:
+            log.warning("cannot accept a connection: %s", error.strerror)
+            self._short_of_descriptors = True
+
+    def _closed(self, session: Session) -> None:
+        self.sessions.discard(session)
+        self._admission.leave(session.host)
+        self._notify_closed(session)
+
+    async def _sweep(self) -> None:
+        """Close sessions that were silent too long, or take too long over one frame."""
+        limits, rounds = self._admission.limits, Rounds()
+        while True:
+            await rounds.pause(min(_SWEEP_SECONDS, limits.config.server_channel_max_idle_time_seconds / 2))
+            limit = rounds.limit(limits.config.server_channel_max_idle_time_seconds)
+            for session in list(self.sessions):
+                if session.stuck_since < limit:
+                    limits.metrics.limited[IDLE_KEY] += 1
+                    log.info("closing idle connection %s", session.remote_text, extra=session.who())
+                    session.close()
+
+
+def _remote(address: tuple[str, int]) -> tuple[str, int]:
+    """Host and port of the other end; an IPv4 peer of an IPv6 socket is shown as IPv4."""
+    host, port = address[0], address[1]
+    return host.removeprefix("::ffff:").partition("%")[0], port

@@ -1,0 +1,174 @@
+"""The way out of one connection: bytes to its socket, and their part in the account of bytes in flight.
+
+Answers gather in an outbox during a read and leave in one system call at its end; what the socket does not take at
+once is written by a task that lives only while something is left. What waits is counted, and a connection that lets
+more wait than the limits allow is closed.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import Final
+
+import trio
+
+from rocketwire.server.config.limits import EACH_KEY
+from rocketwire.server.net.driver import Driver
+from rocketwire.server.net.in_flight import InFlight
+from rocketwire.server.net.outbox import Outbox
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.frame import Buffer
+from rocketwire.wire.hosts import encode_host
+
+HIGH_WATER: Final = 4 * 1024 * 1024
+"""Bytes of answers beyond which a connection's client is one that does not read."""
+
+
+class Outgoing:
+    """A client's connection as what is written to.
+
+    Attributes:
+        driver: What reads it; set right after it is made.
+        host: The client's address.
+        in_flight: The account of bytes of all connections.
+        remote_text: The client's ``host:port``.
+        born_host: The client's address as records hold it.
+    """
+
+    __slots__ = (
+        "_closed",
+        "_counted",
+        "_kept",
+        "_nursery",
+        "_outbox",
+        "_sock",
+        "born_host",
+        "driver",
+        "host",
+        "in_flight",
+        "remote_text",
+    )
+
+    def __init__(
+        self, sock: socket.socket, remote: tuple[str, int], *, nursery: trio.Nursery, in_flight: InFlight
+    ) -> None:
+        self._sock = sock
+        self._nursery = nursery
+        self.in_flight = in_flight
+        self._outbox = Outbox(sock)
+        self._counted = 0  # bytes of the outbox in the account
+        self._kept = 0
+        self._closed = False
+        self.driver: Driver
+        host, port = remote
+        self.host = host
+        self.remote_text = str(Address(host=host, port=port))
+        self.born_host = encode_host(host, port)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection is closed."""
+        return self._closed
+
+    @property
+    def congested(self) -> bool:
+        """Whether more answers wait than a client that reads would let wait."""
+        return self._outbox.size > HIGH_WATER
+
+    @property
+    def stalled(self) -> bool:
+        """Whether no further request is to be read now."""
+        return self.congested
+
+    @property
+    def unsent(self) -> int:
+        """Bytes of answers that wait."""
+        return self._outbox.size
+
+    @property
+    def held(self) -> int:
+        """Bytes in the account: the driver's, the outbox's, and what is kept until the client leaves."""
+        return self.driver.held + self._counted + self._kept
+
+    def write(self, *chunks: Buffer) -> None:
+        """Put bytes in the outbox; `flush` sends them. Nothing happens once the connection is closed."""
+        if self._closed:
+            return
+        self._outbox.put(chunks)
+        if self.driver.writing:
+            self._count()
+
+    def _count(self) -> None:
+        """Keep the account of what the socket does not take; close when that is more than one connection may have."""
+        owned = self._outbox.owned
+        more = owned - self._counted
+        self._counted = owned
+        self.in_flight.add(more)
+        limits = self.in_flight.limits
+        if more > 0 and owned > limits.config.max_in_flight_bytes_per_connection:
+            limits.refused(EACH_KEY, self.remote_text)
+            self.close()
+
+    def flush(self) -> None:
+        """Send what waits; the rest follows as the socket takes it."""
+        if self.driver.writing or not self._outbox.size:
+            return
+        try:
+            self._outbox.send()
+        except OSError:
+            self.close()
+            return
+        if self._outbox.size and not self._closed:
+            self.driver.writing = True
+            self._count()
+            self._nursery.start_soon(self._write_rest)
+
+    async def _write_rest(self) -> None:
+        driver = self.driver
+        try:
+            while self._outbox.size and not self._closed:
+                await trio.lowlevel.wait_writable(self._sock)
+                self._outbox.send()
+                self._count()
+                driver.last_activity = trio.current_time()
+                if not self.stalled:
+                    driver.resume()
+            self._sent()
+        except (OSError, trio.ClosedResourceError):
+            self.close()
+        finally:
+            driver.writing = False
+
+    def _sent(self) -> None:
+        """Take it that all that waited is written, or lost with the connection."""
+
+    def move_to(self, sock: socket.socket) -> socket.socket:
+        """Go on over another socket, which needs a driver of its own; give the former one, now the caller's.
+
+        For a connection on which nothing was served and whose driver is closed.
+        """
+        former, self._sock = self._sock, sock
+        self._outbox = Outbox(sock)
+        return former
+
+    def keep(self, size: int) -> None:
+        """Note how many bytes of memory, about, are kept for the client until its connection ends."""
+        if not self._closed:
+            more, self._kept = size - self._kept, size
+            self.in_flight.add(more)
+
+    def close(self) -> None:
+        """Close the socket and drop what waits; further calls do nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        self.driver.close()
+        trio.lowlevel.notify_closing(self._sock)
+        self._sock.close()
+        self._outbox.clear()
+        self.in_flight.add(-self._counted - self._kept)
+        self._counted = self._kept = 0
+
+    def who(self, code: int | None = None) -> dict[str, str | int]:
+        """The client, and the code of a request, as fields of what is logged about them."""
+        return {"peer": self.remote_text} if code is None else {"peer": self.remote_text, "request_code": code}

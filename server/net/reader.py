@@ -1,0 +1,139 @@
+"""Reads one connection in a task of its own: what drives sessions where the kernel's hub does not."""
+
+from __future__ import annotations
+
+import math
+import socket
+from collections.abc import Callable
+from typing import Final
+
+import trio
+
+from rocketwire.server.net.session import TLS_HANDSHAKE, Session
+from rocketwire.wire.connection import FrameReader
+
+READ_BUFFER_BYTES: Final = 256 * 1024
+_MOST_FRAMES: Final = 256
+"""How many frames of one connection are cut before others have their turn: it takes 0.1 ms."""
+
+_read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))  # one for all: a read is handled before the next begins
+
+
+class Reader:
+    """The driver of one session, see `session.Driver`; `run` is its task."""
+
+    __slots__ = (
+        "_closed",
+        "_frames",
+        "_relieved",
+        "_session",
+        "_settle",
+        "_sock",
+        "began",
+        "frame_started",
+        "held",
+        "last_activity",
+        "writing",
+    )
+
+    def __init__(self, sock: socket.socket, session: Session, *, settle: Callable[[], None]) -> None:
+        self._sock = sock
+        self._session = session
+        self._settle = settle
+        self._frames = FrameReader(session.in_flight.limits.longest_frame[0])
+        self.held = 0
+        self._closed = False
+        self._relieved = trio.Event()
+        self.last_activity = trio.current_time()
+        self.frame_started = math.inf
+        self.writing = False
+        self.began = False
+
+    def resume(self) -> None:
+        """Go on: the session does not stall any more."""
+        self._relieved.set()
+
+    def beginning(self) -> bytes:
+        """The first bytes of an unfinished frame."""
+        return self._frames.beginning()
+
+    def close(self) -> None:
+        """Read nothing more, and let go what is held of a frame."""
+        self._closed = True
+        self._frames.forget()
+        self._count(0)
+        self._relieved.set()
+
+    async def run(self) -> None:
+        """Serve the connection until either end closes it."""
+        try:
+            while not self._closed:
+                await self._read_once()
+        except (OSError, trio.ClosedResourceError):
+            self._session.close()  # reset by the peer, or closed from this side
+        except Exception as error:  # noqa: BLE001 - the session logs it: a bug in serving one must not end the others
+            self._session.failed(error)
+
+    async def _read_once(self) -> None:
+        """Wait for bytes and handle the frames they complete."""
+        session, sock = self._session, self._sock
+        await trio.lowlevel.wait_readable(sock)
+        await session.in_flight.room()
+        if self._closed:
+            return
+        try:
+            size = sock.recv_into(_read_buffer)
+        except (BlockingIOError, InterruptedError):
+            return
+        if not size:
+            session.close()
+            return
+        self.last_activity = trio.current_time()
+        if _read_buffer[0] == TLS_HANDSHAKE and not self.began and not self._frames.pending:
+            session.misread(_read_buffer[:size])
+            return
+        self._frames.take(_read_buffer[:size])
+        more = True
+        while more and not self._closed:
+            more = self._serve_some()
+            await self._others_turn(more=more)
+
+    def _serve_some(self) -> bool:
+        """Serve frames of what was read; whether there may be more."""
+        session, reader = self._session, self._frames
+        frames, error = reader.cut(_MOST_FRAMES)
+        more = len(frames) == _MOST_FRAMES
+        if frames:
+            self.began = True
+            handled = session.serve(frames)
+            session.flush()
+            self._settle()
+            if self._closed:
+                return False
+            if handled < len(frames):
+                reader.back(frames[handled:])
+                error, more = None, True
+        if error is not None:
+            session.end(error, reader.rest)
+            return False
+        reader.keep()
+        if not reader.pending:
+            self.frame_started = math.inf
+        elif frames or self.frame_started == math.inf:
+            self.frame_started = self.last_activity
+        self._count(reader.pending)
+        return more
+
+    def _count(self, held: int) -> None:
+        """Keep the account of what waits in memory."""
+        held = 0 if self._closed else held
+        more, self.held = held - self.held, held
+        self._session.in_flight.add(more)
+
+    async def _others_turn(self, *, more: bool) -> None:
+        """Wait if it is others' turn before `more` is served, or if the session stalls."""
+        if more:
+            await trio.lowlevel.checkpoint()
+        if self._session.stalled and not self._closed:
+            self._relieved = trio.Event()
+            await self._relieved.wait()

@@ -1,0 +1,171 @@
+"""The certificates in use: made or loaded when they are needed, and loaded anew when their files change.
+
+Files are looked at when a TLS client connects, so they cost nothing between; connections that are there keep what they
+began with. New files that cannot be used change nothing, and a line in the log says why: a certificate that is
+replaced before its key is such a case for a moment.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from rocketwire.server.core.clock import Clock
+from rocketwire.server.net.tls.self_signed import self_signed
+from rocketwire.server.net.tls.settings import (
+    CERT_PATH,
+    KEY_PASSWORD,
+    KEY_PATH,
+    TRUST_CERT_PATH,
+    ClientAuth,
+    TlsInvalid,
+    TlsMode,
+    TlsSettings,
+)
+from rocketwire.server.upkeep.jobs import RunSync
+
+log = logging.getLogger(__name__)
+
+_VERIFY: Final = {
+    ClientAuth.NONE: ssl.CERT_NONE,
+    ClientAuth.OPTIONAL: ssl.CERT_OPTIONAL,
+    ClientAuth.REQUIRE: ssl.CERT_REQUIRED,
+}
+Signature = tuple[tuple[int, int, int] | None, ...]
+
+
+class TlsContexts:
+    """Gives each new TLS client the context of its connection.
+
+    Attributes:
+        mode: Who may connect.
+    """
+
+    def __init__(self, settings: TlsSettings, *, clock: Clock, run_sync: RunSync) -> None:
+        self.mode = settings.mode
+        self._settings = settings
+        self._clock = clock
+        self._run_sync = run_sync
+        self._paths = [Path(each) for each in (settings.cert_path, settings.key_path, settings.trust_cert_path) if each]
+        self._context: ssl.SSLContext | None = None
+        self._seen: Signature = ()
+        self._changing = trio.Lock()
+
+    def load(self) -> None:
+        """Load what the settings name, so that mistakes show at the start; test mode waits for its first client.
+
+        Raises:
+            TlsInvalid: a file that is not there, or not what it should be.
+        """
+        if self.mode is not TlsMode.DISABLED and not self._settings.test_mode:
+            self._seen = self._signature()
+            self._context = load_context(self._settings)
+
+    async def current(self) -> ssl.SSLContext:
+        """The context for a connection that begins now."""
+        context = self._context
+        if context is not None and (self._settings.test_mode or self._signature() == self._seen):
+            return context
+        async with self._changing:
+            if self._context is None:
+                self._context = await self._run_sync(make_test_context, self._clock())
+            elif not self._settings.test_mode:
+                await self._reload(self._signature())
+        return self._context
+
+    async def _reload(self, signature: Signature) -> None:
+        if signature == self._seen:
+            return  # another client's turn has done it
+        self._seen = signature
+        try:
+            self._context = await self._run_sync(load_context, self._settings)
+        except TlsInvalid as error:
+            log.warning("TLS goes on with the former certificate: %s", error)
+        else:
+            log.info("TLS: the certificate in %s is loaded anew", self._settings.cert_path)
+
+    def _signature(self) -> Signature:
+        """What tells whether files are the same: when each was written, how long it is, and which it is."""
+        return tuple(map(_signature_of, self._paths))
+
+
+def _signature_of(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def make_test_context(now: int) -> ssl.SSLContext:
+    """A context with a new certificate that signs itself. Blocking: 0.1 s."""
+    context = _context()
+    credentials = self_signed(now)
+    # The ssl module takes certificates from files only; this one is for the owner's eyes and gone at once.
+    with tempfile.NamedTemporaryFile(suffix=".pem") as file:
+        file.write(credentials.certificate + credentials.key)
+        file.flush()
+        context.load_cert_chain(file.name)
+    return context
+
+
+def load_context(settings: TlsSettings) -> ssl.SSLContext:
+    """A context by the settings' files. Blocking.
+
+    Raises:
+        TlsInvalid: a file that is not there, or not what it should be.
+    """
+    context = _context()
+    _load_key(context, settings)
+    if settings.auth_client:
+        context.verify_mode = _VERIFY[settings.client_auth]
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # each certificate in the file is trusted, as by Java
+        if settings.trust_cert_path:
+            _load_authorities(context, settings, TRUST_CERT_PATH, settings.trust_cert_path)
+        else:
+            context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
+    return context
+
+
+def _context() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_RENEGOTIATION
+    return context
+
+
+def _load_authorities(context: ssl.SSLContext, settings: TlsSettings, name: str, path: str) -> None:
+    try:
+        context.load_verify_locations(path)
+    except ssl.SSLError as error:
+        raise settings.invalid(name, "holds no certificate in PEM format") from error
+    except OSError as error:
+        raise settings.invalid(name, str(error.strerror)) from error
+
+
+def _load_key(context: ssl.SSLContext, settings: TlsSettings) -> None:
+    _load_authorities(_context(), settings, CERT_PATH, settings.cert_path)  # so that what follows is about the key
+    encrypted = False
+
+    def password() -> str:
+        nonlocal encrypted
+        encrypted = True
+        return settings.key_password
+
+    try:
+        with Path(settings.key_path).open("rb"):
+            context.load_cert_chain(settings.cert_path, settings.key_path, password)
+    except (ssl.SSLError, ValueError) as error:  # ValueError: a password longer than any
+        if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
+            raise settings.invalid(KEY_PATH, f"is not the key of {CERT_PATH}={settings.cert_path}") from error
+        if encrypted:
+            why = "is not its password" if settings.key_password else "is missing, and the key is encrypted"
+            raise settings.invalid(KEY_PASSWORD, f"{why}: {KEY_PATH}={settings.key_path}") from error
+        raise settings.invalid(KEY_PATH, "holds no private key in PEM format") from error
+    except OSError as error:
+        raise settings.invalid(KEY_PATH, str(error.strerror)) from error

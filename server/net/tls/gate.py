@@ -1,0 +1,136 @@
+"""TLS for the listeners of one process: who may begin it, and what becomes of who does."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections import Counter
+from typing import Final, NamedTuple
+
+import trio
+
+from rocketwire.server.net.admission import counted_as
+from rocketwire.server.net.in_flight import InFlight
+from rocketwire.server.net.session import TLS_HANDSHAKE
+from rocketwire.server.net.tls.connection import Connection, receive
+from rocketwire.server.net.tls.contexts import TlsContexts
+from rocketwire.server.net.tls.engine import Engine, TlsFault
+from rocketwire.server.net.tls.held import Held
+from rocketwire.server.net.tls.settings import TlsMode
+
+log = logging.getLogger(__name__)
+
+HANDSHAKES_MOST: Final = 1000
+HANDSHAKES_OF_ADDRESS_MOST: Final = 250
+_LIMIT: Final = "tlsHandshakes"
+_FIRST_BYTES: Final = 4096
+
+
+class Remote(NamedTuple):
+    """A client's host, and its ``host:port``."""
+
+    host: str
+    text: str
+
+
+class TlsGate:
+    """Takes connections from listeners and gives each a socket that its session reads plain bytes from."""
+
+    def __init__(self, contexts: TlsContexts, in_flight: InFlight) -> None:
+        self._contexts = contexts
+        self._in_flight = in_flight
+        self._limits = in_flight.limits
+        self._held: set[Held] = set()
+        in_flight.relieve_of(self._held)
+        self._handshakes: Counter[str | bytes] = Counter()
+        self._turn = trio.Lock()
+
+    @property
+    def enforcing(self) -> bool:
+        """Whether every connection is to begin TLS; no other is served."""
+        return self._contexts.mode is TlsMode.ENFORCING
+
+    def pair(self, remote_text: str) -> tuple[socket.socket, socket.socket] | None:
+        """Two ends for a client that begins TLS, the session's and that for `serve`; None: it is to be closed."""
+        if self._contexts.mode is TlsMode.DISABLED:
+            log.warning("closing %s: it begins TLS, and tls.server.mode is disabled", remote_text)
+            return None
+        try:
+            ends = socket.socketpair()
+        except OSError as error:
+            log.warning("closing %s: no sockets for TLS: %s", remote_text, error.strerror)
+            return None
+        for each in ends:
+            each.settimeout(0)
+        return ends
+
+    async def serve(self, outer: socket.socket, inner: socket.socket, remote: Remote, first: bytes) -> None:
+        """Serve one connection to its end, and close both sockets.
+
+        Args:
+            outer: Leads to the client.
+            inner: One end of a pair; its session has the other.
+            remote: The client.
+            first: What it has sent, if anything.
+        """
+        with outer, inner:
+            try:
+                await self._serve(outer, inner, remote, first)
+            except TlsFault as fault:
+                level = logging.WARNING if self._limits.line_is_due(f"TLS: {fault}") else logging.DEBUG
+                log.log(level, "closing %s: TLS: %s", remote.text, fault)
+            except OSError as error:
+                log.debug("%s broke: %s", remote.text, error)
+            except Exception:  # a bug in serving one must not end the others
+                log.exception("closing %s", remote.text)
+
+    async def _serve(self, outer: socket.socket, inner: socket.socket, remote: Remote, first: bytes) -> None:
+        first = first or await _first_bytes(outer, self._limits.config.server_channel_max_idle_time_seconds)
+        if not first:
+            return
+        if first[0] != TLS_HANDSHAKE:
+            raise TlsFault("the client does not begin it, and tls.server.mode is enforcing")
+        address, handshakes = counted_as(remote.host), self._handshakes
+        if handshakes[address] >= HANDSHAKES_OF_ADDRESS_MOST or handshakes.total() >= HANDSHAKES_MOST:
+            self._limits.refused(_LIMIT, remote.text)
+            return
+        held = Held(self._in_flight, remote.text)
+        self._held.add(held)
+        try:
+            with held.scope:
+                await self._pump(await self._shake_hands(outer, inner, address, first, held))
+        finally:
+            self._held.discard(held)
+            held.let_go()
+
+    async def _pump(self, connection: Connection) -> None:
+        metrics = self._limits.metrics
+        metrics.tls_connections += 1
+        try:
+            await connection.pump()
+        finally:
+            metrics.tls_connections -= 1
+
+    async def _shake_hands(
+        self, outer: socket.socket, inner: socket.socket, address: str | bytes, first: bytes, held: Held
+    ) -> Connection:
+        self._handshakes[address] += 1
+        try:
+            connection = Connection(outer, inner, Engine(await self._contexts.current()), held)
+            await connection.shake_hands(first, self._turn)
+        except (TlsFault, OSError):
+            self._limits.metrics.tls_failures += 1
+            raise
+        finally:
+            self._handshakes[address] -= 1
+            if not self._handshakes[address]:
+                del self._handshakes[address]
+        return connection
+
+
+async def _first_bytes(outer: socket.socket, seconds: float) -> bytes:
+    """What the client sends first; nothing if that takes too long."""
+    buffer = bytearray(_FIRST_BYTES)
+    with trio.move_on_after(seconds):
+        return bytes(buffer[: await receive(outer, memoryview(buffer))])
+    return b""

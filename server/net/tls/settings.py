@@ -1,0 +1,160 @@
+"""What TLS is told: `tls.properties` by Apache's names, with Apache's meanings where they can be had."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, TypeVar
+
+from rocketwire.server.config.java_properties import PropertiesInvalid, parse_java_properties
+
+log = logging.getLogger(__name__)
+
+MODE: Final = "tls.server.mode"
+TEST_MODE: Final = "tls.test.mode.enable"
+NEED_CLIENT_AUTH: Final = "tls.server.need.client.auth"
+KEY_PATH: Final = "tls.server.keyPath"
+KEY_PASSWORD: Final = "tls.server.keyPassword"  # noqa: S105 - a setting's name
+CERT_PATH: Final = "tls.server.certPath"
+AUTH_CLIENT: Final = "tls.server.authClient"
+TRUST_CERT_PATH: Final = "tls.server.trustCertPath"
+
+_SERVERS: Final = (MODE, TEST_MODE, NEED_CLIENT_AUTH, KEY_PATH, KEY_PASSWORD, CERT_PATH, AUTH_CLIENT, TRUST_CERT_PATH)
+_NOT_USED_BY_TEST_MODE: Final = (NEED_CLIENT_AUTH, KEY_PATH, KEY_PASSWORD, CERT_PATH, AUTH_CLIENT, TRUST_CERT_PATH)
+_CLIENTS: Final = ("tls.client.", "tls.enable", "tls.config.file")
+
+
+class TlsInvalid(Exception):
+    """TLS cannot be had as it is configured; the text is one line that names the file and what in it."""
+
+
+class TlsMode(StrEnum):
+    """Who may connect."""
+
+    DISABLED = "disabled"
+    PERMISSIVE = "permissive"
+    ENFORCING = "enforcing"
+
+
+class ClientAuth(StrEnum):
+    """Whether clients show a certificate."""
+
+    NONE = "none"
+    OPTIONAL = "optional"
+    REQUIRE = "require"
+
+
+Choice = TypeVar("Choice", TlsMode, ClientAuth)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsSettings:
+    """What one server does about TLS. Paths are the process's, as the file has them.
+
+    Attributes:
+        source: What errors are said to be in: the file's name.
+        mode: Who may connect.
+        test_mode: Use a certificate made at the first TLS client, and nothing of what follows.
+        cert_path: The certificate and those between it and its authority, PEM.
+        key_path: Its private key, PEM.
+        key_password: What the key is encrypted with; empty: it is not.
+        client_auth: Whether clients show a certificate.
+        auth_client: Whether it is checked.
+        trust_cert_path: By which authorities, PEM; empty: by those of the system.
+    """
+
+    source: str = "tls.properties"
+    mode: TlsMode = TlsMode.PERMISSIVE
+    test_mode: bool = True
+    cert_path: str = ""
+    key_path: str = ""
+    key_password: str = field(default="", repr=False)
+    client_auth: ClientAuth = ClientAuth.NONE
+    auth_client: bool = False
+    trust_cert_path: str = ""
+
+    def invalid(self, name: str, why: str) -> TlsInvalid:
+        """An error about one of its values, which is shown unless it is secret."""
+        if name == KEY_PASSWORD:
+            return TlsInvalid(f"{self.source}: {name}: {why}")
+        shown = {KEY_PATH: self.key_path, CERT_PATH: self.cert_path, TRUST_CERT_PATH: self.trust_cert_path}
+        return TlsInvalid(f"{self.source}: {name}={shown[name]}: {why}")
+
+
+def read_tls_settings(path: str, mode: str) -> TlsSettings:
+    """Read `tls.properties`; without a path there is none. A `mode` that is not empty counts instead of the file's.
+
+    Raises:
+        TlsInvalid: the file cannot be read, or a value is not allowed.
+    """
+    values = _read(path) if path else {}
+    for name in values:
+        if name not in _SERVERS and not name.startswith(_CLIENTS):
+            log.warning("%s: %s has no effect here", path, name)
+    found = TlsSettings(
+        source=path or TlsSettings().source,
+        mode=TlsMode(mode) if mode else _choice(path, values, MODE, TlsMode.PERMISSIVE),
+        test_mode=_switch(path, values, TEST_MODE, default=True),
+        cert_path=values.get(CERT_PATH, ""),
+        key_path=values.get(KEY_PATH, ""),
+        key_password=values.get(KEY_PASSWORD, ""),
+        client_auth=_choice(path, values, NEED_CLIENT_AUTH, ClientAuth.NONE),
+        auth_client=_switch(path, values, AUTH_CLIENT, default=False),
+        trust_cert_path=values.get(TRUST_CERT_PATH, ""),
+    )
+    if found.mode is not TlsMode.DISABLED:
+        _check(found, values)
+    return found
+
+
+def _read(path: str) -> dict[str, str]:
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise TlsInvalid(f"{path} (tlsConfigFile): {error.strerror}") from error
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        text = content.decode("iso-8859-1")  # what Java takes every properties file for
+    try:
+        return {name: value.strip() for name, value in parse_java_properties(text).items()}
+    except PropertiesInvalid as error:
+        raise TlsInvalid(f"{path} (tlsConfigFile): {error}") from error
+
+
+def _choice(path: str, values: dict[str, str], name: str, default: Choice) -> Choice:
+    text = values.get(name, default)
+    choices = list(type(default))
+    for each in choices:
+        if text.lower() == each:
+            return each
+    raise TlsInvalid(f"{path}: {name}={text}: allowed is {' or '.join(choices)}")
+
+
+def _switch(path: str, values: dict[str, str], name: str, *, default: bool) -> bool:
+    text = values.get(name, str(default))
+    value = {"true": True, "false": False}.get(text.lower())
+    if value is None:
+        raise TlsInvalid(f"{path}: {name}={text}: allowed is true or false")
+    return value
+
+
+def _check(found: TlsSettings, values: dict[str, str]) -> None:
+    """Refuse what cannot be meant; say what is not used."""
+    if found.test_mode:
+        unused = [name for name in _NOT_USED_BY_TEST_MODE if values.get(name)]
+        if unused:
+            log.warning("%s: %s is true, so %s is not used", found.source, TEST_MODE, ", ".join(unused))
+        return
+    for name, value in ((CERT_PATH, found.cert_path), (KEY_PATH, found.key_path)):
+        if not value:
+            raise TlsInvalid(f"{found.source}: {name} is missing, and {TEST_MODE} is false")
+    if found.client_auth is ClientAuth.REQUIRE and not found.auth_client:
+        raise TlsInvalid(
+            f"{found.source}: {NEED_CLIENT_AUTH}=require needs {AUTH_CLIENT}=true:"
+            " a certificate that nobody checks proves nothing"
+        )
+    if found.client_auth is ClientAuth.NONE and found.auth_client:
+        log.warning("%s: %s is none, so %s=true checks nobody", found.source, NEED_CLIENT_AUTH, AUTH_CLIENT)

@@ -1,0 +1,109 @@
+"""Offsets: what groups consumed (14, 15) and where queues begin, end and were at a time (29-32)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketwire.server.core.errors import NotFound
+from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.core.route import Route
+from rocketwire.server.offsets.consumed import commit_offset
+from rocketwire.server.services import BrokerServices
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.headers import offset as headers
+
+
+def _query(services: BrokerServices, request: Request[headers.QueryConsumerOffsetRequestHeader]) -> Reply:
+    """The committed offset; 0 for a group without one while the whole queue is young, else "not found".
+
+    With "not found" the client goes by its consumeFromWhere; Apache answers 0 while the queue's first message still
+    counts as in memory, so that a group that is new on a small topic gets everything.
+    """
+    fields = request.fields
+    offset = services.offsets.query(fields.consumer_group, fields.topic, fields.queue_id)
+    if offset is None:
+        from_start = fields.set_zero_if_not_found is not False and _starts_in_memory(
+            services, fields.topic, fields.queue_id
+        )
+        if not from_start:
+            raise NotFound("Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first")
+        offset = 0
+    return Reply(fields=headers.QueryConsumerOffsetResponseHeader(offset=offset))
+
+
+def _starts_in_memory(services: BrokerServices, topic: str, queue_id: int) -> bool:
+    store = services.store
+    return store.min_offset(topic, queue_id) <= 0 and not store.get(topic, queue_id, 0, 1).far_behind
+
+
+def _update(services: BrokerServices, request: Request[headers.UpdateConsumerOffsetRequestHeader]) -> Reply:
+    fields = request.fields
+    commit_offset(services, fields.consumer_group, fields.topic, fields.queue_id, fields.commit_offset)
+    return Reply(ext={})
+
+
+def _search(services: BrokerServices, request: Request[headers.SearchOffsetRequestHeader]) -> Reply:
+    fields = request.fields
+    offset = services.store.offset_by_time(fields.topic, fields.queue_id, fields.timestamp)
+    return Reply(fields=headers.SearchOffsetResponseHeader(offset=offset))
+
+
+def _max(services: BrokerServices, request: Request[headers.GetMaxOffsetRequestHeader]) -> Reply:
+    offset = services.store.max_offset(request.fields.topic, request.fields.queue_id)
+    return Reply(fields=headers.GetMaxOffsetResponseHeader(offset=offset))
+
+
+def _min(services: BrokerServices, request: Request[headers.GetMinOffsetRequestHeader]) -> Reply:
+    offset = services.store.min_offset(request.fields.topic, request.fields.queue_id)
+    return Reply(fields=headers.GetMinOffsetResponseHeader(offset=offset))
+
+
+def _earliest(services: BrokerServices, request: Request[headers.GetEarliestMsgStoretimeRequestHeader]) -> Reply:
+    timestamp = services.store.earliest_time(request.fields.topic, request.fields.queue_id)
+    return Reply(fields=headers.GetEarliestMsgStoretimeResponseHeader(timestamp=timestamp))
+
+
+ROUTES: Final = (
+    Route(
+        code=RequestCode.QUERY_CONSUMER_OFFSET,
+        header=headers.QueryConsumerOffsetRequestHeader,
+        response=headers.QueryConsumerOffsetResponseHeader,
+        handler=_query,
+        heading="a group's committed offset",
+    ),
+    Route(
+        code=RequestCode.UPDATE_CONSUMER_OFFSET,
+        header=headers.UpdateConsumerOffsetRequestHeader,
+        response=headers.UpdateConsumerOffsetResponseHeader,
+        handler=_update,
+        heading="commit a group's offset",
+    ),
+    Route(
+        code=RequestCode.SEARCH_OFFSET_BY_TIMESTAMP,
+        header=headers.SearchOffsetRequestHeader,
+        response=headers.SearchOffsetResponseHeader,
+        handler=_search,
+        heading="a queue's offset at a time",
+    ),
+    Route(
+        code=RequestCode.GET_MAX_OFFSET,
+        header=headers.GetMaxOffsetRequestHeader,
+        response=headers.GetMaxOffsetResponseHeader,
+        handler=_max,
+        heading="the offset of a queue's next message",
+    ),
+    Route(
+        code=RequestCode.GET_MIN_OFFSET,
+        header=headers.GetMinOffsetRequestHeader,
+        response=headers.GetMinOffsetResponseHeader,
+        handler=_min,
+        heading="the offset of a queue's oldest message",
+    ),
+    Route(
+        code=RequestCode.GET_EARLIEST_MSG_STORETIME,
+        header=headers.GetEarliestMsgStoretimeRequestHeader,
+        response=headers.GetEarliestMsgStoretimeResponseHeader,
+        handler=_earliest,
+        heading="when a queue's oldest message was stored",
+    ),
+)

@@ -1,0 +1,31 @@
+"""Broken frames: one byte of a good one becomes another one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rocketwire.server.operations.faults.rule import Spot
+from rocketwire.wire.frame import HEADER_LENGTH_MASK, LENGTH_SIZE, PREFIX
+
+_OTHER_BYTES = 255
+
+
+def spoiled(frame: bytes, spot: Spot, choose: Callable[[int], int]) -> bytes:
+    """A frame with one byte of its header, body or length changed; one without a body is given back as it is.
+
+    Args:
+        frame: The whole frame.
+        spot: Which bytes may be hit. The length is the first word of the frame.
+        choose: Gives a number by chance: one below its argument.
+    """
+    body_at = PREFIX.size + (PREFIX.unpack_from(frame)[1] & HEADER_LENGTH_MASK)
+    low, high = {
+        Spot.HEADER: (PREFIX.size, body_at),
+        Spot.BODY: (body_at, len(frame)),
+        Spot.LENGTH: (0, LENGTH_SIZE),
+    }[spot]
+    if low == high:
+        return frame
+    changed = bytearray(frame)
+    changed[low + choose(high - low)] ^= 1 + choose(_OTHER_BYTES)
+    return bytes(changed)

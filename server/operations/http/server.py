@@ -1,0 +1,133 @@
+"""The HTTP server: accepts connections, and has each served by a table of routes.
+
+Their number is bounded. So that nobody shuts out the others by being silent, or slow, who has been waited for for
+longest makes way for who comes. Nor do clients of the broker that have taken every descriptor shut out who asks whether
+the process lives: a few are kept for that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import socket
+from operator import itemgetter
+from typing import Final
+
+import trio
+
+from rocketwire.server.core.clock import Clock
+from rocketwire.server.operations.http.connection import HttpConnection
+from rocketwire.server.operations.http.messages import Routes
+
+log = logging.getLogger(__name__)
+
+MOST_CONNECTIONS: Final = 64
+SPARES: Final = 4
+"""Descriptors that are kept: those who look after the process are few."""
+_BUSY: Final = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_PAUSE_SECONDS: Final = 0.1
+
+
+class _Spares:
+    """Descriptors that are open for nothing but to be closed when a connection waits and there is no other."""
+
+    def __init__(self) -> None:
+        self._held: list[int] = []
+
+    def fill(self) -> None:
+        """Open as many as are missing, and can be had."""
+        with contextlib.suppress(OSError):
+            while len(self._held) < SPARES:
+                self._held.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+
+    def give(self) -> bool:
+        """Close one, if there is one."""
+        if self._held:
+            os.close(self._held.pop())
+            return True
+        return False
+
+    def close(self) -> None:
+        """Close all."""
+        while self.give():
+            pass
+
+
+class HttpServer:
+    """One listening socket; `sock` is non-blocking, as `listener.bind` makes it."""
+
+    def __init__(self, sock: socket.socket, routes: Routes, clock: Clock, *, most: int = MOST_CONNECTIONS) -> None:
+        """Serve `routes`, at most so many connections at a time."""
+        self._sock = sock
+        self._routes = routes
+        self._clock = clock
+        self._most = min(most, MOST_CONNECTIONS)
+        self._connections: dict[HttpConnection, None] = {}  # in the order in which they came
+        self._spares = _Spares()
+
+    async def run(self) -> None:
+        """Accept until cancelled; then close every connection and the socket."""
+        with self._sock, contextlib.closing(self._spares):
+            self._spares.fill()
+            async with trio.open_nursery() as nursery:
+                while True:
+                    await trio.lowlevel.wait_readable(self._sock)
+                    sock = self._accepted()
+                    if sock is None:
+                        await trio.sleep(_PAUSE_SECONDS)
+                    else:
+                        self._take(trio.socket.from_stdlib_socket(sock), nursery)
+
+    def _accepted(self) -> socket.socket | None:
+        """The connection that waits; None: it has left, or there is no descriptor: the broker's listeners say so."""
+        try:
+            return self._sock.accept()[0]
+        except OSError as error:
+            if error.errno not in {errno.EMFILE, errno.ENFILE} or not self._spares.give():
+                return None
+        try:
+            return self._sock.accept()[0]
+        except OSError:
+            self._spares.fill()
+            return None
+
+    def _take(self, sock: trio.socket.SocketType, nursery: trio.Nursery) -> None:
+        stream = trio.SocketStream(sock)
+        if len(self._connections) >= self._most and not self._make_way():
+            nursery.start_soon(self._refuse, stream)
+        else:
+            connection = HttpConnection(stream, self._routes, self._clock, ended=lambda: self._close(sock))
+            self._connections[connection] = None
+            nursery.start_soon(self._serve, connection)
+
+    def _close(self, sock: trio.socket.SocketType) -> None:
+        """Close a connection, and take its descriptor if a spare one is missing, before others can."""
+        sock.close()
+        self._spares.fill()
+
+    def _make_way(self) -> bool:
+        """Close the connection that has waited for its client for longest; false when handlers work for all of them."""
+        waiting = [(each.waits_since, each) for each in self._connections if each.waits_since is not None]
+        if not waiting:
+            return False
+        _, oldest = min(waiting, key=itemgetter(0))
+        del self._connections[oldest]
+        oldest.close()
+        return True
+
+    async def _serve(self, connection: HttpConnection) -> None:
+        try:
+            await connection.run()
+        except Exception:  # a bug in serving one must not end the others, nor the broker
+            log.exception("an HTTP connection")
+        finally:
+            self._connections.pop(connection, None)
+
+    async def _refuse(self, stream: trio.SocketStream) -> None:
+        try:
+            with contextlib.suppress(trio.BrokenResourceError):
+                await stream.send_all(_BUSY)
+        finally:
+            self._close(stream.socket)

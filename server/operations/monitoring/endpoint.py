@@ -1,0 +1,53 @@
+"""What is served over HTTP, put together: one table of routes, one listening socket."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import socket
+
+from rocketwire.server.operations.faults.http import fault_routes
+from rocketwire.server.operations.http.server import HttpServer
+from rocketwire.server.operations.monitoring.health import Readiness, healthy, listeners_check, store_check, timer_check
+from rocketwire.server.operations.monitoring.scrape import Scrape, Sources
+from rocketwire.wire.addresses import Address
+
+log = logging.getLogger(__name__)
+
+
+class Monitoring:
+    """The HTTP endpoint of one process.
+
+    Args:
+        sock: Where to listen, bound.
+        sources: What is told.
+
+    Attributes:
+        address: The address really bound.
+    """
+
+    def __init__(self, sock: socket.socket, sources: Sources) -> None:
+        services = sources.services
+        host, port = sock.getsockname()[:2]
+        self.address = Address(host=host, port=port)
+        readiness = Readiness(
+            {
+                "listeners": lambda: listeners_check(sources.listeners),
+                "store": lambda: store_check(services),
+                "timer": lambda: timer_check(services),
+            }
+        )
+        routes = {
+            ("GET", "/healthz"): healthy,
+            ("GET", "/readyz"): readiness.ready,
+            ("GET", "/metrics"): Scrape(sources).metrics,
+            **fault_routes(sources.faults),
+        }
+        self._server = HttpServer(sock, routes, services.clock, most=sources.descriptors.http)
+
+    async def run(self) -> None:
+        """Serve until cancelled."""
+        log.info("HTTP listens on %s", self.address)
+        if not ipaddress.ip_address(self.address.host.partition("%")[0]).is_loopback:
+            log.warning("HTTP on %s is open to all who reach it: it knows no passwords", self.address)
+        await self._server.run()

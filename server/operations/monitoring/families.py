@@ -1,0 +1,52 @@
+"""Metrics in the form that prometheus_client writes: a family has a name, a help text, and values by labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import Final
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+from rocketwire.server.operations.monitoring.latencies import BOUNDS, Histogram
+
+Labelled = Iterable[tuple[Sequence[str], float]]
+
+_BUCKETS: Final = (*map(str, BOUNDS), "+Inf")
+
+
+def counter(name: str, text: str, value: float) -> CounterMetricFamily:
+    """One number that only grows; `_total` is added to its name."""
+    return CounterMetricFamily(f"rocketwire_{name}", text, value=value)
+
+
+def counters(name: str, text: str, labels: Sequence[str], values: Labelled) -> CounterMetricFamily:
+    """Numbers that only grow, by labels; `_total` is added to their name."""
+    family = CounterMetricFamily(f"rocketwire_{name}", text, labels=labels)
+    for of, value in values:
+        family.add_metric(of, value)
+    return family
+
+
+def gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
+    """One number that grows and shrinks."""
+    return GaugeMetricFamily(f"rocketwire_{name}", text, value=value)
+
+
+def gauges(name: str, text: str, labels: Sequence[str], values: Labelled) -> GaugeMetricFamily:
+    """Numbers that grow and shrink, by labels."""
+    family = GaugeMetricFamily(f"rocketwire_{name}", text, labels=labels)
+    for of, value in values:
+        family.add_metric(of, value)
+    return family
+
+
+def histograms(
+    name: str, text: str, labels: Sequence[str], values: Iterable[tuple[Sequence[str], Histogram]]
+) -> HistogramMetricFamily:
+    """Durations in seconds, by labels."""
+    family = HistogramMetricFamily(f"rocketwire_{name}", text, labels=labels)
+    for of, histogram in values:
+        buckets = list(zip(_BUCKETS, map(float, accumulate(histogram.counts)), strict=True))
+        family.add_metric(of, buckets, histogram.seconds)
+    return family

@@ -1,0 +1,129 @@
+"""How far consumer groups are behind: messages (backlog), and the age of the oldest of them (lag).
+
+There may be very many queues, and very many groups. So they are gone through in slices, between which the event loop
+does its work, and only those that are furthest behind have a series of their own; what the others have is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from heapq import heappush, heappushpop
+from typing import Final, NamedTuple
+
+from prometheus_client import Metric
+
+from rocketwire.server.operations.monitoring.families import gauges
+from rocketwire.server.operations.monitoring.slices import Slices
+from rocketwire.server.services import BrokerServices
+from rocketwire.store.consume_queue import ConsumeQueue
+from rocketwire.wire.names import is_system_group
+
+MOST_SERIES: Final = 500
+OTHERS: Final = "(others)"
+"""Group and topic of the series of all others; no group is named so."""
+
+
+class Behind(NamedTuple):
+    """A group in a topic: messages it has not consumed, and how long the oldest has been stored, in seconds."""
+
+    group: str
+    topic: str
+    messages: int
+    seconds: float
+
+
+class Progress:
+    """Looks how far groups are behind.
+
+    When the message was stored at which a group stands in a queue is read once, as long as it stands there: of queues
+    that nobody uses the files are not mapped again and again.
+    """
+
+    def __init__(self, services: BrokerServices) -> None:
+        self._services = services
+        self._times: dict[tuple[ConsumeQueue, int], int] = {}
+
+    async def behind(self, slices: Slices) -> list[Behind]:
+        """All groups that have offsets in a topic that there is; one that is on line only where it subscribes."""
+        furthest = _Furthest()
+        times: dict[tuple[ConsumeQueue, int], int] = {}
+        for key in self._services.offsets.keys():  # noqa: SIM118 - it is no dict
+            await slices.pause()
+            topic, group, committed = self._services.offsets.at(key)
+            if self._consumes(group, topic):
+                furthest.add(await self._behind(slices, group, topic, committed, times))
+        self._times = times
+        return furthest.found()
+
+    def _consumes(self, group: str, topic: str) -> bool:
+        if is_system_group(group) or self._services.topics.get(topic) is None:
+            return False
+        consumers = self._services.clients.consumer(group)
+        return consumers is None or topic in consumers.subscriptions
+
+    async def _behind(
+        self,
+        slices: Slices,
+        group: str,
+        topic: str,
+        committed: dict[int, int],
+        times: dict[tuple[ConsumeQueue, int], int],
+    ) -> Behind:
+        """Queues in which the group never committed an offset do not count."""
+        messages, oldest = 0, None
+        for queue_id in list(committed):  # they may change while others have their turn
+            await slices.pause()
+            queue, offset = self._services.store.queues.by_key.get((topic, queue_id)), committed.get(queue_id)
+            if queue is None or offset is None or (count := queue.end - max(offset, queue.min)) <= 0:
+                continue
+            messages += count
+            at = queue, queue.end - count
+            stored = times[at] = self._stored(*at)
+            if stored >= 0 and (oldest is None or stored < oldest):
+                oldest = stored
+        seconds = 0.0 if oldest is None else max(0, self._services.clock() - oldest) / 1000
+        return Behind(group, topic, messages, seconds)
+
+    def _stored(self, queue: ConsumeQueue, offset: int) -> int:
+        known = self._times.get((queue, offset))
+        return self._services.store.store_time(*queue.key, offset) if known is None else known
+
+
+class _Furthest:
+    """Those that are furthest behind, and the others in one."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[tuple[int, float, str, str], Behind]] = []
+        self._others: list[Behind] = []
+
+    def add(self, behind: Behind) -> None:
+        """Take one more."""
+        ranked = (behind.messages, behind.seconds, behind.group, behind.topic), behind
+        if len(self._heap) < MOST_SERIES - 1:
+            heappush(self._heap, ranked)
+            return
+        _, less = heappushpop(self._heap, ranked)
+        so_far = self._others[0] if self._others else Behind(OTHERS, OTHERS, 0, 0.0)
+        total, longest = so_far.messages + less.messages, max(so_far.seconds, less.seconds)
+        self._others = [Behind(OTHERS, OTHERS, total, longest)]
+
+    def found(self) -> list[Behind]:
+        """All of them."""
+        return [*(behind for _, behind in self._heap), *self._others]
+
+
+def families(found: Sequence[Behind]) -> Iterator[Metric]:
+    """The metrics of what was found."""
+    labels = ("group", "topic")
+    yield gauges(
+        "group_backlog_messages",
+        "Messages of a topic that a group has not consumed.",
+        labels,
+        (((each.group, each.topic), each.messages) for each in found),
+    )
+    yield gauges(
+        "group_lag_seconds",
+        "How long the oldest message has been stored that a group has not consumed.",
+        labels,
+        (((each.group, each.topic), each.seconds) for each in found),
+    )

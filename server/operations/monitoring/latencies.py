@@ -1,0 +1,116 @@
+"""How long requests take: histograms by request code, kept only while somebody may ask for them.
+
+The time is that from the arrival of the read that brought a request to the moment when the answers of that read are
+handed over; each request of a read counts the whole of it, for that is how long its client waited. A request that is
+put aside (a pull that is held, a send that waits for a flush) counts until then. The kernel measures what it serves by
+itself in the same way.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import trio
+
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.net.hub import Hub
+from rocketwire.server.net.session import Dispatcher, Session
+from rocketwire.wire.connection import RawFrame
+
+BOUNDS: Final = (
+    *(0.000_010, 0.000_025, 0.000_063, 0.000_160, 0.000_400),
+    *(0.001, 0.002_5, 0.006_3, 0.016, 0.040),
+    *(0.1, 0.25, 0.63, 1.6, 4.0, 10.0),
+)
+"""Upper bounds of the buckets in seconds, inclusive; one more bucket has all that is above."""
+_NANO: Final = 1_000_000_000
+
+
+class Histogram:
+    """Durations in buckets.
+
+    Attributes:
+        counts: How many fell into each bucket, not those below it.
+        seconds: Their sum.
+    """
+
+    __slots__ = ("counts", "seconds")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(BOUNDS) + 1)
+        self.seconds = 0.0
+
+    def note(self, seconds: float, times: int = 1) -> None:
+        """Count a duration."""
+        self.counts[bisect_left(BOUNDS, seconds)] += times
+        self.seconds += seconds * times
+
+    def add(self, counts: Sequence[int], seconds: float) -> None:
+        """Count what was counted elsewhere."""
+        for bucket, count in enumerate(counts):
+            self.counts[bucket] += count
+        self.seconds += seconds
+
+
+class Latencies:
+    """Histograms of a process.
+
+    Attributes:
+        requests: By request code, as `Metrics.requests` has them.
+        flushes: Of flushes that somebody waited for.
+    """
+
+    def __init__(self) -> None:
+        self.requests: dict[int, Histogram] = {}
+        self.flushes = Histogram()
+
+    def take(self, hub: Hub) -> None:
+        """Take over what the kernel noted since the last call."""
+        for code, (counts, nanoseconds) in hub.take_times().items():
+            self.of(code).add(counts, nanoseconds / _NANO)
+
+    def of(self, code: int) -> Histogram:
+        """The histogram of a request code."""
+        found = self.requests.get(code)
+        if found is None:
+            found = self.requests[code] = Histogram()
+        return found
+
+
+class TimedDispatcher:
+    """A dispatcher that notes how long it takes."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        metrics: Metrics,
+        latencies: Latencies,
+        *,
+        now: Callable[[], float] = trio.current_time,
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._requests = metrics.requests
+        self._latencies = latencies
+        self._now = now
+        self.settle = dispatcher.settle
+        self.ask = dispatcher.ask
+
+    def serve(self, session: Session, frames: list[RawFrame]) -> int:
+        """Have the frames of one read served; which codes they had is seen from how often each was counted."""
+        before = dict(self._requests)
+        began = self._now()
+        try:
+            return self._dispatcher.serve(session, frames)
+        finally:
+            took = self._now() - began
+            for code, count in self._requests.items():
+                times = count - before.get(code, 0)
+                if times:
+                    self._latencies.of(code).note(took, times)
+
+
+def timed(dispatcher: Dispatcher, metrics: Metrics, latencies: Latencies | None) -> Dispatcher:
+    """The dispatcher, with its times noted if there is where to note them."""
+    return dispatcher if latencies is None else TimedDispatcher(dispatcher, metrics, latencies)

@@ -1,0 +1,121 @@
+"""Metrics of what comes in and goes out, and of what is refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from prometheus_client import Metric
+
+from rocketwire.server.config.limits import LIMITS
+from rocketwire.server.core.metrics import ACL_REASONS, RECEIVE, SEND, UNSERVED, Metrics
+from rocketwire.server.guards.throttle.throttle import BACKLOG, COLD, GROUP, INSTANCE, TOPIC
+from rocketwire.server.net.descriptors import KEPT_FOR_STORE, Descriptors
+from rocketwire.server.net.listener import Listener
+from rocketwire.server.operations.faults.rule import COUNTED
+from rocketwire.server.operations.monitoring.families import counter, counters, gauge, gauges, histograms
+from rocketwire.server.operations.monitoring.latencies import Latencies
+from rocketwire.wire.codes import RequestCode
+
+Listeners = Mapping[str, Sequence[Listener]]
+"""By what listens: name server, broker."""
+
+_NAMES: Final = {int(code): code.name for code in RequestCode} | {UNSERVED: "unserved"}
+_BUSIEST: Final = (
+    RequestCode.SEND_MESSAGE_V2,
+    RequestCode.SEND_BATCH_MESSAGE,
+    RequestCode.PULL_MESSAGE,
+    RequestCode.HEART_BEAT,
+)
+"""Codes that have a series from the start, so that their first increase is seen, too."""
+_THROTTLED: Final = (
+    *((direction, kind) for direction in (SEND, RECEIVE) for kind in (INSTANCE, TOPIC, GROUP)),
+    (SEND, BACKLOG),
+    (RECEIVE, COLD),
+)
+
+
+def requests(metrics: Metrics, latencies: Latencies) -> Iterator[Metric]:
+    """Requests, how long they take, and messages."""
+    counts: dict[int, int] = {**dict.fromkeys(map(int, _BUSIEST), 0), **metrics.requests}
+    yield counters(
+        "requests",
+        "Requests by the name of their code, refused ones among them; unserved: codes that nobody serves.",
+        ("code",),
+        (((_NAMES[code],), count) for code, count in counts.items()),
+    )
+    yield histograms(
+        "request_duration_seconds",
+        "From the arrival of the read that brought a request to the hand-over of its answers, or until it is put aside "
+        "(a pull that is held, a send that waits for a flush).",
+        ("code",),
+        (((_NAMES[code],), histogram) for code, histogram in latencies.requests.items()),
+    )
+    yield histograms(
+        "flush_duration_seconds", "Flushes that sends waited for (SYNC_FLUSH).", (), [((), latencies.flushes)]
+    )
+    yield counter("stored_messages", "Messages that clients had stored.", metrics.messages_in)
+    yield counter("stored_bytes", "Bytes of these messages as the commit log has them.", metrics.bytes_in)
+    yield counter("delivered_messages", "Messages handed to consumers.", metrics.messages_out)
+    yield counter("delivered_bytes", "Bytes of these messages as the commit log has them.", metrics.bytes_out)
+
+
+def refusals(metrics: Metrics, fault_rules: int) -> Iterator[Metric]:
+    """What quotas, limits, access control and injected faults did."""
+    yield counters(
+        "converted_messages",
+        "Converted messages that passed quotas.",
+        ("direction",),
+        (((direction,), metrics.converted[direction]) for direction in (SEND, RECEIVE)),
+    )
+    yield counters(
+        "throttled_requests",
+        "Requests refused with code 215; kind: whose quota (instance, topic, group), or backlog, or cold (reads of old "
+        "messages).",
+        ("direction", "kind"),
+        {**dict.fromkeys(_THROTTLED, 0), **metrics.throttled}.items(),
+    )
+    yield _by_name(
+        "limit_refusals", "Requests and connections that a limit refused or ended.", "limit", LIMITS, metrics.limited
+    )
+    yield _by_name("acl_refusals", "Requests that access control refused.", "reason", ACL_REASONS, metrics.acl_refused)
+    yield gauge("fault_rules", "Fault rules in force that may strike.", fault_rules)
+    yield _by_name("injected_faults", "Faults that --fault or /faults injected.", "action", COUNTED, metrics.faults)
+
+
+def descriptors(of: Descriptors) -> Iterator[Metric]:
+    """How the descriptors are shared out."""
+    taken, most = of.connections.taken, of.connections.most
+    yield gauge(
+        "store_descriptors", "Descriptors reserved for the store, which connections never take.", KEPT_FOR_STORE
+    )
+    yield gauge(
+        "connection_descriptors", "Descriptors that connections have taken; one that speaks TLS takes 3.", taken
+    )
+    yield gauge("connection_descriptors_limit", "Descriptors that connections may take.", most)
+
+
+def _by_name(name: str, text: str, label: str, known: Iterable[str], counts: Counter[str]) -> Metric:
+    """Counts; those of known names are there from the start, so that their first increase is seen, too."""
+    return counters(
+        name, text, (label,), (((of,), count) for of, count in {**dict.fromkeys(known, 0), **counts}.items())
+    )
+
+
+def tls(metrics: Metrics) -> Iterator[Metric]:
+    """Who is connected by TLS, and who could not be."""
+    yield gauge("tls_connections", "Open connections that speak TLS.", metrics.tls_connections)
+    yield counter("tls_handshake_failures", "TLS handshakes that came to nothing.", metrics.tls_failures)
+
+
+def clients(listeners: Listeners, held_pulls: int, in_flight: int) -> Iterator[Metric]:
+    """Who is connected."""
+    yield gauges(
+        "connections",
+        "Open connections, by what listens.",
+        ("listener",),
+        (((name,), sum(len(each.sessions) for each in some)) for name, some in listeners.items()),
+    )
+    yield gauge("held_pulls", "Pulls that wait for messages.", held_pulls)
+    yield gauge("in_flight_bytes", "Bytes received and not served yet, or answered and not sent yet.", in_flight)

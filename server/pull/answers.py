@@ -1,0 +1,172 @@
+"""What a pull is answered: by what the store has of its queue.
+
+What a pull asks of the store is a value (`Asked`). Pulls that ask the same are answered the same, so one look at the
+store does for all of them; what is counted for each group is counted for each pull (`delivered`).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import msgspec
+
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.core.metrics import RECEIVE, Metrics
+from rocketwire.server.core.request import Reply
+from rocketwire.server.filters import MessageFilter
+from rocketwire.server.guards.throttle.throttle import Throttle
+from rocketwire.server.pull.consume_rates import ConsumeRates
+from rocketwire.server.pull.offset_moved import OffsetMoved
+from rocketwire.store.store import Fetched, FetchStatus, MessageStore
+from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.headers.pull import PullMessageResponseHeader
+
+
+class _Answer(NamedTuple):
+    code: ResponseCode
+    remark: str
+
+
+_ANSWERS: Final = {
+    FetchStatus.FOUND: _Answer(ResponseCode.SUCCESS, "FOUND"),
+    FetchStatus.MESSAGE_WAS_REMOVING: _Answer(ResponseCode.PULL_RETRY_IMMEDIATELY, "MESSAGE_WAS_REMOVING"),
+    FetchStatus.NO_MATCHED_MESSAGE: _Answer(ResponseCode.PULL_RETRY_IMMEDIATELY, "NO_MATCHED_MESSAGE"),
+    FetchStatus.OFFSET_FOUND_NULL: _Answer(ResponseCode.PULL_NOT_FOUND, "OFFSET_FOUND_NULL"),
+    FetchStatus.OFFSET_OVERFLOW_ONE: _Answer(ResponseCode.PULL_NOT_FOUND, "OFFSET_OVERFLOW_ONE"),
+    FetchStatus.OFFSET_OVERFLOW_BADLY: _Answer(ResponseCode.PULL_OFFSET_MOVED, "OFFSET_OVERFLOW_BADLY"),
+    FetchStatus.OFFSET_TOO_SMALL: _Answer(ResponseCode.PULL_OFFSET_MOVED, "OFFSET_TOO_SMALL"),
+    FetchStatus.NO_MATCHED_LOGIC_QUEUE: _Answer(ResponseCode.PULL_NOT_FOUND, "NO_MATCHED_LOGIC_QUEUE"),
+    FetchStatus.NO_MESSAGE_IN_QUEUE: _Answer(ResponseCode.PULL_NOT_FOUND, "NO_MESSAGE_IN_QUEUE"),
+}
+# An empty or unknown queue is where a new consumer waits; asked for a later offset, the consumer is lost.
+_EMPTY: Final = frozenset({FetchStatus.NO_MATCHED_LOGIC_QUEUE, FetchStatus.NO_MESSAGE_IN_QUEUE})
+
+
+class Asked(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
+    """What a pull asks of the store. Two that are equal have the same answer.
+
+    Attributes:
+        offset: The queue offset from which it is looked; a held pull's moves on over what did not pass its filter.
+        from_start: Whether the consumer asked for the offset 0.
+        most: So many messages at most.
+        most_bytes: So many bytes at most; None for the broker's own limit.
+        wanted: The filter; those of the same subscription, or of the same short expression, are equal.
+    """
+
+    topic: str
+    queue_id: int
+    offset: int
+    from_start: bool
+    most: int
+    most_bytes: int | None
+    wanted: MessageFilter
+
+
+class PullAnswers:
+    """Looks at the store for pulls, and counts what they are handed."""
+
+    def __init__(
+        self,
+        store: MessageStore,
+        config: LiveConfig,
+        *,
+        metrics: Metrics,
+        consume_rates: ConsumeRates,
+        offset_moved: OffsetMoved,
+        throttle: Throttle,
+    ) -> None:
+        self._store = store
+        self._config = config
+        self._metrics = metrics
+        self._consume_rates = consume_rates
+        self._offset_moved = offset_moved
+        self._throttle = throttle
+
+    def meet(self, error: Exception) -> bool:
+        """Take note of an error that says that a file is gone; false: it says something else."""
+        return self._store.meet(error)
+
+    def fetch(self, asked: Asked) -> Fetched:
+        """What the store has for a pull now."""
+        most, most_bytes = self.most(asked.most, asked.most_bytes)
+        wanted = asked.wanted
+        return self._store.get(
+            asked.topic,
+            asked.queue_id,
+            asked.offset,
+            most,
+            most_bytes,
+            wanted.by_code,
+            wanted.by_properties,
+            wanted.most_text,
+        )
+
+    def refusal(self, group: str, topic: str) -> Reply | None:
+        """What a group is answered that is over its quota of receives; None: it is not."""
+        throttle = self._throttle
+        gate = throttle.receive(topic, group) if throttle.receives else None
+        return None if gate is None or throttle.passes(RECEIVE, gate) else self._refused()
+
+    def cold_refusal(self, group: str, asked: Asked) -> Reply | None:
+        """What a group is answered that read too much from the disk and asks for more of it; None: it does not.
+
+        That is looked at before the pull's filter is asked, for which all messages have to be read.
+        """
+        throttle = self._throttle
+        if not throttle.colds:
+            return None
+        gate = throttle.cold(group)
+        if throttle.is_open(gate):
+            return None
+        first = self._store.get(asked.topic, asked.queue_id, asked.offset, 1)
+        if not (first.far_behind and first.count) or throttle.passes(RECEIVE, gate):
+            return None
+        return self._refused()
+
+    def _refused(self) -> Reply:
+        return Reply(code=ResponseCode.FLOW_CONTROL, remark=self._throttle.receive_remark, ext={})
+
+    def most(self, messages: int, size: int | None) -> tuple[int, int]:
+        """How many messages and bytes a pull may have that asks for so many at most."""
+        config = self._config.current
+        most_bytes = config.max_transfer_bytes_on_message_in_memory
+        return (
+            min(messages, config.max_transfer_count_on_message_in_memory),
+            most_bytes if size is None else min(size, most_bytes),
+        )
+
+    def held_seconds(self, asked_ms: int) -> float:
+        """How long a pull waits for a message that would wait so many ms."""
+        config = self._config.current
+        return (asked_ms if config.long_polling_enable else config.short_polling_time_mills) / 1000
+
+    def reply(self, asked: Asked, fetched: Fetched) -> Reply:
+        """The answer that tells it; nothing is counted."""
+        code, remark = _ANSWERS[fetched.status]
+        if not asked.from_start and fetched.status in _EMPTY:
+            code = ResponseCode.PULL_OFFSET_MOVED
+        return Reply(
+            code=code,
+            remark=remark,
+            fields=PullMessageResponseHeader(
+                suggest_which_broker_id=0,
+                next_begin_offset=fetched.next_offset,
+                min_offset=fetched.min_offset,
+                max_offset=fetched.max_offset,
+            ),
+            body=fetched.chunks,
+        )
+
+    def delivered(self, group: str, offset: int, asked: Asked, fetched: Fetched, reply: Reply) -> None:
+        """Count what a pull of a group, which asked for this offset, is handed; note when it is sent elsewhere."""
+        throttle = self._throttle
+        if throttle.colds and fetched.far_behind:
+            throttle.cold(group).take(fetched.looked_at)
+        if fetched.count:
+            self._metrics.delivered(fetched.count, fetched.size)
+            self._consume_rates.delivered(group, asked.topic, fetched.count)
+            gate = throttle.receive(asked.topic, group) if throttle.receives else None
+            if gate is not None:
+                throttle.received(gate, fetched.chunks)
+        if reply.code == ResponseCode.PULL_OFFSET_MOVED:
+            self._offset_moved.tell(group, asked.topic, asked.queue_id, asked=offset, new=fetched.next_offset)

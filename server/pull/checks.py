@@ -1,0 +1,71 @@
+"""Whether a pull is served, and which messages it wants: what its topic, its group and its subscription decide.
+
+All that is decided here stays until `Decisions.changed` is called: the kernel keeps it for the pulls that follow.
+"""
+
+from __future__ import annotations
+
+from rocketwire.server.core.errors import (
+    FAQ,
+    GroupNotFound,
+    NotPermitted,
+    QueueIllegal,
+    SubscriptionNotFound,
+    TopicNotFound,
+)
+from rocketwire.server.filters import MessageFilter, selection
+from rocketwire.server.services import BrokerServices
+from rocketwire.wire.bodies.group import SubscriptionGroupConfig
+from rocketwire.wire.codes import Permission, PullSysFlag
+from rocketwire.wire.headers.pull import PullMessageRequestHeader
+
+
+def wanted_by(services: BrokerServices, fields: PullMessageRequestHeader, remote: str) -> MessageFilter:
+    """What a pull wants of its queue; `remote` is who asks, for the words of a refusal.
+
+    Raises:
+        ServerError: it is not served.
+    """
+    return _filter(services, fields, _check(services, fields, remote))
+
+
+def _check(services: BrokerServices, fields: PullMessageRequestHeader, remote: str) -> SubscriptionGroupConfig:
+    """The checks of a 4.9.7 broker, in its order."""
+    config = services.config.current
+    if not config.broker_permission & Permission.READ:
+        raise NotPermitted(f"the broker[{config.advertised_host}] pulling message is forbidden")
+    group = services.groups.find(fields.consumer_group)
+    if group is None:
+        raise GroupNotFound(fields.consumer_group)
+    if not group.consume_enable:
+        raise NotPermitted("subscription group no permission, " + fields.consumer_group)
+    topic = services.topics.get(fields.topic)
+    if topic is None:
+        raise TopicNotFound(fields.topic, gap=" ")
+    if not topic.perm & Permission.READ:
+        raise NotPermitted(f"the topic[{fields.topic}] pulling message is forbidden")
+    if not 0 <= fields.queue_id < topic.read_queue_nums:
+        raise QueueIllegal(
+            f"queueId[{fields.queue_id}] is illegal, topic:[{fields.topic}] "
+            f"topicConfig.readQueueNums:[{topic.read_queue_nums}] consumer:[{remote}]"
+        )
+    return group
+
+
+def _filter(
+    services: BrokerServices, fields: PullMessageRequestHeader, group: SubscriptionGroupConfig
+) -> MessageFilter:
+    """What the consumer wants: named in the request, or in its last heartbeat."""
+    if fields.sys_flag & PullSysFlag.SUBSCRIPTION:
+        return selection.of_request(services.config.current, fields.subscription, fields.expression_type)
+    consumers = services.clients.consumer(fields.consumer_group)
+    if consumers is None:
+        raise SubscriptionNotFound("the consumer's group info not exist" + FAQ)
+    if consumers.broadcasting and not group.consume_broadcast_enable:
+        raise NotPermitted(f"the consumer group[{fields.consumer_group}] can not consume by broadcast way")
+    subscription = consumers.subscriptions.get(fields.topic)
+    if subscription is None:
+        raise SubscriptionNotFound("the consumer's subscription not exist" + FAQ)
+    return selection.of_group(
+        services.config.current, services.filters, fields.consumer_group, subscription, fields.sub_version
+    )

@@ -1,0 +1,67 @@
+"""Pulls (11, and 361 of 5.x clients): read a queue from an offset, or wait for a message.
+
+Only "no new message at the offset" is ever held; every other outcome is answered at once, as Apache answers it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.core.route import Route
+from rocketwire.server.offsets.consumed import commit_offset
+from rocketwire.server.pull.answers import Asked
+from rocketwire.server.pull.checks import wanted_by
+from rocketwire.server.pull.long_poll import HeldPull
+from rocketwire.server.services import BrokerServices
+from rocketwire.wire.codes import PullSysFlag, RequestCode, ResponseCode
+from rocketwire.wire.headers.pull import PullMessageRequestHeader, PullMessageResponseHeader
+
+PullRequest = Request[PullMessageRequestHeader]
+
+
+def _pull(services: BrokerServices, request: PullRequest) -> Reply | None:
+    fields = request.fields
+    wanted = wanted_by(services, fields, request.peer.remote_text)
+    offset = fields.queue_offset
+    asked = Asked(fields.topic, fields.queue_id, offset, offset == 0, fields.max_msg_nums, fields.max_msg_bytes, wanted)
+    answers = services.pull_answers
+    group = fields.consumer_group
+    refusal = answers.refusal(group, fields.topic) or answers.cold_refusal(group, asked)
+    if refusal is not None:
+        return refusal
+    fetched = answers.fetch(asked)
+    if fields.sys_flag & PullSysFlag.COMMIT_OFFSET:
+        commit_offset(services, fields.consumer_group, fields.topic, fields.queue_id, fields.commit_offset)
+    reply = answers.reply(asked, fetched)
+    answers.delivered(fields.consumer_group, offset, asked, fetched, reply)
+    if reply.code != ResponseCode.PULL_NOT_FOUND or not fields.sys_flag & PullSysFlag.SUSPEND:
+        return reply
+    _hold(services, request, asked)
+    return None
+
+
+def _hold(services: BrokerServices, request: PullRequest, asked: Asked) -> None:
+    """Keep the request until a message for it arrives or its time is up."""
+    fields = request.fields
+    seconds = services.pull_answers.held_seconds(fields.suspend_timeout_millis)
+    pull = HeldPull(request.held(), group=fields.consumer_group, offset=fields.queue_offset)
+    services.long_poll.hold(pull, asked, seconds)
+
+
+ROUTES: Final = (
+    Route(
+        code=RequestCode.PULL_MESSAGE,
+        header=PullMessageRequestHeader,
+        response=PullMessageResponseHeader,
+        handler=_pull,
+        heading="read messages of a queue, or wait for one",
+    ),
+    Route(
+        code=RequestCode.LITE_PULL_MESSAGE,
+        header=PullMessageRequestHeader,
+        response=PullMessageResponseHeader,
+        handler=_pull,
+        heading="the same, from a 5.x lite pull consumer",
+    ),
+)

@@ -1,0 +1,56 @@
+"""Telling of consumers that asked for offsets outside their queue, as Apache's broker does: one message a time.
+
+Operators read the topic OFFSET_MOVED_EVENT to learn which group lost messages, or stands where there are none.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from rocketwire.server.core.clock import Clock
+from rocketwire.store.store import Draft, MessageStore
+from rocketwire.wire import names
+from rocketwire.wire import properties as property_names
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.client import MessageQueue, OffsetMovedEvent
+from rocketwire.wire.java import string_hash
+from rocketwire.wire.properties import encode_properties
+
+log = logging.getLogger(__name__)
+
+
+class OffsetMoved:
+    """Writes the events of one broker."""
+
+    def __init__(self, store: MessageStore, *, broker_name: str, store_host: bytes, clock: Clock) -> None:
+        self._store = store
+        self._broker_name = broker_name
+        self._store_host = store_host
+        self._clock = clock
+
+    def tell(self, group: str, topic: str, queue_id: int, *, asked: int, new: int) -> None:
+        """Note that a group asked for an offset and was sent to another one; a store that takes nothing takes no note.
+
+        Properties stand in Apache's order.
+        """
+        event = OffsetMovedEvent(
+            consumer_group=group,
+            message_queue=MessageQueue(topic=topic, broker_name=self._broker_name, queue_id=queue_id),
+            offset_request=asked,
+            offset_new=new,
+        )
+        properties = {property_names.KEYS: group, property_names.DELAY: "0", property_names.TAGS: group}
+        draft = Draft(
+            topic=names.OFFSET_MOVED_EVENT,
+            queue_id=0,
+            body=encode_body(event),
+            properties=encode_properties(properties).encode(),
+            flag=0,
+            sys_flag=0,
+            born_timestamp=self._clock(),
+            born_host=self._store_host,
+            tags_code=string_hash(group),
+            keys=group,
+        )
+        if not self._store.append([draft]):
+            log.warning("group %s, topic %s: offset event not stored: %s", group, topic, self._store.append_error)

@@ -1,0 +1,1 @@
+"""Looking messages up by key and by id."""

@@ -1,0 +1,82 @@
+"""Looking messages up: by key or unique key (12) and by where they are (33)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Final
+
+from rocketwire.server.config.broker_keys import LARGEST_BODY
+from rocketwire.server.core.errors import ServerError
+from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.core.route import Route
+from rocketwire.server.messages.stored_message import stored_message
+from rocketwire.server.services import BrokerServices
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.headers.query import (
+    QueryMessageRequestHeader,
+    QueryMessageResponseHeader,
+    ViewMessageRequestHeader,
+)
+
+
+class MessageNotThere(ServerError):
+    """No record begins at the offset."""
+
+
+def _query(services: BrokerServices, request: Request[QueryMessageRequestHeader]) -> Reply:
+    fields = request.fields
+    limit = services.config.current.default_query_max_num if fields.unique_key_query else fields.max_num
+    found = services.store.query(fields.topic, fields.key, limit, fields.begin_timestamp, fields.end_timestamp)
+    records = found.records
+    if services.access is not None:  # the index finds what has the same hash, and permission is asked for one topic
+        records = [record for record in records if _is_of(record, fields.topic)]
+    header = QueryMessageResponseHeader(
+        index_last_update_timestamp=found.index_last_update_timestamp,
+        index_last_update_phyoffset=found.index_last_update_offset,
+    )
+    if not records:
+        return Reply(
+            code=ResponseCode.QUERY_NOT_FOUND,
+            remark="can not find message, maybe time range not correct",
+            fields=header,
+        )
+    return Reply(fields=header, body=_fitting(records))
+
+
+def _is_of(record: memoryview, topic: str) -> bool:
+    try:
+        return stored_message(record).topic == topic
+    except RecordInvalid:
+        return False
+
+
+def _fitting(records: Sequence[memoryview]) -> Sequence[memoryview]:
+    """As many of the records, from the first on, as one answer holds."""
+    count = sum(size <= LARGEST_BODY for size in accumulate(map(len, records)))
+    return records[: max(1, count)]
+
+
+def _view(services: BrokerServices, request: Request[ViewMessageRequestHeader]) -> Reply:
+    record = services.store.record_at(request.fields.offset)
+    if record is None:
+        raise MessageNotThere(f"can not find message by the offset, {request.fields.offset}")
+    return Reply(body=(record,))
+
+
+ROUTES: Final = (
+    Route(
+        code=RequestCode.QUERY_MESSAGE,
+        header=QueryMessageRequestHeader,
+        response=QueryMessageResponseHeader,
+        handler=_query,
+        heading="messages by key or unique key",
+    ),
+    Route(
+        code=RequestCode.VIEW_MESSAGE_BY_ID,
+        header=ViewMessageRequestHeader,
+        handler=_view,
+        heading="the message at a physical offset",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Messages that consumers give back, to come again later."""

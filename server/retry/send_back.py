@@ -1,0 +1,258 @@
+"""Messages that a consumer could not use and gives back: stored again for its group, to come back later.
+
+The message is taken from the log by its place, for the consumer names no more. A copy goes to the group's retry topic,
+through the schedule topic with a delay that grows with each try, or to its dead letters after too many. Apache 4.9.7's
+order of checks and its remarks are kept, for the official client shows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.core.errors import NotPermitted, ServerError, ServiceUnavailable, SystemBusy
+from rocketwire.server.delay import queue_of
+from rocketwire.server.messages.appending import Refusals
+from rocketwire.server.messages.real_queue import with_real_queue
+from rocketwire.server.messages.stored_message import StoredMessage, stored_message
+from rocketwire.server.send.drafts import MAX_PROPERTIES_BYTES
+from rocketwire.server.send.sending import Sending
+from rocketwire.server.topics.retry_topics import RetryTopics
+from rocketwire.store.errors import RecordTooLarge, TopicUnusable
+from rocketwire.store.lost_pages import fenced
+from rocketwire.store.store import Appended, Draft, MessageStore
+from rocketwire.wire import names
+from rocketwire.wire import properties as property_names
+from rocketwire.wire.bodies.group import SubscriptionGroupConfig
+from rocketwire.wire.codes import VERSION_3_4_9, Permission, ResponseCode, SysFlag
+from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.fast import tags_code
+from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
+from rocketwire.wire.java import to_int32
+from rocketwire.wire.message_id import offset_message_id
+from rocketwire.wire.properties import ITEM_SEP, NAME_SEP
+from rocketwire.wire.property_edits import value_of, with_items
+from rocketwire.wire.property_kinds import parted
+
+_FIRST_RETRY_LEVEL: Final = 3
+_WAIT: Final = property_names.WAIT.encode()
+_NO_WAIT: Final = (_WAIT, b"false")
+_DELAY: Final = property_names.DELAY.encode()
+_RETRY_TOPIC: Final = property_names.RETRY_TOPIC.encode()
+_ORIGIN_MESSAGE_ID: Final = property_names.ORIGIN_MESSAGE_ID.encode()
+_TAGS: Final = property_names.TAGS.encode()
+_OF_RETRIES: Final = tuple(
+    name.encode()
+    for name in (
+        property_names.WAIT,
+        property_names.DELAY,
+        property_names.RETRY_TOPIC,
+        property_names.ORIGIN_MESSAGE_ID,
+        property_names.REAL_TOPIC,
+        property_names.REAL_QUEUE_ID,
+    )
+)
+_ITEM_SEP: Final = ITEM_SEP.encode()[0]
+_LONGEST_KEPT: Final = 1024  # bytes
+_TEXTS_KEPT: Final = 1024
+_DEAD_LETTER_QUEUE: Final = 0
+_PROPERTIES_TOO_LARGE: Final = "PROPERTIES_SIZE_EXCEEDED"
+_ILLEGAL: Final = "MESSAGE_ILLEGAL"
+_UNKNOWN: Final = "UNKNOWN_ERROR"
+#: Apache answers a failed write with the name of the store's status.
+_STATUS: Final[dict[type[Exception], str]] = {
+    RecordTooLarge: _ILLEGAL,
+    TopicUnusable: _ILLEGAL,
+    ServiceUnavailable: "SERVICE_NOT_AVAILABLE",
+}
+
+
+class NotSentBack(ServerError):
+    """The message is not there any more, or could not be stored again; code 1."""
+
+
+class Target(NamedTuple):
+    """Where a group's messages go: a retry topic with a number of queues, and after `limit` tries the dead letters."""
+
+    group: SubscriptionGroupConfig
+    topic: str
+    queues: int
+    limit: int
+
+
+class SendBack:
+    """Takes messages back for one broker."""
+
+    def __init__(
+        self,
+        *,
+        config: LiveConfig,
+        store: MessageStore,
+        sending: Sending,
+        retries: RetryTopics,
+        choose: Callable[[int], int],
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._sending = sending
+        self._retries = retries
+        self._choose = choose
+
+    def take(self, fields: ConsumerSendMsgBackRequestHeader, version: int) -> None:
+        """Store a consumer's message for its next try, or as a dead letter.
+
+        Raises:
+            NotSentBack: besides what `target` and `draft` say, the store did not take the message.
+            SystemBusy: the request waited behind an append that took too long.
+        """
+        target = self.target(fields.group, unit_mode=fields.unit_mode)
+        if target is None:
+            return
+        draft = self.draft(target, fields, version)
+        errors: list[Exception] = []
+
+        def outcome(_appended: Sequence[Appended], _code: ResponseCode, refusals: Refusals) -> None:
+            errors.extend(refusals.values())
+
+        self._sending.commit([draft], outcome, wait=False)
+        for error in errors:
+            raise refusal(error) from error
+
+    def target(self, group: str, *, unit_mode: bool) -> Target | None:
+        """Where the messages of a group are stored that it gives back; None: the group wants no retries.
+
+        Raises:
+            RetryGroupNotFound: the group does not exist and may not be made.
+            NotPermitted: the broker or the retry topic takes no messages.
+            NameInvalid: the name of the group breaks the rules, or is too long for a retry topic's.
+        """
+        found = self._retries.group(group)
+        config = self._config.current
+        if not config.broker_permission & Permission.WRITE:
+            raise NotPermitted(f"the broker[{config.advertised_host}] sending message is forbidden")
+        if found.retry_queue_nums <= 0:
+            return None
+        retry = self._retries.retry(found, unit_mode=unit_mode)
+        if not retry.perm & Permission.WRITE:
+            raise NotPermitted(f"the topic[{retry.topic_name}] sending message is forbidden")
+        return Target(found, retry.topic_name, found.retry_queue_nums, found.retry_max_times)
+
+    def draft(self, target: Target, fields: ConsumerSendMsgBackRequestHeader, version: int) -> Draft:
+        """A consumer's message as it is to be stored for its next try, or as a dead letter.
+
+        Args:
+            target: What `target` gave for the group.
+            fields: Which message, and how often it may be tried.
+            version: The client's; those before 3.4.9 leave the number of tries to the group.
+
+        Raises:
+            NotSentBack: no message stands at that place, its properties leave no room for those of a retry, or hold so
+                many zeros that after a crash they would be taken for a page that the disk lost.
+            NameInvalid: the name of the group is too long for a dead letter topic's.
+        """
+        message = self._message(fields.offset)
+        limit = fields.max_reconsume_times
+        if limit is None or version < VERSION_3_4_9:
+            limit = target.limit
+        if fields.delay_level < 0 or message.reconsume_times >= limit:
+            draft = self._dead_letter(message, target)
+        else:
+            draft = self._retry(message, target, fields.delay_level)
+        draft.reconsume_times = to_int32(draft.reconsume_times + 1)
+        if 0 in draft.properties:
+            text = fenced(draft.properties)
+            if text is None:
+                raise NotSentBack(_ILLEGAL)
+            draft.properties = text
+        if len(draft.properties) > MAX_PROPERTIES_BYTES:
+            raise NotSentBack(_PROPERTIES_TOO_LARGE)
+        return draft
+
+    def _message(self, offset: int) -> StoredMessage:
+        record = self._store.record_at(offset)
+        if record is not None:
+            try:
+                message = stored_message(record)
+            except RecordInvalid:
+                record = None
+        if record is None or message.physical_offset != offset:
+            raise NotSentBack(f"look message by offset failed, {offset}")
+        return message
+
+    def _dead_letter(self, message: StoredMessage, target: Target) -> Draft:
+        topic = self._retries.dead_letters(target.group.group_name)
+        own = parted(message.properties)
+        text = _properties(message, 0)
+        return message.known(
+            topic.topic_name, _DEAD_LETTER_QUEUE, text, _kind(own.others).tags, own.unique_key, own.keys
+        )
+
+    def _retry(self, message: StoredMessage, target: Target, level: int) -> Draft:
+        level = level or to_int32(_FIRST_RETRY_LEVEL + message.reconsume_times)
+        queues = target.queues
+        queue_id = self._choose(queues) if queues > 1 else 0  # most groups have one, and choosing takes its time
+        unique_key, keys, others = parted(message.properties)
+        kind = _kind(others)
+        # Half messages are not for consumers: Apache stores them where none sees them.
+        if level <= 0 or message.sys_flag & SysFlag.TRANSACTION_PREPARED:
+            return message.known(target.topic, queue_id, _properties(message, level), kind.tags, unique_key, keys)
+        level = min(level, len(self._store.settings.delay_levels))
+        if kind.first_try:
+            added = _added(message.topic, level, target.topic, queue_id)
+            text = message.properties + added + _message_id(message)
+        else:
+            text = with_real_queue(_properties(message, level), target.topic, queue_id)
+        return message.known(names.SCHEDULE_TOPIC, queue_of(level), text, kind.tags, unique_key, keys)
+
+
+def refusal(error: Exception) -> ServerError:
+    """What a consumer is answered when the store does not take its message for that reason."""
+    if isinstance(error, SystemBusy):  # the request did not come to be carried out
+        return error
+    return NotSentBack(_STATUS.get(type(error), _UNKNOWN))
+
+
+def _properties(message: StoredMessage, level: int) -> bytes:
+    """The message's properties, as they are stored, with those of a retry."""
+    text = message.properties
+    items = [_NO_WAIT, (_DELAY, b"%d" % level)]
+    if value_of(text, _RETRY_TOPIC) is None:
+        items.append((_RETRY_TOPIC, message.topic.encode()))
+    if not (value_of(text, _ORIGIN_MESSAGE_ID) or b"").strip():
+        items.append((_ORIGIN_MESSAGE_ID, _message_id(message)))
+    return with_items(text, items)
+
+
+def _message_id(message: StoredMessage) -> bytes:
+    return offset_message_id(message.store_host, message.physical_offset).encode()
+
+
+class _Kind(NamedTuple):
+    """The hash of TAGS, and whether properties surely lack all that a retry adds, which just come after them then."""
+
+    tags: int
+    first_try: bool
+
+
+def _kind(others: bytes) -> _Kind:
+    return _known_kind(others) if len(others) <= _LONGEST_KEPT else _read_kind(others)
+
+
+def _read_kind(others: bytes) -> _Kind:
+    tags = value_of(others, _TAGS)
+    first_try = others != b"" and others[-1] != _ITEM_SEP and not any(name in others for name in _OF_RETRIES)
+    return _Kind(0 if tags is None else tags_code(str(tags, "utf-8", "replace")), first_try)
+
+
+_known_kind = lru_cache(maxsize=_TEXTS_KEPT)(_read_kind)
+
+
+# Messages of one topic that a group gives back get the same.
+@lru_cache(maxsize=_TEXTS_KEPT)
+def _added(topic: str, level: int, retry_topic: str, queue_id: int) -> bytes:
+    """What `_properties` adds to a message's that had none of these, up to its id, and its queue."""
+    items = [_NO_WAIT, (_DELAY, b"%d" % level), (_RETRY_TOPIC, topic.encode())]
+    added = with_real_queue(with_items(b"", items), retry_topic, queue_id)
+    return ITEM_SEP.encode() + added + ITEM_SEP.encode() + _ORIGIN_MESSAGE_ID + NAME_SEP.encode()

@@ -1,0 +1,150 @@
+"""Whether a send may be stored, and where: the checks of a 4.9.7 broker that do not look at the message itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.core.errors import (
+    MessageIllegal,
+    NameInvalid,
+    NotPermitted,
+    QueueIllegal,
+    TopicNotFound,
+)
+from rocketwire.server.delay import delay_level
+from rocketwire.server.send.steering import is_transactional
+from rocketwire.server.timer.sends import named_time
+from rocketwire.server.topics.message_types import check_message_type
+from rocketwire.server.topics.retry_topics import RetryTopics
+from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.wire import names
+from rocketwire.wire import properties as property_names
+from rocketwire.wire.bodies.topic import TopicConfig, TopicFilterType
+from rocketwire.wire.codes import Permission, SysFlag, TopicSysFlag, permission_text
+from rocketwire.wire.compression import compression_type
+from rocketwire.wire.errors import HeaderFieldMissing
+from rocketwire.wire.fast import SendFields
+from rocketwire.wire.headers.send import SendMessageRequestHeader
+from rocketwire.wire.properties import decode_properties
+
+NO_PROPERTIES: Final = ""
+_HOST_BITS: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
+
+SendRequestFields = SendMessageRequestHeader | SendFields
+"""A send's header fields: from the general decoder or from the hot path's."""
+
+
+class SendChecks:
+    """Decides by topic, queue, flags and configuration."""
+
+    def __init__(
+        self, config: LiveConfig, topics: BrokerTopics, *, choose: Callable[[int], int], retries: RetryTopics
+    ) -> None:
+        self._config = config
+        self._topics = topics
+        self._choose = choose
+        self._retries = retries
+
+    def queue(self, fields: SendRequestFields, remote: str, *, batch: bool) -> tuple[TopicConfig, int]:
+        """The configuration, made if allowed, of the topic to store in, and the queue.
+
+        Raises:
+            ServerError: the send is refused.
+        """
+        topic = fields.topic
+        config = self._topics.get(topic)
+        broker = self._config.current
+        if not broker.broker_permission & Permission.WRITE and config is not None and config.order:
+            raise NotPermitted(f"the broker[{broker.advertised_host}] sending message is forbidden")
+        particular = config is None or topic in self._topics.particular
+        if particular:
+            _check_name(topic)
+            if not batch:
+                self.check_type(topic, fields.properties or NO_PROPERTIES)
+        if config is None:
+            config = self._new_topic(fields)
+        queue_id = fields.queue_id
+        if queue_id < 0:
+            queue_id = self._choose(max(1, config.write_queue_nums))
+        elif queue_id >= config.write_queue_nums and queue_id >= config.read_queue_nums:
+            raise QueueIllegal(f"request queueId[{queue_id}] is illegal, {topic_text(config)} Producer: {remote}")
+        if particular and topic.startswith(names.RETRY_PREFIX):
+            to = self._retries.destination(config, tried=fields.reconsume_times or 0, limit=fields.max_reconsume_times)
+            return (config, queue_id) if to is config else (to, 0)
+        return config, queue_id
+
+    def check_type(self, topic: str, *properties: str) -> None:
+        """Refuse messages of another type than a typed topic takes."""
+        accepted = self._topics.typed.get(topic)
+        if accepted is not None and self._config.current.enable_topic_message_type_check:
+            for text in properties:
+                check_message_type(topic, accepted, decode_properties(text))
+
+    def _new_topic(self, fields: SendRequestFields) -> TopicConfig:
+        topic = fields.topic
+        retry = topic.startswith(names.RETRY_PREFIX)
+        if fields.default_topic is None:
+            raise HeaderFieldMissing(SendMessageRequestHeader.__name__, "defaultTopic")
+        flag = (TopicSysFlag.UNIT_SUB if retry else TopicSysFlag.UNIT) if fields.unit_mode else 0
+        made = self._topics.create_on_send(topic, fields.default_topic, fields.default_topic_queue_nums, flag)
+        if made is None and retry:
+            made = self._topics.create_retry(topic, 1, flag)
+        if made is None:
+            raise TopicNotFound(topic)
+        return made
+
+    def too_large(self) -> MessageIllegal:
+        """What says that a body or properties are too long."""
+        limit = self._config.current.max_message_size
+        return MessageIllegal(
+            "the message is illegal, maybe msg body or properties length not matched. "
+            f"msg body length limit {limit}B, msg properties length limit 32KB."
+        )
+
+    def check_batch(self, items: str) -> None:
+        """Refuse a batch that is to be delivered later or by a transaction, as these properties of it say."""
+        properties = decode_properties(items)
+        if is_transactional(properties):
+            self.check_transactions_allowed()
+            raise MessageIllegal(f"property {property_names.TRANSACTION_PREPARED}: a batch has no transaction")
+        name = named_time(properties)
+        if name is not None:
+            raise MessageIllegal(f"property {name}: a batch is not delivered at a set time")
+        if delay_level(properties, 1):
+            raise MessageIllegal(f"property {property_names.DELAY}: a batch is not delayed")
+
+    def check_transactions_allowed(self) -> None:
+        """Refuse half messages where they are not wanted."""
+        config = self._config.current
+        if config.reject_transaction_message:
+            raise NotPermitted(f"the broker[{config.advertised_host}] sending transaction message is forbidden")
+
+    def sys_flag(self, config: TopicConfig, fields: SendRequestFields) -> int:
+        """The flag to store, less what only the store can say: how long the addresses are."""
+        sys_flag = fields.sys_flag & ~_HOST_BITS
+        if sys_flag & SysFlag.COMPRESSION_MASK:
+            compression_type(sys_flag)
+        if config.topic_filter_type is TopicFilterType.MULTI_TAG:
+            sys_flag |= SysFlag.MULTI_TAGS
+        return sys_flag
+
+
+def _check_name(topic: str) -> None:
+    problem = names.topic_problem(topic)
+    if problem is not None:
+        raise NameInvalid(problem)
+    problem = names.not_sendable_problem(topic)
+    if problem is not None:
+        raise NotPermitted(problem)
+
+
+def topic_text(config: TopicConfig) -> str:
+    """A topic's configuration as Apache writes it into remarks."""
+    return (
+        f"TopicConfig [topicName={config.topic_name}, readQueueNums={config.read_queue_nums}, "
+        f"writeQueueNums={config.write_queue_nums}, perm={permission_text(config.perm)}, "
+        f"topicFilterType={config.topic_filter_type}, topicSysFlag={config.topic_sys_flag}, "
+        f"order={'true' if config.order else 'false'}]"
+    )

@@ -1,0 +1,263 @@
+"""What a send becomes in the store: its messages' drafts, checked and with their properties as they are stored."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.core.errors import MessageIllegal, ServerError
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.delay import scheduled_draft
+from rocketwire.server.send.checks import NO_PROPERTIES, SendChecks, SendRequestFields
+from rocketwire.server.send.steering import steering_of, wait_item
+from rocketwire.server.timer.records import TIMER_ROOM
+from rocketwire.server.timer.sends import (
+    TIMES_OF_5,
+    PlainTimer,
+    TimerSends,
+    is_time,
+    may_name_a_time,
+    without_times,
+)
+from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.server.transactions.half import half_draft
+from rocketwire.store.store import Draft
+from rocketwire.wire import names
+from rocketwire.wire import properties as property_names
+from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.errors import BatchTooLarge, WireError
+from rocketwire.wire.fast import (
+    StoredProperties,
+    batch_messages,
+    batch_properties,
+    stored_properties,
+    tags_code,
+)
+from rocketwire.wire.property_edits import with_items, without
+
+MAX_PROPERTIES_BYTES: Final = 32767
+_MOST_OF_TIMERS: Final = MAX_PROPERTIES_BYTES - TIMER_ROOM
+_ITEM_SEPARATOR: Final = 2  # the byte between two properties
+#: Properties have no checksum: after a crash, zeros among them could be a page that the disk lost.
+NUL: Final = "the message is illegal: a property holds a NUL character (\\u0000)"
+#: Messages of the other transaction types have no entry in a queue, so none that could be due.
+_TRANSACTION_MASK: Final = int(SysFlag.TRANSACTION_MASK)
+_DELAYED_TYPES: Final = frozenset({SysFlag.TRANSACTION_NOT, SysFlag.TRANSACTION_COMMIT})
+_DELAY: Final = property_names.DELAY.encode()
+
+
+class Prepared(NamedTuple):
+    """A send that passed its checks.
+
+    Attributes:
+        queue_id: The queue chosen.
+        drafts: One a message.
+        wait: Whether it waits for the disk.
+        recall_handle: With what a timer message can be cancelled.
+    """
+
+    queue_id: int
+    drafts: list[Draft]
+    wait: bool
+    recall_handle: bytes | None = None
+
+
+class PlainSend(NamedTuple):
+    """What is stored with each message of a send.
+
+    Attributes:
+        sys_flag: The sysFlag.
+        tail: Of a batch's messages, the properties behind their own.
+        waits: Whether a batch's sender waits for the disk.
+        timer: What a single message gets that names a time; None where that is not plain.
+    """
+
+    sys_flag: int
+    tail: bytes | None
+    waits: bool
+    timer: PlainTimer | None
+
+
+class SendDrafts:
+    """Makes drafts of sends, as a 4.9.7 broker would store them.
+
+    Attributes:
+        cluster_item: The property, name and value, that every message is stored with.
+    """
+
+    def __init__(
+        self, config: LiveConfig, topics: BrokerTopics, checks: SendChecks, timers: TimerSends, *, delay_levels: int
+    ) -> None:
+        self._config = config
+        self._topics = topics
+        self._checks = checks
+        self._timers = timers
+        self._levels = delay_levels
+        self.cluster_item = f"{property_names.CLUSTER}\x01{config.current.broker_cluster_name}"
+
+    def message(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> Prepared:
+        """Check a send of one message.
+
+        Raises:
+            ServerError: the send is refused; nothing was stored.
+            CompressionUnknown: the sysFlag names no known compression.
+        """
+        config, queue_id = self._checks.queue(fields, remote, batch=False)
+        properties = stored_properties(fields.properties or NO_PROPERTIES, self.cluster_item)
+        if len(body) > self._config.current.max_message_size or len(properties.data) > MAX_PROPERTIES_BYTES:
+            raise self._checks.too_large()
+        if 0 in properties.data:
+            raise MessageIllegal(NUL)
+        draft = Draft(
+            config.topic_name,
+            queue_id,
+            body,
+            properties.data,
+            fields.flag,
+            self._checks.sys_flag(config, fields),
+            fields.born_timestamp,
+            born_host,
+            fields.reconsume_times or 0,
+            0,
+            tags_code(properties.tags),
+            properties.unique_key,
+            properties.keys,
+        )
+        handle = self._steer(draft, properties) if properties.steering else None
+        return Prepared(queue_id, [draft], _waits(properties.wait), handle)
+
+    def batch(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> Prepared:
+        """Check a send of several messages for one queue.
+
+        Every message is stored with its own properties, followed by the batch's own with CLUSTER, as Apache stores it.
+        So what the batch has counts: a 5.x client gives it a UNIQ_KEY, which is then the id of all its messages.
+
+        Raises:
+            ServerError: the send is refused; nothing was stored.
+            BatchInvalid: the body is not a row of messages.
+            LimitExceeded: there are too many of them, or they have too many properties.
+        """
+        if fields.topic.startswith(names.RETRY_PREFIX):
+            raise MessageIllegal("batch request does not support retry group " + fields.topic)
+        config, queue_id = self._checks.queue(fields, remote, batch=True)
+        if len(body) > self._config.current.max_message_size:
+            raise self._checks.too_large()
+        common = self._common(fields)
+        tail = common.data
+        sys_flag = self._checks.sys_flag(config, fields)
+        reconsume_times = fields.reconsume_times or 0
+        topic, born_timestamp = fields.topic, fields.born_timestamp
+        drafts: list[Draft] = []
+        try:
+            messages = batch_messages(bytes(body))
+        except BatchTooLarge as error:
+            raise LimitExceeded(error.limit, error.most) from error
+        for flag, item_body, properties, unique_key, keys, tags, steering in messages:
+            if steering:
+                raise MessageIllegal("a batch takes no delayed or transactional messages")
+            stored = properties + (b"" if not properties or properties[-1] == _ITEM_SEPARATOR else b"\x02") + tail
+            if len(stored) > MAX_PROPERTIES_BYTES:
+                raise self._checks.too_large()
+            if 0 in stored:
+                raise MessageIllegal(NUL)
+            drafts.append(
+                Draft(
+                    topic,
+                    queue_id,
+                    item_body,
+                    stored,
+                    flag,
+                    sys_flag,
+                    born_timestamp,
+                    born_host,
+                    reconsume_times,
+                    0,
+                    tags_code(common.tags or tags),
+                    common.unique_key or unique_key,
+                    common.keys or keys,
+                )
+            )
+        if not drafts:
+            raise MessageIllegal("the batch holds no message")
+        if topic in self._topics.typed:
+            self._checks.check_type(topic, *[str(draft.properties, "utf-8", "replace") for draft in drafts])
+        drafts[0].together = len(drafts)
+        return Prepared(queue_id, drafts, _waits(common.wait))
+
+    def knows(self, topic: str) -> bool:
+        """Whether there is such a topic."""
+        return self._topics.get(topic) is not None
+
+    def plain(self, fields: SendRequestFields) -> PlainSend | None:
+        """What `message` or `batch` decides about all sends with this topic, queue, sysFlag and properties (a batch's).
+
+        None: it depends on more than that, may change something, or refuses them. What is decided holds as long as the
+        topics and the configuration stay as they are; the sizes, a message's own properties, and whether they hold NUL
+        characters are to be looked at still.
+        """
+        topic = fields.topic
+        if topic in self._topics.particular or self._topics.get(topic) is None or fields.queue_id < 0:
+            return None
+        try:
+            config, _ = self._checks.queue(fields, "", batch=fields.batch)
+            sys_flag = self._checks.sys_flag(config, fields)
+            common = self._common(fields) if fields.batch else None
+        except (ServerError, WireError):
+            return None
+        if sys_flag & _TRANSACTION_MASK or (common is not None and 0 in common.data):
+            return None
+        if common is None:
+            return PlainSend(sys_flag, None, waits=False, timer=self._timers.plain(topic, fields.queue_id))
+        return PlainSend(sys_flag, common.data, waits=_waits(common.wait), timer=None)
+
+    def _common(self, fields: SendRequestFields) -> StoredProperties:
+        """The properties that all messages of a batch are stored with, behind their own."""
+        common = batch_properties(fields.properties or NO_PROPERTIES, self.cluster_item)
+        if common.steering:
+            self._checks.check_batch(common.steering)
+        return common
+
+    def _steer(self, draft: Draft, properties: StoredProperties) -> bytes | None:
+        """Change a draft so that it waits for its time or for its transaction, as its properties ask, if they do.
+
+        Returns:
+            the handle by which it can be cancelled, if it is a timer message.
+        """
+        items = properties.steering
+        if is_time(items) and draft.sys_flag & _TRANSACTION_MASK in _DELAYED_TYPES:
+            return self._time(draft, items, wait_item(properties.wait))
+        handle = None
+        timed = may_name_a_time(items)
+        steering = steering_of(without_times(items) if timed else items, properties.wait, self._levels)
+        level, other_level, transactional, wait = steering
+        # A consumer of an older client tries a message again by a send, with all properties that it came with.
+        if transactional and not (draft.reconsume_times > 0 and level):
+            self._checks.check_transactions_allowed()
+            if timed:
+                self._timers.refuse_half(draft, items)
+            draft.properties += wait
+            half_draft(draft)
+        elif draft.sys_flag & _TRANSACTION_MASK in _DELAYED_TYPES:
+            if level:
+                if timed:
+                    draft.properties = without(draft.properties, TIMES_OF_5)
+                if other_level:
+                    draft.properties = with_items(draft.properties, ((_DELAY, b"%d" % level),))
+                draft.properties += wait
+                scheduled_draft(draft, level)
+            elif timed:
+                handle = self._time(draft, items, wait)
+        if len(draft.properties) > MAX_PROPERTIES_BYTES:
+            raise self._checks.too_large()
+        return handle
+
+    def _time(self, draft: Draft, items: str, wait: bytes) -> bytes | None:
+        handle = self._timers.schedule(draft, items, wait)
+        if len(draft.properties) > _MOST_OF_TIMERS and draft.topic == names.TIMER_TOPIC:
+            raise self._checks.too_large()
+        return handle
+
+
+def _waits(value: str | None) -> bool:
+    """Whether a producer with this WAIT wants to wait for the disk."""
+    return value is None or value == "true" or value.lower() == "true"

@@ -1,0 +1,180 @@
+"""Sends by the kernel: what Python decides for it beforehand, and looks after when it has stored a round's messages.
+
+The kernel stores and answers the plain ones. It asks `_plan` once for each topic, queue and sysFlag (and a batch's
+properties), and keeps the answer until something changes that it was made from. What is not plain goes the general way.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketwire import native
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.core.decisions import Decisions
+from rocketwire.server.core.metrics import SEND, Metrics
+from rocketwire.server.guards.throttle.bucket import PythonBucket
+from rocketwire.server.messages.page_cache import PageCacheGuard
+from rocketwire.server.net.session import Session
+from rocketwire.server.send.drafts import PlainSend
+from rocketwire.server.send.sending import KEPT_EACH, Sending
+from rocketwire.store.consume_queue import ConsumeQueue
+from rocketwire.store.flush import GroupCommit
+from rocketwire.store.store import MessageStore
+from rocketwire.wire import names
+from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.fast import SendFields
+from rocketwire.wire.send_answers import SendAnswers
+
+TimerPlan = tuple[ConsumeQueue, int, bytes, bytes | None]
+"""The timer's queue, and what `timer_sends.PlainTimer` has."""
+QuotaPlan = tuple[tuple[PythonBucket, ...], tuple[str, ...], int, int, int, int]
+"""The buckets of a gate and what they are of, and for how much messages count: `Conversion.factors`."""
+Plan = tuple[ConsumeQueue | None, int, bytes | None, bool, TimerPlan | None, QuotaPlan | None]
+"""The queue (None: only messages for a set time are planned), the sysFlag as it is stored, the properties behind those
+of a batch's messages, whether they wait, what is done with those for a set time, and the quotas that they are under."""
+
+_TIMER_QUEUE: Final = (names.TIMER_TOPIC, 0)
+_NEVER: Final = (1 << 63) - 1
+_NS_PER_MS: Final = 1_000_000
+_NS_PER_SECOND: Final = 1_000_000_000
+
+
+class KernelSends:
+    """The plain sends of one broker.
+
+    Attributes:
+        native: The kernel's part, for its hub.
+    """
+
+    def __init__(
+        self,
+        *,
+        sending: Sending,
+        store: MessageStore,
+        answers: SendAnswers,
+        store_host: bytes,
+        config: LiveConfig,
+        metrics: Metrics,
+        page_cache: PageCacheGuard,
+        flush: GroupCommit | None,
+        decisions: Decisions,
+    ) -> None:
+        assert native.kernel is not None  # noqa: S101 - whoever makes one has looked
+        self._sending = sending
+        self._store = store
+        self._answers = answers
+        self._config = config
+        self._metrics = metrics
+        self._page_cache = page_cache
+        self._flush = flush
+        self._lacks_timer_queue = False
+        self.native = native.kernel.Sends(
+            store.log,
+            plan=self._plan,
+            make_room=store.log.make_room,
+            waiting=self._wait,
+            slow=self._slow,
+            keys=store.index_keys,
+            store_host=store_host,
+            cluster_item=sending.drafts.cluster_item.encode(),
+            answers=(answers.parts, answers.binary_parts),
+            id_prefix=store_host.hex().upper().encode(),
+            max_body=0,
+        )
+        self.native.deferred = flush is not None
+        page_cache.noticed = self._stop
+        decisions.watch(self._changed)
+        self._changed()
+
+    def _changed(self) -> None:
+        config = self._config.current
+        self.native.forget()
+        self.native.max_body = config.max_message_size
+        throttle = self._sending.throttle
+        self.native.by_group = throttle.by_group
+        self.native.refusal = self._answers.refusal_parts(ResponseCode.FLOW_CONTROL, throttle.send_remark)
+        busy = config.os_page_cache_busy_time_out_mills * _NS_PER_MS
+        self.native.slow_ns = busy if config.broker_fast_failure_enable else _NEVER
+
+    def _plan(self, topic: str, queue_id: int, sys_flag: int, batch: str | None, group: str) -> Plan | bool | None:
+        """What is to be done with such sends. None: they are for Python. False: this one is, for it makes the queue."""
+        fields = SendFields(
+            producer_group=group,
+            topic=topic,
+            default_topic="",
+            default_topic_queue_nums=0,
+            queue_id=queue_id,
+            sys_flag=sys_flag,
+            born_timestamp=0,
+            flag=0,
+            properties=batch,
+            batch=batch is not None,
+        )
+        if not self._sending.drafts.knows(topic):  # not kept: making a topic does not have plans forgotten
+            return False
+        plain = self._sending.drafts.plain(fields)
+        if plain is None:
+            return None
+        queue, timer = self._store.queues.by_key.get((topic, queue_id)), self._timer_plan(plain)
+        if queue is None and timer is None:
+            return False
+        if queue is not None and queue.delay is not None:
+            return None
+        return queue, plain.sys_flag, plain.tail, plain.waits, timer, self._quota(topic, group, plain.tail)
+
+    def _quota(self, topic: str, group: str, tail: bytes | None) -> QuotaPlan | None:
+        throttle = self._sending.throttle
+        gate = throttle.send(topic, group) if throttle.sends else None
+        if gate is None:
+            return None
+        return gate.buckets, gate.kinds, *throttle.conversion.factors(tail or b"", ordered=throttle.is_ordered(topic))
+
+    def _timer_plan(self, plain: PlainSend) -> TimerPlan | None:
+        if plain.timer is None:
+            return None
+        queue = self._store.queues.by_key.get(_TIMER_QUEUE)
+        if queue is None:
+            self._lacks_timer_queue = True
+            return None
+        return queue, *plain.timer
+
+    def before_round(self, now: int, *, guarded: bool) -> None:
+        """Say whether the kernel may store what comes with a store timestamp in ms."""
+        busy = self._page_cache.busy or (self._flush is not None and self._flush.full)
+        self.native.enabled = not guarded and not busy and self._store.may_append_at(now)
+
+    def _stop(self) -> None:
+        """Leave the rest of the round to Python, which refuses what waited."""
+        self.native.enabled = False
+
+    def after_round(self) -> None:
+        """Tell everybody of what was stored since the last call."""
+        if self._lacks_timer_queue and _TIMER_QUEUE in self._store.queues.by_key:
+            self._lacks_timer_queue = False
+            self.native.forget()
+        metrics = self._metrics
+        touched, messages, size, requests, converted, refused = self.native.take()
+        if messages:
+            self._store.appended(touched)
+            metrics.stored(messages, size)
+        for code, count in requests.items():
+            metrics.requests[code] += count
+        if converted:
+            metrics.converted[SEND] += converted
+        for kind, count in refused.items():
+            metrics.throttled[SEND, kind] += count
+
+    def _wait(self, session: Session, answers: bytes, end: int) -> None:
+        """Send a read's answers when the disk has the log up to an offset, or say that it took too long."""
+        assert self._flush is not None  # noqa: S101 - `deferred` says so
+
+        def write(durable: bool) -> None:  # noqa: FBT001 - as GroupCommit calls it
+            late = answers and not durable
+            session.write(self._answers.with_code(ResponseCode.FLUSH_DISK_TIMEOUT, answers) if late else answers)
+            self._sending.send_later(session)
+
+        self._flush.wait_durable(end, write, keeps=KEPT_EACH + len(answers))
+
+    def _slow(self, took_ns: int) -> None:
+        """Have those refused who waited behind an append that took so long."""
+        self._page_cache.appended(self._page_cache.now() - took_ns / _NS_PER_SECOND)

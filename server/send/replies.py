@@ -1,0 +1,92 @@
+"""Replies to requests: handed to the producer that asked, on its own connection.
+
+A producer that asks names itself in its message (REPLY_TO_CLIENT: its client id); the consumer's reply carries that on.
+The broker looks for the producer's connection and waits until the producer has taken the reply, so that who replied
+learns what became of it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from rocketwire.server.clients.groups import ClientGroups
+from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.request import Answer
+from rocketwire.wire import properties as property_names
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.headers import encode_ext
+from rocketwire.wire.headers.send import ReplyMessageRequestHeader, SendMessageRequestHeader
+from rocketwire.wire.hosts import decode_host
+from rocketwire.wire.properties import decode_properties, encode_properties
+
+log = logging.getLogger(__name__)
+
+CALL_SECONDS: Final = 10.0
+
+Done = Callable[[str | None], None]
+"""Called once: with None when the producer has the reply, else with the remark that says why not."""
+
+
+class Replies:
+    """Hands replies to producers."""
+
+    def __init__(self, clients: ClientGroups, clock: Clock, store_host: bytes) -> None:
+        self._clients = clients
+        self._clock = clock
+        host, port = decode_host(store_host)
+        self._store_host = str(Address(host=host, port=port))
+
+    def push(self, fields: SendMessageRequestHeader, body: bytes, born_host: str, done: Done) -> None:
+        """Hand a reply to the producer it is for; `born_host` is ``host:port`` of who replied.
+
+        `done` may be called before this returns.
+        """
+        properties = decode_properties(fields.properties or "")
+        client_id = properties.get(property_names.REPLY_TO_CLIENT)
+        if client_id is None:
+            done(f"reply message properties[{property_names.REPLY_TO_CLIENT}] is null")
+            return
+        peer = self._clients.producer_by_client_id(client_id)
+        if peer is None:
+            log.warning("reply for %s: no such producer", client_id)
+            done(f"push reply message fail, channel of <{client_id}> not found.")
+            return
+
+        def answered(answer: Answer | None) -> None:
+            if answer is not None and answer.code == ResponseCode.SUCCESS:
+                done(None)
+                return
+            why = "no answer" if answer is None else f"code {answer.code}, {answer.remark}"
+            log.warning("reply for %s at %s: %s", client_id, peer.remote_text, why)
+            done(f"push reply message to {client_id}fail.")
+
+        ext = encode_ext(self._header(fields, properties, born_host))
+        try:
+            peer.call(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, ext, body, seconds=CALL_SECONDS, done=answered)
+        except WireError as error:  # the reply filled its frame, and the header that carries it on is longer
+            done(str(error))
+
+    def _header(
+        self, fields: SendMessageRequestHeader, properties: dict[str, str], born_host: str
+    ) -> ReplyMessageRequestHeader:
+        now = self._clock()
+        return ReplyMessageRequestHeader(
+            producer_group=fields.producer_group,
+            topic=fields.topic,
+            default_topic=fields.default_topic,
+            default_topic_queue_nums=fields.default_topic_queue_nums,
+            queue_id=fields.queue_id,
+            sys_flag=fields.sys_flag,
+            born_timestamp=fields.born_timestamp,
+            flag=fields.flag,
+            properties=encode_properties({**properties, property_names.PUSH_REPLY_TIME: str(now)}),
+            reconsume_times=fields.reconsume_times,
+            unit_mode=bool(fields.unit_mode),
+            born_host=born_host,
+            store_host=self._store_host,
+            store_timestamp=now,
+        )

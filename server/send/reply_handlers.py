@@ -1,0 +1,96 @@
+"""Replies to requests (324, 325): handed to who asked, then stored, then answered.
+
+As with Apache, a reply that nobody took is stored all the same, and its answer says both: an error, and where it is.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from rocketwire.server.core.errors import MessageIllegal, ServerError, response_code
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.core.route import Route
+from rocketwire.server.messages.appending import Refusals
+from rocketwire.server.services import BrokerServices
+from rocketwire.store.store import Appended
+from rocketwire.wire import names
+from rocketwire.wire import properties as property_names
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.headers.send import SendMessageRequestHeader, SendMessageResponseHeader
+from rocketwire.wire.message_id import offset_message_id
+
+log = logging.getLogger(__name__)
+
+_NOT_STORED: Final = "0"
+
+
+def _send_reply(services: BrokerServices, request: Request[SendMessageRequestHeader]) -> Reply | None:
+    fields = request.fields
+    peer, held = request.peer, request.held()
+    body = bytes(request.body)  # it is stored when the producer has answered
+    config = services.config.current
+    ext = {"TRACE_ON": "true" if config.trace_on else "false", "MSG_REGION": config.region_id}
+    try:
+        prepared = services.sending.drafts.message(fields, memoryview(body), peer.born_host, peer.remote_text)
+        if prepared.drafts[0].topic == names.TRANS_HALF_TOPIC:
+            raise MessageIllegal(f"property {property_names.TRANSACTION_PREPARED}: a reply has no transaction")
+    except (ServerError, WireError) as error:
+        if isinstance(error, LimitExceeded):  # the dispatcher counts only those that it is to answer itself
+            peer.limited(error)
+        return Reply(code=response_code(error), remark=str(error), ext=ext)
+
+    def pushed(problem: str | None) -> None:
+        def answer(message_id: str | None, queue_offset: int) -> None:
+            where = None
+            if message_id is not None or problem is None:
+                where = SendMessageResponseHeader(
+                    msg_id=message_id or _NOT_STORED, queue_id=prepared.queue_id, queue_offset=queue_offset
+                )
+            code = ResponseCode.SUCCESS if problem is None else ResponseCode.SYSTEM_ERROR
+            peer.reply(held, Reply(code=code, remark=problem, fields=where, ext=ext))
+            peer.flush()
+
+        def stored(appended: Sequence[Appended], _code: ResponseCode, refusals: Refusals) -> None:
+            if refusals:
+                log.warning(
+                    "a reply from %s was not stored: %s",
+                    peer.remote_text,
+                    refusals[0],
+                    extra={"peer": peer.remote_text},
+                )
+                answer(None, 0)
+            else:
+                message_id = offset_message_id(services.store_host, appended[0].physical_offset)
+                answer(message_id, appended[0].queue_offset)
+
+        if services.config.current.store_reply_message_enable:
+            services.sending.commit(prepared.drafts, stored, wait=prepared.wait)
+            services.long_poll.wake()
+        else:
+            answer(None, 0)
+
+    services.replies.push(fields, body, peer.remote_text, pushed)
+    return None
+
+
+ROUTES: Final = (
+    Route(
+        code=RequestCode.SEND_REPLY_MESSAGE,
+        header=SendMessageRequestHeader,
+        response=SendMessageResponseHeader,
+        handler=_send_reply,
+        heading="a reply to a request, handed to who asked (long header names)",
+    ),
+    Route(
+        code=RequestCode.SEND_REPLY_MESSAGE_V2,
+        header=SendMessageRequestHeader,
+        response=SendMessageResponseHeader,
+        handler=_send_reply,
+        short=True,
+        heading="a reply to a request, handed to who asked",
+    ),
+)

@@ -1,0 +1,209 @@
+"""Timer records: messages that wait for a set time in the timer's topic, read for its index and to be stored again.
+
+A copy goes to the message's real topic when it is due; one that is to wait for longer than the wheel is rolled: stored
+again where it waits. Both say in their properties when the timer took them, and by their prepared offset which record
+they come from. Groups go through the kernel, which gives None for a record that it does not know how to read.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from rocketwire import native
+from rocketwire.server.messages.restoring import Undeliverable, destination, origin_of, read_waiting, storable, text_of
+from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
+from rocketwire.store.layout.record import SMALLEST, properties_of
+from rocketwire.store.reader import LogPart
+from rocketwire.store.store import Draft
+from rocketwire.store.timer.units import DueUnit
+from rocketwire.store.timer.waiting import Waiting
+from rocketwire.wire import names
+from rocketwire.wire import properties as property_names
+from rocketwire.wire.java import INT32_MAX, natural_number, string_hash
+from rocketwire.wire.property_edits import reader_of, with_items
+
+_TIMER: Final = origin_of(names.TIMER_TOPIC)
+#: Of any record: its size, and its place in the log.
+_PLACE: Final = struct.Struct(">i24xq")
+_kernel: Final = native.kernel
+_out: Final = reader_of(property_names.TIMER_OUT_MS.encode())
+_cancelled: Final = reader_of(property_names.TIMER_DEL_UNIQ_KEY.encode())
+_roll_times: Final = reader_of(property_names.TIMER_ROLL_TIMES.encode())
+_real_topic: Final = reader_of(property_names.REAL_TOPIC.encode())
+_ENQUEUE_MS: Final = property_names.TIMER_ENQUEUE_MS.encode()
+_DEQUEUE_MS: Final = property_names.TIMER_DEQUEUE_MS.encode()
+_ROLL_TIMES: Final = property_names.TIMER_ROLL_TIMES.encode()
+#: What both names of times end with.
+_QUEUE_MS: Final = b"QUEUE_MS"
+_TIMES: Final = b"\x02%b\x01%%d\x02%b\x01%%d" % (_ENQUEUE_MS, _DEQUEUE_MS)
+_ITEM_SEP_BYTE: Final = property_names.ITEM_SEP.encode()[0]
+_LONGEST_TIME: Final = 20
+TIMER_ROOM: Final = sum(len(name) + _LONGEST_TIME + 2 for name in (_ENQUEUE_MS, _DEQUEUE_MS, _ROLL_TIMES))
+"""Bytes that the properties of a timer message have to leave free, for what it gets while it waits."""
+
+
+class Stale(Undeliverable):
+    """A timer message whose record is not in the log: another one stands there, or none."""
+
+
+class Early(Undeliverable):
+    """A timer message that is to wait longer than its unit says.
+
+    Attributes:
+        again: What is to be stored for it, as for one that rolls.
+    """
+
+    def __init__(self, again: Draft) -> None:
+        super().__init__("its time is still to come")
+        self.again = again
+
+
+def restored_timer(record: bytes, *, physical_offset: int, enqueued: int, now: int) -> Draft:
+    """The copy of a timer message that is due: what its real topic gets.
+
+    Args:
+        record: Where it waits.
+        physical_offset: That record's place in the log; the copy says it as its prepared offset.
+        enqueued: When it was put into the timer's index, in ms since 1970.
+        now: The time, likewise.
+
+    Raises:
+        Stale: it is no record of a timer message that stands there.
+        Early: its time is still to come.
+        Undeliverable: the record is damaged, or names no queue that a message can be delivered to.
+    """
+    draft = _read_timer(record, physical_offset)
+    if (natural_number(_out(draft.properties) or b"") or 0) > now:
+        raise Early(rolled_timer(record, physical_offset=physical_offset, enqueued=enqueued, now=now))
+    draft.topic, draft.queue_id = destination(draft.properties)
+    if draft.topic == names.TIMER_TOPIC:
+        raise Undeliverable("it is to go where it waits")
+    draft.properties = _with_times(draft.properties, enqueued, now)
+    return storable(draft)
+
+
+def rolled_timer(record: bytes, *, physical_offset: int, enqueued: int, now: int) -> Draft:
+    """A timer message that is not due yet, to wait in a new record: with the number of laps it has waited.
+
+    Args:
+        record: Where it waits.
+        physical_offset: That record's place in the log; the new one says it as its prepared offset.
+        enqueued: When it was put into the timer's index, in ms since 1970.
+        now: The time, likewise.
+
+    Raises:
+        Stale: it is no record of a timer message that stands there.
+        Undeliverable: the record is damaged, or has no room for the number.
+    """
+    draft = _read_timer(record, physical_offset)
+    times = (natural_number(_roll_times(draft.properties) or b"", INT32_MAX - 1) or 0) + 1
+    draft.topic, draft.queue_id = names.TIMER_TOPIC, 0
+    properties = with_items(draft.properties, ((_ROLL_TIMES, b"%d" % times),))
+    draft.properties = _with_times(properties, enqueued, now)
+    return storable(draft)
+
+
+def stored_again(part: LogPart, due: list[DueUnit], now: int) -> list[Draft | Undeliverable]:
+    """What is to be stored for messages whose records stand in one part of the log.
+
+    Args:
+        part: Where they stand.
+        due: Their units.
+        now: The time in ms since 1970.
+
+    Returns:
+        One for each: what `restored_timer`, or `rolled_timer` where the unit rolls, makes of it, or why there is none.
+    """
+    drafts: list[Draft | Undeliverable | None] = [None] * len(due)
+    if _kernel is not None:
+        drafts = _kernel.stored_again(Draft, *part, due, now)
+    result: list[Draft | Undeliverable] = []
+    for draft, (offset, size, enqueued, _, rolls) in zip(drafts, due, strict=True):
+        if draft is not None:
+            result.append(draft)
+            continue
+        again = rolled_timer if rolls else restored_timer
+        try:
+            result.append(again(_record(part, offset, size), physical_offset=offset, enqueued=enqueued, now=now))
+        except Undeliverable as error:
+            result.append(error)
+    return result
+
+
+def waiting_of(record: bytes, physical_offset: int) -> Waiting | None:
+    """What the timer's index takes of a record; None for one that says neither when it is due nor where it is to go.
+
+    Args:
+        record: Where a timer message waits.
+        physical_offset: That record's place in the log.
+    """
+    properties = properties_of(memoryview(record))
+    out, topic = natural_number(_out(properties) or b""), _real_topic(properties)
+    if out is None or topic is None:
+        return None
+    deletes = _cancelled(properties) is not None
+    return Waiting(out, physical_offset, len(record), string_hash(text_of(topic)), deletes)
+
+
+def waiting_in(part: LogPart, entries: bytes) -> list[Waiting | None]:
+    """What `waiting_of` says of the records that entries of the timer's consume queue lead to.
+
+    Args:
+        part: A part of the log.
+        entries: Of the consume queue.
+
+    Returns:
+        One for each entry, up to the first whose record is not in the part.
+    """
+    if _kernel is not None:
+        found: list[Waiting | None] = _kernel.waiting_in(Waiting, *part, entries)
+        for number, waiting in enumerate(found):
+            if waiting is None:
+                offset, size, _ = ENTRY_STRUCT.unpack_from(entries, number * ENTRY_STRUCT.size)
+                found[number] = waiting_of(_record(part, offset, size), offset)
+        return found
+    result: list[Waiting | None] = []
+    for offset, size, _ in ENTRY_STRUCT.iter_unpack(entries):
+        if not _holds(part, offset, size):
+            break
+        result.append(waiting_of(_record(part, offset, size), offset))
+    return result
+
+
+def cancels(record: bytes) -> str | None:
+    """The unique key of the message that a marker cancels; None when the record is no marker.
+
+    Args:
+        record: Where a timer message waits.
+    """
+    key = _cancelled(properties_of(memoryview(record)))
+    return None if key is None else text_of(key)
+
+
+def _holds(part: LogPart, offset: int, size: int) -> bool:
+    return part.start <= offset and 0 <= size <= part.end - offset
+
+
+def _record(part: LogPart, offset: int, size: int) -> bytes:
+    """A record that stands in a part of the log; no bytes when it does not."""
+    at = offset - part.start
+    return part.data[at : at + size] if _holds(part, offset, size) else b""
+
+
+def _read_timer(record: bytes, physical_offset: int) -> Draft:
+    """The timer message in a record that stands at a place of the log."""
+    if len(record) < SMALLEST or _PLACE.unpack_from(record) != (len(record), physical_offset):
+        raise Stale("its record is not in the log any more")
+    draft = read_waiting(record, _TIMER)
+    if draft.topic != names.TIMER_TOPIC:
+        raise Stale("its record is not in the log any more")
+    draft.prepared_offset = physical_offset
+    return draft
+
+
+def _with_times(properties: bytes, enqueued: int, now: int) -> bytes:
+    """Properties that say when a message was put into the timer's index, and when it was taken out."""
+    if properties and properties[-1] != _ITEM_SEP_BYTE and _QUEUE_MS not in properties:
+        return properties + _TIMES % (enqueued, now)
+    return with_items(properties, ((_ENQUEUE_MS, b"%d" % enqueued), (_DEQUEUE_MS, b"%d" % now)))

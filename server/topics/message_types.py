@@ -1,0 +1,72 @@
+"""What kind of messages a topic takes: its attribute ``message.type``, as 5.x has it.
+
+A topic without a type, and one that is MIXED or UNSPECIFIED, takes all. The types of what is sent follow from its
+properties, as 5.x's proxy sees them. Retry and dead letter topics and RocketMQ's own never have a type: what comes
+there was another topic's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+from rocketwire.server.core.errors import MessageTypeWrong
+from rocketwire.wire import names
+from rocketwire.wire import properties as property_names
+from rocketwire.wire.bodies.topic import TopicConfig
+
+MESSAGE_TYPE: Final = "message.type"
+"""The attribute of a topic."""
+
+_DELAYING: Final = frozenset(
+    {
+        property_names.DELAY,
+        property_names.TIMER_DELIVER_MS,
+        property_names.TIMER_DELAY_SEC,
+        property_names.TIMER_DELAY_MS,
+        property_names.START_DELIVER_TIME,
+    }
+)
+
+
+class MessageType(StrEnum):
+    """The values of the attribute."""
+
+    UNSPECIFIED = "UNSPECIFIED"
+    NORMAL = "NORMAL"
+    FIFO = "FIFO"
+    DELAY = "DELAY"
+    TRANSACTION = "TRANSACTION"
+    MIXED = "MIXED"
+
+
+_ONE_KIND: Final = frozenset({MessageType.NORMAL, MessageType.FIFO, MessageType.DELAY, MessageType.TRANSACTION})
+
+
+def accepted_type(topic: TopicConfig) -> MessageType | None:
+    """The one type that a topic takes; None when it takes all."""
+    value = (topic.attributes or {}).get(MESSAGE_TYPE)
+    name = topic.topic_name
+    exempt = name.startswith((names.RETRY_PREFIX, names.DEAD_LETTER_PREFIX)) or names.is_system_topic(name)
+    return MessageType(value) if value in _ONE_KIND and not exempt else None
+
+
+def message_type(properties: Mapping[str, str]) -> MessageType:
+    """The type of a message: of several properties that would give it one, the weightiest counts."""
+    if properties.get(property_names.TRANSACTION_PREPARED, "").lower() == "true":
+        return MessageType.TRANSACTION
+    if not _DELAYING.isdisjoint(properties):
+        return MessageType.DELAY
+    return MessageType.FIFO if property_names.SHARDING_KEY in properties else MessageType.NORMAL
+
+
+def check_message_type(topic: str, accepted: MessageType, properties: Mapping[str, str]) -> None:
+    """Refuse a message of another type than the topic takes.
+
+    Raises:
+        MessageTypeWrong: it is.
+    """
+    found = message_type(properties)
+    if found is not accepted:
+        raise MessageTypeWrong(topic, accepted, found)

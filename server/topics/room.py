@@ -1,0 +1,50 @@
+"""How many topics a broker has room for.
+
+The retry topic and the dead-letter topic of a group that is there are not counted: how many groups there may be is
+bounded by itself, and a group must not lose what failed because somebody else made topics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.store.groups import GroupTable
+from rocketwire.store.topics import TopicTable
+from rocketwire.wire import names
+
+_OF_GROUPS: Final = (names.RETRY_PREFIX, names.DEAD_LETTER_PREFIX)
+
+
+class TopicRoom:
+    """Says whether topics may be made."""
+
+    def __init__(self, topics: TopicTable, groups: GroupTable, config: LiveConfig) -> None:
+        self._topics = topics
+        self._groups = groups
+        self._config = config
+        self._counted = sum(not self._is_free(name) for name in topics.configs)
+        topics.counted = self._topic_counted
+        groups.counted = self._group_counted
+
+    def check(self, wanted: Iterable[str]) -> None:
+        """Raise LimitExceeded if topics of these names would be too many, with those that are there."""
+        new = {name for name in wanted if name not in self._topics and not self._is_free(name)}
+        most = self._config.current.max_topics
+        if new and self._counted + len(new) > most:
+            raise LimitExceeded("maxTopics", most)
+
+    def _is_free(self, name: str) -> bool:
+        for prefix in _OF_GROUPS:
+            if name.startswith(prefix):
+                return name.removeprefix(prefix) in self._groups
+        return name in names.NOT_SENDABLE_TOPICS
+
+    def _topic_counted(self, name: str, more: int) -> None:
+        if not self._is_free(name):
+            self._counted += more
+
+    def _group_counted(self, name: str, more: int) -> None:
+        self._counted -= more * sum(prefix + name in self._topics for prefix in _OF_GROUPS)

@@ -1,0 +1,129 @@
+"""Subscription groups: their configuration, made on first use when that is allowed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.core.errors import NameInvalid
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.works import Steps, in_parts
+from rocketwire.server.topics.topics import check_queues
+from rocketwire.store.errors import StoreError
+from rocketwire.store.groups import GroupTable
+from rocketwire.wire import names
+from rocketwire.wire.bodies.group import SubscriptionGroupConfig
+
+log = logging.getLogger(__name__)
+
+
+class SubscriptionGroups:
+    """Group configurations of one broker."""
+
+    def __init__(self, table: GroupTable, config: LiveConfig) -> None:
+        self._table = table
+        self._config = config
+
+    def make_built_in(self) -> None:
+        """Enter the groups every broker has; those that exist stay as they are."""
+        for group in names.PREDEFINED_GROUPS:
+            self._table.put_built_in(SubscriptionGroupConfig(group_name=group))
+
+    @property
+    def table(self) -> GroupTable:
+        """The table itself: all groups and their data version."""
+        return self._table
+
+    def put(self, group: SubscriptionGroupConfig) -> None:
+        """Enter or change a group.
+
+        Raises:
+            NameInvalid: its name breaks the rules; nothing is changed.
+            QueuesTooMany: its retry topic would have more queues than a topic may, and than it asked for before;
+                nothing is changed.
+            StoreError: it could not be written down; until the next start it is there all the same.
+        """
+        problem = names.group_problem(group.group_name)
+        if problem is not None:
+            raise NameInvalid(problem)
+        known = self._table.get(group.group_name)
+        before = known.retry_queue_nums if known else 0
+        check_queues(f"the retry topic of group[{group.group_name}]", group.retry_queue_nums, most=before)
+        if known is None:
+            self._check_room()
+        self._table.put(group)
+        log.info("group %s: configuration changed", group.group_name)
+        self._table.persist()
+
+    def remove(self, group: str) -> None:
+        """Remove a group's configuration, if there is one.
+
+        Raises:
+            StoreError: it could not be written down; until the next start it is gone all the same.
+        """
+        if self._table.remove(group):
+            log.info("group %s: configuration removed", group)
+            self._table.persist()
+
+    def find(self, group: str) -> SubscriptionGroupConfig | None:
+        """A group's configuration; made with defaults when unknown and `autoCreateSubscriptionGroup` allows it.
+
+        Raises:
+            NameInvalid: it would be made, but its name breaks the rules.
+            LimitExceeded: it would be made, but there are too many.
+        """
+        known = self._table.get(group)
+        if known is not None:
+            return known
+        made = self._made(group)
+        if made is not None:
+            self._write_down()
+        return made
+
+    def find_all(self, groups: Collection[str]) -> Steps[list[SubscriptionGroupConfig | None]]:
+        """`find` of several groups, in steps; those that are made in one step are written down together.
+
+        Raises:
+            NameInvalid: one would be made, but its name breaks the rules; those before it are made.
+            LimitExceeded: one would be made, but there are too many; those before it are made.
+        """
+        found: list[SubscriptionGroupConfig | None] = []
+        for part in in_parts(groups):
+            version = self._table.data_version
+            try:
+                found += [self._table.get(group) or self._made(group) for group in part]
+            finally:
+                if self._table.data_version != version:
+                    self._write_down()
+            yield None
+        return found
+
+    def _made(self, group: str) -> SubscriptionGroupConfig | None:
+        if not self._config.current.auto_create_subscription_group and not names.is_system_group(group):
+            return None
+        problem = names.group_problem(group)
+        if problem is not None:
+            raise NameInvalid(problem)
+        self._check_room()
+        made = SubscriptionGroupConfig(group_name=group)
+        self._table.put(made)
+        log.info("group %s: created", group)
+        return made
+
+    def _check_room(self) -> None:
+        most = self._config.current.max_groups
+        if len(self._table) >= most:
+            raise LimitExceeded("maxGroups", most)
+
+    def _write_down(self) -> None:
+        try:
+            self._table.persist()
+        except StoreError as error:  # the groups can consume all the same; the next change writes them down
+            log.error("new groups are not written down: %s", error)  # noqa: TRY400 - the text says it all
+
+    def notifies(self, group: str) -> bool:
+        """Whether members of the group are told when it changes."""
+        known = self._table.get(group)
+        enabled = self._config.current.notify_consumer_ids_changed_enable
+        return enabled and (known is None or known.notify_consumer_ids_changed_enable)

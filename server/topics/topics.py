@@ -1,0 +1,215 @@
+"""The broker's topics: those it makes itself, those a send or a consumer makes, those an administrator makes.
+
+Every change is written to config/topics.json at once and told to `changed`, so that the name server knows the route
+before the client asks for it. Names are checked where a topic is entered, so that a send to a topic that is there need
+not look at the name again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from rocketwire.server.config.config import ServerConfig
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.core.errors import NameInvalid, QueuesTooMany
+from rocketwire.server.topics.message_types import MessageType, accepted_type
+from rocketwire.server.topics.room import TopicRoom
+from rocketwire.store.topics import TopicTable
+from rocketwire.wire import names
+from rocketwire.wire.bodies.topic import TopicConfig
+from rocketwire.wire.codes import Permission
+from rocketwire.wire.errors import HeaderFieldMissing
+from rocketwire.wire.headers.send import SendMessageRequestHeader
+
+log = logging.getLogger(__name__)
+
+READ_WRITE: Final = Permission.READ | Permission.WRITE
+_ALL: Final = READ_WRITE | Permission.INHERIT
+MOST_QUEUES: Final = 16_384
+"""That an administrator may give a topic or a group's retries: what is asked of all takes a third of a second then."""
+_BENCHMARK_QUEUES: Final = 1024
+_CLUSTER_TOPIC_QUEUES: Final = 16
+
+
+def system_topics(config: ServerConfig, delay_levels: int) -> list[TopicConfig]:
+    """The topics a 4.9.7 broker makes at its start."""
+
+    def topic(name: str, queues: int, perm: int = READ_WRITE) -> TopicConfig:
+        return TopicConfig(topic_name=name, read_queue_nums=queues, write_queue_nums=queues, perm=perm)
+
+    cluster_perm = _ALL if config.cluster_topic_enable else Permission.INHERIT
+    broker_perm = _ALL if config.broker_topic_enable else Permission.INHERIT
+    made = [
+        topic(names.SELF_TEST_TOPIC, 1),
+        topic(names.BENCHMARK_TOPIC, _BENCHMARK_QUEUES),
+        topic(config.broker_cluster_name, _CLUSTER_TOPIC_QUEUES, cluster_perm),
+        topic(config.broker_name, 1, broker_perm),
+        topic(names.OFFSET_MOVED_EVENT, 1),
+        topic(names.SCHEDULE_TOPIC, delay_levels),
+        topic(names.reply_topic(config.broker_cluster_name), 1),
+    ]
+    if config.auto_create_topic_enable:
+        made.append(topic(names.AUTO_CREATE_TOPIC, config.default_topic_queue_nums, _ALL))
+    if config.trace_topic_enable:
+        made.append(topic(config.msg_trace_topic_name, 1))
+    return made
+
+
+def check_queues(whose: str, queues: int, *, most: int = 0) -> None:
+    """Raise QueuesTooMany when there are more than `MOST_QUEUES` and than `most`.
+
+    Apache's broker knows no limit, so what comes from its directory may have more, and keep them.
+    """
+    most = max(MOST_QUEUES, most)
+    if queues > most:
+        raise QueuesTooMany(whose, queues, most)
+
+
+def _queues(topic: TopicConfig | None) -> int:
+    return max(topic.read_queue_nums, topic.write_queue_nums) if topic else 0
+
+
+def retry_config(topic: str, queues: int, sys_flag: int = 0) -> TopicConfig:
+    """A retry topic or dead-letter topic as a broker makes it."""
+    return TopicConfig(
+        topic_name=topic, read_queue_nums=queues, write_queue_nums=queues, perm=READ_WRITE, topic_sys_flag=sys_flag
+    )
+
+
+class BrokerTopics:
+    """Topic configurations of one broker.
+
+    Attributes:
+        changed: called after each change with the topics that changed, with None if any may have.
+        own: the names of the broker's own topics, once they are made.
+        particular: topics that do not just take sends: RocketMQ's own, those whose names break the rules and that are
+            here all the same, from Apache's file or named like the broker, retry topics, and those with a type.
+        typed: topics that take messages of one type only, and which.
+    """
+
+    def __init__(self, table: TopicTable, config: LiveConfig, room: TopicRoom | None = None) -> None:
+        """Take over a table; without `room` it may grow as it likes."""
+        self._table = table
+        self._config = config
+        self._room = room
+        self.changed: Callable[[Sequence[TopicConfig] | None], None] = lambda _: None
+        self.own: frozenset[str] = frozenset()
+        self.particular: set[str] = set()
+        self.typed: dict[str, MessageType] = {}
+        self._note_particular(self._table)
+
+    def _note_particular(self, topics: Iterable[TopicConfig]) -> None:
+        self.particular |= names.NOT_SENDABLE_TOPICS
+        for topic in topics:
+            name = topic.topic_name
+            accepted = accepted_type(topic)
+            if accepted is None:
+                self.typed.pop(name, None)
+            else:
+                self.typed[name] = accepted
+            if accepted is not None or name.startswith(names.RETRY_PREFIX) or names.topic_problem(name):
+                self.particular.add(name)
+
+    def get(self, topic: str) -> TopicConfig | None:
+        """A topic's configuration, or None."""
+        return self._table.get(topic)
+
+    @property
+    def table(self) -> TopicTable:
+        """The table itself: all topics and their data version."""
+        return self._table
+
+    def make_system_topics(self, delay_levels: int) -> None:
+        """Enter the broker's own topics; those that exist stay as they are."""
+        made = system_topics(self._config.current, delay_levels)
+        for topic in made:
+            self._table.put_built_in(topic)
+        self.own = frozenset(topic.topic_name for topic in made)
+        self._note_particular(self._table)
+
+    def put(self, topic: TopicConfig) -> None:
+        """Enter or change a topic.
+
+        Raises:
+            NameInvalid: its name breaks the rules; nothing is changed.
+            QueuesTooMany: it has more than `MOST_QUEUES`, and more than it had before; nothing is changed.
+            LimitExceeded: it is new, and there are too many; nothing is changed.
+            StoreError: it could not be written down; until the next start it is there all the same.
+        """
+        check_queues(f"topic[{topic.topic_name}]", _queues(topic), most=_queues(self.get(topic.topic_name)))
+        self._enter([topic])
+
+    def _enter(self, topics: Sequence[TopicConfig]) -> None:
+        for topic in topics:
+            problem = names.topic_problem(topic.topic_name)
+            if problem is not None:
+                raise NameInvalid(problem)
+        if self._room is not None:
+            self._room.check(topic.topic_name for topic in topics)
+        for topic in topics:
+            self._table.put(topic)
+            log.info("topic %s: %d queues", topic.topic_name, topic.write_queue_nums)
+        # What is in the table now: attributes that the change does not name stay.
+        entered = [self._table.configs[topic.topic_name] for topic in topics]
+        self._note_particular(entered)
+        self._persist_and_tell(entered)
+
+    def permission_changed(self) -> None:
+        """Tell the name server what the broker's new permission leaves of the topics'."""
+        self._table.raise_version()
+        self._persist_and_tell(None)
+
+    def _persist_and_tell(self, topics: Sequence[TopicConfig] | None) -> None:
+        try:
+            self._table.persist()
+        finally:
+            self.changed(topics)  # what counts is the table: a route must not wait for the disk
+
+    def create_on_send(self, topic: str, default_topic: str, queues: int | None, sys_flag: int) -> TopicConfig | None:
+        """Make a topic after the model of `default_topic`, as a send to a new topic does.
+
+        None when automatic creation is off or the model does not hand its permissions on.
+
+        Raises:
+            HeaderFieldMissing: it might be made, but the send does not say with how many queues.
+        """
+        model = self.get(default_topic)
+        if model is None or not model.perm & Permission.INHERIT:
+            return None
+        if default_topic == names.AUTO_CREATE_TOPIC and not self._config.current.auto_create_topic_enable:
+            return None
+        if queues is None:
+            raise HeaderFieldMissing(SendMessageRequestHeader.__name__, "defaultTopicQueueNums")
+        count = max(0, min(queues, model.write_queue_nums))
+        made = TopicConfig(
+            topic_name=topic,
+            read_queue_nums=count,
+            write_queue_nums=count,
+            perm=model.perm & ~Permission.INHERIT,
+            topic_filter_type=model.topic_filter_type,
+            topic_sys_flag=sys_flag,
+        )
+        self._enter([made])
+        return made
+
+    def create_retry(self, topic: str, queues: int, sys_flag: int = 0) -> TopicConfig:
+        """The retry or dead-letter topic of a group, made if it is not there."""
+        known = self.get(topic)
+        if known is not None:
+            return known
+        made = retry_config(topic, queues, sys_flag)
+        self._enter([made])
+        return made
+
+    def create_retries(self, wanted: Iterable[TopicConfig]) -> None:
+        """Make those of several retry topics that are not there; they are written and told together.
+
+        Raises:
+            NameInvalid: the name of one breaks the rules; none is made.
+            StoreError: they could not be written down; until the next start they are there all the same.
+        """
+        new = [topic for topic in wanted if topic.topic_name not in self._table]
+        if new:
+            self._enter(new)

@@ -1,0 +1,122 @@
+"""Looking once a second whether the files of the store are still there.
+
+A line tells when something is gone, and one when it is back, however many requests meet it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import Final, Protocol
+
+import trio
+
+from rocketwire.server.upkeep.jobs import RunSync
+from rocketwire.store.errors import StoreError, StoreGone
+from rocketwire.store.store import MessageStore
+
+log = logging.getLogger(__name__)
+
+_LOOK_SECONDS: Final = 1.0
+
+
+class Rewritable(Protocol):
+    """A table that can be written again as a whole."""
+
+    @property
+    def path(self) -> str:
+        """Its file."""
+
+    @property
+    def has_file(self) -> bool:
+        """Whether the file should be there."""
+
+    @property
+    def lost_change(self) -> bool:
+        """Whether a change was not written for want of the folder, and no one tries again."""
+
+    def rewrite(self) -> None:
+        """Write the file anew. Blocking.
+
+        Raises:
+            StoreError: it could not be written.
+        """
+
+
+class FilesWatch:
+    """Watches the files of one store, and has files of tables written again that were removed."""
+
+    def __init__(self, store: MessageStore, tables: Iterable[Rewritable], run_sync: RunSync) -> None:
+        self._store = store
+        self._tables = tuple(tables)
+        self._run_sync = run_sync
+        self._refusal: str | None = None
+        self._told: set[str] = set()
+        self._away: set[str] = set()
+
+    async def run(self) -> None:
+        """Look, for ever."""
+        while True:
+            await trio.sleep(_LOOK_SECONDS)
+            try:
+                await self._look()
+            except OSError as error:
+                if self._refusal is None:
+                    log.error("store: %s", error)  # noqa: TRY400 - the text says it all
+                self._refusal = str(error)
+
+    async def _look(self) -> None:
+        store = self._store
+        refused = store.gone  # by an append that met it: it may be over
+        if refused is not None:
+            self._tell_refusal(refused)
+        refusal = await self._run_sync(store.look_for_files)
+        store.note_files(refusal)
+        self._tell_refusal(refusal)
+        await self._tell_others(refusal or refused)
+        if refusal is None:
+            await self._write_tables()
+
+    def _tell_refusal(self, refusal: StoreError | None) -> None:
+        text = None if refusal is None else str(refusal)
+        if text is not None and text != self._refusal:
+            log.error("%s; messages are refused", text)
+        elif text is None and self._refusal is not None:
+            log.info("the store's files are there again, messages are taken")
+        self._refusal = text
+
+    async def _tell_others(self, refusal: StoreError | None) -> None:
+        """Tell of what was met since and is not told of yet; a queue's file is met again while that is gone."""
+        met = self._store.met
+        for path, error in list(met.items()):
+            if path not in self._told and not _within(path, refusal):
+                log.error("%s", error)
+                self._told.add(path)
+            if not error.replaced and await self._run_sync(self._store.is_there, path):
+                del met[path]
+                if path in self._told:
+                    log.info("%s is there again", path)
+                    self._told.remove(path)
+
+    async def _write_tables(self) -> None:
+        """Write those anew whose files are gone, or were while changes could not be written."""
+        again = []
+        for table in self._tables:
+            path = table.path
+            if table.lost_change or (table.has_file and not await self._run_sync(self._store.is_there, path)):
+                self._away.add(path)
+            if path in self._away and await self._run_sync(self._store.is_there, path.rpartition("/")[0]):
+                try:
+                    table.rewrite()
+                except StoreError as error:
+                    self._store.meet(error)
+                else:
+                    self._away.remove(path)
+                    again.append(path)
+        if again:
+            log.info("written again, as they were gone: %s", ", ".join(again))
+
+
+def _within(path: str, refusal: StoreError | None) -> bool:
+    """Whether what was told already says why a file is not there."""
+    return isinstance(refusal, StoreGone) and f"{path}/".startswith(f"{refusal.path}/")

@@ -1,0 +1,179 @@
+"""The lifetime of what is stored: when files are looked for that may go, and when the disk is too full for sends.
+
+The rules and the removing itself are the store's (`store.retention`). Here is the rhythm, Apache's: the disk is looked
+at every 10 s, and files are looked for every `cleanResourceInterval`, some a pass, with a pause after each, so that
+readers and senders do not notice.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+import trio
+
+from rocketwire.server.config.config import ServerConfig
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.core.clock import Clock, hour_of_day
+from rocketwire.server.upkeep.jobs import RunSync
+from rocketwire.store.errors import DiskNearlyFull, StoreError
+from rocketwire.store.retention import MOST_FILES, DiskUsage, RetentionRules, Verdict, judge
+from rocketwire.store.store import MessageStore
+
+log = logging.getLogger(__name__)
+
+_FIRST_LOOK_SECONDS: Final = 1.0
+_LOOK_SECONDS: Final = 10.0
+_FIRST_PASS_SECONDS: Final = 60.0
+_PASSES_ASKED_FOR: Final = 20
+_HOUR_MS: Final = 3_600_000
+_FAULTS: Final = (OSError, StoreError)
+
+
+class Lifetime:
+    """Keeps one store within its time and its disk.
+
+    Attributes:
+        usage: How full the disks were at the last look; None before the first.
+
+    Args:
+        store: The store.
+        config: The rules.
+        clock: Gives the time in ms since 1970.
+        run_sync: Runs what waits for the disk.
+        held: Whether messages are needed for now however old they are: then files go only when the disk is too full.
+    """
+
+    def __init__(
+        self,
+        store: MessageStore,
+        config: LiveConfig,
+        clock: Clock,
+        run_sync: RunSync,
+        held: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.usage: DiskUsage | None = None
+        self._store = store
+        self._config = config
+        self._clock = clock
+        self._run_sync = run_sync
+        self._held = held
+        self._asked = 0
+        self._cleaned_to = 0
+        self._stuck = False
+        #: A removal that is not known to be on the disk; no other file goes before it is.
+        self._unsynced = False
+
+    def remove_expired_soon(self) -> None:
+        """Have the next 20 passes remove expired files, whatever the hour: an administrator's wish (329)."""
+        self._asked = _PASSES_ASKED_FOR
+
+    async def watch_disk(self) -> None:
+        """Refuse sends while the disk is too full, for ever."""
+        await trio.sleep(_FIRST_LOOK_SECONDS)
+        while True:
+            try:
+                await self._look()
+            except _FAULTS as error:
+                _tell("disk", error)
+            await trio.sleep(_LOOK_SECONDS)
+
+    async def clean(self) -> None:
+        """Remove expired files, for ever."""
+        await trio.sleep(_FIRST_PASS_SECONDS)
+        while True:
+            try:
+                await self._pass()
+            except _FAULTS as error:
+                _tell("expired files", error)
+            await trio.sleep(self._config.current.clean_resource_interval / 1000)
+
+    async def _look(self) -> Verdict:
+        """Judge the disk, and have the store refuse messages, or take them again."""
+        self.usage = usage = await self._run_sync(self._store.retention.disk_usage)
+        rules = rules_of(self._config.current)
+        verdict = judge(rules, usage.fullest, hour=hour_of_day(self._clock()), asked=self._asked > 0)
+        refusing = self._store.refusal is not None
+        if verdict.full and not refusing:
+            log.error("the disk is %.0f %% full, sends are refused (%s)", usage.fullest * 100, usage)
+        elif refusing and not verdict.full:
+            log.info("the disk is %.0f %% full, sends are taken again", usage.fullest * 100)
+        self._store.refusal = DiskNearlyFull(str(usage)) if verdict.full else None
+        return verdict
+
+    async def _pass(self) -> None:
+        if self._unsynced:
+            await self._sync_log()
+        verdict = await self._look()
+        if verdict.clean:
+            self._asked = max(0, self._asked - 1)
+            removed = await self._remove_log_files(verdict)
+            if verdict.forcibly and not removed and not self._stuck:
+                log.warning("the disk is nearly full and there is no file to remove")
+            self._stuck = verdict.forcibly and not removed
+        start = self._store.retention.log_start
+        if start > self._cleaned_to and await self._remove_what_pointed_there():
+            self._cleaned_to = start
+
+    async def _remove_log_files(self, verdict: Verdict) -> int:
+        retention = self._store.retention
+        for number in range(MOST_FILES):
+            if not verdict.forcibly and self._held():
+                return number
+            config = self._config.current
+            if number:
+                await trio.sleep(config.delete_commit_log_files_interval / 1000)
+            reserved = config.file_reserved_time * _HOUR_MS
+            segment = retention.take_log_file(self._clock(), reserved, forcibly=verdict.forcibly)
+            if segment is None:
+                return number
+            try:
+                await self._run_sync(segment.remove)
+            except OSError:
+                retention.put_log_file_back(segment)
+                raise
+            log.info("removed %s", segment.path)
+            self._unsynced = True
+            await self._sync_log()
+        return MOST_FILES
+
+    async def _sync_log(self) -> None:
+        await self._run_sync(self._store.retention.sync_log)
+        self._unsynced = False
+
+    async def _remove_what_pointed_there(self) -> bool:
+        """True when nothing is left to try again."""
+        retention = self._store.retention
+        whole = True
+        for queue in retention.queues():
+            removed = False
+            try:
+                while retention.remove_queue_file(queue):
+                    removed = True
+                    await self._run_sync(retention.sync_queue, queue)
+            except _FAULTS as error:
+                _tell("topic {}: queue {}".format(*queue.key), error)
+                whole = False
+            if removed:
+                await trio.sleep(self._config.current.delete_consume_queue_files_interval / 1000)
+            else:
+                await trio.lowlevel.checkpoint()
+        for file in retention.take_index_files():
+            await self._run_sync(file.remove)
+        return whole
+
+
+def _tell(job: str, error: Exception) -> None:
+    log.error("%s: %s", job, error)
+
+
+def rules_of(config: ServerConfig) -> RetentionRules:
+    """The store's rules as the configuration has them now."""
+    return RetentionRules(
+        hours=frozenset(int(hour) for hour in config.delete_when.split(";")),
+        max_used=min(max(config.disk_max_used_space_ratio, 10), 95) / 100,
+        clean_forcibly=config.disk_space_clean_forcibly_ratio / 100,
+        warning=config.disk_space_warning_level_ratio / 100,
+        forcibly_enabled=config.clean_file_forcibly_enable,
+    )

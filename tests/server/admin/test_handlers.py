@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rocketwire.server.config.java_properties import parse_java_properties
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from tests.server.harness import BINARY, Client, Server, code_and_remark, serving, topic_ext
+
+
+async def topics(client: Client) -> dict[str, Any]:
+    answer = await client.ask(RequestCode.GET_ALL_TOPIC_CONFIG)
+    assert answer.header.code == 0
+    found: dict[str, Any] = json.loads(bytes(answer.body))
+    return found
+
+
+async def config(client: Client) -> dict[str, str]:
+    answer = await client.ask(RequestCode.GET_BROKER_CONFIG)
+    assert answer.header.code == 0
+    return parse_java_properties(bytes(answer.body).decode())
+
+
+# --- topics ---
+
+
+@pytest.mark.parametrize("serialize_type", [0, BINARY])
+async def test_a_topic_is_made_as_asked(broker: Client, serialize_type: int) -> None:
+    ext = topic_ext("Made", read_queue_nums=3, write_queue_nums=2, perm=4, topic_filter_type="MULTI_TAG", order=True)
+    answer = await broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, ext, serialize_type=serialize_type)
+    assert code_and_remark(answer) == (0, None)
+    assert (await topics(broker))["topicConfigTable"]["Made"] == {
+        "order": True,
+        "perm": 4,
+        "readQueueNums": 3,
+        "topicFilterType": "MULTI_TAG",
+        "topicName": "Made",
+        "topicSysFlag": 0,
+        "writeQueueNums": 2,
+    }
+
+
+async def test_a_topic_is_changed_and_its_route_at_once(broker: Client, name_server: Client) -> None:
+    version = (await topics(broker))["dataVersion"]["counter"]
+    await broker.create_topic("T", 7)
+    assert (await topics(broker))["dataVersion"]["counter"] == version + 1
+    route = await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+    assert json.loads(bytes(route.body))["queueDatas"][0]["readQueueNums"] == 7
+
+
+async def test_topics_are_there_after_a_restart(tmp_path: Path) -> None:
+    async with serving(tmp_path) as server:
+        await server.broker().create_topic("Kept", 3)
+    async with serving(tmp_path) as server:
+        client = server.broker()
+        assert (await topics(client))["topicConfigTable"]["Kept"]["readQueueNums"] == 3
+        assert (await server.name_server().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "Kept"})).header.code == 0
+
+
+@pytest.mark.parametrize(
+    ("topic", "remark"),
+    [
+        ("", "The specified topic is blank."),
+        ("a b", "The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"),
+        ("x" * 128, "The specified topic is longer than topic max length."),
+        ("TBW102", "The topic[TBW102] is conflict with system topic."),
+        ("rmq_sys_own", "The topic[rmq_sys_own] is conflict with system topic."),
+        ("C", "The topic[C] is conflict with system topic."),
+        ("broker-a", "The topic[broker-a] is conflict with system topic."),
+        ("C_REPLY_TOPIC", "The topic[C_REPLY_TOPIC] is conflict with system topic."),
+    ],
+)
+async def test_bad_names_are_refused_in_apaches_words(broker: Client, topic: str, remark: str) -> None:
+    before = (await topics(broker))["topicConfigTable"]
+    answer = await broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext(topic))
+    assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, remark)
+    assert (await topics(broker))["topicConfigTable"] == before
+
+
+async def test_a_filter_type_that_is_none_is_refused(broker: Client) -> None:
+    answer = await broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("New", topic_filter_type="ALL"))
+    expected = "topicFilterType [ALL]: SINGLE_TAG or MULTI_TAG"
+    assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, expected)
+
+
+@pytest.mark.parametrize(
+    ("queues", "remark"),
+    [
+        (16_385, "topic[New] has 16385 queues, 16384 are the most"),
+        (2**31 - 1, "topic[New] has 2147483647 queues, 16384 are the most"),
+    ],
+)
+async def test_a_topic_with_too_many_queues_is_refused(broker: Client, queues: int, remark: str) -> None:
+    answer = await broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("New", queues))
+    assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, remark)
+    assert "New" not in (await topics(broker))["topicConfigTable"]
+    await broker.create_topic("New", 16_384)
+
+
+async def test_the_broker_has_its_own_topics(broker: Client) -> None:
+    found = (await topics(broker))["topicConfigTable"]
+    assert {name: (each["writeQueueNums"], each["perm"]) for name, each in found.items()} == {
+        "TBW102": (8, 7),
+        "SELF_TEST_TOPIC": (1, 6),
+        "BenchmarkTest": (1024, 6),
+        "C": (16, 7),
+        "broker-a": (1, 7),
+        "OFFSET_MOVED_EVENT": (1, 6),
+        "SCHEDULE_TOPIC_XXXX": (18, 6),
+        "C_REPLY_TOPIC": (1, 6),
+        "T": (2, 6),
+    }
+
+
+# --- configuration ---
+
+
+async def test_a_key_is_changed_and_counts_at_once(broker: Client) -> None:
+    assert (await config(broker))["maxMessageSize"] == "4194304"
+    answer = await broker.set_config(maxMessageSize=3, autoCreateTopicEnable="false")
+    assert code_and_remark(answer) == (0, None)
+    now = await config(broker)
+    assert (now["maxMessageSize"], now["autoCreateTopicEnable"]) == ("3", "false")
+    assert (await broker.send("T", b"four")).header.code == ResponseCode.MESSAGE_ILLEGAL
+
+
+async def test_each_change_has_a_version(server: Server, broker: Client) -> None:
+    async def version() -> dict[str, int]:
+        answer = await broker.ask(RequestCode.GET_BROKER_CONFIG)
+        assert answer.header.ext is not None
+        found: dict[str, int] = json.loads(answer.header.ext["version"])
+        return found
+
+    first = await version()
+    server.clock.now += 5
+    await broker.set_config(maxMessageSize=3)
+    second = await version()
+    assert second["counter"] == first["counter"] + 1
+    assert second["timestamp"] == first["timestamp"] + 5
+
+
+@pytest.mark.parametrize(
+    ("text", "remark"),
+    [
+        ("maxMessageSize=many", "maxMessageSize=many: allowed is a whole number from 1 to 16711680"),
+        ("brokerPermission=7", "brokerPermission=7: allowed is a whole number from 2 to 6"),
+        ("autoCreateTopicEnable=maybe", "autoCreateTopicEnable=maybe: allowed is true or false"),
+        ("brokerName=b", "brokerName=b: read at the start only; restart the server with it"),
+        ("nonsense=1", "nonsense=1: unknown key"),
+        ("highSpeedMode=true", "highSpeedMode=true: known to Apache, has no effect here"),
+    ],
+)
+async def test_what_cannot_be_set_is_refused_whole(broker: Client, text: str, remark: str) -> None:
+    before = await config(broker)
+    answer = await broker.ask(RequestCode.UPDATE_BROKER_CONFIG, body=f"defaultQueryMaxNum=5\n{text}\n".encode())
+    assert answer.header.code == ResponseCode.SYSTEM_ERROR
+    assert answer.header.remark is not None
+    assert answer.header.remark.startswith(remark)
+    assert await config(broker) == before
+
+
+@pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"key=\\u12"])
+async def test_a_body_that_is_odd_is_answered(broker: Client, body: bytes) -> None:
+    answer = await broker.ask(RequestCode.UPDATE_BROKER_CONFIG, body=body)
+    assert answer.header.code == (ResponseCode.SUCCESS if body == b"" else ResponseCode.SYSTEM_ERROR)
+
+
+@pytest.mark.parametrize(("permission", "perm"), [(4, 4), (2, 2), (6, 6)])
+async def test_the_brokers_permission_shows_in_its_routes(
+    broker: Client, name_server: Client, permission: int, perm: int
+) -> None:
+    await broker.set_config(brokerPermission=permission)
+    route = await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+    assert json.loads(bytes(route.body))["queueDatas"][0]["perm"] == perm
+
+
+async def test_the_route_is_whole_again_with_the_permission(broker: Client, name_server: Client) -> None:
+    for permission in (4, 6):
+        await broker.set_config(brokerPermission=permission)
+    route = await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+    assert json.loads(bytes(route.body))["queueDatas"][0]["perm"] == 6
+
+
+async def test_the_configuration_names_where_the_servers_are(server: Server, broker: Client) -> None:
+    found = await config(broker)
+    assert found["brokerName"] == "broker-a"
+    assert found["brokerIP1"] == "127.0.0.1"
+    assert found["storePathRootDir"] == server.config.store_path_root_dir

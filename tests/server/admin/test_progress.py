@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from rocketwire.server.core.clock import local_text
+from rocketwire.wire.bodies import decode_body
+from rocketwire.wire.bodies.client import MessageQueue
+from rocketwire.wire.bodies.progress import (
+    ConsumeStats,
+    GroupList,
+    OffsetWrapper,
+    QueryConsumeTimeSpanBody,
+    QueueTimeSpan,
+    TopicOffset,
+    TopicStatsTable,
+)
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from tests.server.harness import NOW, Client, Server, code_and_remark, consumer, serving, subscription
+
+B = TypeVar("B")
+
+TOPIC_STATS = RequestCode.GET_TOPIC_STATS_INFO
+STATS = RequestCode.GET_CONSUME_STATS
+WHO = RequestCode.QUERY_TOPIC_CONSUME_BY_WHO
+SPAN = RequestCode.QUERY_CONSUME_TIME_SPAN
+
+
+def queue(queue_id: int, topic: str = "T") -> MessageQueue:
+    return MessageQueue(topic=topic, broker_name="broker-a", queue_id=queue_id)
+
+
+async def told(client: Client, cls: type[B], code: int, **ext: str) -> B:
+    answer = await client.ask(code, ext)
+    assert (code_and_remark(answer), answer.header.ext) == ((0, None), None)
+    return decode_body(cls, bytes(answer.body))
+
+
+async def commit(client: Client, offset: int, *, topic: str = "T", group: str = "G", queue_id: int = 0) -> None:
+    ext = {"consumerGroup": group, "topic": topic, "queueId": str(queue_id), "commitOffset": str(offset)}
+    await client.ask(RequestCode.UPDATE_CONSUMER_OFFSET, ext)
+
+
+@pytest.fixture
+async def filled(server: Server, broker: Client) -> Client:
+    """Three messages in queue 0 of T, a second apart; G has consumed two."""
+    for _ in range(3):
+        await broker.send("T")
+        server.clock.now += 1000
+    await commit(broker, 2)
+    return broker
+
+
+async def test_the_queues_of_a_topic(filled: Client) -> None:
+    found = await told(filled, TopicStatsTable, TOPIC_STATS, topic="T")
+    assert found.offset_table == {
+        queue(0): TopicOffset(min_offset=0, max_offset=3, last_update_timestamp=NOW + 2000),
+        queue(1): TopicOffset(),
+    }
+
+
+@pytest.mark.parametrize("code", [TOPIC_STATS, SPAN])
+async def test_a_topic_that_is_not_there(broker: Client, code: int) -> None:
+    answer = await broker.ask(code, {"topic": "None", "group": "G"})
+    assert code_and_remark(answer) == (ResponseCode.TOPIC_NOT_EXIST, "topic[None] not exist")
+
+
+PROGRESS = {
+    queue(0): OffsetWrapper(broker_offset=3, consumer_offset=2, last_timestamp=NOW + 1000),
+    queue(1): OffsetWrapper(),
+}
+
+
+@pytest.mark.parametrize("ext", [{}, {"topic": ""}, {"topic": "T"}])
+async def test_how_far_a_group_is(filled: Client, ext: dict[str, str]) -> None:
+    found = await told(filled, ConsumeStats, STATS, consumerGroup="G", **ext)
+    assert found == ConsumeStats(offset_table=PROGRESS, consume_tps=0)
+
+
+async def test_a_group_is_asked_about_in_all_topics_that_it_has_offsets_in(filled: Client) -> None:
+    await filled.create_topic("U")
+    await commit(filled, 0, topic="U")
+    await commit(filled, 0, topic="Gone")
+    await commit(filled, 0, topic="V", group="H")
+    found = await told(filled, ConsumeStats, STATS, consumerGroup="G")
+    assert found.offset_table == {**PROGRESS, queue(0, "U"): OffsetWrapper()}
+    assert (await told(filled, ConsumeStats, STATS, consumerGroup="None")).offset_table == {}
+
+
+async def test_a_topic_that_a_group_on_line_left_is_left_out(filled: Client) -> None:
+    await filled.create_topic("U")
+    await filled.heartbeat("one", consumer("G", subscription("U")))
+    assert (await told(filled, ConsumeStats, STATS, consumerGroup="G")).offset_table == {}
+    found = await told(filled, ConsumeStats, STATS, consumerGroup="G", topic="U")
+    assert found.offset_table == {queue(0, "U"): OffsetWrapper()}
+    await filled.heartbeat("one", consumer("G", subscription("T")))
+    assert (await told(filled, ConsumeStats, STATS, consumerGroup="G")).offset_table == PROGRESS
+
+
+@pytest.mark.parametrize("offset", [-1, -2, -(2**63)])
+async def test_a_group_with_an_offset_below_zero_is_at_the_begin(server: Server, filled: Client, offset: int) -> None:
+    await commit(filled, offset)
+    found = await told(filled, ConsumeStats, STATS, consumerGroup="G", topic="T")
+    assert found.offset_table[queue(0)] == OffsetWrapper(broker_offset=3)
+    spans = await told(filled, QueryConsumeTimeSpanBody, SPAN, topic="T", group="G")
+    assert spans.consume_time_span_set[0].consume_time_stamp == NOW
+    assert spans.consume_time_span_set[0].delay_time == server.clock.now - NOW
+
+
+async def test_a_time_that_is_not_known_is_0(filled: Client) -> None:
+    await commit(filled, 9)
+    found = await told(filled, ConsumeStats, STATS, consumerGroup="G")
+    assert found.offset_table[queue(0)] == OffsetWrapper(broker_offset=3, consumer_offset=9, last_timestamp=0)
+
+
+async def test_the_messages_a_group_gets_in_a_second(server: Server, filled: Client) -> None:
+    await filled.pull("T")
+    await server.pass_time(10)
+    for _ in range(2):
+        await filled.pull("T", 1)
+        await server.pass_time(10)
+    assert (await told(filled, ConsumeStats, STATS, consumerGroup="G")).consume_tps == 0.2
+
+
+async def test_more_queues_than_an_answer_tells_of_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    text = '"{0}":{{"topicName":"{0}","readQueueNums":{1},"writeQueueNums":{1},"perm":6}}'
+    counts = {"T": 2**31 - 1, "U": 2, "V": 65_535}
+    table = ",".join(text.format(name, count) for name, count in counts.items())
+    (tmp_path / "config" / "topics.json").write_text(f'{{"topicConfigTable":{{{table}}}}}')
+    async with serving(tmp_path) as server:
+        client = server.broker()
+        for code in (TOPIC_STATS, SPAN):
+            answer = await client.ask(code, {"topic": "T", "group": "G"})
+            assert code_and_remark(answer) == (1, "topic[T] has 2147483647 queues, 16384 are the most")
+            assert (await client.ask(code, {"topic": "U", "group": "G"})).header.code == 0
+        for group, topics, told in (("G", "T", 2**31 - 1), ("H", "UV", 65_537)):
+            for topic in topics:
+                await commit(client, 0, group=group, topic=topic)
+            answer = await client.ask(STATS, {"consumerGroup": group})
+            assert code_and_remark(answer) == (1, f"consumer group[{group}] has {told} queues, 65536 are the most")
+        assert (await client.ask(STATS, {"consumerGroup": "H", "topic": "U"})).header.code == 0
+        assert (await client.send("T", queue_id=2**31 - 2)).header.code == 0
+
+
+async def test_who_consumes_a_topic(filled: Client) -> None:
+    await commit(filled, 1, group="H")
+    await commit(filled, 1, group="I", topic="U")
+    await filled.heartbeat("one", consumer("G", subscription("T")), consumer("J", subscription("T")))
+    found = await told(filled, GroupList, WHO, topic="T")
+    assert sorted(found.group_list) == ["G", "H", "J"]
+    assert (await told(filled, GroupList, WHO, topic="None")).group_list == ()
+
+
+def span(queue_id: int, oldest: int, newest: int, consumed: int, delay: int) -> QueueTimeSpan:
+    times: dict[str, Any] = {}
+    for name, time in (("min", oldest), ("max", newest), ("consume", consumed)):
+        times[f"{name}_time_stamp"] = time
+        times[f"{name}_time_stamp_str"] = local_text(time)
+    return QueueTimeSpan(message_queue=queue(queue_id), delay_time=delay, **times)
+
+
+async def test_the_times_a_group_is_at(filled: Client) -> None:
+    found = await told(filled, QueryConsumeTimeSpanBody, SPAN, topic="T", group="G")
+    assert found.consume_time_span_set == (span(0, NOW, NOW + 2000, NOW + 1000, 1000), span(1, -1, -1, -1, 0))
+    await commit(filled, 3)
+    found = await told(filled, QueryConsumeTimeSpanBody, SPAN, topic="T", group="G")
+    assert found.consume_time_span_set[0] == span(0, NOW, NOW + 2000, NOW + 2000, 0)
+
+
+async def test_a_group_that_is_new_is_at_the_oldest_message(filled: Client) -> None:
+    found = await told(filled, QueryConsumeTimeSpanBody, SPAN, topic="T", group="New")
+    assert found.consume_time_span_set[0] == span(0, NOW, NOW + 2000, NOW, 3000)

@@ -1,0 +1,332 @@
+from __future__ import annotations
+
+import pytest
+import trio
+import trio.testing
+
+from rocketwire.server.clients.groups import ClientGroups
+from rocketwire.wire.bodies.client import ConsumeFromWhere, ConsumerData, ConsumeType, MessageModel
+from rocketwire.wire.codes import RequestCode
+from tests.server.harness import FakePeer, consumer, mock_clock, settle, subscription
+
+TOLD = (RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": "G"})
+
+
+def join(groups: ClientGroups, peer: FakePeer, data: ConsumerData, client_id: str = "one") -> None:
+    groups.register_consumer(peer, client_id, data, language="JAVA", version=407)
+
+
+async def test_a_group_is_there_while_it_has_members() -> None:
+    groups = ClientGroups(lambda _: True)
+    peer = FakePeer()
+    assert groups.consumer("G") is None
+    join(groups, peer, consumer("G", subscription("T")))
+    group = groups.consumer("G")
+    assert group is not None
+    assert group.client_ids() == ["one"]
+    groups.unregister_consumer(peer, "G")
+    assert groups.consumer("G") is None
+
+
+async def test_the_newest_heartbeat_says_how_the_group_consumes() -> None:
+    groups = ClientGroups(lambda _: True)
+    peer = FakePeer()
+    join(groups, peer, consumer("G", subscription("T")))
+    group = groups.consumer("G")
+    assert group is not None
+    before = group.broadcasting
+    join(
+        groups,
+        peer,
+        consumer(
+            "G",
+            subscription("T"),
+            consume_type=ConsumeType.CONSUME_ACTIVELY,
+            message_model=MessageModel.BROADCASTING,
+            consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
+        ),
+    )
+    assert (before, group.broadcasting) == (False, True)
+    assert group.consume_type is ConsumeType.CONSUME_ACTIVELY
+    assert group.consume_from_where is ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
+
+
+async def test_members_are_told_of_joining_and_leaving_but_not_of_heartbeats() -> None:
+    groups = ClientGroups(lambda _: True)
+    first, second = FakePeer("1"), FakePeer("2")
+    join(groups, first, consumer("G", subscription("T")))
+    assert first.pushed == [TOLD]
+    join(groups, first, consumer("G", subscription("T")))
+    assert first.pushed == [TOLD]
+    join(groups, second, consumer("G", subscription("T")), "two")
+    assert (first.pushed, second.pushed) == ([TOLD] * 2, [TOLD])
+    groups.unregister_consumer(second, "G")
+    assert (first.pushed, second.pushed) == ([TOLD] * 3, [TOLD])
+    groups.unregister_consumer(second, "G")
+    groups.unregister_consumer(second, "Other")
+    assert first.pushed == [TOLD] * 3
+
+
+async def test_a_subscription_is_replaced_by_a_newer_one_only() -> None:
+    groups = ClientGroups(lambda _: True)
+    peer = FakePeer()
+    join(groups, peer, consumer("G", subscription("T", "A", version=5)))
+    group = groups.consumer("G")
+    assert group is not None
+    join(groups, peer, consumer("G", subscription("T", "B", version=4)))
+    assert group.subscriptions["T"].sub_string == "A"
+    join(groups, peer, consumer("G", subscription("T", "B", version=6)))
+    assert group.subscriptions["T"].sub_string == "B"
+
+
+async def test_a_topic_no_longer_subscribed_is_forgotten_and_told() -> None:
+    groups = ClientGroups(lambda _: True)
+    peer = FakePeer()
+    join(groups, peer, consumer("G", subscription("T"), subscription("U")))
+    join(groups, peer, consumer("G", subscription("U")))
+    group = groups.consumer("G")
+    assert group is not None
+    assert list(group.subscriptions) == ["U"]
+    assert peer.pushed == [TOLD] * 2
+
+
+async def test_nobody_is_told_when_the_group_does_not_want_that() -> None:
+    groups = ClientGroups(lambda group: group != "G")
+    peer = FakePeer()
+    join(groups, peer, consumer("G", subscription("T")))
+    assert peer.pushed == []
+    join(groups, peer, consumer("H", subscription("T")))
+    assert peer.pushed == [(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": "H"})]
+
+
+async def test_producers() -> None:
+    groups = ClientGroups(lambda _: True)
+    first, second = FakePeer("1"), FakePeer("2")
+    for peer in (first, second):
+        groups.register_producer(peer, "id" + peer.name, "P", language="GO", version=1)
+    assert [(peer, member.client_id) for peer, member in groups.producers("P")] == [(first, "id1"), (second, "id2")]
+    groups.unregister_producer(first, "P")
+    groups.unregister_producer(first, "Other")
+    assert [peer for peer, _ in groups.producers("P")] == [second]
+    groups.unregister_producer(second, "P")
+    assert groups.producers("P") == []
+
+
+async def test_a_closed_connection_is_in_no_group() -> None:
+    groups = ClientGroups(lambda _: True)
+    first, second = FakePeer("1"), FakePeer("2")
+    for peer in (first, second):
+        for name in ("G", "H"):
+            join(groups, peer, consumer(name, subscription("T")))
+        groups.register_producer(peer, "id", "P", language="GO", version=1)
+    groups.peer_closed(first)
+    for name in ("G", "H"):
+        group = groups.consumer(name)
+        assert group is not None
+        assert list(group.members) == [second]
+    assert [peer for peer, _ in groups.producers("P")] == [second]
+
+
+async def test_members_without_a_heartbeat_are_forgotten_after_120_s(nursery: trio.Nursery) -> None:
+    groups = ClientGroups(lambda _: True)
+    nursery.start_soon(groups.run)
+    lively, silent = FakePeer("1"), FakePeer("2")
+    for peer in (lively, silent):
+        join(groups, peer, consumer("G", subscription("T")), peer.name)
+        groups.register_producer(peer, peer.name, "P", language="GO", version=1)
+    for _ in range(12):
+        await settle()
+        mock_clock().jump(10)
+        join(groups, lively, consumer("G", subscription("T")), "1")
+        groups.register_producer(lively, "1", "P", language="GO", version=1)
+    await settle()
+    group = groups.consumer("G")
+    assert group is not None
+    assert group.client_ids() == ["1", "2"]
+    mock_clock().jump(10)
+    await settle()
+    assert group.client_ids() == ["1"]
+    assert [peer for peer, _ in groups.producers("P")] == [lively]
+
+
+async def test_a_member_is_found_by_its_client_id() -> None:
+    groups = ClientGroups(lambda _: True)
+    first, second, again = FakePeer("1"), FakePeer("2"), FakePeer("3")
+    join(groups, first, consumer("G", subscription("T")), "one")
+    join(groups, second, consumer("G", subscription("T")), "two")
+    mock_clock().jump(1)
+    join(groups, again, consumer("G", subscription("T")), "one")
+    assert groups.consumer_by_client_id("G", "two") is second
+    assert groups.consumer_by_client_id("G", "one") is again
+    groups.peer_closed(again)
+    assert groups.consumer_by_client_id("G", "one") is first
+    assert groups.consumer_by_client_id("G", "three") is None
+    assert groups.consumer_by_client_id("Other", "one") is None
+
+
+async def test_a_producer_is_found_by_its_client_id() -> None:
+    groups = ClientGroups(lambda _: True)
+    peer, other = FakePeer("1"), FakePeer("2")
+
+    def register(peer: FakePeer, group: str) -> None:
+        groups.register_producer(peer, "one", group, language="JAVA", version=0)
+
+    assert groups.producer_by_client_id("one") is None
+    register(peer, "G")
+    register(peer, "H")
+    groups.unregister_producer(peer, "G")
+    assert groups.producer_by_client_id("one") is peer
+    groups.unregister_producer(peer, "H")
+    assert groups.producer_by_client_id("one") is None
+    register(peer, "G")
+    register(other, "H")
+    assert groups.producer_by_client_id("one") is other
+    groups.peer_closed(peer)
+    assert groups.producer_by_client_id("one") is other
+    groups.peer_closed(other)
+    assert groups.producer_by_client_id("one") is None
+
+
+async def test_the_groups_of_a_topic() -> None:
+    groups = ClientGroups(lambda _: True)
+    peer = FakePeer()
+    join(groups, peer, consumer("G", subscription("T"), subscription("U")))
+    join(groups, peer, consumer("H", subscription("T")))
+    assert (groups.groups_of("T"), groups.groups_of("U"), groups.groups_of("V")) == (["G", "H"], ["G"], [])
+    groups.unregister_consumer(peer, "G")
+    assert groups.groups_of("T") == ["H"]
+
+
+async def test_the_end_of_a_group_is_told_once() -> None:
+    groups = ClientGroups(lambda _: True)
+    ended: list[str] = []
+    groups.emptied = ended.append
+    first, second = FakePeer(), FakePeer("127.0.0.1:2000")
+    for peer in (first, second):
+        join(groups, peer, consumer("G", subscription("T")))
+    groups.unregister_consumer(first, "G")
+    assert ended == []
+    groups.peer_closed(second)
+    groups.unregister_consumer(second, "G")
+    assert ended == ["G"]
+
+
+async def test_whoever_keeps_how_a_group_consumes_is_told_of_changes() -> None:
+    groups = ClientGroups(lambda _: True)
+    told: list[MessageModel | None] = []
+
+    def tell() -> None:
+        group = groups.consumer("G")
+        told.append(None if group is None else group.message_model)
+
+    groups.resubscribed = tell
+    first, second = FakePeer(), FakePeer("127.0.0.1:2000")
+    plain = consumer("G", subscription("T"))
+    for peer in (first, second):
+        join(groups, peer, plain)
+        join(groups, peer, plain)
+    assert told == [MessageModel.CLUSTERING]
+    for changed in (
+        consumer("G", subscription("T"), subscription("U")),
+        consumer("G", subscription("U")),
+        consumer("G", subscription("U", "A", version=2)),
+        consumer("G", subscription("U", "A", version=2), message_model=MessageModel.BROADCASTING),
+    ):
+        told.clear()
+        join(groups, first, changed)
+        join(groups, first, changed)
+        assert told == [changed.message_model]
+    groups.unregister_consumer(first, "G")
+    told.clear()
+    groups.unregister_consumer(second, "G")
+    assert told == [None]
+
+
+async def test_the_older_connection_of_a_producer_is_found_when_the_newer_closes() -> None:
+    groups = ClientGroups(lambda _: True)
+    older, newer = FakePeer("1"), FakePeer("2")
+    for peer in (older, newer):
+        groups.register_producer(peer, "one", "P", language="JAVA", version=0)
+    assert groups.producer_by_client_id("one") is newer
+    groups.register_producer(older, "one", "P", language="JAVA", version=0)
+    assert groups.producer_by_client_id("one") is older
+    groups.peer_closed(older)
+    assert groups.producer_by_client_id("one") is newer
+    groups.peer_closed(newer)
+    assert groups.producer_by_client_id("one") is None
+
+
+async def test_nothing_is_kept_of_client_ids_that_a_connection_had_before() -> None:
+    groups = ClientGroups(lambda _: True)
+    peer = FakePeer()
+    for number in range(1000):
+        groups.register_producer(peer, f"id{number}", "P", language="JAVA", version=0)
+    assert list(groups._producer_peers) == ["id999"]
+    groups.register_producer(peer, "other", "Q", language="JAVA", version=0)
+    assert (groups.producer_by_client_id("id999"), groups.producer_by_client_id("other")) == (peer, peer)
+    groups.peer_closed(peer)
+    assert groups._producer_peers == {}
+
+
+async def run_for_a_moment(groups: ClientGroups) -> None:
+    """Have what is too much at once done by the task."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(groups.run)
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+
+
+async def test_many_members_are_told_in_parts_and_once_after_many_changes() -> None:
+    groups = ClientGroups(lambda _: True)
+    peers = [FakePeer(str(number)) for number in range(300)]
+    for peer in peers:
+        join(groups, peer, consumer("G", subscription("T")), peer.name)
+    told = [len(peer.pushed) for peer in peers]
+    assert sum(told) <= 64
+    await run_for_a_moment(groups)
+    assert [len(peer.pushed) - before for peer, before in zip(peers, told, strict=True)] == [1] * 300
+
+
+async def test_closing_a_connection_of_many_groups_looks_at_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = ClientGroups(lambda _: True)
+    looks = 0
+
+    class Counted(FakePeer):
+        def __hash__(self) -> int:  # of every look into a table of connections
+            nonlocal looks
+            looks += 1
+            return 1
+
+    staying, leaving = Counted(), Counted()
+    for peer in (staying, leaving):
+        for number in range(300):
+            groups.register_producer(peer, peer.name, f"{id(peer)}-{number}", language="JAVA", version=0)
+    looks = 0
+    groups.peer_closed(leaving)
+    await run_for_a_moment(groups)
+    assert groups.producers(f"{id(leaving)}-0") == []
+    assert groups.producer_by_client_id(leaving.name) is staying
+    assert looks < 20 * 300
+
+
+async def test_a_connection_that_closes_while_members_are_told_leaves_its_groups() -> None:
+    """What the task was given while it did something else waited for the next of its kind, maybe for ever."""
+    groups = ClientGroups(lambda _: True)
+    leaving = FakePeer("leaving")
+    for number in range(100):
+        join(groups, leaving, consumer(f"G{number}", subscription("T")))
+
+    class Closes(FakePeer):
+        def push(self, code: int, ext: dict[str, str], body: bytes = b"") -> None:
+            super().push(code, ext, body)
+            groups.peer_closed(leaving)
+
+    peers = [Closes(str(number)) for number in range(100)]
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(groups.run)
+        await trio.testing.wait_all_tasks_blocked()
+        for peer in peers:
+            join(groups, peer, consumer("G", subscription("T")), peer.name)
+        await trio.testing.wait_all_tasks_blocked()
+        assert [number for number in range(100) if groups.consumer(f"G{number}")] == []
+        nursery.cancel_scope.cancel()

@@ -1,0 +1,544 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rocketwire.server.clients import questions as client_questions
+from rocketwire.server.core import works
+from rocketwire.server.net.session import Session
+from rocketwire.wire.bodies import decode_body, encode_body
+from rocketwire.wire.bodies.client import ConsumeFromWhere, MessageModel, MessageQueue
+from rocketwire.wire.bodies.fastjson import loads
+from rocketwire.wire.bodies.online import GetConsumerStatusBody, ResetOffsetBody, ResetOffsetBodyForC
+from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode, ResponseCode
+from rocketwire.wire.frame import Frame, encode_frame
+from rocketwire.wire.header import Header
+from rocketwire.wire.message_id import offset_message_id
+from tests.server.harness import (
+    BINARY,
+    JSON,
+    NOW,
+    Client,
+    Server,
+    code_and_remark,
+    consumer,
+    heartbeat,
+    records,
+    settle,
+    subscription,
+)
+
+CONNECTIONS = RequestCode.GET_CONSUMER_CONNECTION_LIST
+PRODUCERS = RequestCode.GET_PRODUCER_CONNECTION_LIST
+RESET = RequestCode.INVOKE_BROKER_TO_RESET_OFFSET
+TOLD = RequestCode.RESET_CONSUMER_CLIENT_OFFSET
+STATUS = RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS
+STATUS_OF_CLIENT = RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT
+INFO = RequestCode.GET_CONSUMER_RUNNING_INFO
+DIRECTLY = RequestCode.CONSUME_MESSAGE_DIRECTLY
+UNSET = "not set any response code"
+QUEUES = [MessageQueue(topic="T", broker_name="broker-a", queue_id=number) for number in (0, 1)]
+
+
+async def join(client: Client, client_id: str, *, version: int = 407, language: str = "JAVA", **changes: Any) -> None:
+    """Become a member of the group G."""
+    body = heartbeat(client_id, consumer("G", subscription("T"), **changes))
+    header = Header(code=RequestCode.HEART_BEAT, opaque=1_000_000, version=version, language=language)
+    await client.write(encode_frame(header, body, JSON))
+    assert (await client.receive()).header.code == 0
+
+
+async def asked(client: Client, code: int) -> list[Frame]:
+    """What the broker asked or told the client of a code since the last look; nothing else came."""
+    assert await client.arrived() == []
+    found = [frame for frame in client.pushes if frame.header.code == code]
+    client.pushes = [frame for frame in client.pushes if frame.header.code != code]
+    return found
+
+
+async def answer(client: Client, question: Frame, body: bytes = b"", **fields: Any) -> None:
+    """Answer a question of the broker's."""
+    header = Header(**{"code": 0, "opaque": question.header.opaque, "flag": FLAG_RESPONSE, **fields})
+    await client.write(encode_frame(header, body, JSON))
+    await settle()
+
+
+@pytest.fixture
+async def member(server: Server) -> Client:
+    """A connection that is the client "one" of the group G."""
+    client = server.broker()
+    await client.create_topic("T", 2)
+    await join(client, "one")
+    return client
+
+
+# --- who is connected ---
+
+
+async def test_the_members_of_a_consumer_group(server: Server, broker: Client, member: Client) -> None:
+    other = server.broker()
+    await join(other, "two", language="GO", version=0, consume_from_where=ConsumeFromWhere.CONSUME_FROM_TIMESTAMP)
+    got = await broker.ask(CONNECTIONS, {"consumerGroup": "G"})
+    assert code_and_remark(got) == (0, None)
+    body = json.loads(bytes(got.body))
+    assert sorted(body.pop("connectionSet"), key=lambda each: each["clientId"]) == [
+        {"clientAddr": member.local, "clientId": "one", "language": "JAVA", "version": 407},
+        {"clientAddr": other.local, "clientId": "two", "language": "GO", "version": 0},
+    ]
+    assert body.pop("subscriptionTable")["T"]["subString"] == "*"
+    assert body == {
+        "consumeFromWhere": "CONSUME_FROM_TIMESTAMP",
+        "consumeType": "CONSUME_PASSIVELY",
+        "messageModel": "CLUSTERING",
+    }
+
+
+async def test_a_consumer_group_that_is_off_line(broker: Client) -> None:
+    got = await broker.ask(CONNECTIONS, {"consumerGroup": "G"})
+    assert code_and_remark(got) == (ResponseCode.CONSUMER_NOT_ONLINE, "the consumer group[G] not online")
+
+
+async def test_the_members_of_a_producer_group(broker: Client) -> None:
+    await broker.heartbeat("one", producers=["P"])
+    got = await broker.ask(PRODUCERS, {"producerGroup": "P"})
+    assert json.loads(bytes(got.body)) == {
+        "connectionSet": [{"clientAddr": broker.local, "clientId": "one", "language": "JAVA", "version": 407}]
+    }
+    got = await broker.ask(PRODUCERS, {"producerGroup": "Q"})
+    assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, "the producer group[Q] not exist")
+
+
+# --- questions that are handed on ---
+
+
+def info_ext(client_id: str = "one", group: str = "G") -> dict[str, str]:
+    return {"consumerGroup": group, "clientId": client_id, "jstackEnable": "false"}
+
+
+async def hand_on(broker: Client, code: int, ext: dict[str, str], **options: Any) -> None:
+    await broker.write(broker.frame(code, ext, **options))
+    await settle()
+
+
+@pytest.mark.parametrize("serialize_type", [JSON, BINARY])
+async def test_a_question_and_its_answer_pass_through(broker: Client, member: Client, serialize_type: int) -> None:
+    await hand_on(broker, INFO, {**info_ext(), "more": "m"}, serialize_type=serialize_type)
+    assert await broker.arrived() == []
+    (question,) = await asked(member, INFO)
+    assert (question.header.flag, question.header.ext) == (0, {**info_ext(), "more": "m"})
+    await answer(member, question, b'{"properties":{}}', code=1, remark="said", ext={"a": "b"})
+    (got,) = await broker.arrived()
+    assert code_and_remark(got) == (1, "said")
+    assert (got.header.ext, bytes(got.body), got.serialize_type) == ({"a": "b"}, b'{"properties":{}}', serialize_type)
+
+
+async def test_an_answer_of_nothing_passes_too(broker: Client, member: Client) -> None:
+    await hand_on(broker, INFO, info_ext())
+    await answer(member, (await asked(member, INFO))[0])
+    (got,) = await broker.arrived()
+    assert (got.header.code, got.header.remark, got.header.ext, bytes(got.body)) == (0, None, None, b"")
+
+
+@pytest.mark.parametrize(("group", "client_id"), [("G", "two"), ("Other", "one")])
+async def test_who_is_not_on_line_cannot_be_asked(broker: Client, member: Client, group: str, client_id: str) -> None:
+    got = await broker.ask(INFO, info_ext(client_id, group))
+    expected = f"The Consumer <{group}> <{client_id}> not online"
+    assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, expected)
+    assert await asked(member, INFO) == []
+
+
+async def test_a_client_that_is_too_old_is_not_asked(broker: Client, member: Client) -> None:
+    await join(member, "one", version=61)
+    got = await broker.ask(INFO, info_ext())
+    expected = "The Consumer <one> Version <V3_X> too low to finish, please upgrade it to V3_1_8_SNAPSHOT"
+    assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, expected)
+    assert await asked(member, INFO) == []
+
+
+async def test_a_client_has_10_s_to_answer(server: Server, broker: Client, member: Client) -> None:
+    await hand_on(broker, INFO, info_ext())
+    await server.pass_time(9.9)
+    assert await broker.arrived() == []
+    await server.pass_time(0.2)
+    (got,) = await broker.arrived()
+    remark = f"consumer <G> <one> Timeout: wait response on the channel <{member.local}> timeout, 10000(ms)"
+    assert code_and_remark(got) == (ResponseCode.CONSUME_MSG_TIMEOUT, remark)
+
+
+async def test_a_client_that_leaves_is_not_waited_for(broker: Client, member: Client) -> None:
+    await hand_on(broker, INFO, info_ext())
+    member.close()
+    (got,) = await broker.arrived()
+    assert got.header.code == ResponseCode.CONSUME_MSG_TIMEOUT
+
+
+@pytest.mark.parametrize("client_reads", [True, False])
+async def test_a_client_that_cannot_be_asked_now_is_not_waited_for(
+    broker: Client, member: Client, monkeypatch: pytest.MonkeyPatch, client_reads: bool
+) -> None:
+    if client_reads:
+        monkeypatch.setattr("rocketwire.server.net.client_calls.LIMIT", 0)
+    else:
+        real = Session.congested
+        monkeypatch.setattr(
+            Session,
+            "congested",
+            property(lambda self: self.remote_text == member.local or real.__get__(self)),
+        )
+    got = await broker.ask(INFO, info_ext())
+    remark = f"invoke consumer <G> <one> Exception: the channel <{member.local}> takes no request"
+    assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, remark)
+    assert await asked(member, INFO) == []
+
+
+# --- consuming a message directly ---
+
+
+async def message_id(client: Client, body: bytes = b"again") -> str:
+    """Send a message to T; its offset message id."""
+    sent = await client.send("T", body)
+    assert sent.header.ext is not None
+    return sent.header.ext["msgId"]
+
+
+async def test_a_stored_message_is_handed_to_a_client(broker: Client, member: Client) -> None:
+    ext = {"consumerGroup": "G", "clientId": "one", "msgId": await message_id(broker)}
+    await hand_on(broker, DIRECTLY, ext)
+    (question,) = await asked(member, DIRECTLY)
+    assert question.header.ext == {**ext, "brokerName": "broker-a"}
+    (record,) = records(question.body)
+    assert (record.topic, record.body, record.queue_offset) == ("T", b"again", 0)
+    await answer(member, question, b'{"consumeResult":"CR_SUCCESS"}')
+    (got,) = await broker.arrived()
+    assert (got.header.code, bytes(got.body)) == (0, b'{"consumeResult":"CR_SUCCESS"}')
+
+
+async def test_a_message_that_is_not_there_is_not_handed_on(broker: Client, member: Client) -> None:
+    found = await message_id(broker)
+    nowhere = offset_message_id(bytes.fromhex(found[:16]), 123_456)
+    who = {"consumerGroup": "G", "clientId": "one"}
+    for ext, remark in (
+        ({"msgId": nowhere}, "can not find message by the offset, 123456"),
+        ({}, "no message id is given"),
+    ):
+        got = await broker.ask(DIRECTLY, {**who, **ext})
+        assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, remark)
+    got = await broker.ask(DIRECTLY, {**who, "msgId": "unique"})
+    assert got.header.code == ResponseCode.SYSTEM_ERROR
+    got = await broker.ask(DIRECTLY, {"consumerGroup": "G", "msgId": found})
+    assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, "The Consumer <G> <> not online")
+    assert await asked(member, DIRECTLY) == []
+
+
+# --- resetting offsets ---
+
+
+def reset_ext(timestamp: int, *, force: bool = True, **changes: str) -> dict[str, str]:
+    return {"topic": "T", "group": "G", "timestamp": str(timestamp), "isForce": str(force).lower(), **changes}
+
+
+async def consumed(server: Server, client: Client, *committed: int) -> None:
+    """Five messages in each queue of T, a second apart, of which G has consumed some."""
+    for _ in range(5):
+        for queue_id in (0, 1):
+            await client.send("T", queue_id=queue_id)
+        server.clock.now += 1000
+    for queue_id, offset in enumerate(committed):
+        ext = {"consumerGroup": "G", "topic": "T", "queueId": str(queue_id), "commitOffset": str(offset)}
+        await client.ask(RequestCode.UPDATE_CONSUMER_OFFSET, ext)
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "force", "expected"),
+    [
+        (NOW, True, (0, 0)),
+        (NOW - 1000, False, (0, 0)),
+        (NOW + 2000, True, (2, 2)),
+        (NOW + 2000, False, (2, 1)),
+        (NOW + 900_000, True, (4, 4)),  # 4.9: the last message, not the one after it
+        (-1, True, (5, 5)),
+        (-1, False, (3, 1)),
+    ],
+)
+async def test_members_are_told_where_to_go_on(
+    server: Server, broker: Client, member: Client, timestamp: int, force: bool, expected: tuple[int, int]
+) -> None:
+    other = server.broker()
+    await join(other, "two")
+    await consumed(server, broker, 3, 1)
+    got = await broker.ask(RESET, reset_ext(timestamp, force=force))
+    assert code_and_remark(got) == (0, UNSET)
+    offsets = dict(zip(QUEUES, expected, strict=True))
+    assert decode_body(ResetOffsetBody, bytes(got.body)).offset_table == offsets
+    for client in (member, other):
+        (told,) = await asked(client, TOLD)
+        assert told.header.flag == FLAG_ONEWAY
+        assert told.header.ext == reset_ext(timestamp, force=False)
+        assert told.body == got.body
+
+
+@pytest.mark.parametrize(
+    ("ext", "expected"),
+    [
+        ({"queueId": "-1", "offset": "-1"}, {0: 2, 1: 1}),
+        ({"queueId": "1", "offset": "4"}, {1: 4}),
+        ({"queueId": "1", "offset": "5"}, {1: 5}),
+        ({"queueId": "0", "offset": "-1"}, {0: 2}),
+        ({"queueId": "0"}, {0: 2}),
+        ({"offset": "4"}, {0: 2, 1: 1}),
+    ],
+)
+async def test_5x_tools_may_name_a_queue_and_an_offset(
+    server: Server, broker: Client, member: Client, ext: dict[str, str], expected: dict[int, int]
+) -> None:
+    await consumed(server, broker, 3, 1)
+    got = await broker.ask(RESET, {**reset_ext(NOW + 2000, force=False), **ext})
+    offsets = {QUEUES[queue_id]: offset for queue_id, offset in expected.items()}
+    assert decode_body(ResetOffsetBody, bytes(got.body)).offset_table == offsets
+    (told,) = await asked(member, TOLD)
+    assert told.body == got.body
+
+
+@pytest.mark.parametrize(
+    ("ext", "remark"),
+    [
+        ({"queueId": "1", "offset": "-2"}, "Target offset -2 not in consume queue range [0-5]"),
+        ({"queueId": "1", "offset": "6"}, "Target offset 6 not in consume queue range [0-5]"),
+        ({"queueId": "2"}, "queueId[2] is illegal, topic:[T] writeQueueNums:[2]"),
+    ],
+)
+async def test_a_queue_or_an_offset_that_is_not_there(
+    server: Server, broker: Client, member: Client, ext: dict[str, str], remark: str
+) -> None:
+    await consumed(server, broker, 3, 1)
+    got = await broker.ask(RESET, {**reset_ext(NOW), **ext})
+    assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, remark)
+    assert await asked(member, TOLD) == []
+
+
+@pytest.mark.parametrize("offset", [-1, -2, -(2**63)])
+async def test_a_group_with_an_offset_below_zero_is_not_reset(
+    server: Server, broker: Client, member: Client, offset: int
+) -> None:
+    await consumed(server, broker, 3, offset)
+    got = await broker.ask(RESET, reset_ext(NOW))
+    assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, "THe consumer group <G> not exist")
+    assert await asked(member, TOLD) == []
+
+
+async def test_the_table_of_offsets_waits_for_the_members(server: Server, broker: Client, member: Client) -> None:
+    await consumed(server, broker, 3, 1)
+    await broker.ask(RESET, reset_ext(NOW))
+    assert len(await asked(member, TOLD)) == 1
+    got = await broker.ask(RequestCode.QUERY_CONSUMER_OFFSET, {"consumerGroup": "G", "topic": "T", "queueId": "0"})
+    assert got.header.ext == {"offset": "3"}
+
+
+@pytest.mark.parametrize(
+    ("language", "asker", "as_list"),
+    [
+        ("JAVA", "JAVA", False),
+        ("GO", "JAVA", False),
+        ("CPP", "JAVA", True),
+        ("CPP", "CPP", True),
+        ("PYTHON", "CPP", True),
+        ("JAVA", "CPP", False),
+    ],
+)
+async def test_cpp_clients_get_a_list(
+    server: Server, broker: Client, member: Client, language: str, asker: str, as_list: bool
+) -> None:
+    await join(member, "one", language=language)
+    await consumed(server, broker, 3, 1)
+    header = Header(code=RESET, opaque=77, language=asker, version=407, ext=reset_ext(NOW + 2000))
+    await broker.write(encode_frame(header, b"", JSON))
+    got = await broker.receive()
+    expected = dict.fromkeys(QUEUES, 2)
+    assert decode_body(ResetOffsetBody, bytes(got.body)).offset_table == expected
+    (told,) = await asked(member, TOLD)
+    if as_list:
+        rows = decode_body(ResetOffsetBodyForC, bytes(told.body)).offset_table
+        assert [(row.topic, row.broker_name, row.queue_id, row.offset) for row in rows] == [
+            ("T", "broker-a", 0, 2),
+            ("T", "broker-a", 1, 2),
+        ]
+    else:
+        assert decode_body(ResetOffsetBody, bytes(told.body)).offset_table == expected
+
+
+async def test_many_members_are_told_what_was_written_once(
+    server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queues, each = 1000, 10
+    await broker.create_topic("Wide", queues)
+    for queue_id in range(queues):
+        where = {"consumerGroup": "G", "topic": "Wide", "queueId": str(queue_id), "commitOffset": "0"}
+        await broker.write(broker.frame(RequestCode.UPDATE_CONSUMER_OFFSET, where))
+    assert len(await broker.arrived()) == queues
+    members = {language: [server.broker() for _ in range(each)] for language in ("JAVA", "CPP")}
+    for language, clients in members.items():
+        for number, client in enumerate(clients):
+            await join(client, f"{language}-{number}", language=language)
+    written: list[object] = []
+
+    def counted(body: object, *, strict: bool) -> bytes:
+        assert not strict
+        written.append(body)
+        return encode_body(body)
+
+    monkeypatch.setattr(works, "encode_body", counted)
+    got = await broker.ask(RESET, reset_ext(NOW, topic="Wide"))
+    assert [type(body) for body in written] == [ResetOffsetBody, ResetOffsetBodyForC]
+    assert len(decode_body(ResetOffsetBody, bytes(got.body)).offset_table) == queues
+    for language, clients in members.items():
+        for client in clients:
+            (told,) = await asked(client, TOLD)
+            assert bytes(told.body) == (bytes(got.body) if language == "JAVA" else encode_body(written[1]))
+
+
+async def test_a_group_that_is_off_line_is_not_reset(server: Server, broker: Client) -> None:
+    await consumed(server, broker, 3, 1)
+    got = await broker.ask(RESET, reset_ext(NOW))
+    expected = f"Consumer not online, so can not reset offset, Group: G Topic: T Timestamp: {NOW}"
+    assert code_and_remark(got) == (ResponseCode.CONSUMER_NOT_ONLINE, expected)
+
+
+async def test_a_topic_that_is_not_there(broker: Client, member: Client) -> None:
+    got = await broker.ask(RESET, reset_ext(NOW, topic="None"))
+    expected = "[reset-offset] reset offset failed, no topic in this broker. topic=None"
+    assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, expected)
+    assert await asked(member, TOLD) == []
+
+
+async def test_a_group_that_committed_nothing_as_broadcasting_ones(server: Server, broker: Client) -> None:
+    await consumed(server, broker, 3)
+    client = server.broker()
+    await join(client, "one", message_model=MessageModel.BROADCASTING)
+    got = await broker.ask(RESET, reset_ext(NOW))
+    assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, "THe consumer group <G> not exist")
+    assert await asked(client, TOLD) == []
+
+
+async def test_nobody_is_told_when_one_is_too_old(server: Server, broker: Client, member: Client) -> None:
+    await consumed(server, broker, 3, 1)
+    await join(server.broker(), "old", version=27)
+    got = await broker.ask(RESET, reset_ext(NOW))
+    expected = "the client does not support this feature. version=V3_X"
+    assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, expected)
+    assert await asked(member, TOLD) == []
+
+
+# --- offsets as clients hold them ---
+
+
+async def status_question(client: Client) -> Frame:
+    (question,) = await asked(client, STATUS_OF_CLIENT)
+    assert question.header.ext == {"topic": "T", "group": "G"}
+    return question
+
+
+def status_body(offset: int) -> bytes:
+    return encode_body(GetConsumerStatusBody(message_queue_table={QUEUES[0]: offset}))
+
+
+async def table_of(broker: Client) -> dict[str, dict[MessageQueue, int]]:
+    (got,) = await broker.arrived()
+    assert code_and_remark(got) == (0, UNSET)
+    assert set(loads(bytes(got.body))) == {"consumerTable", "messageQueueTable"}
+    return decode_body(GetConsumerStatusBody, bytes(got.body)).consumer_table
+
+
+async def test_all_members_are_asked_for_their_offsets(server: Server, broker: Client, member: Client) -> None:
+    other = server.broker()
+    await join(other, "two")
+    await hand_on(broker, STATUS, {"topic": "T", "group": "G"})
+    await answer(other, await status_question(other), status_body(2))
+    assert await broker.arrived() == []
+    await answer(member, await status_question(member), status_body(1))
+    assert await table_of(broker) == {"one": {QUEUES[0]: 1}, "two": {QUEUES[0]: 2}}
+
+
+async def test_the_offsets_of_many_members_are_written_as_they_come(
+    server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = {f"client {number}": dict.fromkeys(QUEUES, number) for number in range(50)}
+    members = {client_id: server.broker() for client_id in tables}
+    for client_id, client in members.items():
+        await join(client, client_id)
+    await hand_on(broker, STATUS, {"topic": "T", "group": "G"})
+    questions = {client_id: await status_question(client) for client_id, client in members.items()}
+    written: list[str] = []
+
+    def counted(body: GetConsumerStatusBody) -> bytes:
+        written.extend(body.consumer_table)
+        return encode_body(body)
+
+    monkeypatch.setattr(client_questions, "encode_body", counted)
+    for number, (client_id, client) in enumerate(members.items(), 1):
+        await answer(
+            client, questions[client_id], encode_body(GetConsumerStatusBody(message_queue_table=tables[client_id]))
+        )
+        assert len(written) == number
+    (got,) = await broker.arrived()
+    assert bytes(got.body) == encode_body(GetConsumerStatusBody(consumer_table=tables))
+
+
+async def test_one_member_is_asked_for_its_offsets(server: Server, broker: Client, member: Client) -> None:
+    other = server.broker()
+    await join(other, "two")
+    await hand_on(broker, STATUS, {"topic": "T", "group": "G", "clientAddr": "two"})
+    await answer(other, await status_question(other), status_body(2))
+    assert await table_of(broker) == {"two": {QUEUES[0]: 2}}
+    assert await asked(member, STATUS_OF_CLIENT) == []
+    await hand_on(broker, STATUS, {"topic": "T", "group": "G", "clientAddr": "three"})
+    assert await table_of(broker) == {}
+
+
+async def refuse(client: Client, question: Frame) -> None:
+    await answer(client, question, code=ResponseCode.REQUEST_CODE_NOT_SUPPORTED)
+
+
+async def say_nothing(_client: Client, _question: Frame) -> None:
+    await settle()
+
+
+async def talk_nonsense(client: Client, question: Frame) -> None:
+    await answer(client, question, b"[")
+
+
+async def name_an_offset_that_is_none(client: Client, question: Frame) -> None:
+    body = status_body(1).replace(b"}:1", b"}:" + b"9" * 39)
+    assert len(body) > len(status_body(1))
+    await answer(client, question, body)
+
+
+async def say_it_is_empty(client: Client, question: Frame) -> None:
+    await answer(client, question)
+
+
+@pytest.mark.parametrize("reaction", [refuse, say_nothing, talk_nonsense, name_an_offset_that_is_none, say_it_is_empty])
+async def test_who_tells_no_offsets_is_left_out(
+    server: Server, broker: Client, member: Client, reaction: Callable[[Client, Frame], Any]
+) -> None:
+    other = server.broker()
+    await join(other, "two")
+    await hand_on(broker, STATUS, {"topic": "T", "group": "G"})
+    await reaction(member, await status_question(member))
+    await answer(other, await status_question(other), status_body(2))
+    if reaction is say_nothing:
+        assert await broker.arrived() == []
+        await server.pass_time(5.1)
+    assert await table_of(broker) == {"two": {QUEUES[0]: 2}}
+
+
+async def test_nobody_to_ask_for_offsets(server: Server, broker: Client) -> None:
+    got = await broker.ask(STATUS, {"topic": "T", "group": "G"})
+    expected = "No Any Consumer online in the consumer group: [G]"
+    assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, expected)
+    await join(server.broker(), "old", version=27)
+    got = await broker.ask(STATUS, {"topic": "T", "group": "G"})
+    expected = "the client does not support this feature. version=V3_X"
+    assert code_and_remark(got) == (ResponseCode.SYSTEM_ERROR, expected)

@@ -1,0 +1,221 @@
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rocketwire.server.config.apache_keys import APACHE_KEYS_WITHOUT_EFFECT
+from rocketwire.server.config.config import KEYS, ConfigError, ServerConfig, read_settings
+from rocketwire.server.config.guard_keys import GuardKeys
+from rocketwire.server.config.java_properties import format_java_properties, parse_java_properties
+from rocketwire.server.config.keys import NEWER, OURS, Key, camel, keys_of, write
+from rocketwire.server.config.store_keys import StoreKeys
+from rocketwire.store.settings import DELAY_LEVELS
+from rocketwire.wire.addresses import Address
+
+
+def read(**settings: str) -> ServerConfig:
+    config, warnings = read_settings(settings)
+    assert warnings == ()
+    return config
+
+
+def test_nothing_set_is_the_defaults() -> None:
+    config, warnings = read_settings({})
+    assert config == ServerConfig()
+    assert warnings == ()
+    assert str(config.name_server) == "127.0.0.1:9876"
+    assert str(config.broker_address) == "127.0.0.1:10911"
+    assert config.store_dir == Path("data")
+    assert config.commit_log_dir == Path("data/commitlog")
+    assert not config.sync_flush
+
+
+def test_the_settings_of_apaches_sample_file_are_understood() -> None:
+    sample = """
+brokerClusterName = DefaultCluster
+brokerName = broker-a
+brokerId = 0
+deleteWhen = 04
+fileReservedTime = 48
+brokerRole = ASYNC_MASTER
+flushDiskType = SYNC_FLUSH
+"""
+    config, warnings = read_settings(parse_java_properties(sample))
+    assert config.sync_flush
+    assert (config.delete_when, config.file_reserved_time) == ("04", 48)
+    assert warnings == ("brokerRole: known to Apache, has no effect here",)
+
+
+def test_each_type_is_read() -> None:
+    config = read(
+        brokerName=" b ",
+        listenPort="0",
+        traceOn="FALSE",
+        flushDiskType="SYNC_FLUSH",
+        checkCRCOnRecover="true",
+    )
+    assert config.broker_name == "b"
+    assert config.broker_address == Address(host="127.0.0.1", port=0)
+    assert config.trace_on is False
+    assert config.check_crc_on_recover is True
+
+
+@pytest.mark.parametrize("name", ["mapedFileSizeCommitLog", "mappedFileSizeCommitLog"])
+def test_both_spellings_of_the_commit_logs_file_size_mean_the_same(name: str) -> None:
+    assert read(**{name: "65536"}).mapped_file_size_commit_log == 65536
+
+
+@pytest.mark.parametrize("name", ["mapedFileSizeConsumeQueue", "mappedFileSizeConsumeQueue"])
+def test_a_consume_queue_file_holds_whole_entries(name: str) -> None:
+    assert read(**{name: "101"}).consume_queue_file_size == 120
+    assert read(**{name: "100"}).consume_queue_file_size == 100
+
+
+def test_of_two_spellings_the_later_one_counts() -> None:
+    config = read(mapedFileSizeCommitLog="4096", mappedFileSizeCommitLog="8192")
+    assert config.mapped_file_size_commit_log == 8192
+
+
+def test_a_key_nobody_knows_is_warned_of_by_name() -> None:
+    config, warnings = read_settings({"brokrName": "b"})
+    assert config == ServerConfig()
+    assert warnings == ("brokrName: unknown key",)
+
+
+def test_a_name_server_to_register_with_is_answered_with_what_happens_instead() -> None:
+    _, warnings = read_settings({"namesrvAddr": "10.0.0.1:9876"})
+    assert len(warnings) == 1
+    assert warnings[0].startswith("namesrvAddr: known to Apache, has no effect here: the broker registers with")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "allowed"),
+    [
+        ("listenPort", "65536", "a whole number from 0 to 65535"),
+        ("listenPort", "ten", "a whole number from 0 to 65535"),
+        ("listenPort", "1_0", "a whole number from 0 to 65535"),
+        ("listenPort", "", "a whole number from 0 to 65535"),
+        ("maxHashSlotNum", "0", "a whole number from 1 to 2147483647"),
+        ("brokerId", "-1", "0: this broker is always a master"),
+        ("brokerId", "1", "0: this broker is always a master"),
+        ("mapedFileSizeCommitLog", "1", "a whole number from 4096 to 2147483647"),
+        ("traceOn", "yes", "true or false"),
+        ("flushDiskType", "sync", "ASYNC_FLUSH or SYNC_FLUSH"),
+        ("messageDelayLevel", "1s,5s", "delays such as 10s 5m 2h 1d with a blank between two"),
+        ("brokerName", "", "any text but an empty one"),
+    ],
+)
+def test_a_bad_value_names_key_value_and_what_is_allowed(key: str, value: str, allowed: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_settings({key: value})
+    assert str(caught.value) == f"{key}={value}: allowed is {allowed}"
+
+
+def test_empty_text_is_allowed_where_it_means_the_usual() -> None:
+    assert read(brokerIP1="", storePathCommitLog="").advertised_host == "127.0.0.1"
+
+
+def test_the_broker_may_be_told_what_clients_shall_connect_to() -> None:
+    assert read(brokerIP1="10.0.0.7").advertised_host == "10.0.0.7"
+
+
+def test_the_commit_log_may_live_elsewhere() -> None:
+    config = read(storePathRootDir="s", storePathCommitLog="log")
+    assert (config.store_dir, config.commit_log_dir) == (Path("s"), Path("log"))
+
+
+def test_the_delay_levels_in_milliseconds() -> None:
+    assert ServerConfig().delay_levels == DELAY_LEVELS
+    assert read(messageDelayLevel="2s 1d").delay_levels == (2_000, 86_400_000)
+
+
+def test_the_properties_name_every_key_and_read_back_as_the_same_configuration() -> None:
+    config = read(brokerIP1="10.0.0.7", traceOn="false", mapedFileSizeCommitLog="65536")
+    text = format_java_properties(config.properties())
+    properties = parse_java_properties(text)
+    assert properties.pop("namesrvAddr") == "127.0.0.1:9876"
+    assert read(**properties) == config
+
+
+def test_a_running_broker_takes_new_values() -> None:
+    config = ServerConfig().updated({"autoCreateTopicEnable": "false", "brokerPermission": "4"})
+    assert (config.auto_create_topic_enable, config.broker_permission) == (False, 4)
+
+
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [
+        ("listenPort", "read at the start only; restart the server with it"),
+        ("redeleteHangedFileInterval", "known to Apache, has no effect here"),
+        ("brokrName", "unknown key"),
+        ("brokerPermission", "allowed is a whole number from 2 to 6"),
+    ],
+)
+def test_a_running_broker_refuses_what_it_cannot_change(key: str, reason: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        ServerConfig().updated({"autoCreateTopicEnable": "false", key: "1"})
+    assert str(caught.value) == f"{key}=1: {reason}"
+
+
+def test_no_name_is_declared_twice() -> None:
+    names = [name for key in KEYS for name in (key.name, *key.aliases)]
+    assert len(names) == len(set(names))
+    assert not APACHE_KEYS_WITHOUT_EFFECT & set(names)
+
+
+def test_every_field_but_those_of_the_command_line_is_a_key() -> None:
+    without = {field.name for field in fields(ServerConfig)} - {key.attribute for key in KEYS}
+    assert without == {"name_server", "advertised_port", "http", "log_format", "faults"}
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
+def test_each_default_is_allowed_and_each_meaning_one_line(key: Key) -> None:
+    assert key.read(write(key.default)) == key.default
+    assert key.meaning
+    assert "\n" not in key.meaning
+    assert len(key.meaning) < 90
+
+
+@given(st.sampled_from(KEYS), st.text())
+def test_any_text_is_a_value_that_reads_back_or_one_line_of_error(key: Key, text: str) -> None:
+    try:
+        value = key.read(text)
+    except ConfigError as error:
+        line = str(error)
+    else:
+        line = f"{key.name}=: allowed"
+        assert key.read(write(value)) == value
+    assert line.startswith(f"{key.name}=")
+    assert len(line.splitlines()) == 1
+
+
+def test_names_in_camel_case() -> None:
+    assert camel("flush_disk_type") == "flushDiskType"
+
+
+@pytest.mark.parametrize("name", ["maxTransferBytesOnMessageInMemory", "maxTransferBytesOnMessageInDisk"])
+def test_an_answer_that_no_frame_holds_cannot_be_asked_for(name: str) -> None:
+    read_settings({name: str((16 << 20) - 65536)})
+    with pytest.raises(ConfigError, match="1 to 16711680"):
+        read_settings({name: str(16 << 20)})
+
+
+def test_keys_that_apaches_4_9_7_does_not_know_say_who_does() -> None:
+    guards = {key.name for key in keys_of(fields(GuardKeys))} - {key.name for key in keys_of(fields(StoreKeys))}
+    ours = {key.name for key in KEYS if key.known == OURS} - guards
+    assert ours == {"fastRemoting", "enableTopicMessageTypeCheck"}
+    newer = {key.name for key in KEYS if key.known == NEWER} - guards
+    assert newer == {
+        "bindAddress",
+        "diskSpaceCleanForciblyRatio",
+        "diskSpaceWarningLevelRatio",
+        "timerWheelEnable",
+        "timerPrecisionMs",
+        "timerRollWindowSlot",
+        "timerMaxDelaySec",
+        "mappedFileSizeTimerLog",
+        "timerFlushIntervalMs",
+        "recallMessageEnable",
+    }

@@ -1,0 +1,228 @@
+"""The log on stderr: lines for people, and JSON of which every line can be read."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rocketwire.server.core import logs
+from rocketwire.server.core.logs import JSON, complain, start_logging
+from rocketwire.wire.codes import RequestCode
+from tests.server.processes import ROOT, Caller, Process, process
+
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+def parsed(text: str) -> list[dict[str, Any]]:
+    """Every line, each of which must be a JSON object with what all have."""
+    lines: list[dict[str, Any]] = [json.loads(line) for line in text.splitlines()]
+    for line in lines:
+        assert list(line)[:4] == ["time", "level", "event", "logger"]
+        assert TIME.fullmatch(line["time"])
+    return lines
+
+
+def rendered(*arguments: Any, **options: Any) -> dict[str, Any]:
+    """One record as JSON."""
+    record = logging.getLogger("rocketwire.test").makeRecord("rocketwire.test", *arguments, **options)
+    (line,) = parsed(logs._json().format(record))
+    return line
+
+
+def test_a_record_with_fields() -> None:
+    extra = {"peer": "127.0.0.1:1", "request_code": 10, "odd": {1, 2}.__class__}
+    line = rendered(logging.WARNING, "f", 1, "closing %s\n\u2028: %d", ("x", 5), None, extra=extra)
+    del line["time"]
+    assert line == {
+        "level": "warning",
+        "event": "closing x\n\u2028: 5",
+        "logger": "rocketwire.test",
+        "peer": "127.0.0.1:1",
+        "request_code": 10,
+        "odd": "<class 'set'>",
+    }
+
+
+def written(*arguments: Any) -> str:
+    """One record as it is written for people."""
+    record = logging.getLogger("rocketwire.test").makeRecord("rocketwire.test", logging.ERROR, "f", 1, *arguments)
+    return logs._Console(logs._LINE).format(record)
+
+
+FORGED = "x\n2026-11-22 04:00:00,000 ERROR forged\x1b[31m\x9b\u2028\u202e\ud800"
+ESCAPED = r"x\n2026-11-22 04:00:00,000 ERROR forged\x1b[31m\x9b\u2028\u202e\ud800"
+
+
+def test_what_clients_choose_makes_no_lines_for_people() -> None:
+    line = written("broker %s, näher 生产\ttab", (FORGED,), None)
+    assert line.endswith(f" ERROR broker {ESCAPED}, näher 生产\\ttab")
+    line.encode()
+
+
+def test_a_traceback_for_people_has_lines_but_none_like_a_record() -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is what the test is about
+        raise ValueError(FORGED)
+    first, *lines = written("bug of %s", (FORGED,), (caught.type, caught.value, caught.tb)).splitlines()
+    assert first.endswith(f" ERROR bug of {ESCAPED}")
+    assert lines[0] == "  Traceback (most recent call last):"
+    assert lines[-2:] == ["  ValueError: x", "  " + ESCAPED.partition("\\n")[2]]
+    assert all(line.startswith("  ") for line in lines)
+
+
+def test_what_clients_choose_is_cut() -> None:
+    """Names in headers have up to a megabyte, and some are in a line for each request."""
+    cut = "x" * (4096 - len("group ")) + f" … ({2**20 - 4096 + len('group ')} more characters)"
+    assert written("group %s", ("x" * 2**20,), None).startswith("2")
+    assert len(written("group %s", ("x" * 2**20,), None)) < 4200
+    line = rendered(logging.INFO, "f", 1, "group %s", ("x" * 2**20,), None, extra={"group": "y" * 5000, "queue": 3})
+    assert line["event"] == "group " + cut
+    assert line["group"] == "y" * 4096 + " … (904 more characters)"
+    assert line["queue"] == 3
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is what the test is about
+        raise ValueError("z" * 2**20)
+    trace = caught.type, caught.value, caught.tb
+    assert len(written("bug", (), trace)) < 66_000
+    assert len(rendered(logging.ERROR, "f", 1, "bug", (), trace)["exception"]) < 66_000
+
+
+def broken(secret: str) -> None:
+    raise ExceptionGroup("several", [ValueError(len(secret))])
+
+
+def test_a_record_with_an_exception_has_no_values_of_variables() -> None:
+    with pytest.raises(ExceptionGroup) as caught:
+        broken("s3" + "cret")
+    line = rendered(logging.ERROR, "f", 1, "bug", (), (caught.type, caught.value, caught.tb))
+    assert "ValueError: 6" in line["exception"]
+    assert "s3cret" not in json.dumps(line)
+
+
+@pytest.mark.slow
+def test_a_session_of_which_every_line_is_json(tmp_path: Path) -> None:
+    with process(tmp_path / "store", "--log-format", "json", "--set", "nonsense=1", "--http", "0.0.0.0:0") as server:
+        host, _, port = server.broker.rpartition(":")
+        with socket.create_connection((host, int(port))) as garbage:
+            garbage.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            assert garbage.recv(1000) == b""
+            peer = ":".join(map(str, garbage.getsockname()))
+        with Caller(server.broker) as client:
+            client.ask(RequestCode.GET_ALL_TOPIC_CONFIG)
+        code, errors = server.end()
+    assert code == 0
+    lines = parsed(errors)
+    events = [line["event"] for line in lines]
+    assert events[0] == "nonsense: unknown key"
+    assert lines[0]["level"] == "warning"
+    (closing,) = [line for line in lines if line["event"].startswith("closing")]
+    assert (closing["level"], closing["logger"], closing["peer"]) == ("warning", "rocketwire.server.net.session", peer)
+    assert any("is open to all" in event for event in events)
+    assert events[-1].startswith("stopped: ")
+    assert "stopping: SIGTERM" in events
+
+
+@pytest.mark.slow
+def test_what_prevents_the_start_is_json_too(tmp_path: Path) -> None:
+    (tmp_path / "holiday.txt").touch()
+    code, errors = Process(tmp_path, "--log-format", "json").result()
+    assert code == 2
+    assert parsed(errors)[-1]["event"].startswith(f"{tmp_path} cannot be used as a RocketMQ store: ")
+    code, errors = Process(tmp_path, "--log-format", "json", "--set", "listenPort=x").result()
+    (line,) = parsed(errors)
+    assert (code, line["level"]) == (2, "error")
+    assert line["event"].startswith("listenPort=x: allowed is ")
+
+
+@pytest.mark.slow
+def test_only_what_is_as_bad_as_wanted_is_logged(tmp_path: Path) -> None:
+    with process(tmp_path / "store", "--log-level", "warning", "--http", "0.0.0.0:0") as server:
+        _, errors = server.end()
+    (line,) = errors.splitlines()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} WARNING HTTP on \S+ is open to all .*", line)
+
+
+UNCAUGHT = """
+import sys, threading, warnings
+from rocketwire.server.core.logs import start_logging
+start_logging("json", "info")
+warnings.warn("old")
+thread = threading.Thread(target=lambda: 1 / 0, name="worker")
+thread.start()
+thread.join()
+class Odd:
+    def __del__(self):
+        raise KeyError("gone")
+Odd()
+raise LookupError("two\\nlines")
+"""
+
+
+def test_what_nobody_caught_is_json() -> None:
+    done = subprocess.run([sys.executable, "-c", UNCAUGHT], cwd=ROOT, capture_output=True, text=True, check=False)
+    warning, thread, unraisable, uncaught = parsed(done.stderr)
+    assert done.returncode == 1
+    assert (warning["level"], warning["logger"]) == ("warning", "py.warnings")
+    assert "UserWarning: old" in warning["event"]
+    assert thread["event"] == "thread worker ended"
+    assert "ZeroDivisionError" in thread["exception"]
+    assert "Odd.__del__" in unraisable["event"]
+    assert "KeyError: 'gone'" in unraisable["exception"]
+    assert (uncaught["level"], uncaught["event"]) == ("critical", "uncaught exception")
+    assert uncaught["exception"].endswith("LookupError: two\nlines")
+
+
+# --- without a process ---
+
+
+@pytest.fixture
+def untouched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have what start_logging sets for the whole process set back."""
+    for owner, name in ((sys, "excepthook"), (sys, "unraisablehook"), (threading, "excepthook")):
+        monkeypatch.setattr(owner, name, getattr(owner, name))
+
+
+def test_hooks_without_an_exception_or_a_thread(untouched: None, caplog: pytest.LogCaptureFixture) -> None:
+    nothing: Any = SimpleNamespace(
+        exc_type=ValueError, exc_value=None, exc_traceback=None, err_msg=None, object=5, thread=None
+    )
+    logs._unraisable(nothing)
+    logs._ended_thread(nothing)
+    logs._uncaught(ValueError, ValueError("x"), None)
+    assert caplog.messages == ["exception ignored in 5", "thread None ended", "uncaught exception"]
+
+
+@pytest.mark.parametrize("form", logs.FORMATS)
+def test_hooks_are_set_for_json_only(form: str, untouched: None) -> None:
+    try:
+        start_logging(form, "info")
+        assert (sys.excepthook is logs._uncaught) is (form == JSON)
+        assert (threading.excepthook is logs._ended_thread) is (form == JSON)
+    finally:
+        logging.captureWarnings(capture=False)
+
+
+@pytest.mark.parametrize(("level", "shown"), [(logging.ERROR, ""), (logging.WARNING, "warning: ")])
+def test_complaints(
+    level: int, shown: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    complain(logs.CONSOLE, "50 % of it", level=level)
+    assert capsys.readouterr().err == f"rocketwire: {shown}50 % of it\n"
+    assert caplog.records == []
+    complain(JSON, "50 % of it", level=level)
+    assert capsys.readouterr().err == ""
+    assert [(each.levelno, each.message) for each in caplog.records] == [(level, "50 % of it")]
+
+
+def test_json_is_loaded_for_who_wants_it_only() -> None:
+    code = "import sys; import rocketwire.server.run; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert {"structlog", "h11", "prometheus_client"}.isdisjoint(done.stdout.split())

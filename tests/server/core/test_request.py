@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rocketwire.server.core.request import Reply, Request, SharedReply
+from rocketwire.server.net.session import Session
+from rocketwire.wire.codes import FLAG_RESPONSE, MAX_FRAME_LENGTH, VERSION_4_9_7, PullSysFlag, RequestCode
+from rocketwire.wire.errors import FrameTooLong
+from rocketwire.wire.frame import Frame, decode_frame, encode_frame_head
+from rocketwire.wire.header import Header
+from rocketwire.wire.headers.offset import QueryConsumerOffsetResponseHeader
+from tests.server.harness import (
+    BINARY,
+    JSON,
+    Client,
+    FakePeer,
+    Server,
+    consumer,
+    pull_ext,
+    send_ext,
+    settle,
+    subscription,
+)
+
+FIELDS = QueryConsumerOffsetResponseHeader(offset=5)
+
+
+def test_what_is_held_of_a_request_is_what_its_answer_needs() -> None:
+    header = Header(code=11, opaque=7, flag=2, language="GO", version=407, remark="r", ext={"a": "b"})
+    peer = FakePeer()
+    request: Request[Any] = Request(
+        peer=peer, header=header, serialize_type=BINARY, body=memoryview(b"body"), fields={"a": "b"}
+    )
+    held = request.held()
+    assert held == Request(
+        peer=peer,
+        header=Header(code=11, opaque=7, flag=2),
+        serialize_type=BINARY,
+        body=memoryview(b""),
+        fields=None,
+    )
+    assert held.peer is peer
+
+
+@pytest.mark.parametrize(
+    ("code", "ext"),
+    [
+        (RequestCode.SEND_REPLY_MESSAGE_V2, send_ext("C_REPLY_TOPIC", properties="REPLY_TO_CLIENT\x01one")),
+        (RequestCode.GET_CONSUMER_RUNNING_INFO, {"consumerGroup": "G", "clientId": "one"}),
+        (RequestCode.CONSUME_MESSAGE_DIRECTLY, {"consumerGroup": "G", "clientId": "one"}),
+        (RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS, {"topic": "T", "group": "G"}),
+        (RequestCode.PULL_MESSAGE, pull_ext("T", 1, sys_flag=PullSysFlag.SUSPEND | PullSysFlag.SUBSCRIPTION)),
+    ],
+)
+async def test_no_request_is_held_with_its_body(
+    server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch, code: RequestCode, ext: dict[str, str]
+) -> None:
+    """A body may have 16 MiB, and a request may be held for 10 s and more."""
+    answered: list[Request[Any]] = []
+    real = Session.reply
+
+    def noting(self: Session, request: Request[Any], reply: Reply) -> None:
+        answered.append(request)
+        real(self, request, reply)
+
+    monkeypatch.setattr(Session, "reply", noting)
+    member = server.broker()
+    await member.heartbeat("one", consumer("G", subscription("T")), producers=["P"])
+    sent = await broker.send("T")
+    if code == RequestCode.CONSUME_MESSAGE_DIRECTLY:
+        ext = {**ext, "msgId": (sent.header.ext or {})["msgId"]}
+    await broker.write(broker.frame(code, ext, bytes(1 << 20), opaque=77))
+    await settle()
+    assert answered == []
+    await server.pass_time(15.1)
+    (answer,) = await broker.arrived()
+    assert answer.header.opaque == 77
+    (held,) = answered
+    assert (bytes(held.body), held.header.ext, held.fields) == (b"", None, None)
+
+
+@pytest.mark.parametrize(
+    ("reply", "ext"),
+    [
+        (Reply(), None),
+        (Reply(ext={}), {}),
+        (Reply(ext={"a": "b"}), {"a": "b"}),
+        (Reply(fields=FIELDS), {"offset": "5"}),
+        (Reply(fields=FIELDS, ext={"a": "b"}), {"offset": "5", "a": "b"}),
+    ],
+)
+def test_the_header_of_an_answer(reply: Reply, ext: dict[str, str] | None) -> None:
+    expected = Header(code=0, opaque=7, flag=FLAG_RESPONSE, version=VERSION_4_9_7, ext=ext)
+    assert reply.header(7) == expected
+
+
+@pytest.mark.parametrize("serialize_type", [JSON, BINARY])
+def test_a_shared_reply_is_each_ones_own(serialize_type: int) -> None:
+    reply = Reply(remark="FOUND", fields=FIELDS, body=(b"ab", memoryview(b"c")))
+    shared = SharedReply(reply)
+    for opaque in (0, 7, 2**31 - 1, -1):
+        head = shared.head(opaque, serialize_type)
+        assert head == encode_frame_head(reply.header(opaque), 3, serialize_type)
+        assert decode_frame(head + b"abc") == Frame(reply.header(opaque), b"abc", serialize_type)
+
+
+def test_a_shared_reply_that_no_frame_holds() -> None:
+    with pytest.raises(FrameTooLong):
+        SharedReply(Reply(body=(bytes(MAX_FRAME_LENGTH),))).head(1, JSON)

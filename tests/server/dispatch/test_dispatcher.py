@@ -1,0 +1,330 @@
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from rocketwire.server.core.errors import NotPermitted
+from rocketwire.server.core.metrics import UNSERVED, Metrics
+from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.core.route import Route
+from rocketwire.server.dispatch.dispatcher import FrameDispatcher
+from rocketwire.store.errors import StoreClosed
+from rocketwire.store.store import MessageStore
+from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode, ResponseCode
+from rocketwire.wire.connection import RawFrame
+from rocketwire.wire.errors import HeaderInvalid
+from rocketwire.wire.header import Header, encode_header
+from rocketwire.wire.headers.offset import GetMaxOffsetRequestHeader, GetMaxOffsetResponseHeader
+from tests.server.harness import BINARY, JSON, Client, FakePeer, Server, code_and_remark
+
+
+@pytest.mark.parametrize("code", [0, -1, 39, 326, 32767])
+@pytest.mark.parametrize("serialize_type", [JSON, BINARY])
+@pytest.mark.parametrize("which", ["broker", "name_server"])
+async def test_an_unknown_code_is_answered_with_its_name(
+    server: Server, code: int, serialize_type: int, which: str
+) -> None:
+    client = server.broker() if which == "broker" else server.name_server()
+    answer = await client.ask(code, serialize_type=serialize_type)
+    expected = f" request type {code} not supported"
+    assert code_and_remark(answer) == (ResponseCode.REQUEST_CODE_NOT_SUPPORTED, expected)
+    assert answer.serialize_type == serialize_type
+    assert (await client.ask(RequestCode.POP_MESSAGE)).header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+
+
+async def test_each_server_serves_its_own_codes_only(broker: Client, name_server: Client) -> None:
+    answer = await broker.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+    assert answer.header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+    assert (await name_server.send("T")).header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+
+
+@pytest.mark.parametrize("code", [RequestCode.GET_MAX_OFFSET, 9999])
+@pytest.mark.parametrize("serialize_type", [JSON, BINARY])
+async def test_a_one_way_request_is_never_answered(broker: Client, code: int, serialize_type: int) -> None:
+    await broker.tell(code, {"topic": "T", "queueId": "0"}, serialize_type=serialize_type)
+    await broker.tell(code, {}, serialize_type=serialize_type)
+    assert await broker.arrived() == []
+
+
+async def test_an_answer_nobody_waits_for_is_dropped(broker: Client) -> None:
+    await broker.write(broker.frame(RequestCode.GET_MAX_OFFSET, flag=FLAG_RESPONSE))
+    assert await broker.arrived() == []
+    assert (await broker.send("T")).header.code == 0
+
+
+async def test_a_handlers_bug_is_answered_and_takes_nothing_else(
+    broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> int:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(MessageStore, "earliest_time", broken)
+    answer = await broker.ask(RequestCode.GET_EARLIEST_MSG_STORETIME, {"topic": "T", "queueId": "0"})
+    assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, "ZeroDivisionError: by zero")
+    assert [record.levelno for record in caplog.records] == [logging.ERROR]
+    assert f"request 32 from {broker.local}" in caplog.text
+    assert (await broker.send("T")).header.code == 0
+
+
+async def test_an_error_of_the_store_is_answered(broker: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> int:
+        raise StoreClosed("here")
+
+    monkeypatch.setattr(MessageStore, "earliest_time", broken)
+    answer = await broker.ask(RequestCode.GET_EARLIEST_MSG_STORETIME, {"topic": "T", "queueId": "0"})
+    assert code_and_remark(answer) == (ResponseCode.SYSTEM_ERROR, "store here is closed")
+
+
+async def test_an_error_is_answered_with_empty_fields_where_success_has_some(broker: Client) -> None:
+    assert (await broker.ask(RequestCode.GET_MAX_OFFSET)).header.ext == {}
+    assert (await broker.ask(RequestCode.HEART_BEAT)).header.ext is None
+    assert (await broker.ask(9999)).header.ext is None
+
+
+# --- without sockets ---
+
+
+class FakeSession(FakePeer):
+    pauses = False
+
+    def who(self, code: int) -> dict[str, object]:
+        return {"code": code}
+
+    def answer(self, request: Header, serialize_type: int, reply: Reply) -> None:
+        self.reply(
+            Request(peer=self, header=request, serialize_type=serialize_type, body=memoryview(b""), fields=None), reply
+        )
+
+
+def raw(code: int, *, opaque: int = 1, flag: int = 0, ext: dict[str, str] | None = None) -> RawFrame:
+    header = Header(code=code, opaque=opaque, flag=flag, ext=ext)
+    return RawFrame(JSON, memoryview(encode_header(header, JSON)), memoryview(b""))
+
+
+def route(handler: Any, **options: Any) -> Route:
+    return Route(code=RequestCode.GET_MAX_OFFSET, handler=handler, heading="", **options)
+
+
+class Gate:
+    """Refuses queue 2, and notes what it is asked."""
+
+    def __init__(self, *, active: bool = True) -> None:
+        self.active = active
+        self.asked: list[tuple[Any, int, str, int]] = []
+
+    def admit(self, peer: Any, header: Header, body: memoryview) -> None:
+        ext = header.ext or {}
+        self.asked.append((peer, header.code, ext["topic"], len(body)))
+        if ext["queueId"] == "2":
+            raise NotPermitted("not you")
+
+
+class Hot:
+    """A hot path that would take everything."""
+
+    def __init__(self, *, takes: bool) -> None:
+        self.takes = takes
+        self.events: list[str] = []
+
+    def offer(self, session: Any, frame: RawFrame) -> bool:
+        self.events.append("offer")
+        return self.takes
+
+    def finish(self) -> None:
+        self.events.append("finish")
+
+    def discard(self) -> None:
+        self.events.append("discard")
+
+
+@pytest.mark.parametrize("hot", [None, Hot(takes=False)])
+async def test_a_guard_decides_before_the_handler(hot: Hot | None) -> None:
+    served: list[int] = []
+
+    def handler(_: object, request: Any) -> Reply:
+        served.append(request.fields.queue_id)
+        return Reply()
+
+    gate = Gate()
+    routes = (route(handler, header=GetMaxOffsetRequestHeader),)
+    dispatcher = FrameDispatcher(None, {"f": routes}, metrics=Metrics(), hot_path=hot, guards=[gate])
+    session: Any = FakeSession()
+    frames = [raw(30, ext={"topic": "T", "queueId": str(each)}) for each in (1, 2)]
+    assert dispatcher.serve(session, frames) == 2
+    assert served == [1]
+    assert gate.asked == [(session, 30, "T", 0)] * 2
+    assert [reply.code for _, reply in session.replies] == [0, ResponseCode.NO_PERMISSION]
+    assert (session.replies[1][1].remark, session.replies[1][1].ext) == ("not you", None)
+
+
+async def test_a_guard_is_asked_of_codes_that_nobody_serves() -> None:
+    metrics = Metrics()
+    dispatcher = FrameDispatcher(None, {}, metrics=metrics, guards=[Gate()])
+    session: Any = FakeSession()
+    dispatcher.serve(session, [raw(9999, ext={"topic": "T", "queueId": each}) for each in ("1", "2")])
+    refused = [ResponseCode.REQUEST_CODE_NOT_SUPPORTED, ResponseCode.NO_PERMISSION]
+    assert [reply.code for _, reply in session.replies] == refused
+    assert metrics.requests == {UNSERVED: 2}
+
+
+async def test_what_a_guard_cannot_decide_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    dispatcher = FrameDispatcher(None, {"f": (route(lambda *_: Reply()),)}, metrics=Metrics(), guards=[Gate()])
+    session: Any = FakeSession()
+    dispatcher.serve(session, [raw(30)])
+    assert [(reply.code, reply.remark) for _, reply in session.replies] == [(ResponseCode.SYSTEM_ERROR, "KeyError")]
+    assert "request 30" in caplog.text
+
+
+async def test_a_guard_that_cannot_look_into_the_store_refuses(caplog: pytest.LogCaptureFixture) -> None:
+    class Looking(Gate):
+        def admit(self, peer: Any, header: Header, body: memoryview) -> None:
+            raise StoreClosed("here")
+
+    dispatcher = FrameDispatcher(None, {"f": (route(lambda *_: Reply()),)}, metrics=Metrics(), guards=[Looking()])
+    session: Any = FakeSession()
+    dispatcher.serve(session, [raw(30)])
+    assert [reply.remark for _, reply in session.replies] == [str(StoreClosed("here"))]
+    assert caplog.text == ""
+
+
+async def test_answers_of_clients_pass_the_guards() -> None:
+    gate = Gate()
+    dispatcher = FrameDispatcher(None, {}, metrics=Metrics(), guards=[gate])
+    session: Any = FakeSession()
+    answers: list[int] = []
+    session.answered = lambda header, _body: answers.append(header.opaque)
+    dispatcher.serve(session, [raw(0, opaque=7, flag=FLAG_RESPONSE)])
+    assert (answers, gate.asked, session.replies) == ([7], [], [])
+
+
+async def test_a_guard_is_asked_while_it_is_active() -> None:
+    gate = Gate(active=False)
+    routes = (route(lambda *_: Reply(), header=GetMaxOffsetRequestHeader),)
+    dispatcher = FrameDispatcher(None, {"f": routes}, metrics=Metrics(), guards=[Gate(active=False), gate])
+    session: Any = FakeSession()
+    frames = [raw(30, ext={"topic": "T", "queueId": "2"})]
+    dispatcher.serve(session, frames)
+    assert (dispatcher.guarded, gate.asked) == (False, [])
+    gate.active = True
+    dispatcher.serve(session, frames)
+    assert (dispatcher.guarded, len(gate.asked)) == (True, 1)
+    gate.active = False
+    dispatcher.serve(session, frames)
+    assert (dispatcher.guarded, len(gate.asked)) == (False, 1)
+    assert [reply.code for _, reply in session.replies] == [0, ResponseCode.NO_PERMISSION, 0]
+
+
+async def test_the_hot_path_is_offered_what_is_admitted() -> None:
+    hot = Hot(takes=True)
+    gate = Gate()
+    dispatcher = FrameDispatcher(None, {}, metrics=Metrics(), hot_path=hot, guards=[Gate(active=False), gate])
+    session: Any = FakeSession()
+    dispatcher.serve(session, [raw(310, ext={"topic": "T", "queueId": each}) for each in ("1", "2", "3")])
+    assert len(gate.asked) == 3
+    assert hot.events == ["offer", "offer", "finish"]
+
+
+async def test_the_general_way_alone_asks_guards_and_no_short_way() -> None:
+    hot = Hot(takes=True)
+    dispatcher = FrameDispatcher(
+        None, {"f": (route(lambda *_: Reply()),)}, metrics=Metrics(), hot_path=hot, guards=[Gate()]
+    )
+    session: Any = FakeSession()
+    for each in (1, 2):
+        dispatcher.serve_generally(session, raw(30, ext={"topic": "T", "queueId": str(each)}))
+    assert hot.events == []
+    assert [reply.code for _, reply in session.replies] == [0, ResponseCode.NO_PERMISSION]
+
+
+async def test_the_group_is_finished_before_any_other_request() -> None:
+    hot = Hot(takes=False)
+    metrics = Metrics()
+    dispatcher = FrameDispatcher(None, {"f": (route(lambda *_: Reply()),)}, metrics=metrics, hot_path=hot)
+    session: Any = FakeSession()
+    dispatcher.serve(session, [raw(30)])
+    assert hot.events == ["offer", "finish", "finish"]
+    assert len(session.replies) == 1
+    assert metrics.requests[30] == 1
+
+
+async def test_codes_that_nobody_serves_are_counted_together() -> None:
+    metrics = Metrics()
+    dispatcher = FrameDispatcher(None, {"f": (route(lambda *_: Reply()),)}, metrics=metrics)
+    session: Any = FakeSession()
+    dispatcher.serve(session, [raw(code) for code in (30, 7, 8, 9999)])
+    assert metrics.requests == {30: 1, UNSERVED: 3}
+
+
+@pytest.mark.parametrize("hot", [None, Hot(takes=True)])
+async def test_the_other_frames_of_a_session_that_pauses_wait(hot: Hot | None) -> None:
+    dispatcher = FrameDispatcher(None, {"f": (route(lambda *_: Reply()),)}, metrics=Metrics(), hot_path=hot)
+    session: Any = FakeSession()
+    session.pauses = True
+    assert dispatcher.serve(session, [raw(30), raw(30, opaque=2)]) == 1
+
+
+async def test_a_handler_that_answers_later_is_not_answered_for() -> None:
+    dispatcher = FrameDispatcher(None, {"f": (route(lambda *_: None),)}, metrics=Metrics())
+    session: Any = FakeSession()
+    dispatcher.serve(session, [raw(30), raw(30, flag=FLAG_ONEWAY)])
+    assert session.replies == []
+
+
+async def test_a_header_that_is_none_ends_serving() -> None:
+    hot = Hot(takes=False)
+    dispatcher = FrameDispatcher(None, {}, metrics=Metrics(), hot_path=hot)
+    session: Any = FakeSession()
+    bad = RawFrame(JSON, memoryview(b"GET /"), memoryview(b""))
+    with pytest.raises(HeaderInvalid, match="header is not JSON"):
+        dispatcher.serve(session, [raw(30), bad, raw(30, opaque=3)])
+    assert hot.events[:4] == ["offer", "finish"] * 2
+    assert [request.header.opaque for request, _ in session.replies] == [1]
+
+
+async def test_what_the_hot_path_holds_is_dropped_when_serving_breaks() -> None:
+    class Broken(Hot):
+        def offer(self, session: Any, frame: RawFrame) -> bool:
+            raise ZeroDivisionError
+
+    hot = Broken(takes=True)
+    dispatcher = FrameDispatcher(None, {}, metrics=Metrics(), hot_path=hot)
+    session: Any = FakeSession()
+    with pytest.raises(ZeroDivisionError):
+        dispatcher.serve(session, [raw(30)])
+    assert hot.events == ["discard"]
+
+
+@pytest.mark.parametrize("serialize_type", [JSON, BINARY])
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        (Reply(fields=GetMaxOffsetResponseHeader(offset=1), body=(bytes(16 << 20),)), "is longer than the limit of"),
+        (Reply(remark="\ud800"), "header cannot be written"),
+    ],
+    ids=["too long", "no text"],
+)
+async def test_an_answer_that_no_frame_holds_is_an_error_without_a_body(
+    broker: Client, monkeypatch: pytest.MonkeyPatch, serialize_type: int, reply: Reply, problem: str
+) -> None:
+    monkeypatch.setattr(FrameDispatcher, "_handle", lambda *_: reply)
+    answer = await broker.ask(RequestCode.GET_MAX_OFFSET, serialize_type=serialize_type)
+    assert answer.header.code == ResponseCode.SYSTEM_ERROR
+    assert problem in (answer.header.remark or "")
+    assert not answer.body
+    monkeypatch.undo()
+    assert (await broker.send("T")).header.code == 0
+
+
+async def test_others_have_their_turn_when_serving_takes_long() -> None:
+    class Turns(FakeSession):
+        def let_others(self) -> None:
+            self.pauses = True
+
+    seconds = iter([0.0, 0.001, 0.003])
+    routes = (route(lambda *_: Reply()),)
+    dispatcher = FrameDispatcher(None, {"f": routes}, metrics=Metrics(), now=lambda: next(seconds))
+    session: Any = Turns()
+    assert dispatcher.serve(session, [raw(30)] * 20) == 2
+    assert len(session.replies) == 2

@@ -1,0 +1,496 @@
+"""An account that may use nothing but its own topic and group, and every request about another's that is served."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hmac
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+
+from rocketwire.server.guards.acl.resources import ADMIN_CODES
+from rocketwire.server.registry import BROKER_FAMILIES
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.client import LockBatchRequestBody, MessageQueue
+from rocketwire.wire.codes import SerializeType
+from rocketwire.wire.frame import Frame
+from rocketwire.wire.java import string_hash
+from rocketwire.wire.message_id import parse_offset_message_id
+from rocketwire.wire.recall_handle import encode_recall_handle
+from tests.server.harness import (
+    NOW,
+    Client,
+    Server,
+    consumer,
+    heartbeat,
+    properties_text,
+    pull_ext,
+    records,
+    send_ext,
+    serving,
+    subscription,
+    topic_ext,
+)
+
+KEY: Final = "secret-of-everybody"
+ADMIN, OWNER, OTHER = "admin-account", "owner-account", "other-account"
+ACCOUNTS: Final = f"""\
+accounts:
+- accessKey: {ADMIN}
+  secretKey: {KEY}
+  admin: true
+- accessKey: {OWNER}
+  secretKey: {KEY}
+  topicPerms: [Hidden=PUB|SUB]
+  groupPerms: [hidden=SUB]
+- accessKey: {OTHER}
+  secretKey: {KEY}
+  topicPerms: [Own=PUB|SUB]
+  groupPerms: [own=SUB]
+"""
+PROOF: Final = b"for the owner's eyes"
+RETRY, DEAD = "%RETRY%hidden", "%DLQ%hidden"
+HALF, SCHEDULE, TIMER, REPLIES = (
+    "RMQ_SYS_TRANS_HALF_TOPIC",
+    "SCHEDULE_TOPIC_XXXX",
+    "rmq_sys_wheel_timer",
+    "C_REPLY_TOPIC",
+)
+HOLDING: Final = (HALF, SCHEDULE, TIMER, "TRANS_CHECK_MAX_TIME_TOPIC", "%LMQ%hidden")
+REFUSED: Final = "org.apache.rocketmq.acl.common.AclException: "
+_PLACE: Final = slice(28, 36)  # of a record: its place in the log
+NO_TOPIC, NO_GROUP = "No default permission for topic:Hidden", "No default permission for group:hidden"
+
+
+def signed(account: str, ext: dict[str, str], body: bytes = b"") -> dict[str, str]:
+    ext = {**ext, "AccessKey": account}
+    data = "".join(ext[name] for name in sorted(ext)).encode() + body
+    return {**ext, "Signature": base64.b64encode(hmac.new(KEY.encode(), data, "sha1").digest()).decode()}
+
+
+class Request(NamedTuple):
+    """A request and why it is refused; nothing: it is let in, and tells and changes nothing of others."""
+
+    ext: dict[str, str]
+    words: str | None
+    body: bytes = b""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where messages of others stand in the log: in their topic, and where they wait for something."""
+
+    topic: int
+    retry: int
+    dead: int
+    half: int
+    delayed: int
+    timed: int
+    replies: int
+    forged: int
+
+    def all(self) -> dict[int, str]:
+        """Why each is refused."""
+        return {
+            self.topic: NO_TOPIC,
+            self.retry: NO_GROUP,
+            self.dead: f"No default permission for topic:{DEAD}",
+            self.half: NO_TOPIC,
+            self.delayed: NO_TOPIC,
+            self.timed: NO_TOPIC,
+            self.replies: f"No default permission for topic:{REPLIES}",
+            # Where none begins, and where one seems to.
+            self.topic + 1: f"no message begins at offset {self.topic + 1} of the commit log",
+            self.forged: f"no message begins at offset {self.forged} of the commit log",
+            1 << 40: f"no message begins at offset {1 << 40} of the commit log",
+            -1: "no message begins at offset -1 of the commit log",
+        }
+
+
+def sends(*, short: bool, batch: bool = False) -> list[Request]:
+    found = []
+    for topic, words in (
+        ("Hidden", NO_TOPIC),
+        (RETRY, NO_GROUP),
+        (DEAD, f"No default permission for topic:{DEAD}"),
+        (HALF, f"No default permission for topic:{HALF}"),
+        (TIMER, f"No default permission for topic:{TIMER}"),
+        ("ns%%RETRY%hidden", "No default permission for topic:ns%%RETRY%hidden"),
+        ("%RETRY%ns%hidden", "No default permission for group:ns%hidden"),
+        ("%RETRY%%RETRY%own", "No default permission for group:%RETRY%own"),
+        ("%retry%own", "No default permission for topic:%retry%own"),
+    ):
+        for group in ("own", "hidden"):
+            ext = send_ext(topic, short=short, producer_group=group, batch=batch)
+            found += [Request(ext, words, b"x"), Request({**ext, "group": "own"}, words, b"x")]
+    return found
+
+
+def reads(**more: str) -> list[Request]:
+    """Of a topic by a group: whichever of the two is another's."""
+
+    def asked(topic: str, group: str) -> dict[str, str]:
+        return {**pull_ext(topic, consumer_group=group), "group": group, "commitOffset": "7", "timestamp": "0", **more}
+
+    found = [Request(asked("Hidden", "own"), NO_TOPIC), Request(asked("Own", "hidden"), NO_GROUP)]
+    found += [Request(asked(RETRY, "own"), NO_GROUP), Request(asked("%RETRY%own%", "own"), "group:own%")]
+    found += [Request(asked(topic, "own"), f"topic:{topic}") for topic in (DEAD, *HOLDING)]
+    return found
+
+
+def of_topic(**more: str) -> list[Request]:
+    found = [Request({"topic": "Hidden", **more}, NO_TOPIC), Request({"topic": RETRY, **more}, NO_GROUP)]
+    return found + [Request({"topic": topic, **more}, f"topic:{topic}") for topic in (DEAD, *HOLDING, REPLIES)]
+
+
+def of_group(name: str, **more: str) -> list[Request]:
+    return [Request({name: "hidden", "clientId": "owner", **more}, NO_GROUP)]
+
+
+def of_place(places: Places, name: str, **more: str) -> list[Request]:
+    return [Request({name: str(at), **more}, words) for at, words in places.all().items()]
+
+
+def of_message(places: Places, server: Server) -> list[Request]:
+    """309: the message is told by an id; and a consumer of another group is to take one."""
+
+    def ids(at: int) -> str:
+        return f"7F000001{server.advertised.port:08X}{at & ((1 << 64) - 1):016X}"
+
+    own = {"consumerGroup": "own", "clientId": "other"}
+    found = [Request({**own, "msgId": ids(at)}, words) for at, words in places.all().items()]
+    return found + of_group("consumerGroup", msgId=ids(places.topic))
+
+
+def locks() -> list[Request]:
+    queue = MessageQueue(topic="Hidden", broker_name="broker-a", queue_id=0)
+    return [
+        Request(
+            {}, NO_GROUP, encode_body(LockBatchRequestBody(consumer_group="hidden", client_id=who, mq_set=(queue,)))
+        )
+        for who in ("other", "owner")
+    ]
+
+
+def recalls() -> list[Request]:
+    handle = encode_recall_handle("Hidden", "broker-a", NOW + 60_000, "TIMED").decode()
+    return [
+        Request({"topic": "Hidden", "recallHandle": handle}, NO_TOPIC),
+        Request({"topic": "Own", "recallHandle": handle}, "topic not match"),
+    ]
+
+
+def heartbeats() -> list[Request]:
+    return [
+        Request({"x": "1"}, NO_GROUP, heartbeat("other", consumer("hidden", subscription("Own")))),
+        Request({"x": "1"}, NO_TOPIC, heartbeat("other", consumer("own", subscription("Own"), subscription("Hidden")))),
+        Request({"x": "1"}, NO_GROUP, heartbeat("other", consumer("own", subscription(RETRY)))),
+        Request({"x": "1"}, f"topic:{HALF}", heartbeat("other", consumer("own", subscription(HALF)))),
+        Request({"x": "1"}, None, heartbeat("other", producers=["owners"])),
+    ]
+
+
+def end(places: Places) -> list[Request]:
+    common = {"producerGroup": "owners", "tranStateTableOffset": "0", "msgId": "m", "commitOrRollback": "8"}
+    found = of_place(places, "commitLogOffset", **common)
+    return found + of_place(places, "commitLogOffset", **{**common, "commitOrRollback": "12"})
+
+
+def requests(code: int, places: Places, server: Server) -> list[Request] | None:
+    """What one code may be asked of others; None: this code is not known here."""
+    if code in ADMIN_CODES:
+        words = f"Need admin permission for request code={code}, but accessKey={OTHER} is not"
+        return [Request({**topic_ext("Hidden"), "groupName": "hidden"}, words)]
+    made: dict[int, Callable[[], Sequence[Request]]] = {
+        10: lambda: sends(short=False),
+        310: lambda: sends(short=True),
+        320: lambda: sends(short=True, batch=True),
+        324: lambda: sends(short=False),
+        325: lambda: sends(short=True),
+        11: reads,
+        361: reads,
+        12: lambda: of_topic(key="K", maxNum="9", beginTimestamp="0", endTimestamp=str(1 << 60)),
+        14: reads,
+        15: reads,
+        28: lambda: [Request({"x": "1"}, None)],
+        29: lambda: of_topic(queueId="0", timestamp="0"),
+        30: lambda: of_topic(queueId="0"),
+        31: lambda: of_topic(queueId="0"),
+        32: lambda: of_topic(queueId="0"),
+        33: lambda: of_place(places, "offset"),
+        34: heartbeats,
+        35: lambda: [
+            Request({"clientID": "owner", "consumerGroup": "hidden"}, NO_GROUP),
+            Request({"clientID": "owner", "producerGroup": "owners"}, None),
+        ],
+        36: lambda: [
+            *of_place(places, "offset", group="own", delayLevel="0", originTopic="Own"),
+            *of_group("group", offset=str(places.topic), delayLevel="0"),
+        ],
+        37: lambda: end(places),
+        38: lambda: of_group("consumerGroup"),
+        41: locks,
+        42: locks,
+        46: lambda: [
+            Request({"x": "1"}, None, b'{"group":"hidden","subscriptionData":{"topic":"Hidden","subString":"*"}}')
+        ],
+        202: of_topic,
+        203: lambda: of_group("consumerGroup"),
+        204: lambda: [Request({"producerGroup": "owners"}, "No default permission for group:owners")],
+        208: lambda: [*of_group("consumerGroup"), Request({"consumerGroup": "own", "topic": "Hidden"}, NO_TOPIC)],
+        222: lambda: reads(isForce="true"),
+        223: reads,
+        300: of_topic,
+        303: reads,
+        307: lambda: of_group("consumerGroup"),
+        309: lambda: of_message(places, server),
+        370: recalls,
+    }
+    make = made.get(code)
+    return None if make is None else list(make())
+
+
+async def ask(client: Client, account: str, code: int, ext: dict[str, str], body: bytes = b"", **options: int) -> Frame:
+    return await client.ask(code, signed(account, ext, body), body, **options)
+
+
+async def done(client: Client, account: str, code: int, ext: dict[str, str], body: bytes = b"") -> Frame:
+    answer = await ask(client, account, code, ext, body)
+    assert answer.header.code == 0, (code, answer.header.remark)
+    return answer
+
+
+def place_of(answer: Frame) -> int:
+    assert answer.header.ext is not None
+    return parse_offset_message_id(answer.header.ext["msgId"])[1]
+
+
+async def stored(client: Client, topic: str, **properties: str) -> int:
+    ext = send_ext(topic, properties=properties_text(**properties))
+    return place_of(await done(client, OWNER, 310, ext, PROOF))
+
+
+async def last_place(client: Client, topic: str) -> int:
+    answer = await ask(client, ADMIN, 11, pull_ext(topic, consumer_group="A"))
+    return records(bytes(answer.body))[-1].physical_offset
+
+
+@contextlib.asynccontextmanager
+async def hidden(folder: Path) -> AsyncIterator[tuple[Server, Client, Places]]:
+    """A broker with a topic and a group of one account in all states, and the owner's connection, which is on line."""
+    file = folder / "plain_acl.yml"
+    file.write_text(ACCOUNTS)
+    async with serving(folder / "store", acl_enable=True, acl_file=str(file)) as server:
+        owner = server.broker()
+        for topic in ("Hidden", "Own"):
+            await done(owner, ADMIN, 17, topic_ext(topic))
+        body = heartbeat("owner", consumer("hidden", subscription("Hidden")), producers=["owners"])
+        await done(owner, OWNER, 34, {"x": "1"}, body)
+        at = await stored(owner, "Hidden", KEYS="K", UNIQ_KEY="U")
+        half = await stored(owner, "Hidden", TRAN_MSG="true", PGROUP="owners", UNIQ_KEY="H")
+        delayed = await stored(owner, "Hidden", DELAY="18", UNIQ_KEY="D")
+        timed = await stored(owner, "Hidden", TIMER_DELIVER_MS=str(NOW + 60_000), UNIQ_KEY="TIMED")
+        for level in ("-1", "1"):
+            await done(owner, OWNER, 36, {"offset": str(at), "group": "hidden", "delayLevel": level})
+        await done(owner, OWNER, 310, send_ext(RETRY, producer_group="CLIENT_INNER_PRODUCER", reconsume_times=1), PROOF)
+        reply = send_ext(REPLIES, properties=properties_text(REPLY_TO_CLIENT="gone"))
+        await ask(owner, OWNER, 325, reply, PROOF)
+        lock = LockBatchRequestBody(
+            consumer_group="hidden",
+            client_id="owner",
+            mq_set=(MessageQueue(topic="Hidden", broker_name="broker-a", queue_id=0),),
+        )
+        await done(owner, OWNER, 41, {}, encode_body(lock))
+        offset = {"consumerGroup": "hidden", "topic": "Hidden", "queueId": "0", "commitOffset": "1"}
+        await done(owner, OWNER, 15, offset)
+        places = Places(
+            topic=at,
+            retry=await last_place(owner, RETRY),
+            dead=await last_place(owner, DEAD),
+            half=half,
+            delayed=delayed,
+            timed=timed,
+            replies=await last_place(owner, REPLIES),
+            forged=await forged(owner),
+        )
+        yield server, owner, places
+
+
+async def forged(client: Client) -> int:
+    """Where a record seems to stand, of the account's own topic, which is in the body of a message."""
+    answer = await done(client, ADMIN, 310, send_ext("Own"), b"x")
+    record = bytearray((await done(client, ADMIN, 33, {"offset": str(place_of(answer))})).body)
+    head = record.index(b"x\x03Own")
+    first, second = [place_of(await done(client, ADMIN, 310, send_ext("Own"), bytes(record))) for _ in range(2)]
+    at = second + (second - first) + head
+    record[_PLACE] = at.to_bytes(8)
+    await done(client, ADMIN, 310, send_ext("Own"), bytes(record))
+    believed = await done(client, ADMIN, 33, {"offset": str(at)})
+    assert bytes(believed.body) == record
+    return at
+
+
+async def state(client: Client) -> list[bytes]:
+    """All that an administrator can see of the broker, as far as requests may change it."""
+    answers = [await done(client, ADMIN, code, {"x": "1"}) for code in (21, 26, 201, 54)]
+    topics = ("Hidden", RETRY, DEAD, HALF, SCHEDULE, TIMER, REPLIES, "RMQ_SYS_TRANS_OP_HALF_TOPIC")
+    answers += [await ask(client, ADMIN, 202, {"topic": topic}) for topic in topics]
+    answers += [await done(client, ADMIN, code, {"consumerGroup": "hidden"}) for code in (203, 208, 38)]
+    answers.append(await done(client, ADMIN, 204, {"producerGroup": "owners"}))
+    return [bytes(answer.body) for answer in answers]
+
+
+@pytest.mark.parametrize("serialize_type", [SerializeType.JSON, SerializeType.ROCKETMQ])
+async def test_no_code_gives_or_changes_what_is_anothers(tmp_path: Path, serialize_type: int) -> None:
+    async with hidden(tmp_path) as (server, owner, places):
+        before = await state(owner)
+        owner.pushes.clear()
+        for routes in BROKER_FAMILIES.values():
+            for route in routes:
+                asked = requests(route.code, places, server)
+                assert asked, f"code {int(route.code)} is served, and not asked here"
+                for ext, words, body in asked:
+                    client = server.broker()
+                    answer = await ask(client, OTHER, route.code, ext, body, serialize_type=serialize_type)
+                    told = (int(route.code), ext, answer.header.remark)
+                    if words is None:
+                        assert answer.header.code == 0, told
+                    else:
+                        assert words in (answer.header.remark or ""), told
+                        assert answer.header.code != 0, told
+                        assert not answer.body, told
+                    assert PROOF not in bytes(answer.body), told
+                    assert b"idden" not in bytes(answer.body), told
+                    client.close()
+                assert await state(owner) == before, int(route.code)
+        assert owner.pushes == []
+
+
+async def test_what_the_owner_may_ask_of_the_same(tmp_path: Path) -> None:
+    """So the refusals above are of the account, and not of the requests."""
+    async with hidden(tmp_path) as (_, owner, places):
+        for at in (places.topic, places.retry, places.dead, places.half, places.delayed, places.timed):
+            answer = await done(owner, OWNER, 33, {"offset": str(at)})
+            assert PROOF in bytes(answer.body)
+            await done(owner, OWNER, 36, {"offset": str(at), "group": "hidden", "delayLevel": "0"})
+        for topic in ("Hidden", RETRY, DEAD):
+            answer = await done(owner, OWNER, 11, pull_ext(topic, consumer_group="hidden"))
+            assert PROOF in bytes(answer.body)
+            for code in (29, 30, 31, 32, 202, 300):
+                await done(owner, OWNER, code, {"topic": topic, "queueId": "0", "timestamp": "0"})
+        found = {"topic": "Hidden", "key": "K", "maxNum": "9", "beginTimestamp": "0", "endTimestamp": str(1 << 60)}
+        assert PROOF in bytes((await done(owner, OWNER, 12, found)).body)
+        await done(owner, OWNER, 14, {"consumerGroup": "hidden", "topic": "Hidden", "queueId": "0"})
+        for code in (203, 208, 38):
+            await done(owner, OWNER, code, {"consumerGroup": "hidden"})
+        end = {"producerGroup": "owners", "tranStateTableOffset": "0", "msgId": "m", "commitOrRollback": "8"}
+        await done(owner, OWNER, 37, {**end, "commitLogOffset": str(places.half)})
+        handle = encode_recall_handle("Hidden", "broker-a", NOW + 60_000, "TIMED").decode()
+        await done(owner, OWNER, 370, {"topic": "Hidden", "recallHandle": handle})
+
+
+async def test_a_topic_that_holds_others_messages_is_read_by_who_is_named_for_it(tmp_path: Path) -> None:
+    async with hidden(tmp_path) as (server, _, places):
+        file = tmp_path / "plain_acl.yml"
+        file.write_text(
+            f"accounts:\n- accessKey: {OTHER}\n  secretKey: {KEY}\n  defaultTopicPerm: PUB|SUB\n"
+            f"  defaultGroupPerm: SUB\n  topicPerms: [{TIMER}=SUB, Hidden=DENY, '{DEAD}=SUB']\n"
+            "  groupPerms: [hidden=DENY]\n"
+        )
+        os.utime(file, (1, 1))
+        await server.pass_time(1)
+        client = server.broker()
+
+        async def refused(code: int, ext: dict[str, str]) -> str | None:
+            return (await ask(client, OTHER, code, ext)).header.remark
+
+        assert await refused(30, {"topic": "Own", "queueId": "0"}) is None
+        assert await refused(11, pull_ext(TIMER, consumer_group="G")) == "FOUND"
+        assert (
+            await refused(11, pull_ext(HALF, consumer_group="G")) == f"{REFUSED}No default permission for topic:{HALF}"
+        )
+        assert await refused(33, {"offset": str(places.timed)}) == REFUSED + NO_TOPIC
+        assert await refused(11, pull_ext(DEAD, consumer_group="G")) == "FOUND"
+        assert await refused(310, send_ext(DEAD)) == f"{REFUSED}No default permission for topic:{DEAD}"
+        assert "topic[%DLQ%G] not exist" in (await refused(11, pull_ext("%DLQ%G", consumer_group="G")) or "")
+
+
+def of_same_hash(topic: str, other: str) -> str:
+    """A key of a topic that has the hash of `other`, which is a topic's name, # and a key."""
+    length = 7
+    wanted = string_hash(other) - string_hash(f"{topic}#") * 31**length - sum(64 * 31**at for at in range(length))
+    wanted %= 1 << 32
+    digits = [wanted // 31**at % 31 for at in reversed(range(length))]
+    key = "".join(chr(64 + digit) for digit in digits)
+    assert string_hash(f"{topic}#{key}") == string_hash(other)
+    return key
+
+
+async def test_a_query_finds_no_message_of_another_topic_with_the_same_hash(tmp_path: Path) -> None:
+    async with hidden(tmp_path) as (server, owner, _):
+        key = of_same_hash("Own", "Hidden#K")
+        await done(owner, ADMIN, 310, send_ext("Own", keys=key), b"mine")
+        asked = {"topic": "Own", "key": key, "maxNum": "9", "beginTimestamp": "0", "endTimestamp": str(1 << 60)}
+        answer = await done(server.broker(), OTHER, 12, asked)
+        assert [message.body for message in records(bytes(answer.body))] == [b"mine"]
+        asked["key"] = of_same_hash("Own", "Hidden#U")
+        answer = await ask(server.broker(), OTHER, 12, asked)
+        assert (answer.header.code, answer.body) == (22, b"")
+
+
+async def test_a_message_that_the_same_read_is_yet_to_store_is_nobodys(tmp_path: Path) -> None:
+    async with hidden(tmp_path) as (server, _, _):
+        client = server.broker()
+        at = place_of(await done(client, OTHER, 310, send_ext("Own"), b"x"))
+        size = place_of(await done(client, OTHER, 310, send_ext("Own"), b"x")) - at
+        back = {"offset": str(at + 2 * size), "group": "own", "delayLevel": "0"}
+        asked = ((310, send_ext("Own"), b"x"), (36, back, b""), (33, {"offset": str(at + 2 * size)}, b""))
+        await client.write(b"".join(client.frame(code, signed(OTHER, ext, body), body) for code, ext, body in asked))
+        sent, *others = sorted(await client.arrived(), key=lambda answer: answer.header.opaque)
+        assert place_of(sent) == at + 2 * size
+        words = f"no message begins at offset {at + 2 * size} of the commit log"
+        assert [answer.header.remark for answer in others] == [words, words]
+        await done(client, OTHER, 36, back)
+
+
+@pytest.mark.parametrize("last", ["Own", "Hidden"])
+async def test_of_a_topic_that_is_named_twice_the_last_counts_for_all(tmp_path: Path, last: str) -> None:
+    async with hidden(tmp_path) as (server, owner, _):
+        before = await state(owner)
+        client = server.broker()
+        first = {"Own": "Hidden", "Hidden": "Own"}[last]
+        frame = client.frame(310, signed(OTHER, send_ext(last), b"x"), b"x")
+        header, size = frame[8 : len(frame) - 1], int.from_bytes(frame[4:8])
+        assert header[:size] == header
+        twice = header.replace(b'"b":"', b'"b":"%b","b":"' % first.encode())
+        await client.write((len(twice) + 5).to_bytes(4) + len(twice).to_bytes(4) + twice + b"x")
+        answer = await client.receive()
+        assert answer.header.remark == (None if last == "Own" else REFUSED + NO_TOPIC)
+        assert await state(owner) == before
+
+
+async def test_only_a_producer_that_may_send_is_asked_about_half_messages(tmp_path: Path) -> None:
+    async with hidden(tmp_path) as (server, owner, _):
+        spy = server.broker()
+        await done(spy, OTHER, 34, {"x": "1"}, heartbeat("spy", producers=["owners"]))
+        for _ in range(4):
+            await server.pass_time(70)
+            await done(spy, OTHER, 34, {"x": "1"}, heartbeat("spy", producers=["owners"]))
+            await done(owner, OWNER, 34, {"x": "1"}, heartbeat("owner", producers=["owners"]))
+        await owner.arrived()
+        await spy.arrived()
+        asked = [frame for frame in owner.pushes if frame.header.code == 39]
+        assert asked
+        assert PROOF in bytes(asked[0].body)
+        assert spy.pushes == []
+        owner.close()
+        admin = server.broker()
+        await done(admin, ADMIN, 34, {"x": "1"}, heartbeat("admin", producers=["owners"]))
+        await server.pass_time(70)
+        await admin.arrived()
+        assert [frame.header.code for frame in admin.pushes] == [39]

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import pytest
+
+from rocketwire.server.guards.acl.permissions import PUB, SUB
+from rocketwire.server.guards.acl.resources import ADMIN_CODES, Needed, needed, needed_for_message, shown
+from rocketwire.server.registry import BROKER_FAMILIES
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.client import LockBatchRequestBody
+from rocketwire.wire.errors import BodyInvalid
+from tests.server.harness import consumer, heartbeat, subscription
+
+MESSAGE_ID = "7F0000010000000A0000000000000007"
+END = {"producerGroup": "P", "tranStateTableOffset": "0", "commitOrRollback": "8", "msgId": "m"}
+
+
+def asked(code: int, ext: dict[str, str], body: bytes = b"") -> Needed:
+    def owner_at(offset: int) -> str:
+        return f"at {offset}" if offset >= 0 else "%RETRY%G"
+
+    of_header = needed(code, ext, memoryview(body), reply_topic="C_REPLY_TOPIC")
+    of_message = needed_for_message(code, ext, owner_at)
+    assert of_message.permission == SUB or not of_header.resources
+    return Needed(
+        of_message.permission if of_message.resources else of_header.permission,
+        of_header.resources + of_message.resources,
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "ext", "permission", "resources"),
+    [
+        (10, {"topic": "T", "group": "G"}, PUB, ("T",)),
+        (10, {"topic": "%RETRY%G", "group": "G2", "producerGroup": "G2"}, SUB, ("%RETRY%G",)),
+        (10, {"topic": "%RETRY%G"}, SUB, ("%RETRY%G",)),
+        (10, {"topic": "RMQ_SYS_TRACE_TOPIC"}, SUB, ()),
+        (10, {"b": "T"}, SUB, ()),
+        (310, {"a": "G", "b": "T"}, PUB, ("T",)),
+        (310, {"a": "G2", "b": "%RETRY%G"}, SUB, ("%RETRY%G",)),
+        (310, {"b": "%RETRY%G"}, SUB, ("%RETRY%G",)),
+        (310, {"a": "G2", "b": "%DLQ%G"}, PUB, ("%DLQ%G",)),
+        (310, {"topic": "T"}, SUB, ()),
+        (320, {"a": "G", "b": "T"}, PUB, ("T",)),
+        (11, {"topic": "T", "consumerGroup": "G"}, SUB, ("T", "%RETRY%G")),
+        (11, {"topic": "T"}, SUB, ("T",)),
+        (361, {"topic": "T", "consumerGroup": "G"}, SUB, ("T", "%RETRY%G")),
+        (370, {"topic": "T", "producerGroup": "P", "recallHandle": "x"}, PUB, ("T",)),
+        (370, {"topic": "%RETRY%G"}, PUB, ("%RETRY%G",)),
+        (370, {}, SUB, ()),
+        (12, {"topic": "T", "key": "K"}, SUB, ("T",)),
+        (15, {"topic": "T", "consumerGroup": "G"}, SUB, ("%RETRY%G", "T")),
+        (35, {"producerGroup": "P", "consumerGroup": "G"}, SUB, ("%RETRY%G",)),
+        (35, {"producerGroup": "P"}, SUB, ()),
+        (36, {"group": "G", "offset": "7", "delayLevel": "0"}, SUB, ("%RETRY%G", "at 7")),
+        (33, {"offset": "7"}, SUB, ("at 7",)),
+        (37, {**END, "commitLogOffset": "7"}, PUB, ("at 7",)),
+        (37, {**END, "commitLogOffset": "-1"}, SUB, ("%RETRY%G",)),
+        (309, {"consumerGroup": "G", "msgId": MESSAGE_ID}, SUB, ("%RETRY%G", "at 7")),
+        (309, {"consumerGroup": "G"}, SUB, ("%RETRY%G",)),
+        (324, {"topic": "T"}, PUB, ("T",)),
+        (325, {"b": "%RETRY%G"}, SUB, ("%RETRY%G",)),
+        (325, {"b": "C_REPLY_TOPIC"}, SUB, ()),
+        (310, {"b": "C_REPLY_TOPIC"}, PUB, ("C_REPLY_TOPIC",)),
+        (30, {"topic": "T"}, PUB | SUB, ("T",)),
+        (30, {}, SUB, ()),
+        (208, {"consumerGroup": "G"}, SUB, ("%RETRY%G",)),
+        (208, {"consumerGroup": "G", "topic": " "}, SUB, ("%RETRY%G",)),
+        (208, {"consumerGroup": "G", "topic": "T"}, SUB, ("%RETRY%G", "T")),
+        (38, {"consumerGroup": "G"}, SUB, ("%RETRY%G",)),
+        (14, {"topic": "T", "consumerGroup": "G"}, SUB, ("%RETRY%G", "T")),
+        (28, {"topic": "T"}, SUB, ()),
+        (9999, {"topic": "T"}, SUB, ()),
+    ],
+)
+def test_what_requests_need(code: int, ext: dict[str, str], permission: int, resources: tuple[str, ...]) -> None:
+    assert asked(code, ext) == (permission, resources)
+
+
+FOR_EVERY_ACCOUNT = {28, 46}
+
+
+def test_each_request_that_is_served_needs_something_or_is_known_to_need_nothing() -> None:
+    ext = dict.fromkeys(("topic", "group", "consumerGroup", "producerGroup", "a", "b"), "T")
+    ext |= {**END, "offset": "7", "delayLevel": "0", "commitLogOffset": "7", "msgId": MESSAGE_ID}
+    body = heartbeat("c", consumer("G", subscription("T")))
+    for routes in BROKER_FAMILIES.values():
+        for route in routes:
+            open_to_all = route.code not in ADMIN_CODES and not asked(route.code, ext, body).resources
+            assert open_to_all == (route.code in FOR_EVERY_ACCOUNT), route.code
+
+
+@pytest.mark.parametrize("code", [41, 42])
+def test_locks_need_their_group(code: int) -> None:
+    body = encode_body(LockBatchRequestBody(consumer_group="G", client_id="c"))
+    assert asked(code, {}, body) == (SUB, ("%RETRY%G",))
+    assert asked(code, {}, b"{}") == (SUB, ("%RETRY%",))
+    with pytest.raises(BodyInvalid):
+        asked(code, {}, b"nothing")
+
+
+def test_a_heartbeat_needs_all_its_groups_and_topics() -> None:
+    body = heartbeat(
+        "c", consumer("G", subscription("T"), subscription("U")), consumer("H", subscription("T")), producers=["P"]
+    )
+    assert asked(34, {}, body) == (SUB, ("%RETRY%G", "T", "U", "%RETRY%H"))
+    assert asked(34, {}, heartbeat("c", producers=["P"])) == (SUB, ())
+    with pytest.raises(BodyInvalid):
+        asked(34, {}, b"nothing")
+
+
+def test_how_they_are_shown() -> None:
+    assert shown("T") == "topic:T"
+    assert shown("%RETRY%G") == "group:G"
+    assert shown("%RETRY%%RETRY%G") == "group:%RETRY%G"

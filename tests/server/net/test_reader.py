@@ -1,0 +1,111 @@
+"""The task that reads one connection; how it serves sessions: test_session, for both drivers."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import socket
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import trio
+
+from rocketwire.server.net.reader import Reader
+from rocketwire.server.net.session import Session
+from tests.server.harness import account, settle
+
+
+class Serves:
+    """Serves so many frames at most of what it is offered."""
+
+    def __init__(self, most: int = 1000) -> None:
+        self._most = most
+        self.offered = 0
+        self.served: list[bytes] = []
+
+    def serve(self, session: Session, frames: list[Any]) -> int:
+        self.offered = max(self.offered, len(frames))
+        self.served += [bytes(body) for _, _, body in frames[: self._most]]
+        return min(self._most, len(frames))
+
+    def ask(self, session: Session, _header: Any, frame: bytes) -> None:
+        session.write(frame)
+
+    def settle(self) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def reading(dispatcher: Serves, nursery: trio.Nursery, data: bytes) -> Iterator[Reader]:
+    """A connection on which this came, and the task that reads it."""
+    near, far = socket.socketpair()
+    near.setblocking(False)
+    far.sendall(data)
+    session = Session(
+        near, ("::1", 5), dispatcher=dispatcher, nursery=nursery, on_close=lambda _: None, in_flight=account()
+    )
+    session.driver = reader = Reader(near, session, settle=dispatcher.settle)
+    nursery.start_soon(reader.run)
+    with far:
+        yield reader
+        session.close()
+
+
+async def test_being_woken_for_nothing_is_no_matter(nursery: trio.Nursery) -> None:
+    class Spurious(socket.socket):
+        woken = 0
+
+        def recv_into(self, *args: Any) -> int:
+            self.woken += 1
+            if self.woken == 1:
+                raise BlockingIOError
+            return super().recv_into(*args)
+
+    here, there = socket.socketpair()
+    sock = Spurious(fileno=here.detach())
+    sock.settimeout(0)
+    nobody = Serves()
+    session = Session(
+        sock, ("::1", 5), dispatcher=nobody, nursery=nursery, on_close=lambda _: None, in_flight=account()
+    )
+    assert session.remote_text == "[::1]:5"
+    session.driver = reader = Reader(sock, session, settle=nobody.settle)
+    nursery.start_soon(reader.run)
+    with there:
+        there.send(struct.pack(">iI", 4, 0))
+        await settle()
+        assert (sock.woken, len(nobody.served)) == (2, 1)
+    await settle()
+    assert session._closed
+
+
+async def test_others_have_their_turn_and_what_waits_is_not_overwritten(nursery: trio.Nursery) -> None:
+    """Two connections are read into one buffer; frames that wait are counted with all they take, as bytes."""
+    bodies = [b"%04d" % number for number in range(2000)]
+    here, there = Serves(), Serves(100)
+    stream = b"".join(struct.pack(">iI", 8, 0) + body for body in bodies)
+    with reading(here, nursery, stream) as first, reading(there, nursery, stream + stream[:5]) as second:
+        while len(there.served) < 200:
+            await trio.lowlevel.checkpoint()
+            assert abs(len(here.served) // 256 - len(there.served) // 100) <= 1
+        assert (here.offered, there.offered) == (256, 256)
+        assert first.held == 12 * (2000 - len(here.served))
+        assert second.held == 12 * (2000 - len(there.served)) + 5
+        await settle()
+        assert here.served == there.served == bodies
+        assert (first.held, second.held) == (0, 5)
+        assert first.frame_started == math.inf
+        assert second.frame_started < math.inf
+
+
+async def test_a_connection_closed_while_frames_wait_is_served_no_more(nursery: trio.Nursery) -> None:
+    serves = Serves(1)
+    with reading(serves, nursery, (struct.pack(">iI", 4, 0)) * 10) as reader:
+        while not serves.served:
+            await trio.lowlevel.checkpoint()
+        served = len(serves.served)  # two, if the reader's turn came before this task's
+        reader.close()
+        await settle()
+    assert (len(serves.served), reader.held) == (served, 0)
+    assert served < 10

@@ -1,0 +1,232 @@
+"""What real clients do not make happen: a connection with an engine that is told what to do. Others: test_serving."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import trio
+
+from rocketwire.server.net.tls.connection import (
+    BUFFER_BYTES,
+    EMPTY_BYTES,
+    LITTLE_BYTES,
+    WAITING_BYTES,
+    Connection,
+    receive,
+    send,
+)
+from rocketwire.server.net.tls.engine import TlsFault
+from rocketwire.server.net.tls.held import Held
+from tests.server.harness import account, settle
+
+
+class Chatty:
+    """An engine with something to say about each byte that comes, though nothing for the session."""
+
+    ended = False
+
+    def __init__(self) -> None:
+        self.pending = 0
+
+    def receive(self, data: memoryview) -> None:
+        self.pending += 64 * len(data)
+
+    def read_into(self, _: memoryview) -> int:
+        return 0
+
+    def to_send(self) -> bytes:
+        pending, self.pending = self.pending, 0
+        return bytes(pending)
+
+
+class Silent(Chatty):
+    """One that finds nothing in what comes, and says nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.took: list[int] = []
+
+    def receive(self, data: memoryview) -> None:
+        self.took.append(len(data))
+
+
+class Plain:
+    """An engine that encrypts nothing; it says `.` at the end."""
+
+    ended = False
+    pending = 0
+
+    def __init__(self) -> None:
+        self._in = bytearray()
+        self._out = bytearray()
+
+    def receive(self, data: memoryview) -> None:
+        self._in += data
+
+    def read_into(self, buffer: memoryview) -> int:
+        size = len(self._in)
+        buffer[:size] = self._in
+        self._in.clear()
+        return size
+
+    def to_send(self) -> bytes:
+        data = bytes(self._out)
+        self._out.clear()
+        return data
+
+    def write(self, data: memoryview) -> None:
+        self._out += data
+
+    def end(self) -> None:
+        self._out += b"."
+
+
+@pytest.fixture
+def pairs() -> Iterator[list[socket.socket]]:
+    """The client's end, the server's, that of the connection towards the session, the session's."""
+    ends = [*socket.socketpair(), *socket.socketpair()]
+    for each in ends:
+        each.setblocking(False)
+    yield ends
+    for each in ends:
+        each.close()
+
+
+async def test_a_client_that_asks_tls_itself_and_does_not_read_is_ended(pairs: list[socket.socket]) -> None:
+    client, outer, inner, _ = pairs
+    engine: Any = Chatty()
+    faults: list[TlsFault] = []
+
+    async def serve() -> None:
+        try:
+            await Connection(outer, inner, engine, Held(account(), "")).pump()
+        except TlsFault as fault:
+            faults.append(fault)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(serve)
+        for _ in range(100):
+            if faults:
+                break
+            client.send(bytes(1024))
+            await settle()
+    assert [str(fault) for fault in faults] == ["the client asks and does not read"]
+    assert engine.pending <= 2 * BUFFER_BYTES
+
+
+async def test_a_client_that_sends_no_data_is_read_in_small_parts_and_ended(pairs: list[socket.socket]) -> None:
+    client, outer, inner, _ = pairs
+    engine: Any = Silent()
+
+    async with trio.open_nursery() as nursery:
+
+        async def serve() -> None:
+            with pytest.raises(TlsFault, match="the client sends no data"):
+                await Connection(outer, inner, engine, Held(account(), "")).pump()
+
+        nursery.start_soon(serve)
+        for _ in range(20):
+            with contextlib.suppress(BlockingIOError):
+                client.send(bytes(BUFFER_BYTES))
+            await settle()
+    assert set(engine.took) == {LITTLE_BYTES}
+    assert sum(engine.took) == EMPTY_BYTES + LITTLE_BYTES
+
+
+async def test_who_is_refused_can_read_why_while_it_still_sends(pairs: list[socket.socket]) -> None:
+    client, outer, inner, session = pairs
+    engine: Any = Plain()
+
+    async def serve() -> None:
+        await Connection(outer, inner, engine, Held(account(), "")).pump()
+        outer.close()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(serve)
+        session.send(b"why")
+        session.shutdown(socket.SHUT_WR)
+        for _ in range(10):
+            await settle()
+            client.send(b"more")
+        assert client.recv(10) == b"why."
+        assert client.recv(10) == b""
+        client.close()
+
+
+async def test_a_session_that_has_closed_is_not_drained(pairs: list[socket.socket]) -> None:
+    client, outer, inner, session = pairs
+    engine: Any = Plain()
+    session.send(b"last")
+    session.close()
+    with trio.fail_after(60):
+        await Connection(outer, inner, engine, Held(account(), "")).pump()
+    assert client.recv(10) == b"last."
+
+
+async def test_what_a_socket_does_not_take_at_once_is_copied_and_follows(pairs: list[socket.socket]) -> None:
+    client, outer, _, _ = pairs
+    data = bytearray(range(256)) * 8192
+    waited: list[int] = []
+    found = bytearray()
+
+    async def read() -> None:
+        buffer = memoryview(bytearray(BUFFER_BYTES))
+        while len(found) < len(data):
+            found.extend(buffer[: await receive(client, buffer)])
+
+    expected = bytes(data)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(send, outer, memoryview(data), waited.append)
+        await settle()
+        data[:] = bytes(len(data))
+        nursery.start_soon(read)
+    assert found == expected
+    assert 0 < waited[0] < len(data)
+    assert waited[1:] == [0]
+
+
+async def test_what_a_client_does_not_read_counts_until_the_connection_is_refused(pairs: list[socket.socket]) -> None:
+    _, outer, inner, session = pairs
+    engine: Any = Plain()
+    owner = account(max_in_flight_bytes=1 << 20)
+    held = Held(owner, "c")
+    owner.relieve_of([held])
+
+    async def serve() -> None:
+        with held.scope:
+            await Connection(outer, inner, engine, held).pump()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(serve)
+        while not owner.total:
+            with contextlib.suppress(BlockingIOError):
+                session.send(bytes(BUFFER_BYTES))
+            await settle()
+        assert owner.total == held.held == WAITING_BYTES
+        owner.relieve()
+        assert held.held
+        owner.add(1 << 20)
+        owner.relieve()
+        assert (held.held, owner.total) == (0, 1 << 20)
+    assert owner.limits.metrics.limited == {"maxInFlightBytes": 1}
+
+
+async def test_what_a_session_does_not_read_counts_until_it_does(pairs: list[socket.socket]) -> None:
+    client, outer, inner, session = pairs
+    engine: Any = Plain()
+    owner = account()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(Connection(outer, inner, engine, Held(owner, "")).pump)
+        while not owner.total:
+            with contextlib.suppress(BlockingIOError):
+                client.send(bytes(BUFFER_BYTES))
+            await settle()
+        assert BUFFER_BYTES < owner.total <= 2 * BUFFER_BYTES
+        while owner.total:
+            session.recv(BUFFER_BYTES)
+            await settle()
+        nursery.cancel_scope.cancel()

@@ -1,0 +1,54 @@
+"""Where a server's start meets faults."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from rocketwire.server.config.config import ServerConfig
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.operations.faults.faulty import FaultyDispatcher
+from rocketwire.server.operations.faults.grammar import parse_rule
+from rocketwire.server.operations.faults.start import allowed_faults, banner_lines, no_faults
+
+RULES = tuple(map(parse_rule, ("drop,code=310", "delay:5")))
+
+
+def test_without_a_word_of_faults_nothing_is_in_front() -> None:
+    assert allowed_faults(ServerConfig(), lambda _: 0, Metrics()) is None
+    dispatcher: Any = object()
+    assert no_faults(dispatcher, print, "broker") == (dispatcher, print)
+    assert list(banner_lines(ServerConfig())) == []
+
+
+def test_what_strikes_is_not_even_imported() -> None:
+    code = "import sys, rocketwire.server.run; sys.exit('rocketwire.server.operations.faults.faulty' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[4])
+
+
+def test_rules_of_the_start_are_in_force() -> None:
+    faults = allowed_faults(ServerConfig(faults=RULES), lambda _: 0, Metrics())
+    assert faults is not None
+    assert [each.rule for each in faults.rules] == list(RULES)
+    dispatcher: Any = type("Behind", (), {"settle": None, "guarded": False})()
+    front, _ = faults.in_front(dispatcher, print, "namesrv")
+    assert isinstance(front, FaultyDispatcher)
+    assert front.guarded
+
+
+def test_faults_may_be_allowed_without_a_rule() -> None:
+    faults = allowed_faults(ServerConfig(fault_injection_enable=True), lambda _: 0, Metrics())
+    assert faults is not None
+    assert not faults.rules.active
+
+
+def test_the_banner_shows_the_rules() -> None:
+    assert list(banner_lines(ServerConfig(faults=RULES))) == [
+        "  FAULTS: this endpoint misbehaves on purpose, by these rules (docs/faults.md):",
+        "    drop:request,code=SEND_MESSAGE_V2",
+        "    delay:5:request",
+    ]
+    (line,) = banner_lines(ServerConfig(fault_injection_enable=True))
+    assert line == "  FAULTS: may be asked for over HTTP (faultInjectionEnable, docs/faults.md)"

@@ -1,0 +1,529 @@
+from __future__ import annotations
+
+import contextlib
+import gc
+import weakref
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import trio
+
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.request import Reply, SharedReply
+from rocketwire.server.filters import EVERYTHING, MessageFilter, tag
+from rocketwire.server.pull.answers import Asked
+from rocketwire.server.pull.long_poll import HeldPull, LongPoll, Queue
+from rocketwire.store.errors import StoreGone
+from rocketwire.store.store import Fetched, FetchStatus
+from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.errors import FrameTooLong
+from tests.server.harness import FakePeer, account, mock_clock, settle
+
+T0: Queue = ("T", 0)
+FOUND = Reply(remark="FOUND")
+LATE = Reply(code=ResponseCode.PULL_NOT_FOUND, remark="OFFSET_OVERFLOW_ONE")
+NOTHING = Fetched(FetchStatus.OFFSET_OVERFLOW_ONE, 0, 0, 0)
+
+
+def passed_over(next_offset: int, max_offset: int) -> Fetched:
+    return Fetched(FetchStatus.NO_MATCHED_MESSAGE, next_offset, 0, max_offset)
+
+
+def held_request(peer: FakePeer) -> Any:
+    """As much of a request as long polling looks at."""
+    return SimpleNamespace(peer=peer)
+
+
+class Store:
+    """What held pulls are answered, in a test's hands."""
+
+    def __init__(self) -> None:
+        self.found: dict[Queue, Fetched | Exception] = {}
+        self.looks: list[Asked] = []
+        self.told: list[tuple[str, int, str | None]] = []
+        self.refused: set[str] = set()
+
+    def meet(self, error: Exception) -> bool:
+        return isinstance(error, StoreGone)
+
+    def fetch(self, asked: Asked) -> Fetched:
+        self.looks.append(asked)
+        found = self.found.get((asked.topic, asked.queue_id), NOTHING)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def reply(self, asked: Asked, fetched: Fetched) -> Reply:
+        code = {
+            FetchStatus.FOUND: ResponseCode.SUCCESS,
+            FetchStatus.NO_MATCHED_MESSAGE: ResponseCode.PULL_RETRY_IMMEDIATELY,
+            FetchStatus.OFFSET_OVERFLOW_ONE: ResponseCode.PULL_NOT_FOUND,
+            FetchStatus.OFFSET_TOO_SMALL: ResponseCode.PULL_OFFSET_MOVED,
+        }[fetched.status]
+        return Reply(code=code, remark=fetched.status.name)
+
+    def refusal(self, group: str, topic: str) -> Reply | None:
+        return Reply(code=ResponseCode.FLOW_CONTROL, remark=topic) if group in self.refused else None
+
+    def delivered(self, group: str, offset: int, asked: Asked, fetched: Fetched, reply: Reply) -> None:
+        self.told.append((group, offset, reply.remark))
+
+    def put(self, queue: Queue = T0) -> None:
+        """Have a message in a queue."""
+        self.found[queue] = Fetched(FetchStatus.FOUND, 1, 0, 1, [memoryview(b"m")], 1, 1)
+
+
+class Pull:
+    """A held pull."""
+
+    def __init__(
+        self,
+        poll: LongPoll,
+        peer: FakePeer,
+        queue: Queue = T0,
+        *,
+        seconds: float = 15,
+        offset: int = 0,
+        most: int = 32,
+        group: str = "G",
+        wanted: MessageFilter = EVERYTHING,
+    ) -> None:
+        self.peer = peer
+        self.request = held_request(peer)
+        asked = Asked(*queue, offset, offset == 0, most, None, wanted)
+        poll.hold(HeldPull(self.request, group=group, offset=offset), asked, seconds)
+
+    @property
+    def replies(self) -> list[Reply]:
+        return [reply for request, reply in self.peer.replies if request is self.request]
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store()
+
+
+@pytest.fixture
+def poll(store: Store, nursery: trio.Nursery) -> LongPoll:
+    made = LongPoll(store, account(max_requests_per_connection=2000, max_in_flight_bytes=1 << 22).limits)
+    nursery.start_soon(made.run)
+    return made
+
+
+async def pass_time(seconds: float) -> None:
+    await settle()
+    mock_clock().jump(seconds)
+    await settle()
+
+
+async def test_an_arrival_is_looked_at_when_waking(poll: LongPoll, store: Store) -> None:
+    peer = FakePeer()
+    pull = Pull(poll, peer)
+    store.put()
+    poll.arrived([T0])
+    assert store.looks == []
+    poll.wake()
+    assert (len(store.looks), pull.replies, peer.flushed) == (1, [FOUND], 1)
+    assert poll.held == 0
+    poll.arrived([T0])
+    poll.wake()
+    assert len(store.looks) == 1
+
+
+async def test_a_group_over_its_quota_is_refused_when_there_is_something_for_it(poll: LongPoll, store: Store) -> None:
+    store.refused.add("G")
+    refused, other = Pull(poll, FakePeer()), Pull(poll, FakePeer(), group="H")
+    poll.arrived([T0])
+    poll.wake()
+    assert (refused.replies, other.replies, poll.held) == ([], [], 2)
+    store.put()
+    poll.arrived([T0])
+    poll.wake()
+    assert refused.replies == [Reply(code=ResponseCode.FLOW_CONTROL, remark="T")]
+    assert [reply.remark for reply in other.replies] == ["FOUND"]
+    assert (store.told, poll.held) == ([("H", 0, "FOUND")], 0)
+
+
+async def test_a_connection_has_only_so_many_pulls_held(poll: LongPoll, store: Store) -> None:
+    peer, other = FakePeer("one"), FakePeer("other")
+    for offset in range(2000):
+        Pull(poll, peer, offset=offset)
+    with pytest.raises(LimitExceeded, match=r"maxRequestsPerConnection=2000$"):
+        Pull(poll, peer)
+    Pull(poll, other, seconds=1)
+    await pass_time(2)
+    assert poll.held == 2000
+    poll.peer_closed(peer)
+    Pull(poll, peer)
+    assert poll.held == 1
+
+
+async def test_only_so_many_pulls_are_held_in_all(poll: LongPoll, store: Store) -> None:
+    peers = [FakePeer(str(number)) for number in range(4)]
+    for number in range(4096):
+        Pull(poll, peers[number // 1024], seconds=1 if number else 0.5)
+    with pytest.raises(LimitExceeded, match=r"maxInFlightBytes=4194304$"):
+        Pull(poll, peers[0])
+    await pass_time(0.6)
+    Pull(poll, peers[0])
+    assert poll.held == 4096
+
+
+async def test_pulls_are_held_as_far_as_their_filters_go(poll: LongPoll, store: Store) -> None:
+    subscriptions = ["||".join(f"{number:x}{each}" for each in range(4000)) for number in range(8)]
+    for subscription in subscriptions[:7]:  # 0.55 MiB each
+        Pull(poll, FakePeer(), wanted=tag.subscription_filter(subscription))
+    with pytest.raises(LimitExceeded, match=r"maxInFlightBytes=4194304$"):
+        Pull(poll, FakePeer(), wanted=tag.subscription_filter(subscriptions[7]))
+    Pull(poll, FakePeer())
+    await pass_time(15.1)
+    assert (poll.held, poll._filters.size) == (0, 0)
+
+
+async def test_nothing_is_kept_of_a_pull_that_is_not_held(store: Store) -> None:
+    poll = LongPoll(store, account(max_in_flight_bytes=1 << 20).limits)
+    wanted = tag.subscription_filter("||".join(map(str, range(8000))))
+    there = weakref.ref(wanted.codes)
+    gc.disable()
+    try:
+        with contextlib.suppress(LimitExceeded):
+            Pull(poll, FakePeer(), wanted=wanted)
+        del wanted
+        assert (poll.held, there()) == (0, None)
+    finally:
+        gc.enable()
+
+
+async def test_a_filter_that_many_share_counts_once(poll: LongPoll, store: Store) -> None:
+    shared = tag.subscription_filter("||".join(map(str, range(4000))))
+    peer = FakePeer()
+    for number in range(20):
+        Pull(poll, peer, ("T", number), offset=number % 2, wanted=shared)
+    assert poll._filters.size == shared.size
+    # those of a queue that meet at an offset keep one of two equal filters
+    again = tag._read("||".join(map(str, range(4000))), None)
+    Pull(poll, peer, offset=1, wanted=again)
+    assert poll._filters.size == 2 * shared.size
+    store.found[T0] = passed_over(1, 1)
+    poll.arrived([T0])
+    poll.wake()
+    assert poll._filters.size == 2 * shared.size
+    poll.peer_closed(peer)
+    assert (poll.held, poll._filters.size) == (0, 0)
+
+
+async def test_waking_without_arrivals_looks_at_nothing(poll: LongPoll, store: Store) -> None:
+    Pull(poll, FakePeer())
+    poll.wake()
+    poll.arrived([("T", 1), ("U", 0)])
+    poll.wake()
+    assert store.looks == []
+
+
+async def test_a_pull_that_finds_nothing_waits_on(poll: LongPoll, store: Store) -> None:
+    Pull(poll, FakePeer())
+    for _ in range(3):
+        poll.arrived([T0, T0])
+        poll.wake()
+    assert len(store.looks) == 3
+    assert poll.held == 1
+
+
+async def test_the_store_is_looked_at_once_for_all_that_ask_the_same(poll: LongPoll, store: Store) -> None:
+    peers = [FakePeer(str(number)) for number in range(20)]
+    pulls = [Pull(poll, peer, group=f"G{number % 3}") for number, peer in enumerate(peers)]
+    others = [Pull(poll, peers[0], most=1), Pull(poll, peers[0], offset=7)]
+    poll.arrived([T0])
+    poll.wake()
+    assert len(store.looks) == 3
+    assert poll.held == 22
+    store.put()
+    poll.arrived([T0])
+    poll.wake()
+    assert len(store.looks) == 6
+    assert [pull.replies for pull in pulls + others] == [[FOUND]] * 22
+    assert [peer.flushed for peer in peers] == [1] * 20
+    # each is counted for its own group
+    assert Counter(store.told) == {
+        ("G0", 0, "FOUND"): 7,
+        ("G1", 0, "FOUND"): 7,
+        ("G2", 0, "FOUND"): 6,
+        ("G", 7, "FOUND"): 1,
+        ("G", 0, "FOUND"): 1,
+    }
+
+
+async def test_what_does_not_pass_the_filter_is_looked_at_once(poll: LongPoll, store: Store) -> None:
+    behind = [Pull(poll, FakePeer(), offset=3) for _ in range(2)]
+    store.found[T0] = passed_over(5, 5)
+    poll.arrived([T0])
+    poll.wake()
+    ahead = Pull(poll, FakePeer(), offset=5)
+    poll.arrived([T0])
+    poll.wake()
+    # Those that asked for 3 wait at 5 now, and so does the other.
+    assert [asked.offset for asked in store.looks] == [3, 5]
+    store.put()
+    poll.arrived([T0])
+    poll.wake()
+    assert [pull.replies for pull in [*behind, ahead]] == [[FOUND]] * 3
+    assert len(store.looks) == 3
+    assert store.told == [("G", 3, "FOUND")] * 2 + [("G", 5, "FOUND")]
+
+
+async def test_those_who_meet_at_an_offset_wait_together(poll: LongPoll, store: Store) -> None:
+    pulls = [Pull(poll, FakePeer(), offset=offset) for offset in (3, 5)]
+    store.found[T0] = passed_over(5, 5)
+    poll.arrived([T0])
+    poll.wake()
+    assert len(store.looks) == 2
+    await pass_time(15.1)
+    assert len(store.looks) == 3
+    assert [pull.replies[0].remark for pull in pulls] == ["NO_MATCHED_MESSAGE"] * 2
+    assert (poll.held, poll._waiting) == (0, {})
+
+
+async def test_a_look_that_ends_before_the_queue_is_answered(poll: LongPoll, store: Store) -> None:
+    pull = Pull(poll, FakePeer())
+    store.found[T0] = passed_over(800, 801)
+    poll.arrived([T0])
+    poll.wake()
+    assert [reply.code for reply in pull.replies] == [ResponseCode.PULL_RETRY_IMMEDIATELY]
+
+
+async def test_who_is_sent_elsewhere_does_not_wait(poll: LongPoll, store: Store) -> None:
+    pull = Pull(poll, FakePeer(), offset=4)
+    store.found[T0] = Fetched(FetchStatus.OFFSET_TOO_SMALL, 9, 9, 12)
+    poll.arrived([T0])
+    poll.wake()
+    assert [reply.code for reply in pull.replies] == [ResponseCode.PULL_OFFSET_MOVED]
+    assert store.told == [("G", 4, "OFFSET_TOO_SMALL")]
+
+
+async def test_answers_for_one_peer_are_sent_together(poll: LongPoll, store: Store) -> None:
+    peer = FakePeer()
+    queues = [("T", number) for number in range(16)]
+    for queue in queues:
+        Pull(poll, peer, queue)
+        store.put(queue)
+    poll.arrived(queues)
+    poll.wake()
+    assert (len(peer.replies), peer.flushed) == (16, 1)
+
+
+async def test_at_its_deadline_a_pull_is_answered_for_good(poll: LongPoll, store: Store) -> None:
+    pull = Pull(poll, FakePeer(), seconds=15)
+    await pass_time(14.9)
+    assert store.looks == []
+    await pass_time(0.2)
+    assert (len(store.looks), pull.replies) == (1, [LATE])
+    assert poll.held == 0
+
+
+async def test_an_earlier_deadline_that_comes_later_is_kept(poll: LongPoll, store: Store) -> None:
+    late = Pull(poll, FakePeer(), seconds=20)
+    await pass_time(1)
+    early = Pull(poll, FakePeer(), seconds=3)
+    later = Pull(poll, FakePeer(), seconds=30)
+    await pass_time(3.1)
+    assert (early.replies, late.replies, later.replies) == ([LATE], [], [])
+    await pass_time(16)
+    assert (late.replies, later.replies) == ([LATE], [])
+
+
+async def test_an_answered_pull_is_not_answered_again_at_its_deadline(poll: LongPoll, store: Store) -> None:
+    pull = Pull(poll, FakePeer())
+    store.put()
+    poll.arrived([T0])
+    poll.wake()
+    await pass_time(20)
+    assert pull.replies == [FOUND]
+
+
+async def test_a_peer_that_does_not_read_waits_for_its_deadline(poll: LongPoll, store: Store) -> None:
+    peer = FakePeer()
+    pull = Pull(poll, peer)
+    store.put()
+    peer.congested = True
+    poll.arrived([T0])
+    poll.wake()
+    assert pull.replies == []
+    await pass_time(15.1)
+    assert pull.replies == [FOUND]
+
+
+async def test_a_peer_whose_outbox_this_wake_up_filled_gets_the_rest(poll: LongPoll, store: Store) -> None:
+    class Filled(FakePeer):
+        def reply(self, request: Any, reply: Any) -> None:
+            super().reply(request, reply)
+            self.congested = True
+
+        def flush(self) -> None:
+            super().flush()
+            self.congested = False
+
+    peer = Filled()
+    pulls = [Pull(poll, peer, ("T", number % 2), most=number) for number in range(4)]
+    for number in range(2):
+        store.put(("T", number))
+    poll.arrived([("T", 0), ("T", 1)])
+    poll.wake()
+    assert [pull.replies for pull in pulls] == [[FOUND]] * 4
+    assert peer.flushed == 4
+
+
+async def test_a_peer_that_closes_while_others_are_looked_at(poll: LongPoll, store: Store) -> None:
+    class Closing(FakePeer):
+        def flush(self) -> None:
+            poll.peer_closed(self)
+
+    peer = Closing()
+    peer.congested = True
+    for queue_id in range(2):
+        for most in range(2):
+            Pull(poll, peer, ("T", queue_id), most=most)
+        store.put(("T", queue_id))
+    poll.arrived([("T", queue_id) for queue_id in range(2)])
+    poll.wake()
+    assert (poll.held, poll._waiting, peer.replies, store.told) == (0, {}, [], [])
+
+
+async def test_a_closed_peers_pulls_are_dropped(poll: LongPoll, store: Store) -> None:
+    gone, here = FakePeer("1"), FakePeer("2")
+    lost = [Pull(poll, gone), Pull(poll, gone, ("T", 1))]
+    kept = Pull(poll, here)
+    poll.peer_closed(gone)
+    assert poll.held == 1
+    await pass_time(15.1)
+    assert [pull.replies for pull in lost] == [[], []]
+    assert kept.replies == [LATE]
+
+
+async def test_deadlines_of_answered_pulls_do_not_pile_up(poll: LongPoll, store: Store) -> None:
+    waits = Pull(poll, FakePeer(), ("U", 0))
+    store.put()
+    for _ in range(5000):
+        Pull(poll, FakePeer())
+        poll.arrived([T0])
+        poll.wake()
+    assert poll.held == 1
+    assert len(poll._deadlines) < 2000
+    await pass_time(15.1)
+    assert waits.replies == [LATE]
+
+
+@pytest.mark.parametrize("final", [False, True])
+async def test_a_look_that_fails_is_answered_and_harms_no_other(
+    poll: LongPoll, store: Store, final: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken = [Pull(poll, FakePeer()) for _ in range(2)]
+    fine = Pull(poll, FakePeer(), ("T", 1))
+    store.found[T0] = OSError(5, "Input/output error")
+    store.put(("T", 1))
+    if final:
+        await pass_time(15.1)
+    else:
+        poll.arrived([T0, ("T", 1)])
+        poll.wake()
+    assert [pull.replies for pull in broken] == [[Reply(code=1, remark="[Errno 5] Input/output error")]] * 2
+    assert fine.replies == [FOUND]
+    assert "held pulls of T, queue 0" in caplog.text
+    assert poll.held == 0
+
+
+async def test_a_peer_that_closes_while_it_is_answered_is_forgotten_once(poll: LongPoll, store: Store) -> None:
+    class Closing(FakePeer):
+        def flush(self) -> None:
+            poll.peer_closed(self)
+
+    peer = Closing()
+    for _ in range(2):
+        Pull(poll, peer)
+    store.put()
+    poll.arrived([T0])
+    poll.wake()
+    assert poll.held == 0
+
+
+class Narrow(FakePeer):
+    """A connection whose frames hold no bodies."""
+
+    def reply(self, request: Any, reply: Any) -> None:
+        if isinstance(reply, SharedReply):
+            raise FrameTooLong(5, 4)
+        super().reply(request, reply)
+
+
+@pytest.mark.parametrize("final", [False, True])
+async def test_a_pull_whose_answer_fails_is_answered_and_harms_no_other(
+    poll: LongPoll, store: Store, final: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    narrow, fine = Pull(poll, Narrow("1.2.3.4:5")), Pull(poll, FakePeer())
+    store.put()
+    if final:
+        await pass_time(15.1)
+    else:
+        poll.arrived([T0])
+        poll.wake()
+    assert narrow.replies == [Reply(code=1, remark="frame of 5 bytes is longer than the limit of 4 bytes")]
+    assert fine.replies == [FOUND]
+    assert poll.held == 0
+    assert "held pull from 1.2.3.4:5" in caplog.text
+
+
+async def test_no_pull_is_held_longer_than_the_limit(poll: LongPoll, store: Store) -> None:
+    pull = Pull(poll, FakePeer(), seconds=2**63)
+    await pass_time(59.9)
+    assert pull.replies == []
+    await pass_time(0.2)
+    assert pull.replies == [LATE]
+
+
+async def test_nothing_is_kept_of_answered_pulls(poll: LongPoll, store: Store) -> None:
+    peer = FakePeer()
+    for queue_id in range(2):
+        Pull(poll, peer, ("T", queue_id))
+    store.put()
+    poll.arrived([("T", 0), ("T", 1)])
+    poll.wake()
+    assert {each: len(held) for each, held in poll._by_peer.items()} == {peer: 1}
+    await pass_time(15.1)
+    assert poll._by_peer == {}
+    assert poll._waiting == {}
+
+
+async def test_pulls_that_are_all_due_at_once_let_others_run(
+    poll: LongPoll, store: Store, nursery: trio.Nursery
+) -> None:
+    pulls = [Pull(poll, FakePeer()) for _ in range(1200)]
+    left: list[int] = []
+
+    async def other() -> None:
+        await trio.sleep(15)
+        while poll.held:
+            left.append(poll.held)
+            await trio.lowlevel.checkpoint()
+
+    nursery.start_soon(other)
+    await pass_time(15.1)
+    assert all(pull.replies == [LATE] for pull in pulls)
+    assert not {700, 200}.isdisjoint(left)
+    assert set(left) <= {1200, 700, 200}
+
+
+async def test_all_are_ended_at_once_whenever_their_time_is_up(poll: LongPoll, store: Store) -> None:
+    gone = FakePeer("gone")
+    Pull(poll, gone)
+    pulls = [Pull(poll, FakePeer(str(number)), seconds=15 - number % 7) for number in range(1200)]
+    poll.peer_closed(gone)
+    poll.end_all()
+    await settle()
+    assert [pull.replies for pull in pulls] == [[LATE]] * len(pulls)
+    assert poll.held == 0
+    later = Pull(poll, FakePeer("later"), seconds=1)
+    await settle()
+    assert later.replies == []
+    await pass_time(1)
+    assert later.replies == [LATE]

@@ -1,0 +1,237 @@
+"""The short way of messages given back answers and stores exactly as the general way does."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rocketwire.server.core.errors import NotPermitted
+from rocketwire.server.dispatch.dispatcher import FrameDispatcher
+from rocketwire.server.retry.hot_send_backs import HotSendBacks
+from rocketwire.server.send.sending import Sending
+from rocketwire.store.store import MessageStore
+from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode
+from rocketwire.wire.frame import Frame
+from rocketwire.wire.header import Header
+from tests.server.harness import (
+    BINARY,
+    Client,
+    Server,
+    code_and_remark,
+    free_port,
+    records,
+    send_ext,
+    serving,
+)
+
+BACK = RequestCode.CONSUMER_SEND_MSG_BACK
+MESSAGES = 4
+TOPICS = [(f"SCHEDULE_TOPIC_XXXX:{level - 1}") for level in (2, 3, 4, 18)] + ["%DLQ%G:0", "%DLQ%H:0"]
+
+
+def back(offset: object, level: object = 0, group: str = "G", **more: str) -> dict[str, str]:
+    return {"offset": str(offset), "delayLevel": str(level), "group": group, "unitMode": "false", **more}
+
+
+def requests(places: list[int]) -> list[tuple[dict[str, str], int]]:
+    """Everything a consumer may come up with: header and flag."""
+    return [
+        (back(places[0]), 0),
+        (back(places[1], 2, maxReconsumeTimes="16", originTopic="T", originMsgId="x", bname="b"), 0),
+        (back(places[2], 99), 0),
+        (back(places[3], -1), 0),
+        (back(places[3], maxReconsumeTimes="0"), 0),
+        (back(places[3], maxReconsumeTimes="1"), 0),
+        (back(places[0], group="H"), 0),
+        (back(places[0], -1, group="H"), FLAG_ONEWAY),
+        (back(places[0]), FLAG_ONEWAY),
+        (back(places[1] + 1), 0),
+        (back(places[1] + 1), FLAG_ONEWAY),
+        (back(-1), 0),
+        (back(places[0], group="none"), 0),
+        (back(places[0], group="a.b"), 0),
+        (back("x"), 0),
+        (back("+" + str(places[0])), 0),
+        ({"group": "G"}, 0),
+        ({}, 0),
+    ]
+
+
+async def places_of(client: Client) -> list[int]:
+    """Where some messages stand."""
+    await client.create_topic("T", 2)
+    sent = [await client.send("T", b"m%d" % n, tags="A", keys="k", reconsume_times=n % 2) for n in range(MESSAGES)]
+    return [int((each.header.ext or {})["msgId"][16:], 16) for each in sent]
+
+
+async def answers_and_records(store: Path, order: list[int] | None = None) -> tuple[list[Frame], list[Any]]:
+    """What becomes of the requests, sent in one go with a send in their midst."""
+    (store / "config").mkdir(parents=True)
+    text = '{"subscriptionGroupTable":{"none":{"groupName":"none","retryQueueNums":0}}}'
+    (store / "config" / "subscriptionGroup.json").write_text(text)
+    async with serving(store, listen_port=free_port(), broker_ip1="10.9.8.7", advertised_port=10911) as server:
+        client = server.broker()
+        all_requests = list(enumerate(requests(await places_of(client))))
+        wanted = all_requests if order is None else [all_requests[at] for at in order]
+        frames = [client.frame(BACK, ext, flag=flag, opaque=1000 + at) for at, (ext, flag) in wanted]
+        middle = client.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"between", opaque=2000)
+        await client.write(b"".join([*frames[:5], middle, *frames[5:]]))
+        answers = sorted(await client.arrived(), key=lambda frame: frame.header.opaque)
+        stored: list[Any] = []
+        for name in TOPICS:
+            topic, _, queue_id = name.partition(":")
+            stored += [
+                (topic, m.queue_id, m.reconsume_times, m.body, m.sys_flag, m.properties)
+                for m in records((await client.pull(topic, queue_id=int(queue_id))).body)
+            ]
+    return answers, stored
+
+
+async def test_it_does_what_the_general_way_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hot_answers, hot_stored = await answers_and_records(tmp_path / "hot")
+    monkeypatch.setattr(HotSendBacks, "offer", lambda *_: False)
+    answers, stored = await answers_and_records(tmp_path / "general")
+    assert [frame.header for frame in hot_answers if frame.header.opaque != 2000] == [
+        frame.header for frame in answers if frame.header.opaque != 2000
+    ]
+    assert len(answers) == len(requests([0] * MESSAGES)) - 3 + 1
+    assert sorted(hot_stored) == sorted(stored)
+    assert len(stored) == 10
+
+
+async def test_in_any_order(tmp_path: Path) -> None:
+    count = len(requests([0] * MESSAGES))
+    plain, stored = await answers_and_records(tmp_path / "0")
+    order = list(range(count))
+    random.Random(5).shuffle(order)
+    answers, stored_too = await answers_and_records(tmp_path / "1", order)
+    assert [code_and_remark(frame) for frame in answers] == [code_and_remark(frame) for frame in plain]
+    assert sorted(stored) == sorted(stored_too)
+
+
+@pytest.mark.parametrize("serialize_type", [0, BINARY])
+async def test_all_of_one_read_are_one_group(
+    server: Server, monkeypatch: pytest.MonkeyPatch, serialize_type: int
+) -> None:
+    client = server.broker()
+    places = await places_of(client)
+    groups: list[int] = []
+    real = MessageStore.append
+
+    def counted(self: MessageStore, drafts: Any) -> Any:
+        groups.append(len(drafts))
+        return real(self, drafts)
+
+    monkeypatch.setattr(MessageStore, "append", counted)
+    await client.write(b"".join(client.frame(BACK, back(each), serialize_type=serialize_type) for each in places))
+    assert [code_and_remark(frame) for frame in await client.arrived()] == [(0, None)] * MESSAGES
+    assert groups == ([1] * MESSAGES if serialize_type else [MESSAGES])
+
+
+async def test_one_that_is_not_stored_is_told_so(tmp_path: Path) -> None:
+    """It had room in a file of the log, but has none with the properties of a retry; those beside it are stored."""
+    async with serving(tmp_path, mapped_file_size_commit_log=16384) as server:
+        client = server.broker()
+        small = (await places_of(client))[0]
+        large = (await client.send("T", b"x" * (16384 - 150))).header.ext or {}
+        place = int(large["msgId"][16:], 16)
+        wanted = [(small, 0), (place, 0), (place, FLAG_ONEWAY), (small, 0)]
+        frames = [client.frame(BACK, back(at), flag=flag, opaque=100 + n) for n, (at, flag) in enumerate(wanted)]
+        await client.write(b"".join(frames))
+        answers = {frame.header.opaque: code_and_remark(frame) for frame in await client.arrived()}
+        assert answers == {100: (0, None), 101: (1, "MESSAGE_ILLEGAL"), 103: (0, None)}
+        assert len(records((await client.pull("SCHEDULE_TOPIC_XXXX", queue_id=2)).body)) == 2
+
+
+class Gate:
+    """Lets one group give nothing back."""
+
+    active = True
+
+    def admit(self, _peer: Any, header: Header, _body: memoryview) -> None:
+        if header.code == BACK and (header.ext or {})["group"] == "Closed":
+            raise NotPermitted("closed")
+
+
+async def test_guards_are_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = FrameDispatcher.__init__
+
+    def guarded(self: FrameDispatcher, *args: Any, **options: Any) -> None:
+        real(self, *args, **{**options, "guards": [Gate()]})
+
+    monkeypatch.setattr(FrameDispatcher, "__init__", guarded)
+    async with serving(tmp_path) as server:
+        client = server.broker()
+        (place, *_) = await places_of(client)
+        await client.write(b"".join(client.frame(BACK, back(place, group=group)) for group in ("G", "Closed", "G")))
+        answers = [code_and_remark(frame) for frame in await client.arrived()]
+        assert answers == [(ResponseCode.NO_PERMISSION, "closed"), (0, None), (0, None)]
+
+
+async def test_a_bug_leaves_nothing_of_the_group(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = server.broker()
+    places = await places_of(client)
+    real = HotSendBacks.offer
+    offered: list[int] = []
+
+    def failing(self: HotSendBacks, *args: Any) -> bool:
+        offered.append(len(offered))
+        if len(offered) == 2:
+            raise RuntimeError("a bug")
+        return real(self, *args)
+
+    monkeypatch.setattr(HotSendBacks, "offer", failing)
+    await client.write(b"".join(client.frame(BACK, back(each)) for each in places))
+    assert await client.ended()
+    other = server.broker()
+    assert records((await other.pull("SCHEDULE_TOPIC_XXXX", queue_id=2)).body) == []
+    assert code_and_remark(await other.ask(BACK, back(places[0]))) == (0, None)
+
+
+async def test_numbers_of_tries_at_javas_ends_do_no_harm(broker: Client) -> None:
+    (good, *_) = await places_of(broker)
+    numbers = (2**31 - 1, -(2**31), -3)
+    sent = [(await broker.send("T", b"x", reconsume_times=number)).header.ext or {} for number in numbers]
+    places = [good, *(int(ext["msgId"][16:], 16) for ext in sent), good]
+    send = broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"x")
+    backs = [broker.frame(BACK, back(place, maxReconsumeTimes=str(2**31 - 1))) for place in places]
+    await broker.write(send + b"".join(backs) + send)
+    assert [answer.header.code for answer in await broker.arrived()] == [0] * 7
+
+
+async def test_long_groups_let_others_have_their_turn(broker: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    await broker.create_topic("T")
+    ext = (await broker.send("T", bytes(200_000))).header.ext or {}
+    groups: list[int] = []
+    real = MessageStore.append
+
+    def counted(self: MessageStore, drafts: Any) -> Any:
+        groups.append(len(drafts))
+        return real(self, drafts)
+
+    monkeypatch.setattr(MessageStore, "append", counted)
+    await broker.write(broker.frame(BACK, back(int(ext["msgId"][16:], 16))) * 7)
+    assert len(await broker.arrived()) == 7
+    assert groups == [3, 3, 1]
+
+
+async def test_a_bug_in_one_group_does_not_take_the_others(
+    broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    places = await places_of(broker)
+    real = Sending.commit
+
+    def failing(self: Sending, drafts: Any, outcome: Any, **options: Any) -> None:
+        if drafts[0].topic.startswith("SCHEDULE"):
+            raise ZeroDivisionError("a bug")
+        real(self, drafts, outcome, **options)
+
+    monkeypatch.setattr(Sending, "commit", failing)
+    send = broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"x", opaque=1)
+    await broker.write(send + broker.frame(BACK, back(places[0]), opaque=2) + send)
+    answers = sorted((answer.header.opaque, code_and_remark(answer)) for answer in await broker.arrived())
+    assert answers == [(1, (0, None)), (1, (0, None)), (2, (ResponseCode.SYSTEM_ERROR, "ZeroDivisionError: a bug"))]
+    assert "ZeroDivisionError" in caplog.text

@@ -1,0 +1,279 @@
+"""What is stored of a message given back, as the golden store of a 4.9.7 broker has it, and what the store refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.core.errors import NameInvalid, SystemBusy
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.guards.throttle.throttle import Throttle
+from rocketwire.server.messages.page_cache import PageCacheGuard
+from rocketwire.server.messages.stored_message import StoredMessage, stored_message
+from rocketwire.server.retry.send_back import NotSentBack, SendBack
+from rocketwire.server.send.checks import SendChecks
+from rocketwire.server.send.drafts import MAX_PROPERTIES_BYTES, SendDrafts
+from rocketwire.server.send.sending import Sending
+from rocketwire.server.timer.sends import TimerSends
+from rocketwire.server.topics.retry_topics import RetryTopics
+from rocketwire.server.topics.subscription_groups import SubscriptionGroups
+from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.store.errors import DiskFull
+from rocketwire.store.groups import GroupTable
+from rocketwire.store.layout.record import record_head
+from rocketwire.store.settings import StoreSettings
+from rocketwire.store.store import Draft, MessageStore
+from rocketwire.store.topics import TopicTable
+from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
+from rocketwire.wire.hosts import encode_host
+from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.properties import decode_properties
+from tests.server.harness import Clock, small_config
+from tests.server.messages.test_stored_message import golden_messages
+
+SCHEDULE = "SCHEDULE_TOPIC_XXXX"
+HOST = encode_host("127.0.0.1", 1)
+FILE_SIZE = 1 << 20
+
+
+class Setup:
+    def __init__(self, folder: Path) -> None:
+        self.clock = clock = Clock()
+        self.live = LiveConfig(small_config(folder), clock)
+        self.topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=clock), self.live)
+        self.topics.make_system_topics(18)
+        groups = SubscriptionGroups(GroupTable.open(folder / "groups.json", clock=clock), self.live)
+        settings = StoreSettings(root=folder / "store", commit_log_file_size=FILE_SIZE, consume_queue_file_size=2000)
+        self.store = MessageStore.open(settings, clock=clock, store_host=HOST)
+        self.page_cache = PageCacheGuard(self.live, now=lambda: 0.0)
+        retries = RetryTopics(groups, self.topics)
+        sending = Sending(
+            SendDrafts(
+                self.live,
+                self.topics,
+                SendChecks(self.live, self.topics, choose=lambda bound: bound - 1, retries=retries),
+                TimerSends(self.live, self.topics, self.clock),
+                delay_levels=len(self.store.settings.delay_levels),
+            ),
+            store=self.store,
+            flush=None,
+            metrics=Metrics(),
+            page_cache=self.page_cache,
+            throttle=Throttle(self.live, self.topics, Metrics()),
+        )
+        self.service = SendBack(
+            config=self.live, store=self.store, sending=sending, retries=retries, choose=lambda bound: bound - 1
+        )
+
+    def put(self, draft: Draft) -> int:
+        """Store a message as it is; give its place."""
+        (appended,) = self.store.append([draft])
+        return appended.physical_offset
+
+    def give_back(self, offset: int, *, group: str = "G", level: int = 0, limit: int = 16) -> StoredMessage:
+        """What is stored for a message that is given back."""
+        fields = ConsumerSendMsgBackRequestHeader(
+            offset=offset, group=group, delay_level=level, max_reconsume_times=limit
+        )
+        end = self.store._log.position
+        self.service.take(fields, 407)
+        record = self.store.record_at(end)
+        assert record is not None
+        return stored_message(record)
+
+
+@pytest.fixture
+def setup(tmp_path: Path) -> Iterator[Setup]:
+    made = Setup(tmp_path)
+    yield made
+    made.store.close()
+
+
+def draft(body: bytes = b"body", properties: bytes = b"", **changes: Any) -> Draft:
+    values: dict[str, Any] = {"flag": 0, "sys_flag": 0, "born_timestamp": 1, "born_host": HOST, **changes}
+    return Draft("T", 0, body, properties, **values)
+
+
+def test_messages_are_stored_again_as_apaches_are(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each golden message that was retried is given back, with the golden records in the stead of this store's."""
+    group = "golden_cg_retry"
+    by_offset = {message.physical_offset: (message, row) for message, row in golden_messages()}
+    compared = 0
+    for message, row in by_offset.values():
+        properties = message.decoded_properties()
+        if not properties.get("ORIGIN_MESSAGE_ID") or message.topic.startswith("%RETRY%"):
+            continue
+        if message.topic == SCHEDULE:
+            before = by_offset[int(properties["ORIGIN_MESSAGE_ID"][16:], 16)][0]
+        else:
+            unique_key = properties["UNIQ_KEY"]
+            (before,) = (
+                each
+                for each, _ in by_offset.values()
+                if each.topic == f"%RETRY%{group}" and each.decoded_properties()["UNIQ_KEY"] == unique_key
+            )
+        with monkeypatch.context() as patched:
+            patched.setattr(
+                "rocketwire.server.retry.send_back.SendBack._message", lambda _self, _offset, found=before: found
+            )
+            after = setup.give_back(before.physical_offset, group=group, limit=1)
+        assert after.decoded_properties() == decode_properties(row["propertiesAsStored"])
+        assert (after.topic, after.queue_id, after.reconsume_times) == (
+            message.topic,
+            message.queue_id,
+            message.reconsume_times,
+        )
+        assert (after.body, after.flag, after.sys_flag) == (message.body, message.flag, message.sys_flag)
+        assert (after.born_timestamp, after.born_host) == (message.born_timestamp, message.born_host)
+        compared += 1
+    assert compared == 5
+
+
+def test_a_body_stays_compressed_and_addresses_as_they_were(setup: Setup) -> None:
+    host = encode_host("2001:db8::1", 9)
+    flag = SysFlag.COMPRESSED | SysFlag.COMPRESSION_LZ4 | SysFlag.MULTI_TAGS
+    after = setup.give_back(setup.put(draft(b"packed", sys_flag=flag, born_host=host)))
+    assert (bytes(after.body), after.sys_flag) == (b"packed", flag | SysFlag.BORN_HOST_V6)
+    assert (after.born_host, after.store_host) == (host, HOST)
+
+
+def test_a_blank_origin_is_none(setup: Setup) -> None:
+    offset = setup.put(draft(properties=b"ORIGIN_MESSAGE_ID\x01 "))
+    assert setup.give_back(offset).decoded_properties()["ORIGIN_MESSAGE_ID"] == f"{HOST.hex().upper()}{offset:016X}"
+
+
+@pytest.mark.parametrize("level", [0, -1])
+def test_a_half_message_stays_out_of_sight(setup: Setup, level: int) -> None:
+    """No consumer gets one, but its place may be guessed."""
+    offset = setup.put(draft(sys_flag=SysFlag.TRANSACTION_PREPARED))
+    after = setup.give_back(offset, level=level)
+    assert after.topic == ("%DLQ%G" if level else "%RETRY%G")
+    assert after.sys_flag & SysFlag.TRANSACTION_PREPARED
+    assert setup.store.max_offset(after.topic, 0) == 0
+
+
+def test_a_committed_message_waits_like_others(setup: Setup) -> None:
+    offset = setup.put(draft(sys_flag=SysFlag.TRANSACTION_COMMIT, prepared_offset=7))
+    after = setup.give_back(offset)
+    assert (after.topic, after.sys_flag, after.prepared_offset) == (SCHEDULE, SysFlag.TRANSACTION_COMMIT, 0)
+
+
+def test_a_damaged_record_is_no_message(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(setup.store, "record_at", lambda _: memoryview(bytes(100)))
+    with pytest.raises(NotSentBack, match=r"^look message by offset failed, 5$"):
+        setup.give_back(5)
+
+
+@pytest.mark.parametrize(("size", "refused"), [(MAX_PROPERTIES_BYTES - 300, False), (MAX_PROPERTIES_BYTES, True)])
+def test_properties_must_have_room_for_those_of_a_retry(setup: Setup, size: int, refused: bool) -> None:
+    offset = setup.put(draft(properties=b"k\x01" + b"v" * (size - 2)))
+    if refused:
+        with pytest.raises(NotSentBack, match=r"^PROPERTIES_SIZE_EXCEEDED$"):
+            setup.give_back(offset)
+    else:
+        assert len(setup.give_back(offset).properties) > size
+
+
+def test_a_message_that_has_no_room_in_a_file_any_more(setup: Setup) -> None:
+    offset = setup.put(draft(b"x" * (FILE_SIZE - 120)))
+    with pytest.raises(NotSentBack, match=r"^MESSAGE_ILLEGAL$"):
+        setup.give_back(offset)
+
+
+def test_a_full_disk(setup: Setup) -> None:
+    offset = setup.put(draft())
+    setup.store.refusal = DiskFull("store", "no room")
+    with pytest.raises(NotSentBack, match=r"^SERVICE_NOT_AVAILABLE$"):
+        setup.give_back(offset)
+
+
+def test_an_append_that_takes_long(setup: Setup) -> None:
+    offset = setup.put(draft())
+    setup.page_cache.busy = True
+    with pytest.raises(SystemBusy):
+        setup.give_back(offset)
+
+
+@pytest.mark.parametrize("group", ["a.b", "g" * 121])
+def test_a_group_whose_retry_topic_may_not_be(setup: Setup, group: str) -> None:
+    offset = setup.put(draft())
+    with pytest.raises(NameInvalid):
+        setup.give_back(offset, group=group)
+
+
+def test_a_permission_that_changes_counts_at_once(setup: Setup) -> None:
+    offset = setup.put(draft())
+    setup.give_back(offset)
+    topic = setup.topics.get("%RETRY%G")
+    assert topic is not None
+    setup.topics.put(replace(topic, perm=4))
+    with pytest.raises(Exception, match=r"^the topic\[%RETRY%G\] sending message is forbidden$"):
+        setup.give_back(offset)
+
+
+@pytest.mark.parametrize("tried", [-3, -4, -5000, 2**31 - 3])
+def test_a_level_below_one_is_no_delay(setup: Setup, tried: int) -> None:
+    after = setup.give_back(setup.put(draft(reconsume_times=tried)), limit=2**31 - 1)
+    level = 3 + tried if tried < 0 else tried + 3 - 2**32
+    assert (after.topic, after.queue_id, after.decoded_properties()["DELAY"]) == ("%RETRY%G", 0, str(level))
+    assert setup.store.max_offset("%RETRY%G", 0) == 1
+
+
+def test_the_number_of_tries_is_a_java_int(setup: Setup) -> None:
+    after = setup.give_back(setup.put(draft(reconsume_times=2**31 - 1)))
+    assert (after.topic, after.reconsume_times) == ("%DLQ%G", -(2**31))
+
+
+@pytest.mark.parametrize("level", [0, -1])
+def test_zeros_in_properties_are_not_taken_for_lost_pages(setup: Setup, level: int) -> None:
+    """Apache's broker takes them, and so does who names a place in the body of a message."""
+    offset = setup.put(draft(properties=b"\0\0x\x01\0"))
+    after = setup.give_back(offset, level=level)
+    assert after.properties.startswith(b"\x02\0")
+    assert after.decoded_properties()["\0\0x"] == "\0"
+
+
+def test_a_page_of_zeros_is_not_stored_again(setup: Setup) -> None:
+    at = setup.store.max_physical_offset + record_head(len(HOST), len(HOST)).size
+    hidden = Message(topic="T", queue_id=0, body=b"x", properties=b"p\x01" + bytes(5000), physical_offset=at)
+    setup.put(draft(encode_record(hidden)))
+    with pytest.raises(NotSentBack, match=r"^MESSAGE_ILLEGAL$"):
+        setup.give_back(at)
+
+
+def test_a_message_whose_file_is_gone(setup: Setup) -> None:
+    offset = setup.put(draft())
+    while setup.store.max_physical_offset <= 2 * FILE_SIZE:
+        setup.put(draft(bytes(FILE_SIZE // 4)))
+    setup.store.flush_to(setup.store.max_physical_offset)
+    taken = setup.store.retention.take_log_file(setup.store.last_append_timestamp + 1, 0, forcibly=True)
+    assert taken is not None
+    with pytest.raises(NotSentBack, match=rf"^look message by offset failed, {offset}$"):
+        setup.give_back(offset)
+
+
+@pytest.mark.parametrize(
+    "text", ["KEYS\x01k\x02UNIQ_KEY\x01u\x02TAGS\x01t", "UNIQ_KEY\x01u\x02a\x01b\x02", "a\x01" + "b" * 2000, ""]
+)
+@pytest.mark.parametrize(
+    "before", ["", "WAIT\x01true", "DELAY\x017", "RETRY_TOPIC\x01R", "REAL_TOPIC\x01x\x02REAL_QID\x019"]
+)
+@pytest.mark.parametrize("level", [0, 2, -1])
+def test_properties_of_a_retry(setup: Setup, text: str, before: str, level: int) -> None:
+    stored = "\x02".join(filter(None, [before, text]))
+    offset = setup.put(draft(properties=stored.encode()))
+    given = decode_properties(stored)
+    after = setup.give_back(offset, level=level)
+    origin = f"{HOST.hex().upper()}{offset:016X}"
+    expected = {"RETRY_TOPIC": "T", **given, "WAIT": "false", "ORIGIN_MESSAGE_ID": origin}
+    if level < 0:
+        expected["DELAY"] = "0"
+    else:
+        expected |= {"DELAY": str(level or 3), "REAL_TOPIC": "%RETRY%G", "REAL_QID": "0"}
+    assert after.decoded_properties() == expected

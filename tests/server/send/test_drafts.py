@@ -1,0 +1,180 @@
+"""What sends become in the store, asked directly; the words and codes are in handlers/test_send.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rocketwire.server.core.errors import MessageIllegal
+from rocketwire.server.timer.records import TIMER_ROOM
+from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.fast import SendFields
+from rocketwire.wire.java import string_hash
+from rocketwire.wire.recall_handle import encode_recall_handle
+from tests.server.harness import NOW, batch_body, properties_text
+from tests.server.send_setup import HOST, Setup, body, fields
+
+
+@pytest.fixture
+def setup(tmp_path: Path) -> Iterator[Setup]:
+    made = Setup(tmp_path)
+    yield made
+    made.store.close()
+
+
+def test_a_message_becomes_one_draft(setup: Setup) -> None:
+    prepared = setup.sending.drafts.message(
+        fields(tags="标签", keys="k", unique_key="U", queue_id=1, flag=3), body(), HOST, "peer"
+    )
+    assert (prepared.queue_id, prepared.wait) == (1, True)
+    (draft,) = prepared.drafts
+    assert (draft.topic, draft.queue_id, bytes(draft.body), draft.flag) == ("T", 1, b"body", 3)
+    assert (draft.tags_code, draft.keys, draft.unique_key) == (string_hash("标签"), "k", "U")
+    assert bytes(draft.properties).endswith(b"\x02CLUSTER\x01C")
+    assert b"WAIT" not in bytes(draft.properties)
+    assert draft.born_host == HOST
+
+
+def test_both_decoders_fields_are_taken(setup: Setup) -> None:
+    hot = SendFields(
+        producer_group="p",
+        topic="T",
+        default_topic="TBW102",
+        default_topic_queue_nums=4,
+        queue_id=0,
+        sys_flag=0,
+        born_timestamp=1,
+        flag=0,
+        properties=None,
+    )
+    (draft,) = setup.sending.drafts.message(hot, body(), HOST, "peer").drafts
+    assert bytes(draft.properties) == b"CLUSTER\x01C"
+    assert draft.reconsume_times == 0
+
+
+@pytest.mark.parametrize(("wait", "expected"), [("true", True), ("false", False), ("odd", False)])
+def test_the_producer_says_whether_it_waits(setup: Setup, wait: str, expected: bool) -> None:
+    text = properties_text(WAIT=wait)
+    assert setup.sending.drafts.message(fields(properties=text), body(), HOST, "peer").wait is expected
+    batch = setup.sending.drafts.batch(fields(properties=text), body(batch_body([b"a"])), HOST, "peer")
+    assert batch.wait is expected
+
+
+def test_a_delayed_message_waits_in_the_schedule_topic(setup: Setup) -> None:
+    text = properties_text(KEYS="k", UNIQ_KEY="U", WAIT="true", DELAY="99", TAGS="A")
+    (draft,) = setup.sending.drafts.message(fields(properties=text, queue_id=1), body(), HOST, "peer").drafts
+    assert (draft.topic, draft.queue_id) == ("SCHEDULE_TOPIC_XXXX", 17)
+    assert (draft.tags_code, draft.keys, draft.unique_key) == (string_hash("A"), "k", "U")
+    expected = properties_text(
+        KEYS="k", UNIQ_KEY="U", DELAY="18", TAGS="A", CLUSTER="C", WAIT="true", REAL_TOPIC="T", REAL_QID="1"
+    )
+    assert bytes(draft.properties).decode() == expected
+
+
+@pytest.mark.parametrize(
+    "changes", [{"properties": "DELAY\x010"}, {"properties": "DELAY\x011", "sys_flag": 4}], ids=str
+)
+def test_what_is_not_delayed_stays_as_it_is(setup: Setup, changes: Any) -> None:
+    (draft,) = setup.sending.drafts.message(fields(**changes), body(), HOST, "peer").drafts
+    assert draft.topic == "T"
+    assert bytes(draft.properties).decode() == changes["properties"] + "\x02CLUSTER\x01C"
+
+
+def test_what_the_broker_adds_may_make_properties_too_long(setup: Setup) -> None:
+    text = properties_text(DELAY="1", long="x" * 32_730)
+    with pytest.raises(MessageIllegal, match="msg properties length limit 32KB"):
+        setup.sending.drafts.message(fields(properties=text), body(), HOST, "peer")
+
+
+@pytest.mark.parametrize("name", ["DELAY", "TIMER_DELAY_SEC", "__STARTDELIVERTIME", "TIMER_DEL_UNIQKEY"])
+def test_a_batch_is_not_delayed_as_a_whole_either(setup: Setup, name: str) -> None:
+    with pytest.raises(MessageIllegal, match=name):
+        setup.sending.drafts.batch(
+            fields(properties=properties_text(**{name: "1"})), body(batch_body([b"a"])), HOST, "peer"
+        )
+
+
+def test_a_timer_message_waits_in_the_timers_topic(setup: Setup) -> None:
+    text = properties_text(KEYS="k", UNIQ_KEY="U", WAIT="true", TIMER_DELAY_MS="1500", TAGS="A")
+    prepared = setup.sending.drafts.message(fields(properties=text, queue_id=1), body(), HOST, "peer")
+    (draft,) = prepared.drafts
+    assert (prepared.queue_id, draft.topic, draft.queue_id) == (1, "rmq_sys_wheel_timer", 0)
+    assert (draft.tags_code, draft.keys, draft.unique_key) == (string_hash("A"), "k", "U")
+    assert bytes(draft.properties).decode() == properties_text(
+        KEYS="k",
+        UNIQ_KEY="U",
+        TIMER_DELAY_MS="1500",
+        TAGS="A",
+        CLUSTER="C",
+        WAIT="true",
+        TIMER_OUT_MS=str(NOW + 1499),
+        REAL_TOPIC="T",
+        REAL_QID="1",
+    )
+    assert prepared.recall_handle == encode_recall_handle("T", "broker-a", NOW + 1500, "U")
+
+
+def test_a_delay_level_counts_before_a_time_and_takes_it_away(setup: Setup) -> None:
+    text = properties_text(
+        TIMER_DELIVER_MS="x", a="b", TIMER_DELAY_SEC="5", DELAY="3", TIMER_DELAY_MS="1", TIMER_DEL_UNIQKEY="U"
+    )
+    prepared = setup.sending.drafts.message(fields(properties=text), body(), HOST, "peer")
+    (draft,) = prepared.drafts
+    assert (draft.topic, draft.queue_id, prepared.recall_handle) == ("SCHEDULE_TOPIC_XXXX", 2, None)
+    assert bytes(draft.properties).decode() == properties_text(
+        a="b", DELAY="3", TIMER_DEL_UNIQKEY="U", CLUSTER="C", REAL_TOPIC="T", REAL_QID="0"
+    )
+
+
+def test_no_delay_level_leaves_the_time(setup: Setup) -> None:
+    for level in ("0", "-1"):
+        text = properties_text(DELAY=level, TIMER_DELAY_SEC="5")
+        (draft,) = setup.sending.drafts.message(fields(properties=text), body(), HOST, "peer").drafts
+        assert draft.topic == "rmq_sys_wheel_timer"
+
+
+@pytest.mark.parametrize(("kind", "waits"), [(0, True), (SysFlag.TRANSACTION_COMMIT, True), (12, False)])
+def test_what_a_transaction_took_back_does_not_wait(setup: Setup, kind: int, waits: bool) -> None:
+    text = properties_text(TIMER_DELAY_SEC="5")
+    (draft,) = setup.sending.drafts.message(fields(properties=text, sys_flag=kind), body(), HOST, "peer").drafts
+    assert (draft.topic, draft.sys_flag) == (("rmq_sys_wheel_timer", 0) if waits else ("T", kind))
+
+
+def test_a_half_message_has_no_time(setup: Setup) -> None:
+    text = properties_text(TRAN_MSG="true", __STARTDELIVERTIME="5")
+    with pytest.raises(MessageIllegal, match="property __STARTDELIVERTIME: a transaction's message"):
+        setup.sending.drafts.message(fields(properties=text), body(), HOST, "peer")
+    text += properties_text(**{"": "", "TIMER_OUT_MS": "5"})  # it had one
+    (draft,) = setup.sending.drafts.message(fields(properties=text), body(), HOST, "peer").drafts
+    assert draft.topic == "RMQ_SYS_TRANS_HALF_TOPIC"
+
+
+def test_a_timer_message_leaves_room_for_what_it_gets_while_it_waits(setup: Setup) -> None:
+    def length(more: int) -> int:
+        text = properties_text(long="x" * more, TIMER_DELAY_SEC="5")
+        (draft,) = setup.sending.drafts.message(fields(properties=text), body(), HOST, "peer").drafts
+        return len(draft.properties)
+
+    most = 32_767 - TIMER_ROOM
+    room = most - length(1) + 1
+    assert length(room) == most
+    with pytest.raises(MessageIllegal, match="msg properties length limit 32KB"):
+        length(room + 1)
+
+
+def test_a_batch_becomes_a_draft_a_message(setup: Setup) -> None:
+    text = properties_text(TAGS="A", KEYS="k", UNIQ_KEY="U")
+    prepared = setup.sending.drafts.batch(fields(properties=""), body(batch_body([b"a", b"b"], text)), HOST, "peer")
+    assert [bytes(draft.body) for draft in prepared.drafts] == [b"a", b"b"]
+    assert [draft.together for draft in prepared.drafts] == [2, 0]
+    assert [(draft.tags_code, draft.keys, draft.unique_key) for draft in prepared.drafts] == [(65, "k", "U")] * 2
+    assert bytes(prepared.drafts[0].properties).decode() == f"{text}\x02CLUSTER\x01C"
+
+
+def test_a_body_over_the_limit(setup: Setup) -> None:
+    setup.live.update({"maxMessageSize": "3"})
+    with pytest.raises(MessageIllegal, match=r"msg body length limit 3B,"):
+        setup.sending.drafts.message(fields(), body(), HOST, "peer")

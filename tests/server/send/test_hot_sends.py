@@ -1,0 +1,377 @@
+"""The hot path answers and stores exactly as the general path does; how it groups is looked at here too."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rocketwire.server.core.errors import NotPermitted
+from rocketwire.server.dispatch.dispatcher import FrameDispatcher
+from rocketwire.server.send.hot_sends import HotSends
+from rocketwire.store.store import MessageStore
+from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode, SysFlag
+from rocketwire.wire.connection import RawFrame
+from rocketwire.wire.frame import Frame
+from rocketwire.wire.header import Header
+from tests.server.harness import (
+    BINARY,
+    Client,
+    FullDisk,
+    HangingDisk,
+    Server,
+    batch_body,
+    free_port,
+    properties_text,
+    pull_ext,
+    records,
+    send_ext,
+    serving,
+)
+
+V2 = RequestCode.SEND_MESSAGE_V2
+BATCH = RequestCode.SEND_BATCH_MESSAGE
+MIB = 1 << 20
+
+SendRequest = tuple[int, dict[str, str], bytes, int]
+"""Code, header, body, flag."""
+
+#: Everything a sender may come up with.
+REQUESTS: list[SendRequest] = [
+    (V2, send_ext("T"), b"plain", 0),
+    (V2, send_ext("T", tags="A", keys="k1 k2", unique_key="U"), b"named", 0),
+    (V2, send_ext("T", tags="标签", keys="鍵"), "内容".encode(), 0),
+    (V2, send_ext("T", properties=""), b"no properties", 0),
+    (V2, send_ext("T", properties="WAIT\x01false\x02a\x01b"), b"no wait", 0),
+    (V2, send_ext("T", properties="a\x01b\x02\x02c\x01\x02\x01d\x02e"), b"odd properties", 0),
+    (V2, send_ext("T", properties="CLUSTER\x01other\x02a\x01b\x02"), b"trailing separator", 0),
+    (V2, {key: value for key, value in send_ext("T").items() if key not in "ijklm"}, b"required only", 0),
+    (V2, {**send_ext("T"), "n": "broker-a", "zz": "more"}, b"more fields", 0),
+    (V2, send_ext("T"), b"", 0),
+    (V2, send_ext("T", queue_id=1, flag=-1, reconsume_times=2), b"second queue", 0),
+    (V2, send_ext("T", queue_id=-1), b"any queue", 0),
+    (V2, send_ext("T", queue_id=2), b"no such queue", 0),
+    (V2, send_ext("T"), b"one-way", FLAG_ONEWAY),
+    (V2, send_ext("T", queue_id=2), b"one-way refused", FLAG_ONEWAY),
+    (V2, send_ext("New-1", queue_id=-1), b"new topic", 0),
+    (V2, send_ext("New-2", default_topic="Nothing"), b"no model", 0),
+    (V2, send_ext("bad topic"), b"illegal", 0),
+    (V2, send_ext(""), b"blank", 0),
+    (V2, send_ext("SCHEDULE_TOPIC_XXXX"), b"not sendable", 0),
+    (V2, send_ext("T"), bytes(4 * MIB + 1), 0),
+    (V2, send_ext("T", properties=properties_text(p="x" * 32767)), b"properties too long", 0),
+    (V2, send_ext("T", properties=properties_text(DELAY="3")), b"delayed", 0),
+    (V2, send_ext("T", properties=properties_text(TRAN_MSG="true")), b"transaction", 0),
+    (V2, send_ext("T", properties=properties_text(TIMER_DELAY_MS="3600000")), b"timer", 0),
+    (V2, send_ext("T", properties=properties_text(UNIQ_KEY="U", TIMER_DELAY_SEC="3600")), b"recallable", 0),
+    (V2, send_ext("T", properties=properties_text(TIMER_DELIVER_MS="1")), b"timer of the past", 0),
+    (V2, send_ext("T", properties=properties_text(TIMER_DELAY_MS="x")), b"no time", 0),
+    (V2, send_ext("T", sys_flag=SysFlag.COMPRESSED | 0x300), b"compressed", 0),
+    (V2, send_ext("T", sys_flag=SysFlag.COMPRESSED | 0x500), b"unknown compression", 0),
+    (V2, send_ext("T", sys_flag=SysFlag.BORN_HOST_V6), b"host flag", 0),
+    (V2, {**send_ext("T"), "e": "x"}, b"no number", 0),
+    (V2, {**send_ext("T"), "h": "99999999999"}, b"number too large", 0),
+    (V2, {**send_ext("T"), "m": "TRUE"}, b"a batch in an odd spelling", 0),
+    (V2, {**send_ext("T"), "k": "yes", "m": "no"}, b"odd booleans", 0),
+    (V2, {}, b"no fields", 0),
+    (BATCH, send_ext("T", batch=True), batch_body([b"a", b"b", b"c"], "TAGS\x01x"), 0),
+    (BATCH, send_ext("T", batch=True, queue_id=1), batch_body([b"one"]), 0),
+    (BATCH, send_ext("T", batch=True), batch_body([b"a"]), FLAG_ONEWAY),
+    (BATCH, send_ext("T", batch=True), b"no batch", 0),
+    (BATCH, send_ext("T", batch=True), b"", 0),
+    (BATCH, send_ext("%RETRY%G", batch=True), batch_body([b"a"]), 0),
+    (BATCH, send_ext("T", batch=True), batch_body([b"a"], "DELAY\x012"), 0),
+    (V2, send_ext("T", batch=True), batch_body([b"d", b"e"]), 0),
+    (BATCH, send_ext("T", batch=False), batch_body([b"one message to Apache"]), 0),
+]
+
+
+async def answers_and_records(
+    store: Path, requests: list[tuple[int, dict[str, str], bytes, int]], **changes: Any
+) -> Any:
+    """What becomes of the requests, sent in one go."""
+    port = free_port()
+    async with serving(
+        store,
+        listen_port=port,
+        broker_ip1="10.9.8.7",
+        advertised_port=10911,
+        mapped_file_size_commit_log=64 * MIB,
+        **changes,
+    ) as server:
+        client = server.broker()
+        await client.create_topic("T", 2)
+        data = b"".join(
+            client.frame(code, ext, body, flag=flag, opaque=opaque)
+            for opaque, (code, ext, body, flag) in enumerate(requests)
+        )
+        await client.write(data)
+        answers = sorted(await client.arrived(), key=lambda frame: frame.header.opaque)
+        stored = []
+        for topic in ("T", "New-1", "rmq_sys_wheel_timer"):
+            for queue_id in range(2):
+                offset = 0
+                while True:
+                    pulled = await client.pull(topic, offset, queue_id=queue_id)
+                    if pulled.header.code:
+                        break
+                    found = records(pulled.body)
+                    offset += len(found)
+                    stored += [
+                        (
+                            m.topic,
+                            m.queue_id,
+                            m.queue_offset,
+                            m.physical_offset,
+                            m.flag,
+                            m.sys_flag,
+                            m.body,
+                            m.properties,
+                        )
+                        for m in found
+                    ]
+        return [comparable(frame) for frame in answers], stored
+
+
+def comparable(frame: Frame) -> object:
+    remark = frame.header.remark and re.sub(r"127\.0\.0\.1:\d+", "PEER", frame.header.remark)
+    return frame.header.opaque, frame.header.code, remark, frame.header.ext, frame.header.version, bytes(frame.body)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
+async def test_both_paths_do_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, flush: str) -> None:
+    requests = random.Random(seed).sample(REQUESTS, len(REQUESTS)) if seed else REQUESTS
+    hot = await answers_and_records(tmp_path / "hot", requests, flush_disk_type=flush)
+    monkeypatch.setattr(HotSends, "offer", lambda *_: False)
+    general = await answers_and_records(tmp_path / "general", requests, flush_disk_type=flush)
+    for mine, theirs in zip(hot[0], general[0], strict=True):
+        assert mine == theirs
+    assert hot[1] == general[1]
+    wanted = [opaque for opaque, request in enumerate(requests) if not request[3] & FLAG_ONEWAY]
+    assert [answer[0] for answer in hot[0]] == wanted
+
+
+@pytest.fixture
+def groups(monkeypatch: pytest.MonkeyPatch, sends_by_python: None) -> list[int]:
+    """Sizes of the groups that the store is given; ask for it before `server`."""
+    sizes: list[int] = []
+    real = MessageStore.append
+
+    def noting(self: MessageStore, drafts: Any) -> Any:
+        sizes.append(len(drafts))
+        return real(self, drafts)
+
+    monkeypatch.setattr(MessageStore, "append", noting)
+    return sizes
+
+
+async def test_the_sends_of_one_read_are_one_group(groups: list[int], broker: Client) -> None:
+    one = broker.frame(V2, send_ext("T"), b"x")
+    batch = broker.frame(BATCH, send_ext("T", batch=True), batch_body([b"a", b"b"]))
+    await broker.write(one * 10 + batch + one)
+    answers = await broker.arrived()
+    assert len(answers) == 12
+    assert groups == [13]
+    offsets = [int(answer.header.ext["queueOffset"]) for answer in answers if answer.header.ext]
+    assert offsets == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12]
+
+
+async def test_another_request_parts_the_group(groups: list[int], broker: Client) -> None:
+    one = broker.frame(V2, send_ext("T"), b"x")
+    other = broker.frame(RequestCode.PULL_MESSAGE, pull_ext("T"))
+    await broker.write(one * 3 + other + one * 2)
+    await broker.arrived()
+    assert groups == [3, 2]
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        {"code": RequestCode.SEND_MESSAGE, "short": False},
+        {"code": V2, "serialize_type": BINARY},
+    ],
+)
+async def test_other_sends_are_groups_of_their_own(groups: list[int], broker: Client, way: dict[str, Any]) -> None:
+    ext = send_ext("T", short=way.get("short", True))
+    one = broker.frame(way["code"], ext, b"x", serialize_type=way.get("serialize_type", 0))
+    await broker.write(one * 3)
+    assert len(await broker.arrived()) == 3
+    assert groups == [1, 1, 1]
+
+
+async def test_a_group_waits_for_the_disk_if_one_of_it_does(tmp_path: Path) -> None:
+    disk = HangingDisk()
+    async with serving(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as server:
+        client = server.broker()
+        await client.create_topic("T")
+        disk.hangs = True
+        hurried = client.frame(V2, send_ext("T", properties="WAIT\x01false"), b"x", opaque=1)
+        patient = client.frame(V2, send_ext("T"), b"x", opaque=2)
+        await client.write(hurried)
+        assert len(await client.arrived()) == 1
+        await client.write(hurried + patient)
+        assert await client.arrived() == []
+        disk.move()
+        assert [answer.header.opaque for answer in await client.arrived()] == [1, 2]
+
+
+async def test_a_connection_that_closes_while_its_group_waits(tmp_path: Path) -> None:
+    disk = HangingDisk()
+    async with serving(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as server:
+        client = server.broker()
+        await client.create_topic("T")
+        disk.hangs = True
+        leaving = server.broker()
+        await leaving.write(leaving.frame(V2, send_ext("T"), b"left behind"))
+        await leaving.arrived()
+        leaving.close()
+        await server.pass_time(0.1)
+        disk.move()
+        answer = await client.pull("T")
+        assert [message.body for message in records(answer.body)] == [b"left behind"]
+
+
+async def test_of_a_group_on_a_full_disk_the_first_are_stored_and_the_rest_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = FullDisk(monkeypatch)
+    async with serving(tmp_path, mapped_file_size_commit_log=MIB) as server:
+        client = server.broker()
+        await client.create_topic("T")
+        await client.send("T", b"before")
+        disk.full = True
+        ext = send_ext("T")
+        data = b"".join(client.frame(V2, ext, b"%03d" % each + bytes(20_000), opaque=each) for each in range(100))
+        await client.write(data)
+        answers = await client.arrived()
+        codes = [answer.header.code for answer in answers]
+        assert len(codes) == 100
+        assert [answer.header.opaque for answer in answers] == list(range(100))
+        stored = codes.count(0)
+        assert codes == [0] * stored + [ResponseCode.SERVICE_NOT_AVAILABLE] * (100 - stored)
+        assert 0 < stored < 100
+        disk.full = False
+        found: list[bytes] = []
+        while pulled := records((await client.pull("T", 1 + len(found))).body):
+            found += [message.body[:3] for message in pulled]
+        assert found == [b"%03d" % each for each in range(stored)]
+
+
+@pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
+@pytest.mark.parametrize("path", ["hot", "general"])
+async def test_a_message_larger_than_a_file_is_illegal_and_the_others_are_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flush: str, path: str
+) -> None:
+    if path == "general":
+        monkeypatch.setattr(HotSends, "offer", lambda *_: False)
+    async with serving(tmp_path, mapped_file_size_commit_log=MIB, flush_disk_type=flush) as server:
+        client = server.broker()
+        await client.create_topic("T")
+        large = client.frame(BATCH, send_ext("T", batch=True), batch_body([b"part", bytes(MIB)]), opaque=2)
+        frames = [client.frame(V2, send_ext("T"), body, opaque=at) for at, body in enumerate((b"0", bytes(MIB)))]
+        await client.write(b"".join([*frames, large, client.frame(V2, send_ext("T"), b"3", opaque=3)]))
+        answers = sorted(await client.arrived(), key=lambda answer: answer.header.opaque)
+        illegal = ResponseCode.MESSAGE_ILLEGAL
+        assert [answer.header.code for answer in answers] == [0, illegal, illegal, 0]
+        assert "does not fit into a commit log file" in (answers[1].header.remark or "")
+        assert [message.body for message in records((await client.pull("T")).body)] == [b"0", b"3"]
+
+
+@pytest.mark.usefixtures("sends_by_python")
+async def test_why_a_group_was_refused_is_told_though_others_were_stored_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = FullDisk(monkeypatch)
+    disk = HangingDisk()
+    async with serving(
+        tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH", mapped_file_size_commit_log=MIB
+    ) as server:
+        client, other = server.broker(), server.broker()
+        await client.create_topic("T")
+        await client.send("T", bytes(1_030_000))
+        disk.hangs = full.full = True
+        await client.write(client.frame(V2, send_ext("T"), bytes(5000)) * 6)
+        assert await client.arrived() == []
+        full.full = False
+        await other.write(other.frame(V2, send_ext("T"), b"since"))
+        await other.arrived()
+        disk.move()
+        answers = await client.arrived()
+        assert [answer.header.code for answer in answers] == [0] * 3 + [ResponseCode.SERVICE_NOT_AVAILABLE] * 3
+        assert all("no room on the disk" in (answer.header.remark or "") for answer in answers[3:])
+
+
+class Gate:
+    """Refuses one topic, in all ways of sending."""
+
+    active = True
+
+    def admit(self, peer: Any, header: Header, body: memoryview) -> None:
+        if header.code in {RequestCode.SEND_MESSAGE, V2, BATCH} and (header.ext or {})["b"] == "Closed":
+            raise NotPermitted(f"closed to {len(body)} bytes from {peer.remote_text}")
+
+
+async def test_guards_are_asked_on_both_paths(
+    groups: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = FrameDispatcher.__init__
+
+    def guarded(self: FrameDispatcher, *args: Any, **options: Any) -> None:
+        real(self, *args, **{**options, "guards": [Gate()]})
+
+    monkeypatch.setattr(FrameDispatcher, "__init__", guarded)
+    async with serving(tmp_path) as server:
+        client = server.broker()
+        await client.create_topic("T")
+        hot, closed = (client.frame(V2, send_ext(topic), b"12345") for topic in ("T", "Closed"))
+        general = client.frame(V2, send_ext("Closed"), b"12345", serialize_type=BINARY)
+        batch = client.frame(BATCH, send_ext("Closed", batch=True), batch_body([b"12345"]))
+        await client.write(hot * 3 + closed + general + batch + hot * 2)
+        answers = await client.arrived()
+        refused = ResponseCode.NO_PERMISSION
+        # A refusal is answered at once, before what was admitted is stored.
+        assert [answer.header.code for answer in answers] == [refused, refused, refused, 0, 0, 0, 0, 0]
+        assert answers[0].header.remark == answers[1].header.remark == f"closed to 5 bytes from {client.local}"
+        assert groups == [5]  # what is admitted is stored in one group
+        assert (await client.pull("Closed")).header.code == ResponseCode.TOPIC_NOT_EXIST
+
+
+async def test_a_group_that_was_dropped_is_no_part_of_the_next(
+    groups: list[int], server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    real = HotSends.offer
+
+    def failing(self: HotSends, session: Any, frame: RawFrame) -> bool:
+        if bytes(frame.body) == b"bang":
+            raise ZeroDivisionError
+        return real(self, session, frame)
+
+    monkeypatch.setattr(HotSends, "offer", failing)
+    other = server.broker()
+    await other.write(b"".join(other.frame(V2, send_ext("T"), body) for body in (b"lost", b"bang")))
+    assert await other.ended()
+    assert "ZeroDivisionError" in caplog.text
+    assert (await broker.send("T", b"kept")).header.code == 0
+    assert groups == [1]
+    assert [message.body for message in records((await broker.pull("T")).body)] == [b"kept"]
+
+
+async def test_a_topic_that_cannot_be_written_down_is_answered(
+    server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rocketwire.store.errors import StoreNotWritable
+    from rocketwire.store.topics import TopicTable
+
+    def broken(self: TopicTable) -> None:
+        raise StoreNotWritable("here", "disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TopicTable, "persist", broken)
+        answer = await broker.send("New")
+    # Made in memory by the first try; what matters is that the connection lives and there is an answer.
+    assert answer.header.code in {0, ResponseCode.SYSTEM_ERROR}
+    assert (await broker.send("T")).header.code == 0

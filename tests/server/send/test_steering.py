@@ -1,0 +1,34 @@
+"""What properties say about when a message is delivered."""
+
+from __future__ import annotations
+
+import pytest
+
+from rocketwire.server.core.errors import MessageIllegal
+from rocketwire.server.send.steering import Steering, steering_of
+
+
+@pytest.mark.parametrize(
+    ("items", "level", "other_level", "transactional"),
+    [
+        ("DELAY\x013", 3, False, False),
+        ("DELAY\x01+3", 3, True, False),
+        ("DELAY\x0199", 18, True, False),
+        ("DELAY\x011\x02DELAY\x012", 2, False, False),
+        ("DELAY\x01-1", 0, True, False),
+        ("TRAN_MSG\x01True", 0, True, True),
+        ("TRAN_MSG\x01no\x02DELAY\x0118", 18, False, False),
+    ],
+)
+def test_what_is_asked_for(items: str, level: int, other_level: bool, transactional: bool) -> None:
+    assert steering_of(items, None, 18) == Steering(level, other_level, transactional, b"")
+
+
+def test_wait_stands_behind_other_properties() -> None:
+    assert steering_of("DELAY\x013", "False", 18).wait == b"\x02WAIT\x01False"
+
+
+def test_a_level_that_is_no_number_is_refused() -> None:
+    for _ in range(2):
+        with pytest.raises(MessageIllegal, match=r"^property DELAY"):
+            steering_of("DELAY\x01x", None, 18)

@@ -1,0 +1,125 @@
+"""Cancelling by a handle: 5.5.0's checks in their order, and the marker that is stored."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rocketwire.server.core.errors import (
+    RecallFailed,
+    RecallForbidden,
+    RecallRefused,
+    RecallTopicUnknown,
+    response_code,
+)
+from rocketwire.server.timer.recall import Recall
+from rocketwire.server.timer.sends import TimerSends
+from rocketwire.store.timer.units import out_time
+from rocketwire.wire.errors import PropertiesInvalid, RecallHandleInvalid
+from rocketwire.wire.headers.send import RecallMessageRequestHeader
+from rocketwire.wire.java import string_hash
+from rocketwire.wire.recall_handle import encode_recall_handle
+from tests.server.harness import NOW, properties_text
+from tests.server.send_setup import HOST, Setup
+
+MOST = 40 * 86_400_000
+
+
+@pytest.fixture
+def setup(tmp_path: Path) -> Iterator[Setup]:
+    made = Setup(tmp_path)
+    yield made
+    made.store.close()
+
+
+@pytest.fixture
+def recall(setup: Setup) -> Recall:
+    return Recall(setup.live, setup.topics, TimerSends(setup.live, setup.topics, setup.clock), setup.clock)
+
+
+def asked(
+    time: int = NOW + 5000, key: str = "U", *, topic: str = "T", broker: str = "broker-a", **changes: str
+) -> RecallMessageRequestHeader:
+    handle = encode_recall_handle(topic, broker, time, key).decode()
+    return RecallMessageRequestHeader(**{"producer_group": "G", "topic": "T", "recall_handle": handle, **changes})
+
+
+def test_the_marker(recall: Recall) -> None:
+    draft = recall.marker(asked(), HOST)
+    assert (draft.topic, draft.queue_id, bytes(draft.body), draft.born_host) == ("rmq_sys_wheel_timer", 0, b"0", HOST)
+    assert (draft.unique_key, draft.keys, draft.tags_code) == ("U", None, string_hash("_RECALL_TAG_"))
+    assert draft.properties.decode() == properties_text(
+        TAGS="_RECALL_TAG_",
+        UNIQ_KEY="U",
+        TIMER_DEL_UNIQKEY="U",
+        TIMER_DELIVER_MS=str(NOW + 5000),
+        BORN_TIMESTAMP=str(NOW),
+        PGROUP="G",
+        TIMER_OUT_MS=str(out_time(NOW + 5000)),
+        REAL_TOPIC="T",
+        REAL_QID="0",
+    )
+
+
+def test_a_producer_without_a_group(recall: Recall) -> None:
+    handle = asked().recall_handle
+    draft = recall.marker(RecallMessageRequestHeader(topic="T", recall_handle=handle), HOST)
+    assert b"PGROUP" not in draft.properties
+
+
+@pytest.mark.parametrize("time", [NOW + 1, NOW + MOST - 1])
+def test_how_long_it_can_be_cancelled(recall: Recall, time: int) -> None:
+    assert recall.marker(asked(time), HOST).topic == "rmq_sys_wheel_timer"
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "code", "remark"),
+    [
+        (
+            RecallMessageRequestHeader(topic="N", recall_handle="?"),
+            RecallTopicUnknown,
+            17,
+            "recall failed, the topic[N] not exist",
+        ),
+        (asked(recall_handle="?"), RecallHandleInvalid, 604, "recall handle is invalid"),
+        (asked(topic="N", broker="b"), RecallRefused, 604, "recall failed, topic not match"),
+        (asked(NOW, broker="broker-b"), RecallRefused, 604, "recall failed, broker service not available"),
+        (asked(NOW), RecallRefused, 604, "recall failed, timestamp invalid"),
+        (asked(-1), RecallRefused, 604, "recall failed, timestamp invalid"),
+        (asked(NOW + MOST), RecallRefused, 604, "recall failed, timestamp invalid"),
+        (
+            asked(recall_handle=base64.urlsafe_b64encode(b"v1 T broker-a soon U").decode()),
+            RecallRefused,
+            604,
+            "recall failed, timestamp invalid",
+        ),
+    ],
+)
+def test_refusals(
+    recall: Recall, fields: RecallMessageRequestHeader, error: type[Exception], code: int, remark: str
+) -> None:
+    with pytest.raises(error) as caught:
+        recall.marker(fields, HOST)
+    assert (type(caught.value), response_code(caught.value), str(caught.value)) == (error, code, remark)
+
+
+def test_it_may_be_forbidden(setup: Setup, recall: Recall) -> None:
+    setup.live.update({"recallMessageEnable": "false"})
+    with pytest.raises(RecallForbidden, match=r"^recall failed, operation is forbidden$") as caught:
+        recall.marker(asked(topic="N"), HOST)
+    assert response_code(caught.value) == 16
+
+
+def test_what_cannot_be_stored(setup: Setup, recall: Recall) -> None:
+    with pytest.raises(PropertiesInvalid):
+        recall.marker(asked(key="U\x02DELAY\x011"), HOST)
+    for fields in (asked(key="\0"), asked(producer_group="x" * 32_700)):
+        with pytest.raises(RecallFailed, match=r"^recall failed, execute error$") as caught:
+            recall.marker(fields, HOST)
+        assert response_code(caught.value) == 1
+    setup.live.current = type(setup.live.current)(timer_wheel_enable=False)
+    with pytest.raises(RecallFailed):
+        recall.marker(asked(), HOST)

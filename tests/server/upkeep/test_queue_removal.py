@@ -1,0 +1,97 @@
+"""Removing queues one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import trio
+
+from rocketwire.server.upkeep.queue_removal import QueueRemoval
+from rocketwire.store.consume_queue import ConsumeQueue
+from rocketwire.store.files import RealFileSystem
+from rocketwire.store.store import MessageStore
+from tests.server.harness import settle
+from tests.store.support import draft, open_store, small
+
+TOPICS = ("A", "B", "C", "D")
+
+
+class Disk(RealFileSystem):
+    """Removes no file below a directory of the name `kept`."""
+
+    kept = "none"
+
+    def remove(self, path: str) -> None:
+        if self.kept in path.split("/"):
+            raise PermissionError(1, "Operation not permitted", path)
+        super().remove(path)
+
+
+@pytest.fixture
+def disk() -> Disk:
+    return Disk()
+
+
+@pytest.fixture
+def store(tmp_path: Path, disk: Disk) -> Iterator[MessageStore]:
+    made = open_store(small(tmp_path), files=disk)
+    made.append([draft(0, topic=topic) for topic in TOPICS])
+    yield made
+    disk.kept = "none"
+    made.close()
+
+
+async def test_others_are_served_between_two_queues(store: MessageStore, nursery: trio.Nursery) -> None:
+    removal = QueueRemoval(store.retention)
+    nursery.start_soon(removal.run)
+    await settle()
+    left: list[int] = []
+    done: list[int] = []
+    removal.remove(store.retention.unused_queues({"D"}), lambda: done.append(len(store.topics())))
+    for _ in range(20):
+        await trio.lowlevel.checkpoint()
+        left.append(len(store.topics()))
+    # In each round both tasks run once, in any order.
+    assert max(before - after for before, after in pairwise([4, *left])) <= 2
+    assert done == [1]
+    assert store.topics() == {"D"}
+
+
+async def test_a_queue_that_cannot_be_removed_is_told_of_and_passed_over(
+    store: MessageStore, disk: Disk, nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
+) -> None:
+    removal = QueueRemoval(store.retention)
+    nursery.start_soon(removal.run)
+    disk.kept = "B"
+    done: list[str] = []
+    removal.remove(store.retention.unused_queues({"D"}), lambda: done.append("first"))
+    await settle()
+    assert store.topics() == {"B", "D"}
+    assert "topic B: queue 0: [Errno 1] Operation not permitted" in caplog.text
+    assert "Traceback" not in caplog.text
+    disk.kept = "none"
+    removal.remove(store.retention.unused_queues({"D"}), lambda: done.append("second"))
+    await settle()
+    assert done == ["first", "second"]
+    assert store.topics() == {"D"}
+
+
+async def test_queues_that_cannot_be_looked_at_end_only_that_job(
+    store: MessageStore, nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken() -> Iterator[ConsumeQueue]:
+        yield from store.retention.unused_queues({"B", "C", "D"})
+        raise OSError(24, "Too many open files")
+
+    removal = QueueRemoval(store.retention)
+    nursery.start_soon(removal.run)
+    done: list[str] = []
+    removal.remove(broken(), lambda: done.append("first"))
+    removal.remove(store.retention.unused_queues({"D"}), lambda: done.append("second"))
+    await settle()
+    assert done == ["first", "second"]
+    assert store.topics() == {"D"}
+    assert "queues to remove: [Errno 24] Too many open files" in caplog.text
