@@ -14,11 +14,11 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-from rocketwire.store.archive.directory import discover
-from rocketwire.store.archive.verify import Summary, verify
+from rocketwire.store.archive.read.directory import discover
+from rocketwire.store.archive.verify.verify import Summary, verify
+from rocketwire.store.records.walk import Stop, walk
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
-from rocketwire.store.walk import Stop, walk
 
 MIB = 1 << 20
 ROUNDS = 7

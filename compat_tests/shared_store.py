@@ -19,9 +19,9 @@ from compat_tests.apache import ApacheBroker, ApacheNameServer
 from compat_tests.endpoints import Rocketwire, running
 from compat_tests.ports import LOOPBACK, free_ports, port_of
 from compat_tests.store_view import loads
-from rocketwire.store.files import RealFileSystem
+from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.disk.segments import Segments
 from rocketwire.store.layout.consume_queue import AHEAD
-from rocketwire.store.segments import Segments
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 

@@ -14,10 +14,10 @@ from compat_tests.shared_store import LOG_FILE, SharedStore
 from compat_tests.store_traffic import create_topic, send_all_kinds
 from compat_tests.store_view import Queue, View, look, pull
 from compat_tests.stored import Stored, records
-from rocketwire.store.archive.directory import discover
-from rocketwire.store.archive.findings import Finding, Kind
-from rocketwire.store.archive.repair import repair
-from rocketwire.store.archive.verify import verify
+from rocketwire.store.archive.read.directory import discover
+from rocketwire.store.archive.repair.repair import repair
+from rocketwire.store.archive.verify.findings import Finding, Kind
+from rocketwire.store.archive.verify.verify import verify
 
 TOPIC: Final = "Repaired"
 QUEUES: Final = 3

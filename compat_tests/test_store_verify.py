@@ -13,9 +13,9 @@ from compat_tests.remoting import Ask, Connection
 from compat_tests.shared_store import SharedStore
 from compat_tests.store_traffic import Load, create_topic
 from compat_tests.store_view import GET_MAX_OFFSET
-from rocketwire.store.archive.directory import State, discover
-from rocketwire.store.archive.findings import Finding, Kind
-from rocketwire.store.archive.verify import Summary, verify
+from rocketwire.store.archive.read.directory import State, discover
+from rocketwire.store.archive.verify.findings import Finding, Kind
+from rocketwire.store.archive.verify.verify import Summary, verify
 
 TOPIC: Final = "Verified"
 QUEUES: Final = 3

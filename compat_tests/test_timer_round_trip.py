@@ -22,9 +22,9 @@ from compat_tests.shared_store import SharedStore
 from compat_tests.store_traffic import create_topic, send_timed
 from compat_tests.store_view import messages_in
 from compat_tests.stored import Stored
-from rocketwire.store.archive.directory import discover
-from rocketwire.store.archive.findings import Finding, Kind
-from rocketwire.store.archive.verify import verify
+from rocketwire.store.archive.read.directory import discover
+from rocketwire.store.archive.verify.findings import Finding, Kind
+from rocketwire.store.archive.verify.verify import verify
 from tests.wire import golden
 
 TOPIC: Final = "Timed"

@@ -8,10 +8,10 @@ from typing_extensions import Buffer
 
 from rocketwire.native import PythonLogTail, PythonQueueTail
 from rocketwire.server.guards.throttle.bucket import PythonBucket
-from rocketwire.store.commit_log import CommitLog
-from rocketwire.store.consume_queue import ConsumeQueue
-from rocketwire.store.drafts import Appended, Draft
-from rocketwire.store.key_column import PythonKeyColumn
+from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.store.index.key_column import PythonKeyColumn
+from rocketwire.store.log.commit_log import CommitLog
+from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.timer.units import DueUnit
 from rocketwire.store.timer.waiting import Waiting
 from rocketwire.wire.connection import RawFrame

@@ -62,14 +62,14 @@ from rocketwire.server.upkeep.files_watch import FilesWatch, Rewritable
 from rocketwire.server.upkeep.lifetime import Lifetime
 from rocketwire.server.upkeep.queue_removal import QueueRemoval
 from rocketwire.server.upkeep.store_opening import opened_store, store_settings
-from rocketwire.store.consumer_filters import ConsumerFilterTable
-from rocketwire.store.delay_offsets import DelayOffsetTable
-from rocketwire.store.files import RealFileSystem
-from rocketwire.store.flush import GroupCommit, RunBlocking
-from rocketwire.store.groups import GroupTable
-from rocketwire.store.offsets import OffsetTable
-from rocketwire.store.saved_table import SavedTable
-from rocketwire.store.topics import TopicTable
+from rocketwire.store.append.flush import GroupCommit, RunBlocking
+from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.tables.consumer_filters import ConsumerFilterTable
+from rocketwire.store.tables.delay_offsets import DelayOffsetTable
+from rocketwire.store.tables.groups import GroupTable
+from rocketwire.store.tables.offsets import OffsetTable
+from rocketwire.store.tables.saved_table import SavedTable
+from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import VERSION_4_9_7, RequestCode
 from rocketwire.wire.fast_done import DoneAnswers

@@ -32,8 +32,8 @@ from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions.service import Transactions
 from rocketwire.server.upkeep.lifetime import Lifetime
 from rocketwire.server.upkeep.queue_removal import QueueRemoval
-from rocketwire.store.offsets import OffsetTable
 from rocketwire.store.store import MessageStore
+from rocketwire.store.tables.offsets import OffsetTable
 
 if TYPE_CHECKING:  # it brings a YAML reader along, which is loaded where access control is on
     from rocketwire.server.guards.acl.control import AccessControl

@@ -36,9 +36,9 @@ from rocketwire.server.operations.monitoring.latencies import Latencies, timed
 from rocketwire.server.registry import BROKER_FAMILIES, NAME_SERVER_FAMILIES
 from rocketwire.server.services import NameServerServices
 from rocketwire.server.upkeep import jobs as upkeep
-from rocketwire.store.files import RealFileSystem
-from rocketwire.store.flush import RunBlocking
-from rocketwire.store.key_values import KeyValueFile
+from rocketwire.store.append.flush import RunBlocking
+from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.tables.key_values import KeyValueFile
 from rocketwire.wire import names
 from rocketwire.wire.addresses import Address
 

@@ -14,7 +14,7 @@ from rocketwire.spark.options import ReadOptions
 from rocketwire.spark.partitions import QueueRange
 from rocketwire.spark.planning import weight_of, whole_queue
 from rocketwire.spark.snapshot import StoreSnapshot
-from rocketwire.store.archive.log import Log
+from rocketwire.store.archive.read.log import Log
 
 #: Entries whose sizes are added up at once.
 _BLOCK: Final = 16 * 1024

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rocketwire.spark.partitions import QueueRange
-from rocketwire.store.archive.directory import RowFile
-from rocketwire.store.archive.entry_files import ENTRY, EntryFiles, entries_in
-from rocketwire.store.archive.opening import FileGone
-from rocketwire.store.archive.queues import BLANK_SIZE
+from rocketwire.store.archive.read.directory import RowFile
+from rocketwire.store.archive.read.entry_files import ENTRY, EntryFiles, entries_in
+from rocketwire.store.archive.read.opening import FileGone
+from rocketwire.store.archive.read.queues import BLANK_SIZE
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE
 
 #: Entries read at once where the next one that leads to a message is looked for.

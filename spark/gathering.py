@@ -21,10 +21,10 @@ from rocketwire.spark.rows import Damaged, Rows
 from rocketwire.spark.selecting import Wanted
 from rocketwire.spark.topics import is_hidden
 from rocketwire.spark.walking import BLOCK, MOST_ROWS
-from rocketwire.store.archive.directory import RowFile
-from rocketwire.store.archive.heads import LARGEST_HEAD, promised_size
-from rocketwire.store.archive.log import Log
-from rocketwire.store.archive.opening import FileGone
+from rocketwire.store.archive.read.directory import RowFile
+from rocketwire.store.archive.read.heads import LARGEST_HEAD, promised_size
+from rocketwire.store.archive.read.log import Log
+from rocketwire.store.archive.read.opening import FileGone
 from rocketwire.store.layout.consume_queue import HIGHEST_EXT_ADDRESS
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.names import LIGHT_PREFIX

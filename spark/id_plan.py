@@ -11,8 +11,8 @@ from rocketwire.spark.partitions import LogSpan
 from rocketwire.spark.request import Request
 from rocketwire.spark.snapshot import StoreSnapshot
 from rocketwire.spark.walk_plan import plan_walk
-from rocketwire.store.archive.directory import State
-from rocketwire.store.archive.index import Covered, look_up
+from rocketwire.store.archive.read.directory import State
+from rocketwire.store.archive.read.index_files import Covered, look_up
 from rocketwire.wire.errors import MessageIdInvalid
 from rocketwire.wire.message_id import parse_offset_message_id
 

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from rocketwire import native
 from rocketwire.spark.inflating import inflated
 from rocketwire.spark.schema import COLUMNS, PLACE_COLUMNS, arrow_schema
-from rocketwire.store.columns import Buffer
-from rocketwire.store.walk import Stop
-from rocketwire.store.walk import walk as walk_of_store
+from rocketwire.store.records.columns import Buffer
+from rocketwire.store.records.walk import Stop
+from rocketwire.store.records.walk import walk as walk_of_store
 
 Positions: TypeAlias = NDArray[np.int64]
 

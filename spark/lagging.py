@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from rocketwire.spark.snapshot import StoreSnapshot
-from rocketwire.store.archive.log import Block, LogFile
-from rocketwire.store.archive.opening import FileGone
+from rocketwire.store.archive.read.log import Block, LogFile
+from rocketwire.store.archive.read.opening import FileGone
 
 
 def lags(store: StoreSnapshot, topic: str, queue_id: int) -> bool:

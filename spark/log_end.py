@@ -12,13 +12,13 @@ from heapq import nlargest
 from typing import Final, NamedTuple
 
 from rocketwire.spark.files.together import in_slices
-from rocketwire.store.archive.directory import Directory, QueueFiles, RowFile, State
-from rocketwire.store.archive.log import Block, LogFile
-from rocketwire.store.archive.opening import FileGone
-from rocketwire.store.archive.queues import Queue
-from rocketwire.store.archive.salvage import is_record, next_record
-from rocketwire.store.archive.scan import is_written
-from rocketwire.store.walk import Stop
+from rocketwire.store.archive.read.directory import Directory, QueueFiles, RowFile, State
+from rocketwire.store.archive.read.log import Block, LogFile
+from rocketwire.store.archive.read.opening import FileGone
+from rocketwire.store.archive.read.queues import Queue
+from rocketwire.store.archive.read.salvage import is_record, next_record
+from rocketwire.store.archive.read.scan import is_written
+from rocketwire.store.records.walk import Stop
 
 #: Queues that are asked for their newest record.
 _ASKED: Final = 16

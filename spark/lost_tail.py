@@ -13,12 +13,12 @@ from rocketwire.spark.files.together import in_slices
 from rocketwire.spark.log_end import LogEnd
 from rocketwire.spark.ranges import lost
 from rocketwire.spark.request import CLOCK_MARGIN, Request
-from rocketwire.store.archive.ahead import Ahead, entries_ahead
-from rocketwire.store.archive.config import checkpoint
-from rocketwire.store.archive.directory import Directory, RowFile, State
-from rocketwire.store.archive.log import LogFile
+from rocketwire.store.archive.read.ahead import Ahead, entries_ahead
+from rocketwire.store.archive.read.config import checkpoint
+from rocketwire.store.archive.read.directory import Directory, RowFile, State
+from rocketwire.store.archive.read.log import LogFile
+from rocketwire.store.disk.segment import file_name
 from rocketwire.store.errors import StoreUnreadable
-from rocketwire.store.segment import file_name
 
 
 class LostTail(NamedTuple):

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from rocketwire import _kernel as native
 from rocketwire.spark.schema import arrow_schema
-from rocketwire.store.columns import Buffer
 from rocketwire.store.layout.record import SMALLEST
+from rocketwire.store.records.columns import Buffer
 from rocketwire.wire.hosts import decode_host
 
 Positions: TypeAlias = NDArray[np.int64]

@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 
 from pyspark.sql.datasource import InputPartition
 
-from rocketwire.store.archive.directory import RowFile, State
+from rocketwire.store.archive.read.directory import RowFile, State
 
 
 class QueueRange(NamedTuple):

@@ -25,10 +25,10 @@ from rocketwire.spark.partitions import LogSpan, QueueRange
 from rocketwire.spark.request import CLOCK_MARGIN, FOREVER, Request
 from rocketwire.spark.snapshot import StoreSnapshot
 from rocketwire.spark.walk_plan import plan_walk, store_time
-from rocketwire.store.archive.directory import State
-from rocketwire.store.archive.file_system import FileSystem
-from rocketwire.store.archive.log import Log
-from rocketwire.store.archive.queues import BLANK_SIZE
+from rocketwire.store.archive.read.directory import State
+from rocketwire.store.archive.read.file_system import FileSystem
+from rocketwire.store.archive.read.log import Log
+from rocketwire.store.archive.read.queues import BLANK_SIZE
 from rocketwire.wire.names import LIGHT_PREFIX
 
 #: Entries looked at for the mean size of a queue's messages.

@@ -31,12 +31,12 @@ from rocketwire.spark.option_parsing import NAMES, read_options
 from rocketwire.spark.roots import open_roots
 from rocketwire.spark.stores import source_error
 from rocketwire.spark.values import nearest, words
-from rocketwire.store.archive.config import offsets
-from rocketwire.store.archive.directory import Directory, QueueFiles, RowFile, discover
-from rocketwire.store.archive.file_system import FileSystem
-from rocketwire.store.archive.log import Log
-from rocketwire.store.archive.opening import FileGone
-from rocketwire.store.archive.queues import BLANK_SIZE, Queue
+from rocketwire.store.archive.read.config import offsets
+from rocketwire.store.archive.read.directory import Directory, QueueFiles, RowFile, discover
+from rocketwire.store.archive.read.file_system import FileSystem
+from rocketwire.store.archive.read.log import Log
+from rocketwire.store.archive.read.opening import FileGone
+from rocketwire.store.archive.read.queues import BLANK_SIZE, Queue
 from rocketwire.store.errors import StoreError
 
 #: The columns, named as `rocketwire store ls --json` names them, in the order of the schema with `columns` = `*`.

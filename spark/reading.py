@@ -20,8 +20,8 @@ from rocketwire.spark.rows import Rows
 from rocketwire.spark.selecting import Wanted
 from rocketwire.spark.stores import source_error
 from rocketwire.spark.walking import MOST_ROWS, walked
-from rocketwire.store.archive.log import Log
-from rocketwire.store.archive.opening import FileGone
+from rocketwire.store.archive.read.log import Log
+from rocketwire.store.archive.read.opening import FileGone
 from rocketwire.store.errors import StoreError
 
 #: Batches of fewer rows, and of fewer bytes, are put together.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from rocketwire.spark.errors import OptionInvalid
 from rocketwire.spark.files.roots import canonical, resolve
 from rocketwire.spark.options import ReadOptions
-from rocketwire.store.archive.file_system import FileSystem
+from rocketwire.store.archive.read.file_system import FileSystem
 
 
 class StoreRoot(NamedTuple):

@@ -15,7 +15,7 @@ from rocketwire.spark.plain_arrays import repeated
 from rocketwire.spark.ranges import log
 from rocketwire.spark.request import Request
 from rocketwire.spark.schema import CORRUPT_RECORD, arrow_schema
-from rocketwire.store.columns import Buffer
+from rocketwire.store.records.columns import Buffer
 
 _REMEDY: Final = "Set mode to PERMISSIVE or DROPMALFORMED to read on past damage"
 _CRC: Final = "its body has another CRC than its record says"

@@ -13,7 +13,7 @@ from rocketwire.spark.kernel import Positions
 from rocketwire.spark.ranges import asked_offset
 from rocketwire.spark.request import FOREVER, Request
 from rocketwire.spark.values import EARLIEST, LATEST, AskedOffsets
-from rocketwire.store.columns import Buffer
+from rocketwire.store.records.columns import Buffer
 
 _MOST_KNOWN: Final = 4096
 

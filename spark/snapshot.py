@@ -14,10 +14,10 @@ from rocketwire.spark.log_end import log_end
 from rocketwire.spark.lost_tail import LostTail, lost_tail
 from rocketwire.spark.options import ReadOptions
 from rocketwire.spark.ranges import asked_range
-from rocketwire.store.archive.config import topic_names
-from rocketwire.store.archive.directory import Directory, QueueFiles, State
-from rocketwire.store.archive.opening import FileGone
-from rocketwire.store.archive.queues import BLANK_SIZE, Queue
+from rocketwire.store.archive.read.config import topic_names
+from rocketwire.store.archive.read.directory import Directory, QueueFiles, State
+from rocketwire.store.archive.read.opening import FileGone
+from rocketwire.store.archive.read.queues import BLANK_SIZE, Queue
 from rocketwire.store.errors import StoreUnreadable
 
 

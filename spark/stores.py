@@ -12,11 +12,11 @@ from rocketwire.spark.roots import StoreRoot, open_roots
 from rocketwire.spark.snapshot import StoreSnapshot
 from rocketwire.spark.topics import is_hidden
 from rocketwire.spark.values import AskedOffsets, nearest
-from rocketwire.store.archive.config import table
-from rocketwire.store.archive.directory import Directory, RowFile, discover
-from rocketwire.store.archive.log import LogFile
-from rocketwire.store.archive.opening import FileGone
-from rocketwire.store.archive.queues import Queue
+from rocketwire.store.archive.read.config import table
+from rocketwire.store.archive.read.directory import Directory, RowFile, discover
+from rocketwire.store.archive.read.log import LogFile
+from rocketwire.store.archive.read.opening import FileGone
+from rocketwire.store.archive.read.queues import Queue
 from rocketwire.store.errors import StoreError, StoreForeign, StoreUnreadable
 from rocketwire.store.layout.record import SMALLEST
 from rocketwire.wire.message import BLANK_MAGIC, MAGIC_AT, MAGIC_V1, MAGIC_V2, PHYSICAL_OFFSET_AT

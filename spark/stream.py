@@ -22,7 +22,7 @@ from rocketwire.spark.ranges import REMOVED, lost
 from rocketwire.spark.reading import read
 from rocketwire.spark.snapshot import StoreSnapshot
 from rocketwire.spark.stores import open_stores, source_error
-from rocketwire.store.archive.directory import State
+from rocketwire.store.archive.read.directory import State
 from rocketwire.store.errors import StoreError
 
 _WAIT: Final = "Wait until it is ready, and start the query again"

@@ -16,11 +16,11 @@ from rocketwire.spark.partitions import LogSpan, QueueRange
 from rocketwire.spark.ranges import lost
 from rocketwire.spark.request import CLOCK_MARGIN, FOREVER, Request
 from rocketwire.spark.snapshot import StoreSnapshot
-from rocketwire.store.archive.directory import RowFile
-from rocketwire.store.archive.heads import LARGEST_HEAD, promised_size
-from rocketwire.store.archive.log import Log, LogFile
-from rocketwire.store.archive.opening import FileGone
-from rocketwire.store.archive.queues import Queue
+from rocketwire.store.archive.read.directory import RowFile
+from rocketwire.store.archive.read.heads import LARGEST_HEAD, promised_size
+from rocketwire.store.archive.read.log import Log, LogFile
+from rocketwire.store.archive.read.opening import FileGone
+from rocketwire.store.archive.read.queues import Queue
 
 #: Queues that are asked where records begin: the largest.
 _ASKED: Final = 4

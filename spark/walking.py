@@ -18,12 +18,12 @@ from rocketwire.spark.ranges import lost
 from rocketwire.spark.request import Request
 from rocketwire.spark.rows import Damaged, Rows
 from rocketwire.spark.selecting import Wanted
-from rocketwire.store.archive.heads import LARGEST_HEAD, promised_size
-from rocketwire.store.archive.log import LogFile
-from rocketwire.store.archive.opening import FileGone
-from rocketwire.store.archive.salvage import next_record
-from rocketwire.store.archive.scan import next_place
-from rocketwire.store.walk import Stop
+from rocketwire.store.archive.read.heads import LARGEST_HEAD, promised_size
+from rocketwire.store.archive.read.log import LogFile
+from rocketwire.store.archive.read.opening import FileGone
+from rocketwire.store.archive.read.salvage import next_record
+from rocketwire.store.archive.read.scan import next_place
+from rocketwire.store.records.walk import Stop
 
 #: Bytes read at once: few enough for the cache of the processor until they are rows, and enough for thousands of these.
 BLOCK: Final = 2 << 20

@@ -1,1 +1,1 @@
-"""Durable state: RocketMQ's own files. Files are opened in files.py and segment.py only."""
+"""Durable state: RocketMQ's own files. Files are opened in `disk` only."""

@@ -24,19 +24,19 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rocketwire.store.commit_log import CommitLog
-from rocketwire.store.consume_queue import SCHEDULE_TOPIC, ConsumeQueue
-from rocketwire.store.files import FileSystem
-from rocketwire.store.index import Index
+from rocketwire.store.disk.files import FileSystem
+from rocketwire.store.disk.segment import Segment
+from rocketwire.store.index.key_index import Index
 from rocketwire.store.layout.record import SMALLEST, store_timestamp
-from rocketwire.store.queues import QueueTable
-from rocketwire.store.segment import Segment
+from rocketwire.store.log.commit_log import CommitLog
+from rocketwire.store.queues.consume_queue import SCHEDULE_TOPIC, ConsumeQueue
+from rocketwire.store.queues.queues import QueueTable
 from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.message import MAGIC_AT, MAGIC_V1, MAGIC_V2, PHYSICAL_OFFSET_AT
 from rocketwire.wire.names import LIGHT_PREFIX, TIMER_TOPIC, TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC
 
 if TYPE_CHECKING:
-    from rocketwire.store.index_file import IndexFile  # it takes numpy with it
+    from rocketwire.store.index.index_file import IndexFile  # it takes numpy with it
 
 log = logging.getLogger(__name__)
 

@@ -12,11 +12,11 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
-from rocketwire.store.appender import Appender
-from rocketwire.store.checkpoint import Checkpoint
-from rocketwire.store.commit_log import CommitLog
-from rocketwire.store.consume_queue import ConsumeQueue
-from rocketwire.store.drafts import Appended, Draft
+from rocketwire.store.append.appender import Appender
+from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.store.append.flusher import Flusher
+from rocketwire.store.disk.files import NO_ROOM, FileSystem, RealFileSystem
+from rocketwire.store.disk.presence import Presence
 from rocketwire.store.errors import (
     DiskFull,
     StoreClosed,
@@ -26,21 +26,21 @@ from rocketwire.store.errors import (
     StoreNotWritable,
     SyncFailed,
 )
-from rocketwire.store.fetch import Fetched, FetchLimits, FetchStatus
-from rocketwire.store.files import NO_ROOM, FileSystem, RealFileSystem
-from rocketwire.store.flusher import Flusher
-from rocketwire.store.index import Index
-from rocketwire.store.presence import Presence
-from rocketwire.store.query import QueryResult
-from rocketwire.store.queues import QueueTable
-from rocketwire.store.reader import StoreReader
-from rocketwire.store.recovery import Recovered, recover
+from rocketwire.store.index.key_index import Index
+from rocketwire.store.index.query import QueryResult
+from rocketwire.store.log.checkpoint import Checkpoint
+from rocketwire.store.log.commit_log import CommitLog
+from rocketwire.store.queues.consume_queue import ConsumeQueue
+from rocketwire.store.queues.queues import QueueTable
+from rocketwire.store.read.fetch import Fetched, FetchLimits, FetchStatus
+from rocketwire.store.read.reader import StoreReader
+from rocketwire.store.recovery.recovery import Recovered, recover
 from rocketwire.store.retention import Retention
 from rocketwire.store.settings import StoreSettings
-from rocketwire.store.topics import topic_names
+from rocketwire.store.tables.topics import topic_names
 
 if TYPE_CHECKING:
-    from rocketwire.store.key_column import PythonKeyColumn
+    from rocketwire.store.index.key_column import PythonKeyColumn
 
 __all__ = ["Appended", "Draft", "FetchStatus", "Fetched", "MessageStore", "QueryResult"]
 

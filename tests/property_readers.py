@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from rocketwire.server.filters.sql.properties import SEPARATOR, property_reader
-from rocketwire.store.property_text import key_of
-from rocketwire.store.property_text import value_of as stored_value
+from rocketwire.store.records.property_text import key_of
+from rocketwire.store.records.property_text import value_of as stored_value
 from rocketwire.wire import fast
 from rocketwire.wire.batch import BatchItem, encode_batch
 from rocketwire.wire.properties import decode_properties

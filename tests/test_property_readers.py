@@ -13,9 +13,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rocketwire.spark.twin.texts import texts_of
-from rocketwire.store.key_hash import positive_hash
-from rocketwire.store.property_columns import index_hashes, properties_of
-from rocketwire.store.walk import walk
+from rocketwire.store.index.key_hash import positive_hash
+from rocketwire.store.records.property_columns import index_hashes, properties_of
+from rocketwire.store.records.walk import walk
 from rocketwire.wire.fast import STEERING_NAMES
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import Message, encode_record

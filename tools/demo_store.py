@@ -21,9 +21,9 @@ from typing import Final
 
 import numpy as np
 
-from rocketwire.store.offsets import OffsetTable
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import Draft, MessageStore
+from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message_id import offset_message_id

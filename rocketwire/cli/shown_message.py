@@ -10,8 +10,8 @@ from rocketwire.wire.compression import decompress
 from rocketwire.wire.errors import WireError
 
 if TYPE_CHECKING:
-    from rocketwire.store.archive.scan import Report
-    from rocketwire.store.archive.selected import Selected
+    from rocketwire.store.archive.read.scan import Report
+    from rocketwire.store.archive.read.selected import Selected
 
 #: A body that inflates to more is not shown: brokers take 4 MiB unless they are told otherwise.
 _MOST_INFLATED: Final = 256 << 20
@@ -24,7 +24,7 @@ def body_of(one: Selected, report: Report) -> bytes | None:
     try:
         return decompress(message.body, message.sys_flag, max_size=_MOST_INFLATED)
     except WireError as error:
-        from rocketwire.store.archive.scan import Trouble
+        from rocketwire.store.archive.read.scan import Trouble
 
         place = f"{message.topic}, queue {message.queue_id}, offset {message.queue_offset}"
         report(Trouble(place, message.physical_offset, str(error)))

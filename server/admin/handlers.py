@@ -18,7 +18,7 @@ from rocketwire.server.core.route import Route
 from rocketwire.server.core.works import Work, at_turn, texts_size, written
 from rocketwire.server.services import BrokerServices
 from rocketwire.server.topics.attributes import altered_attributes
-from rocketwire.store.consume_queue import ConsumeQueue
+from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.wire import names
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import KVTable

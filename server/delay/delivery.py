@@ -24,12 +24,12 @@ from rocketwire.server.delay.settling import Settling
 from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.restoring import Undeliverable, restored
 from rocketwire.server.send.sending import Sending
-from rocketwire.store.delay_offsets import DelayOffsetTable
 from rocketwire.store.errors import RecordTooLarge, StoreError, TopicUnusable
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT, HIGHEST_EXT_ADDRESS
 from rocketwire.store.layout.record import store_timestamp
-from rocketwire.store.reader import LogPart
+from rocketwire.store.read.reader import LogPart
 from rocketwire.store.store import Appended, Draft, MessageStore
+from rocketwire.store.tables.delay_offsets import DelayOffsetTable
 from rocketwire.wire import names
 from rocketwire.wire.codes import ResponseCode
 

@@ -11,9 +11,9 @@ import contextlib
 from collections import deque
 from typing import Final, NamedTuple
 
-from rocketwire.store.delay_offsets import DelayOffsetTable
 from rocketwire.store.errors import StoreError
 from rocketwire.store.store import MessageStore
+from rocketwire.store.tables.delay_offsets import DelayOffsetTable
 from rocketwire.wire.names import SCHEDULE_TOPIC
 
 #: Levels that are gone are known by their queues; what numbers beyond this are, no broker's levels were.

@@ -22,7 +22,7 @@ from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.filters.bloom import bloom_bits
 from rocketwire.server.filters.sql import SQL92, SqlFilter, compile_sql, is_kept
 from rocketwire.server.filters.tag import is_tag_type
-from rocketwire.store.consumer_filters import ConsumerFilter, ConsumerFilterTable
+from rocketwire.store.tables.consumer_filters import ConsumerFilter, ConsumerFilterTable
 from rocketwire.wire.bodies.client import SubscriptionData
 
 log = logging.getLogger(__name__)

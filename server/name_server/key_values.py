@@ -15,7 +15,7 @@ import trio
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.upkeep.jobs import RunSync, in_turns
 from rocketwire.store.errors import StoreError
-from rocketwire.store.key_values import KeyValueFile
+from rocketwire.store.tables.key_values import KeyValueFile
 
 log = logging.getLogger(__name__)
 

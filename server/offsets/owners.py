@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rocketwire.server.core.works import ROWS, Steps
-from rocketwire.store.offsets import OffsetTable
+from rocketwire.store.tables.offsets import OffsetTable
 
 
 def topics_of(offsets: OffsetTable, group: str) -> Steps[list[str]]:

@@ -21,8 +21,8 @@ from rocketwire.server.pull.answers import Asked, PullAnswers
 from rocketwire.server.pull.checks import wanted_by
 from rocketwire.server.pull.long_poll import HeldPull
 from rocketwire.server.services import BrokerServices
-from rocketwire.store.consume_queue import ConsumeQueue
 from rocketwire.store.errors import StoreError
+from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.store import Fetched, FetchStatus
 from rocketwire.wire.codes import MAX_FRAME_LENGTH, PullSysFlag, SerializeType
 from rocketwire.wire.header import encode_header_around_opaque

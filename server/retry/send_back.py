@@ -21,7 +21,7 @@ from rocketwire.server.send.drafts import MAX_PROPERTIES_BYTES
 from rocketwire.server.send.sending import Sending
 from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.store.errors import RecordTooLarge, TopicUnusable
-from rocketwire.store.lost_pages import fenced
+from rocketwire.store.records.lost_pages import fenced
 from rocketwire.store.store import Appended, Draft, MessageStore
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names

@@ -17,8 +17,8 @@ from rocketwire.server.messages.page_cache import PageCacheGuard
 from rocketwire.server.net.session import Session
 from rocketwire.server.send.drafts import PlainSend
 from rocketwire.server.send.sending import KEPT_EACH, Sending
-from rocketwire.store.consume_queue import ConsumeQueue
-from rocketwire.store.flush import GroupCommit
+from rocketwire.store.append.flush import GroupCommit
+from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.store import MessageStore
 from rocketwire.wire import names
 from rocketwire.wire.codes import ResponseCode

@@ -18,7 +18,7 @@ from rocketwire.server.messages.appending import NOT_STORED, Refusals, append_gr
 from rocketwire.server.messages.page_cache import PageCacheGuard
 from rocketwire.server.send.checks import SendRequestFields
 from rocketwire.server.send.drafts import Prepared, SendDrafts
-from rocketwire.store.flush import GroupCommit
+from rocketwire.store.append.flush import GroupCommit
 from rocketwire.store.store import Appended, Draft, MessageStore
 from rocketwire.wire.codes import ResponseCode
 

@@ -17,7 +17,7 @@ from rocketwire.server.timer.groups import in_groups
 from rocketwire.server.timer.loaded import Copy, Run, Slot
 from rocketwire.server.timer.records import Early, Stale, stored_again
 from rocketwire.store.store import Draft, MessageStore
-from rocketwire.store.timer.index import TimerIndex
+from rocketwire.store.timer.timer_index import TimerIndex
 from rocketwire.store.timer.units import DueUnit
 
 log = logging.getLogger(__name__)

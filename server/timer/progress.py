@@ -11,7 +11,7 @@ from rocketwire.server.timer.faults import Faults
 from rocketwire.server.upkeep.jobs import RunSync
 from rocketwire.store.errors import StoreError
 from rocketwire.store.store import MessageStore
-from rocketwire.store.timer.index import Snapshot, TimerIndex
+from rocketwire.store.timer.timer_index import Snapshot, TimerIndex
 
 
 class TimerProgress:

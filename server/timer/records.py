@@ -14,7 +14,7 @@ from rocketwire import native
 from rocketwire.server.messages.restoring import Undeliverable, destination, origin_of, read_waiting, storable, text_of
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.store.layout.record import SMALLEST, properties_of
-from rocketwire.store.reader import LogPart
+from rocketwire.store.read.reader import LogPart
 from rocketwire.store.store import Draft
 from rocketwire.store.timer.units import DueUnit
 from rocketwire.store.timer.waiting import Waiting

@@ -25,12 +25,12 @@ from rocketwire.server.timer.topic import QUEUE, Entries, TimerTopic
 from rocketwire.server.timer.topic_counts import TopicNames
 from rocketwire.server.timer.wheel import NearWheel
 from rocketwire.server.upkeep.jobs import RunSync
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import StoreError
-from rocketwire.store.files import FileSystem
 from rocketwire.store.store import MessageStore
 from rocketwire.store.timer.check import Check
-from rocketwire.store.timer.index import TimerIndex
 from rocketwire.store.timer.metrics_table import TimerMetricsTable
+from rocketwire.store.timer.timer_index import TimerIndex
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from typing import Final
 
 from rocketwire.server.config.live import LiveConfig
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.store.groups import GroupTable
-from rocketwire.store.topics import TopicTable
+from rocketwire.store.tables.groups import GroupTable
+from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire import names
 
 _OF_GROUPS: Final = (names.RETRY_PREFIX, names.DEAD_LETTER_PREFIX)

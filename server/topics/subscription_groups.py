@@ -11,7 +11,7 @@ from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.works import Steps, in_parts
 from rocketwire.server.topics.topics import check_queues
 from rocketwire.store.errors import StoreError
-from rocketwire.store.groups import GroupTable
+from rocketwire.store.tables.groups import GroupTable
 from rocketwire.wire import names
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 

@@ -16,7 +16,7 @@ from rocketwire.server.config.live import LiveConfig
 from rocketwire.server.core.errors import NameInvalid, QueuesTooMany
 from rocketwire.server.topics.message_types import MessageType, accepted_type
 from rocketwire.server.topics.room import TopicRoom
-from rocketwire.store.topics import TopicTable
+from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire import names
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.codes import Permission

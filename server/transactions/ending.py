@@ -28,7 +28,7 @@ from rocketwire.server.send.drafts import NUL
 from rocketwire.server.transactions.copies import Copies, identity, is_copy
 from rocketwire.server.transactions.half import HALF, op_draft, real_draft, said_by
 from rocketwire.server.transactions.state import TransactionState
-from rocketwire.store.lost_pages import fenced
+from rocketwire.store.records.lost_pages import fenced
 from rocketwire.store.store import Appended, Draft, MessageStore
 from rocketwire.wire import names
 from rocketwire.wire.codes import SysFlag

@@ -14,8 +14,8 @@ from rocketwire.server.transactions.checking import Checking
 from rocketwire.server.transactions.copies import Copies
 from rocketwire.server.transactions.ending import Carried, Ending, Outcome
 from rocketwire.server.transactions.state import TransactionState
-from rocketwire.store.offsets import OffsetTable
 from rocketwire.store.store import Appended, Draft, MessageStore
+from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 
 

@@ -18,8 +18,8 @@ from typing import Final, NamedTuple
 
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
 from rocketwire.server.transactions.half import GROUP, HALF, OP, done_with
-from rocketwire.store.offsets import OffsetTable
 from rocketwire.store.store import MessageStore
+from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.errors import RecordInvalid
 
 log = logging.getLogger(__name__)

@@ -16,9 +16,9 @@ import trio
 
 from rocketwire.server.config.live import LiveConfig
 from rocketwire.store.errors import StoreError, StoreGone
-from rocketwire.store.saved_table import SavedTable
 from rocketwire.store.store import MessageStore
-from rocketwire.store.versioned_table import VersionedTable
+from rocketwire.store.tables.saved_table import SavedTable
+from rocketwire.store.tables.versioned_table import VersionedTable
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ _MOST_SAVE_SECONDS: Final = 10.0
 _SAVE_PART: Final = 20
 """So many times as long as a table takes to be saved, it waits to be saved again."""
 _FAULTS: Final = (OSError, StoreError)
-_SLOW_IMPORT: Final = "rocketwire.store.walk"  # takes numpy with it: after the start, before the first message
+_SLOW_IMPORT: Final = "rocketwire.store.records.walk"  # takes numpy with it: after the start, before the first message
 
 
 class RunSync(Protocol):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import trio
 
-from rocketwire.store.consume_queue import ConsumeQueue
+from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.retention import Retention
 
 log = logging.getLogger(__name__)

@@ -26,7 +26,7 @@ from rocketwire.spark.ranges import asked_range, lost
 from rocketwire.spark.request import FOREVER, Request, request_of
 from rocketwire.spark.rows import Damaged, Rows
 from rocketwire.spark.selecting import Wanted
-from rocketwire.store.walk import Stop
+from rocketwire.store.records.walk import Stop
 
 _TOGETHER: Final = 2 << 20
 """Bytes of records that become one batch, about."""

@@ -24,9 +24,9 @@ from rocketwire.spark.request import request_of
 from rocketwire.spark.schema import COLUMNS
 from rocketwire.spark.snapshot import StoreSnapshot
 from rocketwire.spark.stores import open_stores
-from rocketwire.store.archive.directory import State
-from rocketwire.store.archive.log import Log
-from rocketwire.store.archive.queues import Queue
+from rocketwire.store.archive.read.directory import State
+from rocketwire.store.archive.read.log import Log
+from rocketwire.store.archive.read.queues import Queue
 
 #: How often what tasks have finished is looked for, in seconds.
 _LOOK: Final = 0.2

@@ -16,8 +16,8 @@ from rocketwire.spark.files.idle import Idle, Lent
 from rocketwire.spark.files.read_ahead import ReadAhead
 from rocketwire.spark.files.remote import Found, Remote
 from rocketwire.spark.files.schemes import connect
-from rocketwire.store.archive.file_system import Listing
-from rocketwire.store.input_files import Entry
+from rocketwire.store.archive.read.file_system import Listing
+from rocketwire.store.disk.input_files import Entry
 
 #: Bytes fetched ahead of who reads a file in order: the option `prefetchBytes`.
 PREFETCH: Final = 8 << 20

@@ -66,7 +66,7 @@ class Idle:
 
 
 class Lent:
-    """A far file until it is closed; then it is idle. As `store.archive.file_system.ReadableFile` has it."""
+    """A far file until it is closed; then it is idle. As `store.archive.read.file_system.ReadableFile` has it."""
 
     def __init__(self, file: ReadAhead, owner: Idle) -> None:
         self._lent: ReadAhead | None = file

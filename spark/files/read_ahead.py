@@ -48,7 +48,7 @@ class _Piece:
 
 
 class ReadAhead:
-    """A far file, as `store.archive.file_system.ReadableFile` has it.
+    """A far file, as `store.archive.read.file_system.ReadableFile` has it.
 
     Attributes:
         path: Its path.

@@ -19,8 +19,8 @@ from urllib.parse import unquote
 from rocketwire.spark.errors import OptionInvalid, PathUnreadable
 from rocketwire.spark.files.far import PREFETCH, FarFiles
 from rocketwire.spark.files.schemes import known_region, unreadable
-from rocketwire.store.archive.file_system import LOCAL, FileSystem
-from rocketwire.store.input_files import entries
+from rocketwire.store.archive.read.file_system import LOCAL, FileSystem
+from rocketwire.store.disk.input_files import entries
 
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)(?://([^/]*))?(.*)", re.DOTALL)
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
 from rocketwire.spark.files.far import FarFiles
-from rocketwire.store.archive.file_system import FileSystem
+from rocketwire.store.archive.read.file_system import FileSystem
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -17,7 +17,7 @@ from rocketwire.spark.twin.gathering import column_of, gathered, octets_of, with
 from rocketwire.spark.twin.hosts import host_texts, offset_ids
 from rocketwire.spark.twin.layouts import layout_of
 from rocketwire.spark.twin.texts import Parts, Texts, texts_of
-from rocketwire.store.columns import Buffer
+from rocketwire.store.records.columns import Buffer
 from rocketwire.wire import properties as names_of
 
 #: Columns that are made of the properties; tags can do without the rest of them.

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rocketwire.store.columns import Buffer, gather
+from rocketwire.store.records.columns import Buffer, gather
 from rocketwire.wire.properties import ITEM_SEP, NAME_SEP
 
 #: So many bytes of each text are looked at first, and then.

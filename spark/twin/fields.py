@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rocketwire.store.columns import Buffer, gather
 from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, head_dtype
+from rocketwire.store.records.columns import Buffer, gather
 from rocketwire.wire.message import SYS_FLAG_AT
 
 #: What the schema calls otherwise than the layout does.

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rocketwire.store.columns import Buffer
+from rocketwire.store.records.columns import Buffer
 
 _INT32_MAX: Final = 0x7FFFFFFF
 _COUNTS_KEPT: Final = 8

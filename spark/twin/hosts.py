@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rocketwire.spark.twin.fields import host_bits, places
 from rocketwire.spark.twin.gathering import gathered
-from rocketwire.store.columns import Buffer, gather
+from rocketwire.store.records.columns import Buffer, gather
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.hosts import HOST_V4_SIZE, HOST_V6_SIZE, decode_host
 from rocketwire.wire.message import PHYSICAL_OFFSET_AT

@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rocketwire.store.columns import Batch, Buffer, gather
 from rocketwire.store.layout.record import HOST_BITS, SMALLEST, head_dtype
+from rocketwire.store.records.columns import Batch, Buffer, gather
 from rocketwire.wire.message import MAGIC_V1
 
 _HEAD: Final = np.dtype(head_dtype(0))

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from rocketwire.spark.twin.gathering import gathered, octets_of, offsets_of
 from rocketwire.spark.twin.layouts import layout_of, usual_layout
-from rocketwire.store.columns import Batch, Buffer, gather
 from rocketwire.store.layout.record import SMALLEST
+from rocketwire.store.records.columns import Batch, Buffer, gather
 from rocketwire.wire.message import MAGIC_AT, MAGIC_V1, MAGIC_V2
 
 #: So much of a buffer is searched for records at once.

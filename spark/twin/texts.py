@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rocketwire.spark.twin.doubled import WORD, rows_with_doubled_names
 from rocketwire.spark.twin.gathering import gathered, octets_of, offsets_of
-from rocketwire.store.columns import Buffer, gather
+from rocketwire.store.records.columns import Buffer, gather
 from rocketwire.wire.properties import ITEM_SEP, KEY_SEP, NAME_SEP, decode_properties
 
 _ITEM_SEP: Final = ord(ITEM_SEP)

@@ -10,8 +10,7 @@ import zlib
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from rocketwire.store import config
-from rocketwire.store.files import FileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.layout.timer_check import (
     CHECK_STRUCT,
     EXTENSION_AT,
@@ -19,6 +18,7 @@ from rocketwire.store.layout.timer_check import (
     EXTENSION_STRUCT,
     FILE_SIZE,
 )
+from rocketwire.store.tables import config
 from rocketwire.wire.java import to_int32
 
 _ZERO: Final = bytes(EXTENSION_AT - CHECK_STRUCT.size)

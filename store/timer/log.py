@@ -15,11 +15,11 @@ from array import array
 from collections.abc import Iterable
 from typing import Final
 
+from rocketwire.store.disk.files import FileSystem
+from rocketwire.store.disk.segment import Segment
+from rocketwire.store.disk.segments import Segments
 from rocketwire.store.errors import DiskFull, StoreForeign
-from rocketwire.store.files import FileSystem
 from rocketwire.store.layout.timer_log import BLANK_SIZE, NO_UNIT, UNIT_SIZE, UNIT_STRUCT, blank
-from rocketwire.store.segment import Segment
-from rocketwire.store.segments import Segments
 from rocketwire.store.timer.unit_access import due_units, settle_units
 from rocketwire.store.timer.units import DueUnit, Unit
 

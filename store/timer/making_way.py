@@ -13,7 +13,7 @@ from rocketwire.store.layout.timer_log import UnitMagic
 from rocketwire.store.timer.wheel import Slot, empty
 
 if TYPE_CHECKING:
-    from rocketwire.store.timer.index import TimerIndex
+    from rocketwire.store.timer.timer_index import TimerIndex
 
 
 def make_way(index: TimerIndex) -> int:

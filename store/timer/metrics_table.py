@@ -9,9 +9,9 @@ from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from rocketwire.store import config
-from rocketwire.store.files import FileSystem, RealFileSystem
-from rocketwire.store.saved_table import SavedTable
+from rocketwire.store.disk.files import FileSystem, RealFileSystem
+from rocketwire.store.tables import config
+from rocketwire.store.tables.saved_table import SavedTable
 from rocketwire.wire.bodies.fastjson import dumps, in_steps, loads
 from rocketwire.wire.errors import BodyInvalid
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from rocketwire.store.disk.gone import trouble
 from rocketwire.store.errors import FlushDelayed, FlushFailed, StoreGone, SyncFailed
-from rocketwire.store.gone import trouble
 from rocketwire.store.timer.check import Check, Extension, read_check, write_check
 
 if TYPE_CHECKING:
-    from rocketwire.store.files import FileSystem
-    from rocketwire.store.segment import Segment
+    from rocketwire.store.disk.files import FileSystem
+    from rocketwire.store.disk.segment import Segment
     from rocketwire.store.settings import StoreSettings
     from rocketwire.store.timer.log import TimerLog
     from rocketwire.store.timer.wheel import TimerWheel

@@ -25,7 +25,7 @@ from rocketwire.wire.names import TIMER_TOPIC
 
 if TYPE_CHECKING:
     from rocketwire.store.store import MessageStore
-    from rocketwire.store.timer.index import TimerIndex
+    from rocketwire.store.timer.timer_index import TimerIndex
 
 log = logging.getLogger(__name__)
 

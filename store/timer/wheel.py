@@ -11,10 +11,10 @@ import mmap
 from collections.abc import Container, Iterator
 from typing import Final, NamedTuple
 
-from rocketwire.store.files import FileSystem
+from rocketwire.store.disk.files import FileSystem
+from rocketwire.store.disk.segment import Segment
 from rocketwire.store.layout.timer_log import NO_UNIT
 from rocketwire.store.layout.timer_wheel import SLOT_COUNT, SLOT_SIZE, SLOT_STRUCT
-from rocketwire.store.segment import Segment
 
 #: Room is reserved by so many bytes.
 _WINDOW: Final = 1 << 16

@@ -19,9 +19,9 @@ from rocketwire.server.pull.consume_rates import ConsumeRates
 from rocketwire.server.pull.kernel import answer_texts
 from rocketwire.server.pull.offset_moved import OffsetMoved
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.store.fetch import FetchLimits, FetchStatus
+from rocketwire.store.read.fetch import FetchLimits, FetchStatus
 from rocketwire.store.store import MessageStore
-from rocketwire.store.topics import TopicTable
+from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.codes import MAX_FRAME_LENGTH, RequestCode
 from rocketwire.wire.frame import encode_frame, encode_frame_head
 from rocketwire.wire.header import Header

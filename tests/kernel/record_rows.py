@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from rocketwire import _kernel as kernel
-from rocketwire.store.archive.selected import with_properties
+from rocketwire.store.archive.read.selected import with_properties
 from rocketwire.wire.hosts import decode_host
 from rocketwire.wire.message import Message, decode_record
 

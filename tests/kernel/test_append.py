@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from rocketwire import native
 from rocketwire._kernel import AppendLoop
-from rocketwire.store.append_loop import AppendLoop as Twin
-from rocketwire.store.commit_log import CommitLog
-from rocketwire.store.consume_queue import SCHEDULE_TOPIC, ConsumeQueue
-from rocketwire.store.drafts import Appended, Draft
+from rocketwire.store.append.append_loop import AppendLoop as Twin
+from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.store.log.commit_log import CommitLog
+from rocketwire.store.queues.consume_queue import SCHEDULE_TOPIC, ConsumeQueue
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.hosts import encode_host

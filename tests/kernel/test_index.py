@@ -16,11 +16,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
+from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.errors import DiskFull
-from rocketwire.store.files import RealFileSystem
-from rocketwire.store.index_entries import Room
-from rocketwire.store.index_numpy import put_entries, scan_entries
-from rocketwire.store.key_column import PythonKeyColumn
+from rocketwire.store.index.index_entries import Room
+from rocketwire.store.index.index_numpy import put_entries, scan_entries
+from rocketwire.store.index.key_column import PythonKeyColumn
 from rocketwire.store.layout.index import ENTRY_SIZE, ENTRY_STRUCT, HEADER_SIZE, SLOT_SIZE
 from tests.store.support import Clock, draft, open_store, small
 
@@ -51,11 +51,11 @@ def write(root: Path, kinds: tuple[Any, Any], history: list[Any], most: int) -> 
     """The index files after groups of messages were appended, and indexed now and then."""
     disk, clock = Disk(), Clock()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rocketwire.store.index_backlog.KeyColumn", kinds[0])
-        patch.setattr("rocketwire.store.index_file.put_entries", kinds[1])
-        patch.setattr("rocketwire.store.index_backlog._MOST_PENDING", most)
+        patch.setattr("rocketwire.store.index.index_backlog.KeyColumn", kinds[0])
+        patch.setattr("rocketwire.store.index.index_file.put_entries", kinds[1])
+        patch.setattr("rocketwire.store.index.index_backlog._MOST_PENDING", most)
         if kinds is TWIN:  # the kernel's loop leaves keys in the kernel's column alone
-            patch.setattr("rocketwire.store.appender.native", SimpleNamespace(kernel=None))
+            patch.setattr("rocketwire.store.append.appender.native", SimpleNamespace(kernel=None))
         store = open_store(small(root, index_entries=30, commit_log_file_size=1 << 15), clock, disk)
         number = 0
         for keys, later, full, indexed in history:

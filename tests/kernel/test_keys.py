@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
-from rocketwire.store.key_column import PythonKeyColumn
+from rocketwire.store.index.key_column import PythonKeyColumn
 from rocketwire.wire.java import string_hash
 
 names = st.none() | st.text(max_size=12) | st.sampled_from(["", " ", "a b", "polygenelubricants", "\ud800", "a \udfff"])

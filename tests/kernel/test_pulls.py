@@ -10,7 +10,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from rocketwire.store.fetch import FetchLimits, FetchStatus
+from rocketwire.store.read.fetch import FetchLimits, FetchStatus
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header

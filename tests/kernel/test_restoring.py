@@ -14,7 +14,7 @@ from rocketwire import _kernel as kernel
 from rocketwire.server.messages import restoring
 from rocketwire.server.messages.restoring import Undeliverable
 from rocketwire.server.timer.records import TIMER_ROOM, restored_timer, rolled_timer, waiting_of
-from rocketwire.store.drafts import Draft
+from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.store.timer.units import DueUnit
 from rocketwire.store.timer.waiting import Waiting

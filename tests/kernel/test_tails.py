@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from rocketwire.native import LogTail, PythonLogTail, PythonQueueTail, QueueTail
-from rocketwire.store.commit_log import CommitLog
-from rocketwire.store.consume_queue import ConsumeQueue
-from rocketwire.store.queue_entries import QueueEntries
+from rocketwire.store.log.commit_log import CommitLog
+from rocketwire.store.queues.consume_queue import ConsumeQueue
+from rocketwire.store.queues.queue_entries import QueueEntries
 
 NUMBERS = ("end", "min", "position", "limit", "queue_id", "magic", "index_prefix_hash")
 

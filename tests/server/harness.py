@@ -35,7 +35,7 @@ from rocketwire.server.net.tls.gate import TlsGate
 from rocketwire.server.net.tls.settings import TlsSettings
 from rocketwire.server.serving import serve
 from rocketwire.server.upkeep.jobs import RunSync
-from rocketwire.store.files import RealFileSystem
+from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.batch import BatchItem, encode_batch
 from rocketwire.wire.bodies import encode_body

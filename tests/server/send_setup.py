@@ -19,10 +19,10 @@ from rocketwire.server.timer.sends import TimerSends
 from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.store.groups import GroupTable
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import Appended, MessageStore
-from rocketwire.store.topics import TopicTable
+from rocketwire.store.tables.groups import GroupTable
+from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.headers import decode_ext

@@ -11,10 +11,10 @@ from rocketwire.server.broker import Broker
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.name_server.routes import RouteTable
 from rocketwire.server.net.addresses import HostUnknown
-from rocketwire.store.consumer_filters import ConsumerFilter, ConsumerFilterTable
-from rocketwire.store.delay_offsets import DelayOffsetTable
 from rocketwire.store.errors import StoreNotWritable
-from rocketwire.store.offsets import OffsetTable
+from rocketwire.store.tables.consumer_filters import ConsumerFilter, ConsumerFilterTable
+from rocketwire.store.tables.delay_offsets import DelayOffsetTable
+from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader

@@ -21,9 +21,9 @@ import pytest
 from rocketwire.server.clients.heartbeats import MOST_GROUPS
 from rocketwire.server.core.route import Route
 from rocketwire.server.registry import FAMILIES, NAME_SERVER_FAMILIES
-from rocketwire.store.groups import GroupTable
-from rocketwire.store.offsets import OffsetTable
-from rocketwire.store.topics import TopicTable
+from rocketwire.store.tables.groups import GroupTable
+from rocketwire.store.tables.offsets import OffsetTable
+from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.codes import FLAG_RESPONSE, MAX_FRAME_LENGTH, RequestCode, ResponseCode

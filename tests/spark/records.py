@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rocketwire import native
 from rocketwire.cli.shown_message import json_object
 from rocketwire.spark import kernel, twin
-from rocketwire.store.archive.selected import with_properties
+from rocketwire.store.archive.read.selected import with_properties
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.compression import decompress
 from rocketwire.wire.errors import WireError

@@ -9,7 +9,7 @@ import pytest
 from rocketwire.spark import entries as module
 from rocketwire.spark.entries import Entries
 from rocketwire.spark.partitions import QueueRange
-from rocketwire.store.archive.directory import discover
+from rocketwire.store.archive.read.directory import discover
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT, PRE_BLANK
 
 COUNT = 100

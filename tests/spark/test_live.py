@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyspark.sql.datasource import EqualTo
 
 from rocketwire.spark.errors import DataLost
-from rocketwire.store.archive.directory import State, discover
+from rocketwire.store.archive.read.directory import State, discover
 from rocketwire.store.store import MessageStore
 from tests.spark.made import Made, fill, make, places
 from tests.spark.reads import Read, read

@@ -13,8 +13,8 @@ from pyspark.sql.datasource import EqualTo
 
 from rocketwire.spark import lost_tail
 from rocketwire.spark.errors import DataLost
-from rocketwire.store.archive.directory import State, discover
-from rocketwire.store.archive.repair import repair
+from rocketwire.store.archive.read.directory import State, discover
+from rocketwire.store.archive.repair.repair import repair
 from rocketwire.store.layout.checkpoint import CHECKPOINT_STRUCT, FILE_SIZE
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
 from tests.spark.made import Made, fill, make, places

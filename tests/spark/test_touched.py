@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThanOrEqual, LessThan
 
-from rocketwire.store import input_files
+from rocketwire.store.disk import input_files
 from tests.spark.made import Made, make, places
 from tests.spark.reads import Read
 from tests.store.support import START

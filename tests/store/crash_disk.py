@@ -17,8 +17,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
+from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.errors import SyncFailed
-from rocketwire.store.files import RealFileSystem
 from tests.store.disk_cache import CachedDirectory, CachedFile, Node, found_below
 from tests.store.disk_images import DirectoryImage
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rocketwire.store.errors import FlushDelayed, FlushFailed, StoreError, StoreNotWritable
-from rocketwire.store.offsets import OffsetTable
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import Draft, MessageStore
-from rocketwire.store.topics import TopicTable
+from rocketwire.store.tables.offsets import OffsetTable
+from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.bodies.topic import TopicConfig
 from tests.store.crash_disk import CrashDisk
 from tests.store.support import Clock, draft, kill, open_store, small

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rocketwire.store.files import FileSystem, RealFileSystem
+from rocketwire.store.disk.files import FileSystem, RealFileSystem
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import Draft, MessageStore
 from rocketwire.wire.hosts import encode_host

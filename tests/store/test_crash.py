@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 import pytest
 
-from rocketwire.store.files import FileSystem
-from rocketwire.store.offsets import OffsetTable
-from rocketwire.store.topics import TopicTable
+from rocketwire.store.disk.files import FileSystem
+from rocketwire.store.tables.offsets import OffsetTable
+from rocketwire.store.tables.topics import TopicTable
 from tests.store import disk_images
 from tests.store.crash_disk import NOT_STEPS, REFUSALS, CrashDisk, Step
 from tests.store.disk_images import EVERYTHING, NOTHING, Crash, DirectoryImage

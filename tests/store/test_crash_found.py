@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.store.checkpoint import Checkpoint
 from rocketwire.store.errors import FlushFailed, StoreNotWritable
+from rocketwire.store.log.checkpoint import Checkpoint
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import Draft, MessageStore
 from tests.store import disk_images

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.store.key_hash import positive_hash
+from rocketwire.store.index.key_hash import positive_hash
 from rocketwire.store.layout.index import ENTRY_SIZE, HEADER_SIZE, SLOT_SIZE
 from rocketwire.store.store import Draft, FetchStatus, MessageStore
 from rocketwire.wire.codes import SysFlag

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from rocketwire.store.archive.filler import fillers
-from rocketwire.store.archive.repair import repair
-from rocketwire.store.consume_queue import ConsumeQueue
+from rocketwire.store.archive.repair.repair import repair
+from rocketwire.store.archive.verify.filler import fillers
+from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.errors import DiskNearlyFull
-from rocketwire.store.fetch import FetchStatus
-from rocketwire.store.files import RealFileSystem
+from rocketwire.store.queues.consume_queue import ConsumeQueue
+from rocketwire.store.read.fetch import FetchStatus
 from rocketwire.store.retention import DiskUsage, RetentionRules, Verdict, judge
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.message import BLANK_MAGIC, BORN_HOST_AT, MAGIC_AT, PHYSICAL_OFFSET_AT
@@ -75,7 +75,7 @@ def test_how_full_a_disk_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     found = RealFileSystem().usage(str(tmp_path / "not" / "there"))
     assert found - 0.02 <= used / (used + disk.f_bavail) <= found + 0.01
     numbers = type("Disk", (), {"f_blocks": 1000, "f_bfree": 400, "f_bavail": 300})
-    monkeypatch.setattr("rocketwire.store.files.os.statvfs", lambda _: numbers)
+    monkeypatch.setattr("rocketwire.store.disk.files.os.statvfs", lambda _: numbers)
     assert RealFileSystem().usage(str(tmp_path)) == 0.67  # 600 of 900 that users may have
 
 

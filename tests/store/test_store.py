@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.errors import (
     RecordTooLarge,
     StoreClosed,
@@ -19,7 +20,6 @@ from rocketwire.store.errors import (
     StoreNotWritable,
     TopicUnusable,
 )
-from rocketwire.store.files import RealFileSystem
 from rocketwire.store.store import FetchStatus, MessageStore
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.hosts import encode_host

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rocketwire.store.archive.directory import State, discover
-from rocketwire.store.archive.plan import find
-from rocketwire.store.archive.select import Wanted
-from rocketwire.store.archive.summary import group_lags
+from rocketwire.store.archive.plan.plan import find
+from rocketwire.store.archive.plan.select import Wanted
+from rocketwire.store.archive.plan.summary import group_lags
+from rocketwire.store.archive.read.directory import State, discover
 from tools import demo_store
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rocketwire.cli.message.pulls import Queue
     from rocketwire.cli.serve import Commands
     from rocketwire.remoting.cluster import Cluster
-    from rocketwire.store.archive.scan import Trouble
+    from rocketwire.store.archive.read.scan import Trouble
 
 _EPILOG = """\
 --from is inclusive, --to is not; a number of up to 10 digits is a queue offset, all else a time of storing: ISO 8601,

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from rocketwire.remoting.connection import Answer, Connection
 from rocketwire.remoting.errors import refusal
 from rocketwire.remoting.pulls import pull_header
-from rocketwire.store.archive.selected import Selected, with_properties
+from rocketwire.store.archive.read.selected import Selected, with_properties
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.headers import decode_ext

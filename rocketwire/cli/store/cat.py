@@ -16,9 +16,9 @@ from rocketwire.cli.times import parsed, shown
 
 if TYPE_CHECKING:
     from rocketwire.cli.serve import Commands
-    from rocketwire.store.archive.scan import Report, Trouble
-    from rocketwire.store.archive.select import Wanted
-    from rocketwire.store.archive.selected import Selected
+    from rocketwire.store.archive.plan.select import Wanted
+    from rocketwire.store.archive.read.scan import Report, Trouble
+    from rocketwire.store.archive.read.selected import Selected
 
 _EPILOG = """\
 All conditions must hold. Messages come in the order they were stored. TIME is ISO 8601, in UTC if it names no zone, or
@@ -63,7 +63,7 @@ def add_parser(commands: Commands) -> None:
 def _cat(options: argparse.Namespace) -> int:
     wanted = _wanted(options)
     most = None if options.limit is None else _whole("--limit", options.limit)
-    from rocketwire.store.archive.plan import find, known_topics
+    from rocketwire.store.archive.plan.plan import find, known_topics
 
     directory = opened(options)
     if wanted.key is None and wanted.message_id is None:
@@ -91,7 +91,7 @@ def _wanted(options: argparse.Namespace) -> Wanted:
     first, end = _offsets(options.offset)
     if "" in (options.topics or ()):
         raise Mistake("--topic: a topic's name is not empty")
-    from rocketwire.store.archive.select import FOREVER, Wanted
+    from rocketwire.store.archive.plan.select import FOREVER, Wanted
 
     return Wanted(
         topics=frozenset(options.topics) if options.topics else None,

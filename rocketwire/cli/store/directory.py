@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rocketwire.cli.mistake import Mistake
 
 if TYPE_CHECKING:
-    from rocketwire.store.archive.directory import Directory
+    from rocketwire.store.archive.read.directory import Directory
 
 
 def add_directory(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +26,7 @@ def opened(options: argparse.Namespace) -> Directory:
         Mistake: its queues have messages, but there is no commit log, and none was named.
         StoreError: it is no store, or cannot be read.
     """
-    from rocketwire.store.archive.directory import discover
+    from rocketwire.store.archive.read.directory import discover
 
     directory = discover(options.directory, commit_log=options.commitlog)
     if options.commitlog is None:
@@ -48,7 +48,7 @@ def need_log(directory: Directory, advice: str) -> None:
 
 
 def _has_messages(directory: Directory) -> bool:
-    from rocketwire.store.archive.queues import Queue
+    from rocketwire.store.archive.read.queues import Queue
 
     for files in directory.queues:
         with Queue(files) as queue:

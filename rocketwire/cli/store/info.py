@@ -14,8 +14,8 @@ from rocketwire.cli.times import shown
 
 if TYPE_CHECKING:
     from rocketwire.cli.serve import Commands
-    from rocketwire.store.archive.directory import Directory
-    from rocketwire.store.archive.overview import Counts, Overview
+    from rocketwire.store.archive.plan.overview import Counts, Overview
+    from rocketwire.store.archive.read.directory import Directory
 
 
 def add_parser(commands: Commands) -> None:
@@ -31,7 +31,7 @@ def add_parser(commands: Commands) -> None:
 
 
 def _info(options: argparse.Namespace) -> int:
-    from rocketwire.store.archive.overview import overview
+    from rocketwire.store.archive.plan.overview import overview
 
     directory = opened(options)
     found = overview(directory)

@@ -14,7 +14,7 @@ from rocketwire.cli.times import shown
 
 if TYPE_CHECKING:
     from rocketwire.cli.serve import Commands
-    from rocketwire.store.archive.summary import GroupLag, QueueSummary
+    from rocketwire.store.archive.plan.summary import GroupLag, QueueSummary
 
 
 def add_parser(commands: Commands) -> None:
@@ -35,8 +35,8 @@ def add_parser(commands: Commands) -> None:
 
 
 def _ls(options: argparse.Namespace) -> int:
-    from rocketwire.store.archive.directory import State
-    from rocketwire.store.archive.summary import group_lags, queue_summaries
+    from rocketwire.store.archive.plan.summary import group_lags, queue_summaries
+    from rocketwire.store.archive.read.directory import State
     from rocketwire.wire.names import is_system_topic_of_any_version
 
     directory = opened(options)

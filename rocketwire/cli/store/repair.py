@@ -14,7 +14,7 @@ from rocketwire.cli.store.verify import finding_json
 
 if TYPE_CHECKING:
     from rocketwire.cli.serve import Commands
-    from rocketwire.store.archive.findings import Finding
+    from rocketwire.store.archive.verify.findings import Finding
 
 _EPILOG = """\
 Records keep their places, so message ids stay right; what was lost is filled with what no consumer is given. Consume
@@ -39,8 +39,8 @@ def add_parser(commands: Commands) -> None:
 
 def _repair(options: argparse.Namespace) -> int:
     from rocketwire.server.core.clock import system_clock
-    from rocketwire.store.archive.directory import discover
-    from rocketwire.store.archive.repair import repair
+    from rocketwire.store.archive.read.directory import discover
+    from rocketwire.store.archive.repair.repair import repair
 
     directory = discover(options.directory)
     need_log(directory, f"link its folder to {directory.root}/commitlog")

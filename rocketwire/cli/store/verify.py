@@ -13,8 +13,8 @@ from rocketwire.cli.store.progress import progress_bar
 
 if TYPE_CHECKING:
     from rocketwire.cli.serve import Commands
-    from rocketwire.store.archive.findings import Finding
-    from rocketwire.store.archive.verify import Summary
+    from rocketwire.store.archive.verify.findings import Finding
+    from rocketwire.store.archive.verify.verify import Summary
 
 _EPILOG = """\
 A line says what is lost or wrong (damage), or what the next start of a broker deals with (note): in which file, at
@@ -36,7 +36,7 @@ def add_parser(commands: Commands) -> None:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from rocketwire.store.archive.verify import verify
+    from rocketwire.store.archive.verify.verify import verify
 
     directory = opened(options)
     total = sum(file.size for file in directory.commit_log)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from rocketwire.server.core import clock
-from rocketwire.store.archive.directory import Directory
-from rocketwire.store.archive.plan import known_topics
-from rocketwire.store.archive.scan import Report
-from rocketwire.store.archive.timer import StoreTimer
+from rocketwire.store.archive.plan.plan import known_topics
+from rocketwire.store.archive.read.directory import Directory
+from rocketwire.store.archive.read.scan import Report
+from rocketwire.store.archive.timer.timer import StoreTimer
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.names import TIMER_TOPIC
 

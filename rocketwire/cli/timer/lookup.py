@@ -9,13 +9,13 @@ from rocketwire.cli.timer.remote import may_wait, timer_of, timers_of
 from rocketwire.cli.trace.query import messages_of, messages_on
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.remoting.connection import Connection
-from rocketwire.store.archive.directory import Directory
-from rocketwire.store.archive.plan import find
-from rocketwire.store.archive.scan import Report
-from rocketwire.store.archive.select import Wanted
-from rocketwire.store.archive.selected import Selected
-from rocketwire.store.archive.timer import StoreTimer
-from rocketwire.store.archive.timer_message import NO_MARK, TimerMessage, timer_message
+from rocketwire.store.archive.plan.plan import find
+from rocketwire.store.archive.plan.select import Wanted
+from rocketwire.store.archive.read.directory import Directory
+from rocketwire.store.archive.read.scan import Report
+from rocketwire.store.archive.read.selected import Selected
+from rocketwire.store.archive.timer.messages import NO_MARK, TimerMessage, timer_message
+from rocketwire.store.archive.timer.timer import StoreTimer
 from rocketwire.store.layout.timer_log import UnitMagic
 from rocketwire.store.timer.units import due, out_time
 from rocketwire.wire.names import TIMER_TOPIC

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rocketwire.cli.timer.source import Source
-from rocketwire.store.archive.timer_message import NO_MARK, TimerMessage
+from rocketwire.store.archive.timer.messages import NO_MARK, TimerMessage
 from rocketwire.store.layout.timer_log import UnitMagic
 from rocketwire.store.timer.units import due
 from rocketwire.wire.java import string_hash

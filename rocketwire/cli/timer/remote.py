@@ -22,9 +22,9 @@ from rocketwire.remoting.connection import Connection
 from rocketwire.remoting.errors import AccessDenied, Refused
 from rocketwire.server.config.java_properties import parse_java_properties
 from rocketwire.server.core import clock
-from rocketwire.store.archive.timer import PRECISION
-from rocketwire.store.archive.timer_message import NO_MARK, TimerMessage, timer_message
-from rocketwire.store.archive.timer_units import WAITING
+from rocketwire.store.archive.timer.messages import NO_MARK, TimerMessage, timer_message
+from rocketwire.store.archive.timer.timer import PRECISION
+from rocketwire.store.archive.timer.units import WAITING
 from rocketwire.store.layout.timer_check import CHECK_STRUCT
 from rocketwire.store.layout.timer_log import UnitMagic
 from rocketwire.wire.bodies import decode_body

@@ -18,7 +18,7 @@ from rocketwire.wire.names import TIMER_TOPIC
 if TYPE_CHECKING:
     from rocketwire.cli.serve import Commands
     from rocketwire.cli.timer.lookup import Found
-    from rocketwire.store.archive.timer_slots import Slot
+    from rocketwire.store.archive.timer.slots import Slot
 
 _EPILOG = """\
 MSGID is the id that a send returned (the unique key), or the offset message id of the timer's record. Exit code: 0; 1
@@ -63,8 +63,8 @@ def _show_slots(options: argparse.Namespace, report: Complaints) -> None:
     directory = store_of(options)
     if directory is None:
         raise Mistake("slots are seen in a store directory only: name it with --store DIR, or a message by its MSGID")
-    from rocketwire.store.archive.timer import StoreTimer
-    from rocketwire.store.archive.timer_slots import next_slots
+    from rocketwire.store.archive.timer.slots import next_slots
+    from rocketwire.store.archive.timer.timer import StoreTimer
 
     with StoreTimer(directory, report) as timer:
         slots = next_slots(directory, timer.waiting, timer.precision, most)

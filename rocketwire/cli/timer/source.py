@@ -14,8 +14,8 @@ from rocketwire.cli.output import warn
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rocketwire.store.archive.directory import Directory
-    from rocketwire.store.archive.timer_message import TimerMessage
+    from rocketwire.store.archive.read.directory import Directory
+    from rocketwire.store.archive.timer.messages import TimerMessage
 
 Warn = Callable[[str], None]
 
@@ -76,7 +76,7 @@ def store_of(options: argparse.Namespace) -> Directory | None:
             raise Mistake("--commitlog is for --store DIR only")
         return None
     from rocketwire.cli.store.directory import need_log
-    from rocketwire.store.archive.directory import discover
+    from rocketwire.store.archive.read.directory import discover
 
     directory = discover(options.store, commit_log=options.commitlog)
     need_log(directory, "--commitlog DIR names its folder")

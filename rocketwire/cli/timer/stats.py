@@ -89,7 +89,7 @@ def _of_broker(broker: BrokerTimer) -> dict[str, Any]:
 def _facts(source: Source, found: Counted) -> Iterator[tuple[str, str]]:
     from rocketwire.cli.timer.local import LocalTimer
     from rocketwire.cli.timer.remote import RemoteTimer
-    from rocketwire.store.archive.directory import State
+    from rocketwire.store.archive.read.directory import State
 
     if isinstance(source, LocalTimer):
         yield "store", source.directory.root

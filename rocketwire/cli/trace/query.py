@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.remoting.connection import Connection
 from rocketwire.remoting.errors import AccessDenied, NoSuchTopic, Refused
-from rocketwire.store.archive.selected import Selected, with_properties
+from rocketwire.store.archive.read.selected import Selected, with_properties
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import MessageIdInvalid
 from rocketwire.wire.headers.query import QueryMessageRequestHeader, ViewMessageRequestHeader

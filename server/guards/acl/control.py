@@ -32,7 +32,7 @@ from rocketwire.server.guards.acl.message_owner import NoMessageThere
 from rocketwire.server.guards.acl.resources import Needed, OwnerAt, needed, needed_for_message, sent_to, shown
 from rocketwire.server.guards.acl.white_list import WhiteListInvalid, normal, white_list
 from rocketwire.server.upkeep.jobs import RunSync
-from rocketwire.store.files import FileSystem
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.wire.bodies.acl import AclConfig, PlainAccessConfig
 from rocketwire.wire.bodies.topic import DataVersion
 from rocketwire.wire.codes import MAX_FRAME_LENGTH, RequestCode

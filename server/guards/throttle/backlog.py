@@ -16,9 +16,9 @@ import trio
 
 from rocketwire.server.config.live import LiveConfig
 from rocketwire.server.guards.throttle.throttle import Throttle
-from rocketwire.store.groups import GroupTable
-from rocketwire.store.offsets import OffsetTable
 from rocketwire.store.store import MessageStore
+from rocketwire.store.tables.groups import GroupTable
+from rocketwire.store.tables.offsets import OffsetTable
 
 _INTERVAL: Final = 0.5
 """Seconds between two looks."""

@@ -15,7 +15,7 @@ from prometheus_client import Metric
 from rocketwire.server.operations.monitoring.families import gauges
 from rocketwire.server.operations.monitoring.slices import Slices
 from rocketwire.server.services import BrokerServices
-from rocketwire.store.consume_queue import ConsumeQueue
+from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.wire.names import is_system_group
 
 MOST_SERIES: Final = 500

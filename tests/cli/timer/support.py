@@ -9,10 +9,10 @@ import pytest
 
 from rocketwire.cli import main
 from rocketwire.server.core import clock
-from rocketwire.store.archive.directory import discover
-from rocketwire.store.archive.log import Log
-from rocketwire.store.archive.queues import Queue
-from rocketwire.store.archive.selected import with_properties
+from rocketwire.store.archive.read.directory import discover
+from rocketwire.store.archive.read.log import Log
+from rocketwire.store.archive.read.queues import Queue
+from rocketwire.store.archive.read.selected import with_properties
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.names import TIMER_TOPIC

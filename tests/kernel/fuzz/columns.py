@@ -6,7 +6,7 @@ import contextlib
 import ctypes
 
 from rocketwire import _kernel as kernel
-from rocketwire.store.walk import walk
+from rocketwire.store.records.walk import walk
 from tests.kernel.record_rows import NAMES, host_text, positions_of, row_of, rows_of, walked
 
 _PLACES = 8

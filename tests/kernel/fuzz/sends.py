@@ -19,7 +19,7 @@ from rocketwire.server.guards.throttle.bucket import PythonBucket
 from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.server.send.steering import wait_item
 from rocketwire.server.timer.sends import TimerSends
-from rocketwire.store.drafts import Draft
+from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.wire import fast
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode, ResponseCode

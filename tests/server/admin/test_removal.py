@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rocketwire.server.core.clock import hour_of_day
-from rocketwire.store.files import RealFileSystem
+from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.progress import QueryConsumeTimeSpanBody
 from rocketwire.wire.codes import PullSysFlag, RequestCode, ResponseCode

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rocketwire.server.name_server.routes import Registered, RouteTable
-from rocketwire.store.versioned_table import VersionedTable
+from rocketwire.store.tables.versioned_table import VersionedTable
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.client import (
     CheckClientRequestBody,

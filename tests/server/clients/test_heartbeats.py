@@ -20,10 +20,10 @@ from rocketwire.server.core.works import Steps
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.store.consumer_filters import ConsumerFilterTable
-from rocketwire.store.groups import GroupTable
-from rocketwire.store.topics import TopicTable
-from rocketwire.store.versioned_table import VersionedTable
+from rocketwire.store.tables.consumer_filters import ConsumerFilterTable
+from rocketwire.store.tables.groups import GroupTable
+from rocketwire.store.tables.topics import TopicTable
+from rocketwire.store.tables.versioned_table import VersionedTable
 from rocketwire.wire.bodies.client import HeartbeatData, MessageModel
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig

@@ -12,7 +12,7 @@ from rocketwire.server.config.config import ServerConfig
 from rocketwire.server.config.limits import LIMITS, Limits
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.net.in_flight import InFlight
-from rocketwire.store.flush import GroupCommit
+from rocketwire.store.append.flush import GroupCommit
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import RequestCode
 from tests.server.harness import (

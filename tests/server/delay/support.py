@@ -17,12 +17,12 @@ from rocketwire.server.timer.sends import TimerSends
 from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.store.delay_offsets import DelayOffsetTable
-from rocketwire.store.files import FileSystem
-from rocketwire.store.groups import GroupTable
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
-from rocketwire.store.topics import TopicTable
+from rocketwire.store.tables.delay_offsets import DelayOffsetTable
+from rocketwire.store.tables.groups import GroupTable
+from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.hosts import encode_host

@@ -14,7 +14,7 @@ from rocketwire.server.filters.bloom import bloom_bits
 from rocketwire.server.filters.consumer_filters import Allowance, ConsumerFilters
 from rocketwire.server.filters.sql import grammar
 from rocketwire.server.filters.sql.nodes import Condition
-from rocketwire.store.consumer_filters import ConsumerFilter, ConsumerFilterTable
+from rocketwire.store.tables.consumer_filters import ConsumerFilter, ConsumerFilterTable
 from rocketwire.wire.bodies.client import SubscriptionData
 from tests.server.harness import NOW, Clock, mock_clock, settle, subscription
 

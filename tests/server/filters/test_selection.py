@@ -12,7 +12,7 @@ from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.filters.selection import check, of_group, of_request
 from rocketwire.server.filters.sql import LEAST_TEXT
 from rocketwire.server.filters.sql.code import MOST_COMPARISONS
-from rocketwire.store.consumer_filters import ConsumerFilterTable
+from rocketwire.store.tables.consumer_filters import ConsumerFilterTable
 from tests.server.harness import Clock, subscription
 
 CONFIG = ServerConfig()

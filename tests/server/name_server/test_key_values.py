@@ -11,9 +11,9 @@ import trio
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.name_server import key_values as key_value_config
 from rocketwire.server.name_server.key_values import KeyValueConfig
+from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.errors import StoreError
-from rocketwire.store.files import RealFileSystem
-from rocketwire.store.key_values import KeyValueFile
+from rocketwire.store.tables.key_values import KeyValueFile
 from tests.server.harness import run_inline, settle
 from tests.store.crash_disk import refusal
 

@@ -12,7 +12,7 @@ from rocketwire.server.core.errors import RouteNotFound
 from rocketwire.server.name_server.registration import Registration
 from rocketwire.server.name_server.routes import BrokerIdentity, RouteTable, queues_of
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.store.topics import TopicTable
+from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.bodies.route import QueueData
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
 from tests.server.harness import Clock, mock_clock, settle, small_config

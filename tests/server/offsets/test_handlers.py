@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.store.fetch import Fetched
+from rocketwire.store.read.fetch import Fetched
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import PullSysFlag, RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame

@@ -364,7 +364,7 @@ async def test_a_topic_that_cannot_be_written_down_is_answered(
     server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from rocketwire.store.errors import StoreNotWritable
-    from rocketwire.store.topics import TopicTable
+    from rocketwire.store.tables.topics import TopicTable
 
     def broken(self: TopicTable) -> None:
         raise StoreNotWritable("here", "disk full")

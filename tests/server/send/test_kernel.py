@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.errors import DiskNearlyFull
-from rocketwire.store.files import RealFileSystem
 from rocketwire.wire.codes import FLAG_ONEWAY, Permission, RequestCode, ResponseCode, SysFlag
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header

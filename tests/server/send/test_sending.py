@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.store.flush import GroupCommit
+from rocketwire.store.append.flush import GroupCommit
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import ResponseCode
 from tests.server.harness import FakePeer, batch_body

@@ -25,12 +25,12 @@ from rocketwire.server.timer.timer import Timer
 from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.store.files import FileSystem, RealFileSystem
-from rocketwire.store.groups import GroupTable
+from rocketwire.store.disk.files import FileSystem, RealFileSystem
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import Appended, Draft, MessageStore
+from rocketwire.store.tables.groups import GroupTable
+from rocketwire.store.tables.topics import TopicTable
 from rocketwire.store.timer.units import out_time
-from rocketwire.store.topics import TopicTable
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.names import TIMER_TOPIC
 from tests.server.harness import Clock, properties_text, run_inline, small_config

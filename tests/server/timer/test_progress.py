@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.errors import FlushDelayed
-from rocketwire.store.files import RealFileSystem
 from rocketwire.store.timer.check import read_check
 from tests.server.timer.support import Timers
 

@@ -26,7 +26,7 @@ from rocketwire.server.timer.records import (
     waiting_of,
 )
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
-from rocketwire.store.reader import LogPart
+from rocketwire.store.read.reader import LogPart
 from rocketwire.store.store import Draft
 from rocketwire.store.timer.units import DueUnit
 from rocketwire.store.timer.waiting import Waiting

@@ -14,8 +14,8 @@ from rocketwire.server.timer.bell import Bell
 from rocketwire.server.timer.markers import Markers
 from rocketwire.server.timer.topic import Entries, TimerTopic
 from rocketwire.server.timer.wheel import NearWheel
-from rocketwire.store.files import RealFileSystem
-from rocketwire.store.timer.index import TimerIndex
+from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.timer.timer_index import TimerIndex
 from rocketwire.store.timer.waiting import Waiting
 from tests.server.harness import Clock
 from tests.server.timer.support import Timers

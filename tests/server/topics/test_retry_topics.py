@@ -9,8 +9,8 @@ from rocketwire.server.core.errors import NameInvalid, RetryGroupNotFound
 from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.store.groups import GroupTable
-from rocketwire.store.topics import TopicTable
+from rocketwire.store.tables.groups import GroupTable
+from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig
 from tests.server.harness import Clock, small_config

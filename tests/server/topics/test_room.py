@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from rocketwire.server.config.live import LiveConfig
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.topics.room import TopicRoom
-from rocketwire.store.groups import GroupTable
-from rocketwire.store.topics import TopicTable
+from rocketwire.store.tables.groups import GroupTable
+from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig
 from tests.server.harness import Clock, small_config

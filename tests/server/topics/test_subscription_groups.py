@@ -9,7 +9,7 @@ from rocketwire.server.config.live import LiveConfig
 from rocketwire.server.core.errors import NameInvalid
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.store.errors import StoreNotWritable
-from rocketwire.store.groups import GroupTable
+from rocketwire.store.tables.groups import GroupTable
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from tests.server.harness import Clock, done, small_config
 

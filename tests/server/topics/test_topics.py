@@ -11,7 +11,7 @@ from rocketwire.server.config.live import LiveConfig
 from rocketwire.server.core.errors import NameInvalid, QueuesTooMany
 from rocketwire.server.topics.topics import MOST_QUEUES, BrokerTopics, retry_config, system_topics
 from rocketwire.store.errors import StoreNotWritable
-from rocketwire.store.topics import TopicTable
+from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
 from tests.server.harness import NOW, Clock, small_config
 

@@ -15,11 +15,11 @@ from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions.half import HALF, OP, half_draft
 from rocketwire.server.transactions.service import Transactions
 from rocketwire.server.transactions.state import messages_from
-from rocketwire.store.files import FileSystem
-from rocketwire.store.offsets import OffsetTable
+from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import Appended, Draft, MessageStore
-from rocketwire.store.topics import TopicTable
+from rocketwire.store.tables.offsets import OffsetTable
+from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire import names
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader

@@ -13,8 +13,8 @@ import pytest
 import trio
 
 from rocketwire.server.upkeep.flush_thread import FlushThread
+from rocketwire.store.append.flush import GroupCommit
 from rocketwire.store.errors import FlushFailed
-from rocketwire.store.flush import GroupCommit
 from tests.server.harness import settle
 
 SECONDS = 120.0

@@ -14,8 +14,8 @@ from rocketwire.server.config.config import ConfigError, ServerConfig
 from rocketwire.server.config.live import LiveConfig
 from rocketwire.server.core.clock import hour_of_day
 from rocketwire.server.upkeep.lifetime import Lifetime, rules_of
+from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.errors import SyncFailed
-from rocketwire.store.files import RealFileSystem
 from rocketwire.store.store import MessageStore
 from tests.server.harness import NOW, Clock, mock_clock, run_inline, settle, small_config
 from tests.store.support import draft, open_store, small

@@ -10,8 +10,8 @@ import pytest
 import trio
 
 from rocketwire.server.upkeep.queue_removal import QueueRemoval
-from rocketwire.store.consume_queue import ConsumeQueue
-from rocketwire.store.files import RealFileSystem
+from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.store import MessageStore
 from tests.server.harness import settle
 from tests.store.support import draft, open_store, small

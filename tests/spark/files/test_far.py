@@ -9,14 +9,14 @@ import pytest
 
 from rocketwire.spark.files.far import FarFiles, Picture
 from rocketwire.spark.files.remote import Found
-from rocketwire.store.archive.directory import State, discover
-from rocketwire.store.archive.log import LogFile
-from rocketwire.store.archive.opening import FileGone
-from rocketwire.store.archive.plan import find
-from rocketwire.store.archive.queues import Queue
-from rocketwire.store.archive.select import Wanted
+from rocketwire.store.archive.plan.plan import find
+from rocketwire.store.archive.plan.select import Wanted
+from rocketwire.store.archive.read.directory import State, discover
+from rocketwire.store.archive.read.log import LogFile
+from rocketwire.store.archive.read.opening import FileGone
+from rocketwire.store.archive.read.queues import Queue
+from rocketwire.store.disk.input_files import Entry
 from rocketwire.store.errors import StoreForeign, StoreUnreadable
-from rocketwire.store.input_files import Entry
 from tests.store.support import Golden
 
 BASE = "memory://golden"

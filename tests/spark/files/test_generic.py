@@ -11,9 +11,9 @@ from rocketwire.spark.files import generic as module
 from rocketwire.spark.files.far import FarFiles
 from rocketwire.spark.files.generic import GenericRemote, generic
 from rocketwire.spark.files.remote import Found
-from rocketwire.store.archive.directory import discover
-from rocketwire.store.archive.plan import find
-from rocketwire.store.archive.select import Wanted
+from rocketwire.store.archive.plan.plan import find
+from rocketwire.store.archive.plan.select import Wanted
+from rocketwire.store.archive.read.directory import discover
 from rocketwire.store.errors import StoreUnreadable
 from tests.spark.files.web import serving
 from tests.store.support import Golden

@@ -12,7 +12,7 @@ import pytest
 from rocketwire.spark.errors import OptionInvalid, PathUnreadable
 from rocketwire.spark.files.far import FarFiles
 from rocketwire.spark.files.roots import Root, canonical, resolve
-from rocketwire.store.archive.file_system import LOCAL
+from rocketwire.store.archive.read.file_system import LOCAL
 
 
 def paths(*given: str) -> list[str]:

@@ -17,7 +17,7 @@ from rocketwire.spark.files.generic import GenericRemote, generic
 from rocketwire.spark.files.remote import FarFile, Found
 from rocketwire.spark.files.together import AT_ONCE, in_slices
 from rocketwire.spark.partitions import LogSpan
-from rocketwire.store.archive.file_system import LOCAL
+from rocketwire.store.archive.read.file_system import LOCAL
 from tests.spark.made import Made, make
 from tests.spark.reads import Read
 from tests.spark.test_queues_table import table

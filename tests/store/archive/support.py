@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rocketwire.store.archive.directory import discover
-from rocketwire.store.archive.findings import Finding, Kind
-from rocketwire.store.archive.verify import Summary, verify
-from rocketwire.store.files import RealFileSystem
+from rocketwire.store.archive.read.directory import discover
+from rocketwire.store.archive.verify.findings import Finding, Kind
+from rocketwire.store.archive.verify.verify import Summary, verify
+from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.hosts import encode_host
 from tests.store.support import Clock, draft, kill, open_store, small

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rocketwire.store.timer.index import TimerIndex
+from rocketwire.store.timer.timer_index import TimerIndex
 from rocketwire.store.timer.waiting import Waiting
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.names import TIMER_TOPIC

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from rocketwire.store.files import RealFileSystem
+from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.layout.timer_log import UNIT_SIZE
 from rocketwire.store.layout.timer_wheel import SLOT_COUNT
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
-from rocketwire.store.timer.index import TimerIndex
+from rocketwire.store.timer.timer_index import TimerIndex
 from rocketwire.store.timer.waiting import Waiting
 from tests.store.support import HOST, Clock, Golden
 

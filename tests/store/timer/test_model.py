@@ -24,7 +24,7 @@ from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.store.layout.record import properties_of
 from rocketwire.store.layout.timer_log import NO_COPY
 from rocketwire.store.timer.copies import find_copies
-from rocketwire.store.timer.index import TimerIndex
+from rocketwire.store.timer.timer_index import TimerIndex
 from rocketwire.store.timer.units import Unit, due, slot_of
 from rocketwire.store.timer.waiting import Waiting
 from rocketwire.store.timer.wheel import TimerWheel

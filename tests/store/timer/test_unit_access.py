@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.store.files import RealFileSystem
+from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.layout.timer_log import BLANK_SIZE, NO_COPY, NO_UNIT, UNIT_SIZE, UNIT_STRUCT, WAITS
 from rocketwire.store.timer import log as timer_log
 from rocketwire.store.timer import unit_access

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rocketwire.store.files import FileSystem, RealFileSystem
+from rocketwire.store.disk.files import FileSystem, RealFileSystem
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import Appended, MessageStore
-from rocketwire.store.timer.index import TimerIndex
+from rocketwire.store.timer.timer_index import TimerIndex
 from rocketwire.store.timer.units import Unit
 from rocketwire.store.timer.waiting import Waiting
 from rocketwire.wire.java import string_hash

@@ -21,7 +21,7 @@ from rocketwire.server.core.metrics import ACL_REASONS, Metrics
 from rocketwire.server.guards.acl.control import LOOK_SECONDS, AccessControl, Done
 from rocketwire.server.guards.acl.document import MOST_BYTES
 from rocketwire.server.guards.acl.message_owner import NoMessageThere
-from rocketwire.store.files import RealFileSystem
+from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.wire.bodies.acl import PlainAccessConfig
 from rocketwire.wire.bodies.topic import DataVersion
 from rocketwire.wire.codes import SerializeType

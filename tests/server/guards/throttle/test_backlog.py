@@ -9,7 +9,7 @@ import trio
 import trio.testing
 
 from rocketwire.server.guards.throttle.backlog import Backlog
-from rocketwire.store.offsets import OffsetTable
+from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.offset import UpdateConsumerOffsetRequestHeader

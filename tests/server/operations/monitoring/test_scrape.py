@@ -17,8 +17,8 @@ from rocketwire.server.operations.faults.grammar import parse_rule
 from rocketwire.server.operations.faults.rule import COUNTED
 from rocketwire.server.operations.monitoring import groups, quotas
 from rocketwire.server.operations.monitoring.slices import Slices
-from rocketwire.store.offsets import OffsetTable
 from rocketwire.store.store import MessageStore
+from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.codes import RequestCode
 from tests.server.harness import Client, consumer, serving, settle, subscription
 from tests.server.net.tls.support import secured
@@ -291,7 +291,7 @@ async def test_a_group_whose_next_message_has_expired(tmp_path: Path, monkeypatc
         await client.create_topic("T")
         await client.send("T")
         await commit(client, "G", "T", 0, 0)
-        monkeypatch.setattr("rocketwire.store.reader.store_time", lambda *_: -1)
+        monkeypatch.setattr("rocketwire.store.read.reader.store_time", lambda *_: -1)
         samples = await scraped(server)
     assert value(samples, "group_backlog_messages", group="G", topic="T") == 1
     assert value(samples, "group_lag_seconds", group="G", topic="T") == 0

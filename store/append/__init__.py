@@ -1,0 +1,1 @@
+"""Appending to log, queues and index, and getting it onto the disk."""

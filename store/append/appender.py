@@ -1,0 +1,75 @@
+"""Appending: a group of drafts is stored with one timestamp, by the kernel's loop or by its twin's (`append_loop`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rocketwire import native
+from rocketwire.store.append.append_loop import AppendLoop
+from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.store.disk.files import FileSystem
+from rocketwire.store.disk.gone import trouble
+from rocketwire.store.errors import StoreError, StoreNotWritable, StoreUnreadable
+from rocketwire.store.index.key_index import Index
+from rocketwire.store.log.checkpoint import Checkpoint
+from rocketwire.store.log.commit_log import CommitLog
+from rocketwire.store.queues.consume_queue import ConsumeQueue
+from rocketwire.store.queues.queues import QueueTable
+
+
+class Appender:
+    """Appends to one store.
+
+    Attributes:
+        error: Why the last `append` did not take all of its drafts.
+    """
+
+    def __init__(
+        self,
+        log: CommitLog,
+        queues: QueueTable,
+        index: Index | None,
+        checkpoint: Checkpoint,
+        files: FileSystem,
+        *,
+        clock: Callable[[], int],
+        store_host: bytes,
+    ) -> None:
+        self.error: StoreError | None = None
+        self._log = log
+        self._checkpoint = checkpoint
+        self._files = files
+        self._clock = clock
+        keys = None if index is None else index.keys
+        twin = AppendLoop(log, queues, keys, store_host)
+        self._loops = [twin.append]
+        if native.kernel is not None:
+            make, size_behind = native.kernel.AppendLoop, twin.size_behind
+            loop = make(log, queues.by_key, queues.create, keys, store_host, Draft, Appended, size_behind)
+            self._loops.insert(0, loop.append)
+
+    def append(self, drafts: Sequence[Draft], touched: set[ConsumeQueue]) -> list[Appended]:
+        """Append drafts in their order; those after the first that did not fit are not appended.
+
+        The queues that got messages are added to `touched`.
+        """
+        now = self._clock()
+        results: list[Appended] = []
+        self.error = None
+        try:
+            if now <= self._checkpoint.claimed:
+                self._checkpoint.retract(now)
+            for loop in self._loops:
+                loop(drafts, results, touched, now)
+                if len(results) == len(drafts):
+                    break
+        except StoreUnreadable as error:
+            self.error = StoreNotWritable(error.path, error.reason)
+        except StoreError as error:
+            self.error = error
+        except OSError as error:
+            self.error = trouble(error, self._log.segments.directory, self._files)
+        finally:
+            if results:
+                self._log.timestamp = now
+        return results

@@ -1,0 +1,1 @@
+"""What to read of a store directory, and what is in it."""

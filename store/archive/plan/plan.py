@@ -1,0 +1,304 @@
+"""Finding wanted messages in the cheapest way there is; what is found is the same in every way, and in the log's order.
+
+- a message id that says where the record is: one look there
+- a key, or a unique key as message id: the index, and a walk over the parts of the log that it does not cover
+- topics that have consume queues: their entries
+- else a walk over the log; of a time range only over the commit log files that can hold it
+
+After a crash queues and index may lack what the log has, so then the log is walked. Store times are taken to rise along
+the log, but for a clock that was set back by up to a minute.
+
+What a deleted topic left in the log is found by a walk, and when the topic is named. If the topic was made again, its
+new queues do not lead to its former messages. A key without a topic is looked for in the topics that still exist.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from rocketwire.store.archive.plan.select import FOREVER, Wanted
+from rocketwire.store.archive.read.config import topic_names
+from rocketwire.store.archive.read.directory import Directory, QueueFiles, State
+from rocketwire.store.archive.read.heads import promised_size
+from rocketwire.store.archive.read.index_files import Covered, look_up
+from rocketwire.store.archive.read.log import Log, LogFile, Place
+from rocketwire.store.archive.read.opening import FileGone
+from rocketwire.store.archive.read.queues import BLANK_SIZE, Queue
+from rocketwire.store.archive.read.scan import Report, Trouble, scan
+from rocketwire.store.archive.read.selected import Selected, with_properties
+from rocketwire.store.errors import StoreUnreadable
+from rocketwire.wire.errors import MessageIdInvalid, WireError
+from rocketwire.wire.message import Message, decode_record
+from rocketwire.wire.message_id import parse_offset_message_id
+from rocketwire.wire.names import LIGHT_PREFIX
+
+_CLOCK_MARGIN: Final = 60_000
+#: Entries held at once over all queues, and the least of one.
+_MOST_ENTRIES: Final = 1 << 17
+_LEAST_ENTRIES: Final = 64
+
+
+def find(directory: Directory, wanted: Wanted, report: Report) -> Iterator[Selected]:
+    """The wanted messages in the order of the log.
+
+    Args:
+        directory: The store; what is appended to a live one later is not looked for.
+        wanted: What they must have.
+        report: Told of every damaged record that is met on the way, and of files that were removed meanwhile.
+
+    Raises:
+        StoreUnreadable: a file cannot be read.
+    """
+    return plan(directory, wanted, report).run(report)
+
+
+def known_topics(directory: Directory, report: Report) -> set[str]:
+    """See `topic_names`; those with a directory among the consume queues, and a report, if topics.json is damaged."""
+    try:
+        return topic_names(directory)
+    except StoreUnreadable as error:
+        report(Trouble(error.path, None, f"{error.reason}; the topics are taken from consumequeue"))
+        return set(directory.topics)
+
+
+def plan(directory: Directory, wanted: Wanted, report: Report) -> ById | ByKey | ByQueues | ByWalk:
+    """The cheapest way to find the wanted messages; `report` is told when topics.json is needed and damaged.
+
+    Raises:
+        StoreUnreadable: a file cannot be read.
+    """
+    if wanted.message_id is not None:
+        found = _by_offset_id(directory, wanted.message_id)
+        if found is not None:
+            return ById(wanted, found)
+    if directory.state in (State.CRASHED, State.UNKNOWN):
+        return ByWalk(directory, wanted)
+    key = wanted.message_id if wanted.key is None else wanted.key
+    # Without a topic it is looked for in all that are known: those with a directory, at least.
+    if key is not None and directory.index and (wanted.topics is not None or directory.topics):
+        topics = wanted.topics
+        if topics is None:
+            topics = frozenset(filter(wanted.takes_topic, known_topics(directory, report)))
+        places, covered = look_up(directory.index, [(topic, key) for topic in topics])
+        if covered:
+            return ByKey(directory, wanted, places, covered)
+    if wanted.topics is not None:
+        queues = [directory.queues_of(topic) for topic in sorted(wanted.topics)]
+        if all(queues):
+            return ByQueues(directory, wanted, [queue for some in queues for queue in some])
+    return ByWalk(directory, wanted)
+
+
+def _by_offset_id(directory: Directory, message_id: str) -> Selected | None:
+    """The message at the place that an id says, if it has that id: a unique key looks just the same."""
+    try:
+        _, offset = parse_offset_message_id(message_id)
+    except MessageIdInvalid:
+        return None
+    with Log(directory.commit_log) as log:
+        try:
+            data = log.record(offset)
+        except FileGone:
+            return None
+    if data is None:
+        return None
+    try:
+        found = with_properties(decode_record(data), len(data))
+    except WireError:
+        return None
+    return found if found.offset_message_id == message_id.upper() else None
+
+
+@dataclass(frozen=True, slots=True)
+class ById:
+    """The one message that an offset message id names."""
+
+    wanted: Wanted
+    found: Selected
+
+    def run(self, report: Report) -> Iterator[Selected]:  # noqa: ARG002 - as the others
+        """See `find`."""
+        if self.wanted.takes(self.found):
+            yield self.found
+
+
+@dataclass(frozen=True, slots=True)
+class ByWalk:
+    """The whole log, or the files of a time range."""
+
+    directory: Directory
+    wanted: Wanted
+
+    def run(self, report: Report) -> Iterator[Selected]:
+        """See `find`."""
+        return _walk(self.directory, self.wanted, report, self._first_file(), FOREVER)
+
+    def _first_file(self) -> int:
+        since = self.wanted.since - _CLOCK_MARGIN
+        for file in reversed(self.directory.commit_log if since > 0 else ()):
+            try:
+                with LogFile(file) as opened:
+                    first = opened.first_store_time()
+            except FileGone:
+                break
+            if first is not None and first <= since:
+                return file.start
+        return 0
+
+
+def _walk(directory: Directory, wanted: Wanted, report: Report, start: int, end: int) -> Iterator[Selected]:
+    for block in scan(directory, report, start=start, end=end):
+        records = block.records
+        for number in wanted.candidates(block):
+            if records.physical_offset[number] >= end:
+                break
+            properties = int(records.properties_position[number])
+            if not wanted.may_take(block.buffer[properties : properties + int(records.properties_length[number])]):
+                continue
+            data = block.record(number)
+            one = with_properties(decode_record(data, check_crc=False), len(data))
+            if wanted.takes(one):
+                yield one
+        if int(records.store_timestamp.min()) - _CLOCK_MARGIN >= wanted.until:
+            return
+
+
+@dataclass(frozen=True, slots=True)
+class ByKey:
+    """Places that the index gave, and a walk over what it does not cover."""
+
+    directory: Directory
+    wanted: Wanted
+    places: Sequence[int]
+    covered: Sequence[Covered]
+
+    def run(self, report: Report) -> Iterator[Selected]:
+        """See `find`."""
+        at = 0
+        for part in sorted(self.covered):
+            if part.start > at:
+                yield from _walk(self.directory, self.wanted, report, at, part.start)
+            yield from self._looked_up(max(at, part.start), part.end, report)
+            at = max(at, part.end)
+        yield from _walk(self.directory, self.wanted, report, at, FOREVER)
+
+    def _looked_up(self, start: int, end: int, report: Report) -> Iterator[Selected]:
+        with Log(self.directory.commit_log) as log:
+            for place in self.places[bisect_left(self.places, start) : bisect_left(self.places, end)]:
+                file = log.file_of(place)
+                if file is None:
+                    continue  # older than the log
+                try:
+                    data = log.record(place)
+                except FileGone:
+                    report(Trouble(file.path, place, "it was removed meanwhile", gone=True))
+                    continue
+                one = _decoded(data, file.path, place, report)
+                if one is not None and self.wanted.takes(one):
+                    yield one
+
+
+def _decoded(data: bytes | None, path: str, place: int, report: Report) -> Selected | None:
+    """The message of a record; None, and a report, if it is damaged."""
+    if data is None:
+        report(Trouble(path, place, "there is no record"))
+        return None
+    try:
+        message = decode_record(data)
+    except WireError as error:
+        report(Trouble(path, place, str(error)))
+        return None
+    return with_properties(message, len(data))
+
+
+@dataclass(frozen=True, slots=True)
+class ByQueues:
+    """The entries of consume queues."""
+
+    directory: Directory
+    wanted: Wanted
+    files: Sequence[QueueFiles]
+
+    def run(self, report: Report) -> Iterator[Selected]:
+        """See `find`."""
+        gone: set[str] = set()
+        # What the queues vouch for is not asked of the messages: those of several queues (5.x's multi-dispatch) keep
+        # the topic that they were sent to.
+        left = replace(self.wanted, topics=None, system_topics=True, queue_ids=None, first_offset=0, end_offset=FOREVER)
+        with Log(self.directory.commit_log) as log:
+            wanted = [files for files in self.files if self.wanted.takes_queue(files.queue_id)]
+            queues = [self._opened(files) for files in wanted]
+            most = max(_LEAST_ENTRIES, _MOST_ENTRIES // max(1, len(queues)))
+            places = [self._places(number, queue, log, most) for number, queue in enumerate(queues)]
+            for place, data in log.gather(heapq.merge(*places)):
+                if len(data) < place.size or promised_size(data, 0, place.physical_offset) != place.size:
+                    if not self._is_new(log, place, data):
+                        self._missing(log, queues[place.queue], place, gone, report)
+                    continue
+                file = log.file_of(place.physical_offset)
+                one = _decoded(data, "" if file is None else file.path, place.physical_offset, report)
+                if one is None or not self._belongs(one.message, queues[place.queue], place, report):
+                    continue
+                if left.takes(one):
+                    yield one
+
+    def _opened(self, files: QueueFiles) -> Queue:
+        with Queue(files, log_start=self.directory.start) as queue:
+            return queue  # closed: there may be more queues than a process may have files; reading opens it again
+
+    def _places(self, number: int, queue: Queue, log: Log, most: int) -> Iterator[Place]:
+        wanted = self.wanted
+        since, until = wanted.since - _CLOCK_MARGIN, wanted.until + _CLOCK_MARGIN
+        # Where a time cannot be read the range is taken to be wider.
+        first, end = queue.within(
+            wanted.first_offset,
+            wanted.end_offset,
+            (lambda place: (log.store_time(place) or FOREVER) < since) if wanted.since > 0 else None,
+            (lambda place: (log.store_time(place) or 0) < until) if wanted.until < FOREVER else None,
+        )
+        for at, entries in queue.blocks(first, end, most):
+            queue.close()
+            offsets, sizes = entries["physical_offset"].tolist(), entries["size"].tolist()
+            for queue_offset, (offset, size) in enumerate(zip(offsets, sizes, strict=True), start=at):
+                if size != BLANK_SIZE:
+                    yield Place(offset, size, queue_offset, number)
+
+    def _is_new(self, log: Log, place: Place, data: bytes) -> bool:
+        """Whether an entry is of a message that a broker stores right now: entries may be written before the record."""
+        if self.directory.state is not State.LIVE or not log.files:
+            return False
+        last = log.files[-1]
+        return place.physical_offset >= last.end or (place.physical_offset >= last.start and not any(data[:4]))
+
+    def _missing(self, log: Log, queue: Queue, place: Place, gone: set[str], report: Report) -> None:
+        if not place.size:
+            what = f"entry {place.queue_offset} of {queue.topic}, queue {queue.queue_id}, was never written"
+            report(Trouble(queue.path, None, what))
+            return
+        file = log.file_of(place.physical_offset)
+        entry = f"entry {place.queue_offset} of {queue.topic}, queue {queue.queue_id}, leads"
+        if file is None:
+            report(Trouble(queue.path, place.physical_offset, f"{entry} out of the log"))
+            return
+        try:
+            log.read(place.physical_offset, 1)
+        except FileGone:
+            if file.path not in gone:
+                gone.add(file.path)
+                report(Trouble(file.path, place.physical_offset, "it was removed meanwhile", gone=True))
+        else:
+            report(Trouble(file.path, place.physical_offset, f"{entry} to what is no record of {place.size} bytes"))
+
+    def _belongs(self, message: Message, queue: Queue, place: Place, report: Report) -> bool:
+        if queue.topic.startswith(LIGHT_PREFIX):
+            return True
+        found = (message.topic, message.queue_id, message.queue_offset)
+        if found == (queue.topic, queue.queue_id, place.queue_offset):
+            return True
+        says = "entry {} leads to a message of {}, queue {}, offset {}".format(place.queue_offset, *found)
+        report(Trouble(queue.path, place.physical_offset, says))
+        return False

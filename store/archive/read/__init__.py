@@ -1,0 +1,1 @@
+"""A store directory as files that somebody else may be writing."""

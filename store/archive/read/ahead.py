@@ -1,0 +1,59 @@
+"""What consume queues say of the log's end: where their newest entries lead to, and which lead behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from rocketwire.store.archive.read.directory import Directory, QueueFiles
+from rocketwire.store.archive.read.log import Place
+from rocketwire.store.archive.read.opening import FileGone
+from rocketwire.store.archive.read.queues import BLANK_SIZE, Queue
+
+
+class Ahead(NamedTuple):
+    """The entries of one queue that lead behind a place in the log.
+
+    Attributes:
+        topic, queue_id: Which queue it is.
+        offset: Queue offset of the first of them.
+        entries: How many they are.
+        first: Physical offset that the first says.
+        end: Physical offset behind the record of the last.
+    """
+
+    topic: str
+    queue_id: int
+    offset: int
+    entries: int
+    first: int
+    end: int
+
+
+def newest_entries(directory: Directory, queues: Iterable[QueueFiles]) -> Iterator[tuple[Queue, Place]]:
+    """The newest entry of each queue that has one whose message the log may have; the queue is open until the next.
+
+    Raises:
+        StoreUnreadable: a file cannot be read. (One that was removed is passed over.)
+    """
+    for files in queues:
+        if files.files:
+            with Queue(files, log_start=directory.start) as queue:
+                try:
+                    if queue.end > queue.min:
+                        yield queue, Place(*queue.entry(queue.end - 1)[:2])
+                except FileGone:
+                    continue
+
+
+def entries_ahead(directory: Directory, queues: Iterable[QueueFiles], end: int) -> Iterator[Ahead]:
+    """The entries that lead to a physical offset or behind it, of each of these queues that has such.
+
+    Raises:
+        StoreUnreadable: a file cannot be read.
+    """
+    for queue, newest in newest_entries(directory, queues):
+        if newest.physical_offset >= end:
+            offset = queue.bisect(queue.min, queue.end - 1, lambda entry: entry[0] < end or entry[1] == BLANK_SIZE)
+            first = queue.entry(offset)[0]
+            yield Ahead(queue.topic, queue.queue_id, offset, queue.end - offset, first, newest.end)

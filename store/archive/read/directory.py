@@ -1,0 +1,282 @@
+"""What a store directory holds: `discover` looks at names and sizes, and opens nothing but `lock`.
+
+The picture is that of one moment. Of a store that a broker is writing, files may be gone when they are opened, and
+the last ones may have grown more content; sizes of whole files do not change.
+
+Files of a row (commit log, consume queue, timer log) are made at their full size, so a row's file size is that of its
+first file. What does not belong where it stands is listed in `strange` and otherwise passed over.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from rocketwire.store.archive.read.file_system import LOCAL, FileSystem, Listing
+from rocketwire.store.disk.input_files import Entry
+from rocketwire.store.disk.segment import NAME_DIGITS
+from rocketwire.store.errors import StoreForeign, StoreUnreadable
+from rocketwire.wire.java import INT32_MAX, INT64_MAX
+
+_TIME_DIGITS: Final = 17
+_UNFINISHED: Final = (".next", ".old", ".tmp")
+"""Ends of the names under which a broker prepares a config file; a kill may leave such."""
+_DIRECTORIES: Final = frozenset({"commitlog", "consumequeue", "batchconsumequeue", "index", "timerlog", "config"})
+_KNOWN: Final = _DIRECTORIES | {"timerwheel", "checkpoint", "abort", "abort.bak", "lock"}
+
+
+class State(enum.Enum):
+    """Whether somebody uses the store."""
+
+    LIVE = "live: a broker has it open"
+    AT_REST = "at rest: the last broker stopped cleanly"
+    CRASHED = "crashed: the last broker did not stop cleanly"
+    UNKNOWN = "live or crashed: its lock may not be read"
+
+
+class RowFile(NamedTuple):
+    """A file of a row: `start` is the offset in bytes that its name gives; `allocated` is what it takes of the disk."""
+
+    path: str
+    start: int
+    size: int
+    allocated: int
+    modified: int
+    files: FileSystem = LOCAL
+
+    @property
+    def end(self) -> int:
+        """Offset of the first byte after the file."""
+        return self.start + self.size
+
+    @property
+    def name(self) -> str:
+        """The file's name without its directory."""
+        return self.path.rpartition("/")[2]
+
+
+class PlainFile(NamedTuple):
+    """A file that is no part of a row; sizes in bytes, time in ms."""
+
+    path: str
+    size: int
+    allocated: int
+    modified: int
+    files: FileSystem = LOCAL
+
+    @property
+    def name(self) -> str:
+        """The file's name without its directory."""
+        return self.path.rpartition("/")[2]
+
+
+class Strange(NamedTuple):
+    """What does not belong where it stands, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueFiles:
+    """The files of one consume queue, in order; none for a queue of which only the directory is left."""
+
+    topic: str
+    queue_id: int
+    path: str
+    files: tuple[RowFile, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Directory:
+    """What was found under `root`.
+
+    Attributes:
+        root: The store's directory.
+        state: Whether a broker has it open.
+        commit_log: Files of the commit log, by offset; there may be gaps. A live broker's last one may be empty yet.
+        topics: Names of the directories under `consumequeue`, also of those without a queue: deleted topics.
+        queues: Consume queues by topic and number.
+        batch_queues: Those of 5.x's batch topics (`batchconsumequeue`), whose entries are of another kind.
+        index: Index files, oldest first; without one that a live broker has just made and not given its size.
+        timer_log: Files of 5.x's timer log, by offset.
+        timer_wheel: 5.x's timer wheel.
+        config: Files of `config`, .bak files among them.
+        checkpoint: The checkpoint file.
+        abort: Whether `abort` is there: a broker runs, or did not stop cleanly.
+        others: Names in `root` that are none of these: other stores of 5.x, for instance.
+        strange: What does not belong where it stands.
+        files: Where all of it is.
+    """
+
+    root: str
+    state: State
+    commit_log: tuple[RowFile, ...] = ()
+    topics: tuple[str, ...] = ()
+    queues: tuple[QueueFiles, ...] = ()
+    batch_queues: tuple[QueueFiles, ...] = ()
+    index: tuple[PlainFile, ...] = ()
+    timer_log: tuple[RowFile, ...] = ()
+    timer_wheel: PlainFile | None = None
+    config: tuple[PlainFile, ...] = ()
+    checkpoint: PlainFile | None = None
+    abort: bool = False
+    others: tuple[str, ...] = ()
+    strange: tuple[Strange, ...] = ()
+    files: FileSystem = LOCAL
+
+    @property
+    def start(self) -> int:
+        """Physical offset of the first byte of the commit log; 0 when there is no file."""
+        return self.commit_log[0].start if self.commit_log else 0
+
+    def queues_of(self, topic: str) -> list[QueueFiles]:
+        """The consume queues of a topic that have files, by number."""
+        return [queue for queue in self.queues if queue.topic == topic and queue.files]
+
+
+def discover(root: str, *, commit_log: str | None = None, files: FileSystem = LOCAL) -> Directory:
+    """Look at a store directory.
+
+    Args:
+        root: The store's directory.
+        commit_log: The commit log's directory, if it is not `commitlog` in the store's.
+        files: Where both are. Where nobody can say who holds the lock, a store that has `abort` is UNKNOWN.
+
+    Raises:
+        StoreForeign: it is no RocketMQ store.
+        StoreUnreadable: a directory in it, or one of the two, is not there or may not be read.
+    """
+    root = root.rstrip("/") or "/"
+    look = _Look(root, files)
+    top = {entry.name: entry for entry in look.at(root, needed=True)}
+    # One that serves its first second has no more than lock and abort yet; `config` alone may be anything's.
+    if not top.keys() & {"commitlog", "consumequeue", "checkpoint", "abort"}:
+        raise StoreForeign(root, "it holds neither commitlog, consumequeue nor checkpoint")
+    if commit_log is None:
+        log = tuple(look.row(f"{root}/commitlog"))
+    else:
+        elsewhere = _Look(commit_log.rstrip("/") or "/", files, look.strange)
+        log = tuple(elsewhere.row(elsewhere.root, needed=True))
+    topics, queues = look.queues(f"{root}/consumequeue")
+    _, batch_queues = look.queues(f"{root}/batchconsumequeue")
+    index = list(look.index())
+    state = _state(root, files, abort="abort" in top)
+    if index and index[-1].size == 0 and state in {State.LIVE, State.UNKNOWN}:
+        index.pop()
+    return Directory(
+        root=root,
+        state=state,
+        commit_log=log,
+        topics=tuple(topics),
+        queues=tuple(queues),
+        batch_queues=tuple(batch_queues),
+        index=tuple(index),
+        timer_log=tuple(look.row(f"{root}/timerlog")),
+        timer_wheel=look.plain(top.get("timerwheel")),
+        config=tuple(look.config()),
+        checkpoint=look.plain(top.get("checkpoint")),
+        abort="abort" in top,
+        others=tuple(name for name in top if name not in _KNOWN),
+        strange=tuple(look.strange),
+        files=files,
+    )
+
+
+def _state(root: str, files: FileSystem, *, abort: bool) -> State:
+    try:
+        held = files.locked(f"{root}/lock")
+    except OSError:
+        return State.UNKNOWN if abort else State.AT_REST
+    if held:
+        return State.LIVE
+    return State.CRASHED if abort else State.AT_REST
+
+
+class _Look:
+    """One look at a directory and all below it; `strange` gathers what does not belong."""
+
+    def __init__(self, root: str, files: FileSystem, strange: list[Strange] | None = None) -> None:
+        self.root = root
+        self.strange: list[Strange] = [] if strange is None else strange
+        self._files = files
+        self._listing: Listing | None = None
+
+    def at(self, path: str, *, needed: bool = False) -> list[Entry]:
+        try:
+            if self._listing is None:
+                self._listing = self._files.listing(self.root)
+            return self._listing(path)
+        except FileNotFoundError as error:
+            if not needed:
+                return []
+            raise StoreUnreadable(path, "there is no such directory") from error
+        except OSError as error:
+            raise StoreUnreadable(path, error.strerror or str(error)) from error
+
+    def row(self, directory: str, *, needed: bool = False) -> Iterator[RowFile]:
+        for entry in self.at(directory, needed=needed):
+            path = f"{directory}/{entry.name}"
+            if len(entry.name) != NAME_DIGITS or not _is_number(entry.name, INT64_MAX - entry.size):
+                self.strange.append(Strange(path, "its name is not an offset of 20 digits"))
+            elif not entry.regular:
+                self.strange.append(Strange(path, "it is not a regular file"))
+            else:
+                yield RowFile(path, int(entry.name), entry.size, entry.allocated, entry.modified, self._files)
+
+    def queues(self, directory: str) -> tuple[list[str], list[QueueFiles]]:
+        topics: list[str] = []
+        queues: list[QueueFiles] = []
+        for topic in self.at(directory):
+            path = f"{directory}/{topic.name}"
+            if not topic.directory or not _is_text(topic.name):
+                self.strange.append(Strange(path, "it is not a topic's directory"))
+                continue
+            topics.append(topic.name)
+            numbers: list[int] = []
+            for queue in self.at(path):
+                if queue.directory and _is_number(queue.name, INT32_MAX) and str(int(queue.name)) == queue.name:
+                    numbers.append(int(queue.name))
+                else:
+                    self.strange.append(Strange(f"{path}/{queue.name}", "it is not a queue's directory"))
+            for number in sorted(numbers):
+                at = f"{path}/{number}"
+                queues.append(QueueFiles(topic=topic.name, queue_id=number, path=at, files=tuple(self.row(at))))
+        return topics, queues
+
+    def index(self) -> Iterator[PlainFile]:
+        directory = f"{self.root}/index"
+        for entry in self.at(directory):
+            if len(entry.name) != _TIME_DIGITS or not _is_number(entry.name, INT64_MAX):
+                self.strange.append(Strange(f"{directory}/{entry.name}", "its name is not a time of 17 digits"))
+            elif not entry.regular:
+                self.strange.append(Strange(f"{directory}/{entry.name}", "it is not a regular file"))
+            else:
+                yield self._plain(directory, entry)
+
+    def config(self) -> Iterator[PlainFile]:
+        directory = f"{self.root}/config"
+        for entry in self.at(directory):
+            if entry.regular and not entry.name.endswith(_UNFINISHED):
+                yield self._plain(directory, entry)
+
+    def plain(self, entry: Entry | None) -> PlainFile | None:
+        return None if entry is None or not entry.regular else self._plain(self.root, entry)
+
+    def _plain(self, directory: str, entry: Entry) -> PlainFile:
+        return PlainFile(f"{directory}/{entry.name}", entry.size, entry.allocated, entry.modified, self._files)
+
+
+def _is_number(name: str, most: int) -> bool:
+    return name.isascii() and name.isdigit() and int(name) <= most
+
+
+def _is_text(name: str) -> bool:
+    """Whether the name of a directory is UTF-8, as those of all topics are."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

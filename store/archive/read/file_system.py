@@ -1,0 +1,105 @@
+"""Where a store's files are read: on this machine, or wherever a `FileSystem` reaches them.
+
+`discover` is given one, and every file that it finds carries it. Paths are text with `/` between names. What goes wrong
+is an OSError, which `opening` and `directory` put into the store's words: FileNotFoundError for what is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from rocketwire.store.disk.input_files import Entry, InputFile, entries, locked_by_another
+
+#: What a directory holds, by name. Raises OSError: it is not there, may not be read, or is no directory.
+Listing = Callable[[str], list[Entry]]
+
+
+class ReadableFile(Protocol):
+    """A file open for reading, which others may cut and remove meanwhile."""
+
+    def close(self) -> None:
+        """Close the file; a second time does nothing."""
+        ...
+
+    def size(self) -> int:
+        """Size in bytes, now or when the file was opened.
+
+        Raises:
+            OSError: it cannot be asked.
+        """
+        ...
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Bytes from an offset on; fewer than `length` only where the file ends.
+
+        Raises:
+            OSError: they cannot be read.
+        """
+        ...
+
+    def read_into(self, offset: int, buffer: bytearray | memoryview) -> int:
+        """Read from an offset on into a writable buffer of bytes; how many came, fewer only where the file ends.
+
+        Raises:
+            OSError: they cannot be read. Some may be in the buffer already.
+        """
+        ...
+
+    def expect(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Be told what will be read next: offsets and lengths, by offset. A file far away fetches them ahead.
+
+        Other reads are answered as well; a second call takes the place of the first.
+        """
+        ...
+
+
+class FileSystem(Protocol):
+    """Reads files and lists directories. It can be pickled, and equals another that reaches the same files."""
+
+    def listing(self, root: str) -> Listing:
+        """How directories under `root` (and `root`) are listed for one look at a store.
+
+        Of a store far away this may be a picture of all of them, taken now.
+
+        Raises:
+            OSError: `root` cannot be listed.
+        """
+        ...
+
+    def open(self, path: str) -> ReadableFile:
+        """Open a regular file.
+
+        Raises:
+            OSError: there is none, it may not be read, or it is no regular file.
+        """
+        ...
+
+    def locked(self, path: str) -> bool:
+        """Whether somebody holds the lock that a broker takes; asked without taking it.
+
+        Raises:
+            OSError: it cannot be known: there are no locks here, or the file may not be read.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFiles:
+    """The files of this machine."""
+
+    def listing(self, root: str) -> Listing:  # noqa: ARG002 - each directory is asked when it is its turn
+        """See `FileSystem.listing`."""
+        return entries
+
+    def open(self, path: str) -> InputFile:
+        """See `FileSystem.open`."""
+        return InputFile(path)
+
+    def locked(self, path: str) -> bool:
+        """See `FileSystem.locked`."""
+        return locked_by_another(path)
+
+
+LOCAL: Final = LocalFiles()

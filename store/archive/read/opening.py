@@ -1,0 +1,98 @@
+"""Opening and reading files of a store that somebody else may be changing: what can go wrong, in the store's words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Self
+
+from rocketwire.store.archive.read.file_system import LOCAL, FileSystem
+from rocketwire.store.errors import StoreUnreadable
+
+
+class FileGone(StoreUnreadable):
+    """A file was removed since the directory was looked at: a live broker does that with old ones."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "it was removed meanwhile")
+
+
+class OpenFile:
+    """A file that is open for reading until `close`, or as a context."""
+
+    __slots__ = ("_file", "path")
+
+    def __init__(self, path: str, files: FileSystem = LOCAL) -> None:
+        """Open it.
+
+        Args:
+            path: Its path.
+            files: Where it is.
+
+        Raises:
+            FileGone: it was removed.
+            StoreUnreadable: it may not be read, or is no regular file.
+        """
+        self.path = path
+        try:
+            self._file = files.open(path)
+        except OSError as error:
+            raise _unreadable(path, error) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close it; a second time does nothing."""
+        self._file.close()
+
+    def size(self) -> int:
+        """Size in bytes, now; of a file far away, when it was opened."""
+        return self._file.size()
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Bytes from an offset on; fewer than `length` only where the file ends.
+
+        Raises:
+            FileGone: it is far away, and was removed.
+            StoreUnreadable: the disk refused.
+        """
+        try:
+            return self._file.read(offset, length)
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+
+    def read_into(self, offset: int, buffer: bytearray | memoryview) -> int:
+        """Read from an offset on into a writable buffer of bytes; how many came, fewer only where the file ends.
+
+        Raises:
+            FileGone: it is far away, and was removed.
+            StoreUnreadable: the disk refused.
+        """
+        try:
+            return self._file.read_into(offset, buffer)
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+
+    def expect(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Say what will be read next, as offsets and lengths by offset: a file far away fetches it ahead."""
+        self._file.expect(ranges)
+
+
+def _unreadable(path: str, error: OSError) -> StoreUnreadable:
+    if isinstance(error, FileNotFoundError):
+        return FileGone(path)
+    return StoreUnreadable(path, error.strerror or str(error))
+
+
+def read_whole(path: str, most: int, files: FileSystem = LOCAL) -> bytes:
+    """The content of a small file: at most so many bytes of it.
+
+    Raises:
+        FileGone: it is not there.
+        StoreUnreadable: it cannot be read.
+    """
+    with OpenFile(path, files) as file:
+        return file.read(0, most)

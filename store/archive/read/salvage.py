@@ -1,0 +1,116 @@
+"""Reading a commit log file past damage: every whole record in it, and the parts between them that hold none.
+
+Where a record is not whole, the next one is looked for by its magic number, and believed when it says of itself that it
+stands there and everything else of it fits (store.columns). So a record that was copied into another one's body is not
+taken for one.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from rocketwire.store.archive.read.log import BLOCK, Block, LogFile
+from rocketwire.store.layout.record import SMALLEST
+from rocketwire.store.records.walk import Stop, walk
+from rocketwire.wire.message import MAGIC_AT, MAGIC_V1, MAGIC_V2, PHYSICAL_OFFSET_AT, TOTAL_SIZE_AT
+
+_INT32: Final = struct.Struct(">i")
+_INT64: Final = struct.Struct(">q")
+_MAGICS: Final = (_INT32.pack(MAGIC_V1), _INT32.pack(MAGIC_V2))
+#: What the magic numbers of both versions begin with.
+_COMMON: Final = _MAGICS[0][:3]
+_HEAD: Final = PHYSICAL_OFFSET_AT + _INT64.size
+_PAGE: Final = 4096
+#: Bytes read at once: few enough that they are in the processor's cache when they are looked at.
+_CACHED: Final = 2 << 20
+_ZEROS: Final = bytes(BLOCK + _HEAD)
+
+
+class Lost(NamedTuple):
+    """A part of the file, from one physical offset to another, that holds no record, and why; records follow it."""
+
+    start: int
+    end: int
+    reason: str
+
+
+class Tail(NamedTuple):
+    """Where the file's last record ends (or the file begins), and what comes there: BLANK, UNWRITTEN or DAMAGED."""
+
+    start: int
+    stop: Stop
+    reason: str
+
+
+def sweep(file: LogFile, *, limit: int | None = None, check_crc: bool = True) -> Iterator[Block | Lost | Tail]:
+    """Everything in a file: blocks of records and lost parts in their order, a tail as the last.
+
+    Args:
+        file: The file.
+        limit: Behind this physical offset nothing is looked for past damage: a broker may be writing there.
+        check_crc: Whether bodies are checked.
+
+    Raises:
+        StoreUnreadable: the disk refused.
+    """
+    at: int | None = None
+    while True:
+        for block in file.blocks(at, check_crc=check_crc, block=_CACHED):
+            if len(block.records.position):
+                yield block
+            end, stop, reason = block.next, block.stop, block.reason
+        found = None
+        if stop is not Stop.BLANK and (limit is None or end < limit):
+            found = next_record(file, end + 1)
+        if found is None:
+            yield Tail(end, stop, reason)
+            return
+        yield Lost(end, found, reason or "its size is zero")
+        at = found
+
+
+def next_record(file: LogFile, offset: int) -> int | None:
+    """Physical offset of the first whole record of a file at or behind a physical offset; None when there is none.
+
+    Raises:
+        StoreUnreadable: the disk refused.
+    """
+    at = offset
+    while True:
+        data = file.read(at, BLOCK + _HEAD)
+        # A comparison costs a tenth of the search, and nearly all of a file that was never written is zeros.
+        zeros = _ZEROS if len(data) == len(_ZEROS) else bytes(len(data))
+        place = -1 if data == zeros else data.find(_COMMON, MAGIC_AT)
+        while 0 <= place <= len(data) - _HEAD + MAGIC_AT:
+            start = place - MAGIC_AT
+            if _may_be_record(data, start, at + start) and is_record(file, at + start):
+                return at + start
+            place = data.find(_COMMON, place + 1)
+        if len(data) < BLOCK + _HEAD:
+            return None
+        at += BLOCK
+
+
+def _may_be_record(data: bytes, start: int, physical_offset: int) -> bool:
+    (own,) = _INT64.unpack_from(data, start + PHYSICAL_OFFSET_AT)
+    return own == physical_offset and data[start + MAGIC_AT : start + MAGIC_AT + 4] in _MAGICS
+
+
+def is_record(file: LogFile, offset: int) -> bool:
+    """Whether a whole record begins at a physical offset of a file.
+
+    Raises:
+        StoreUnreadable: the disk refused.
+    """
+    before = (offset - file.start) % _PAGE
+    head = file.read(offset + TOTAL_SIZE_AT, _INT32.size)
+    if len(head) < _INT32.size:
+        return False
+    (size,) = _INT32.unpack(head)
+    if size < SMALLEST or offset + size > file.start + file.size:
+        return False
+    buffer = file.read(offset - before, before + size)
+    walked = walk(buffer, base=offset - before, position=before, whole=True, most=1)
+    return len(walked.records.position) == 1

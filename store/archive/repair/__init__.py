@@ -1,0 +1,1 @@
+"""Mending a store directory by writing a copy."""

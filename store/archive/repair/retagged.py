@@ -1,0 +1,95 @@
+"""Records whose tag is another than the entry of their consume queue says.
+
+Neither has a checksum, so nothing tells which of the two is wrong. The new entry is made from the record, as by every
+start after a crash; so whoever reads of this has to know both.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rocketwire.store.archive.read.by_queue import by_queue, entries_at, is_of
+from rocketwire.store.archive.read.directory import Directory, QueueFiles
+from rocketwire.store.archive.read.log import Block
+from rocketwire.store.archive.verify.findings import Finding, Kind, Report
+from rocketwire.store.archive.verify.gathered import Gathered
+from rocketwire.store.disk.segment import file_name
+from rocketwire.store.layout.consume_queue import HIGHEST_EXT_ADDRESS
+from rocketwire.store.records.property_columns import properties_of
+from rocketwire.wire.names import SCHEDULE_TOPIC
+from rocketwire.wire.properties import TAGS, decode_properties
+
+
+class RetaggedRecords:
+    """Finds and reports them: `feed` gets the records, in their order.
+
+    Attributes:
+        count: How many there were.
+    """
+
+    def __init__(self, directory: Directory, report: Report, *, file_size: int) -> None:
+        # In the schedule topic an entry tells the time of delivery in place of the tag.
+        self._queues = {
+            (files.topic, files.queue_id): files
+            for files in directory.queues
+            if files.files and files.topic != SCHEDULE_TOPIC
+        }
+        self._extended = "consumequeue_ext" in directory.others
+        self._report = report
+        self._file_size = file_size
+        self._gathered: dict[tuple[str, int], Gathered] = {}
+        self.count = 0
+
+    def feed(self, block: Block, topics: NDArray[np.int32], names: list[str]) -> None:
+        """Compare a block of records with their entries.
+
+        Raises:
+            StoreUnreadable: the disk refused.
+        """
+        if not self._queues:
+            return
+        records = block.records
+        codes = properties_of(block.buffer, records).tags_codes(len(topics))
+        for topic, queue_id, some in by_queue(records, topics, names):
+            files = self._queues.get((topic, queue_id))
+            if files is not None:
+                self._compare(files, block, codes, some)
+
+    def _compare(self, files: QueueFiles, block: Block, codes: NDArray[np.int64], some: NDArray[np.intp]) -> None:
+        entries = entries_at(files, block.records.queue_offset[some])
+        wrong = is_of(entries, block.records, some) & (entries["tags_code"] != codes[some])
+        if self._extended:
+            wrong &= entries["tags_code"] > HIGHEST_EXT_ADDRESS
+        for number in np.flatnonzero(wrong).tolist():
+            self._say(files, block, int(some[number]), int(codes[some[number]]), int(entries["tags_code"][number]))
+
+    def _say(self, files: QueueFiles, block: Block, number: int, code: int, found: int) -> None:
+        records = block.records
+        place, offset = int(records.physical_offset[number]), int(records.queue_offset[number])
+        start = place - place % self._file_size
+        finding = Finding(
+            kind=Kind.DAMAGE,
+            path=f"commitlog/{file_name(start)}",
+            position=place - start,
+            topic=files.topic,
+            queue_id=files.queue_id,
+            offset=offset,
+            what=f"its record has {_tag(block, number)} (tags code {code}), its queue entry the tags code {found}: "
+            "one of the two is wrong; the new entry is made from the record",
+        )
+        gathered = self._gathered.setdefault((files.topic, files.queue_id), Gathered(self._report))
+        gathered.say("record of another tag", offset, finding)
+        self.count += 1
+
+    def finish(self) -> None:
+        """Report what is left."""
+        for gathered in self._gathered.values():
+            gathered.close()
+
+
+def _tag(block: Block, number: int) -> str:
+    start = int(block.records.properties_position[number])
+    text = block.buffer[start : start + int(block.records.properties_length[number])]
+    tag = decode_properties(text.decode("utf-8", "replace")).get(TAGS)
+    return "no tag" if tag is None else f"the tag {tag!r}"

@@ -1,0 +1,1 @@
+"""The timer files of a store directory, for who only looks."""

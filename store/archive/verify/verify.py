@@ -1,0 +1,184 @@
+"""Verifying a whole store: one pass over the log, with everything else compared on the way.
+
+Nothing is changed, locked or mapped. What a live broker appends after the beginning is not looked at: up to where some
+consume queue points then, everything before must be there. Memory is bounded: a batch of records, a window of each
+queue, and one index file's slots.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from rocketwire.store.archive.read.ahead import newest_entries
+from rocketwire.store.archive.read.config import Times, checkpoint, table
+from rocketwire.store.archive.read.directory import Directory, State
+from rocketwire.store.archive.read.log import Log, LogFile, Place
+from rocketwire.store.archive.read.opening import FileGone
+from rocketwire.store.archive.read.salvage import is_record
+from rocketwire.store.archive.verify.findings import Finding, Kind, Report
+from rocketwire.store.archive.verify.verify_entries import EntryCheck
+from rocketwire.store.archive.verify.verify_index import IndexCheck
+from rocketwire.store.archive.verify.verify_log import Known, LogCheck
+from rocketwire.store.archive.verify.verify_queues import QueueCheck
+from rocketwire.store.archive.verify.verify_small import check_checkpoint, check_small_files
+from rocketwire.store.archive.verify.verify_timer import TimerCheck
+from rocketwire.store.errors import StoreUnreadable
+from rocketwire.store.records.columns import topics_of
+from rocketwire.store.records.property_columns import properties_of
+
+#: Recovery goes back this much behind the checkpoint (ms).
+_MARGIN: Final = 3000
+_TRIES: Final = 10
+_PAUSE: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What was looked at, and what was found.
+
+    Attributes:
+        state: How the store was.
+        log_bytes: From the first file's begin to the end of the last record.
+        records, queue_entries, index_entries, timer_units: How many were looked at.
+        damages, notes: How many findings there were of each kind.
+    """
+
+    state: State
+    log_bytes: int
+    records: int
+    queue_entries: int
+    index_entries: int
+    timer_units: int
+    damages: int
+    notes: int
+
+
+def verify(
+    directory: Directory,
+    report: Report,
+    *,
+    progress: Callable[[int], None] = lambda _: None,
+    pause: Callable[[], None] = lambda: time.sleep(_PAUSE),
+) -> Summary:
+    """Look at everything of a store.
+
+    Args:
+        directory: What `discover` found.
+        report: Gets every finding, as it is found.
+        progress: Gets the number of bytes of the log that were read since the last call.
+        pause: Waits a little for the broker that is writing a record.
+
+    Raises:
+        StoreUnreadable: the disk refused, or a directory may not be read.
+    """
+    counts = dict.fromkeys(Kind, 0)
+
+    def counted(finding: Finding) -> None:
+        counts[finding.kind] += 1
+        report(finding)
+
+    live = directory.state in {State.LIVE, State.UNKNOWN}
+    known = known_of(directory, pause=pause)
+    check_small_files(directory, counted)
+    index = IndexCheck(directory, counted, live=live)
+    queues = QueueCheck(directory, known, counted, live=live)
+    timer = TimerCheck(directory, counted, live=live)
+    timer.read()
+    log = LogCheck(directory, known, counted)
+    at = log.start
+    for block in log.blocks():
+        records = block.records
+        topics, names = topics_of(block.buffer, records)
+        properties = properties_of(block.buffer, records)
+        queues.feed(records, topics, names, properties.tags_codes(len(topics)))
+        index.feed(records, topics, names, properties, following=block.next, log_start=log.removed)
+        timer.feed(block.buffer, records, topics, names)
+        progress(block.next - at)
+        at = block.next
+    queues.finish()
+    index.finish()
+    timer.finish(log_start=log.removed, log_end=log.end, blanks=log.blanks)
+    with Log(directory.commit_log) as places:
+        ends = EntryCheck(places, log, known, counted, live=live, crashed=directory.state is State.CRASHED)
+        ends.check(queues, _topics(directory))
+    check_checkpoint(directory, log.newest_timestamp, counted)
+    return Summary(
+        state=directory.state,
+        log_bytes=log.end - log.start,
+        records=log.records,
+        queue_entries=queues.entries,
+        index_entries=index.entries,
+        timer_units=timer.units,
+        damages=counts[Kind.DAMAGE],
+        notes=counts[Kind.NOTE],
+    )
+
+
+def known_of(directory: Directory, *, pause: Callable[[], None] = lambda: None) -> Known:
+    """What consume queues and checkpoint say of the log.
+
+    A live broker may write a queue's entry first and its record then, so that is waited for with `pause`.
+
+    Raises:
+        StoreUnreadable: the disk refused.
+    """
+    newest = _newest_entry(directory)
+    if directory.state in {State.LIVE, State.UNKNOWN}:
+        for _ in range(_TRIES):
+            if newest is None or _is_there(directory, newest):
+                break
+            pause()
+            newest = _newest_entry(directory)
+    queued = -1 if newest is None else newest.end
+    times = _times(directory)
+    crashed = directory.state is State.CRASHED
+    recovered = _recovery_start(directory, times) if crashed else max(queued, directory.start)
+    return Known(queued=queued, flushed=times.commit_log, recovered=recovered)
+
+
+def _newest_entry(directory: Directory) -> Place | None:
+    """The place of all consume queues that is the farthest in the log."""
+    places = (place for _, place in newest_entries(directory, directory.queues))
+    return max(places, key=lambda place: place.end, default=None)
+
+
+def _is_there(directory: Directory, place: Place) -> bool:
+    """Whether a record is written, or in a file of which nothing was known when the directory was looked at."""
+    for file in directory.commit_log:
+        if file.start <= place.physical_offset < file.end:
+            try:
+                with LogFile(file) as opened:
+                    return is_record(opened, place.physical_offset)
+            except FileGone:
+                break
+    return True
+
+
+def _times(directory: Directory) -> Times:
+    try:
+        found = checkpoint(directory)
+    except StoreUnreadable:
+        found = None
+    return found or Times(commit_log=0, consume_queue=0, index=0)
+
+
+def _recovery_start(directory: Directory, times: Times) -> int:
+    """The file from which a start after a crash reads, as store.recovery chooses it."""
+    recover_from = max(0, min(times.commit_log, times.consume_queue) - _MARGIN)
+    for row_file in reversed(directory.commit_log[1:]):
+        with LogFile(row_file) as file:
+            timestamp = file.first_store_time()
+        if timestamp is not None and 0 < timestamp <= recover_from:
+            return row_file.start
+    return directory.start
+
+
+def _topics(directory: Directory) -> set[str] | None:
+    try:
+        found = set(table(directory, "topics.json", "topicConfigTable"))
+    except StoreUnreadable:
+        return None
+    return found or None

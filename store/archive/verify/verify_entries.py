@@ -1,0 +1,185 @@
+"""What is left of the consume queues when the whole log was read: entries no record was met for, and the reverse."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rocketwire.store.archive.read.log import Log
+from rocketwire.store.archive.read.opening import FileGone
+from rocketwire.store.archive.read.queues import BLANK_SIZE
+from rocketwire.store.archive.verify.checked_queue import CheckedQueue
+from rocketwire.store.archive.verify.findings import Finding, Kind, Report
+from rocketwire.store.archive.verify.verify_log import Known, LogCheck
+from rocketwire.store.archive.verify.verify_queues import QueueCheck
+from rocketwire.store.records.columns import topics_of
+from rocketwire.store.records.walk import walk
+from rocketwire.wire.names import LIGHT_PREFIX
+from rocketwire.wire.properties import INNER_MULTI_DISPATCH, decode_properties
+
+_PAGE: Final = 4096
+
+#: What an entry that was not met can be.
+_BLANK, _UNWRITTEN, _REMOVED, _BEHIND, _NOWHERE, _STANDS_IN = range(6)
+
+
+class EntryCheck:
+    """The end of a verification of the queues."""
+
+    def __init__(self, log: Log, found: LogCheck, known: Known, report: Report, *, live: bool, crashed: bool) -> None:
+        self._log = log
+        self._found = found
+        self._known = known
+        self._report = report
+        self._live = live
+        self._crashed = crashed
+
+    def check(self, check: QueueCheck, topics: Collection[str] | None) -> None:
+        """Report on all queues; `topics` are those that topics.json has, None when that is not known.
+
+        Raises:
+            StoreUnreadable: the disk refused.
+        """
+        for queue in check.queues.values():
+            self._missing(queue)
+            for start, stop in queue.met.gaps(queue.queue.first, queue.queue.end):
+                self._unmet(queue, start, stop)
+            queue.gathered.close()
+            queue.forget_window()
+        for (topic, queue_id), (count, first) in check.without_queue.items():
+            deleted = topics is not None and topic not in topics
+            self._without_queue(topic, queue_id, count, first, deleted=deleted)
+
+    def _missing(self, queue: CheckedQueue) -> None:
+        for start, stop, first, last in queue.missing:
+            if first < self._found.removed:
+                continue  # message and entry went with their files, one after the other
+            # What the next start reads is dispatched again, if it belongs at the end of its queue.
+            again = start >= queue.queue.end and first >= self._known.recovered
+            what = f"no entry for the records at physical offsets {first} to {last}"
+            if stop - start == 1:
+                what = f"no entry for the record at physical offset {first}"
+            if again:
+                what += "; the next start makes it"
+            self._report(queue.finding(Kind.NOTE if again else Kind.DAMAGE, start, stop - start, what))
+
+    def _without_queue(self, topic: str, queue_id: int, count: int, first: int, *, deleted: bool) -> None:
+        what = f"missing: {count} messages have no consume queue, the first at physical offset {first}"
+        again = first >= self._known.recovered
+        if deleted:
+            what += "; the topic was deleted"
+        elif again:
+            what += "; the next start makes it"
+        kind = Kind.NOTE if deleted or again else Kind.DAMAGE
+        path = f"consumequeue/{topic}/{queue_id}"
+        self._report(Finding(kind=kind, path=path, topic=topic, queue_id=queue_id, what=what))
+
+    def _unmet(self, queue: CheckedQueue, start: int, stop: int) -> None:
+        # Recovery fills the place of what is not in the log with the entry of the next message.
+        following = queue.entries(stop, 1) if stop < queue.queue.end else ()
+        for begin, entries in queue.queue.blocks(start, stop):
+            kinds = self._classify(entries)
+            if len(following) and not any(start <= each < stop for each in queue.claimed):
+                kinds[entries == following] = _STANDS_IN
+            if self._live:
+                # Their messages may have come after the log was read.
+                kinds[entries["physical_offset"] >= self._known.queued] = _BEHIND
+            for first, last, kind in _runs(kinds):
+                self._say_run(queue, begin + first, entries[first:last], kind)
+
+    def _classify(self, entries: NDArray[Any]) -> NDArray[np.int8]:
+        offsets, sizes = entries["physical_offset"], entries["size"]
+        kinds = np.full(len(entries), _NOWHERE, np.int8)
+        kinds[(offsets < self._found.removed) & (offsets >= 0)] = _REMOVED
+        kinds[offsets >= self._found.end] = _BEHIND
+        for start, stop in self._found.lost:
+            kinds[(offsets >= start) & (offsets < stop)] = _NOWHERE
+        kinds[(sizes == 0) & (offsets == 0) & (entries["tags_code"] == 0)] = _UNWRITTEN
+        kinds[(sizes == BLANK_SIZE) & (offsets == 0) & (entries["tags_code"] == 0)] = _BLANK
+        return kinds
+
+    def _say_run(self, queue: CheckedQueue, offset: int, entries: NDArray[Any], kind: int) -> None:
+        count = len(entries)
+        # Before the first message that is in the log there may be those that are gone with it.
+        first = next(iter(queue.met), (queue.queue.end, 0))[0]
+        claimed = any(offset <= each < offset + count for each in queue.claimed)
+        if kind == _BLANK:
+            if offset > first:
+                self._say(Kind.NOTE, queue, offset, count, "blank entry", "blank: there are no such messages")
+        elif kind == _STANDS_IN:
+            what = "there are no such messages, the next one stands in their place"
+            self._say(Kind.NOTE, queue, offset, count, "entry of the next message", what)
+        elif kind == _REMOVED and (offset < first or self._live) and not claimed:
+            return
+        elif kind == _UNWRITTEN:
+            if not any(start < offset + count and offset < stop for start, stop, *_ in queue.missing):
+                what = "never written, though later ones are"
+                self._say(Kind.DAMAGE, queue, offset, count, "unwritten entry", what)
+        elif kind == _BEHIND and not claimed:
+            if self._live:
+                return
+            what = f"points behind the end of the log, to {int(entries[0]['physical_offset'])}"
+            last = offset + count == queue.queue.end
+            kept = Kind.NOTE if self._crashed and last else Kind.DAMAGE
+            self._say(kept, queue, offset, count, "entry behind the end", what)
+        else:
+            self._nowhere(queue, offset, entries)
+
+    def _nowhere(self, queue: CheckedQueue, offset: int, entries: NDArray[Any]) -> None:
+        lost = 0
+        for number, place in enumerate(entries["physical_offset"].tolist()):
+            if place in self._found.lost:
+                lost += 1
+                continue
+            self._say_lost(queue, offset + number, lost)
+            lost = 0
+            what = self._what_is_at(queue, place, int(entries[number]["size"]))
+            if what:
+                claimed = queue.claimed.get(offset + number)
+                if claimed is not None:
+                    what += f"; the message's record is at {claimed}"
+                self._say(Kind.DAMAGE, queue, offset + number, 1, "entry astray", what)
+        self._say_lost(queue, offset + len(entries), lost)
+
+    def _say_lost(self, queue: CheckedQueue, stop: int, count: int) -> None:
+        if count:
+            what = "lost: its record is in a damaged or missing part of the log"
+            self._say(Kind.DAMAGE, queue, stop - count, count, "lost message", what)
+
+    def _what_is_at(self, queue: CheckedQueue, place: int, size: int) -> str:
+        """What is wrong with an entry that points to a place in the log; empty when nothing is."""
+        file = self._log.file_of(place)
+        if file is None or size <= 0:
+            return f"points to physical offset {place}, where no record is"
+        before = (place - file.start) % _PAGE
+        try:
+            buffer = self._log.read(place - before, before + size)
+        except FileGone:
+            return ""
+        walked = walk(buffer, base=place - before, position=before, whole=True, most=1)
+        records = walked.records
+        if not len(records.position):
+            return f"points to physical offset {place}, where no whole record of {size} bytes begins"
+        _, (name,) = topics_of(buffer, records)
+        if queue.queue.topic.startswith(LIGHT_PREFIX):
+            start = int(records.properties_position[0])
+            text = buffer[start : start + int(records.properties_length[0])].decode("utf-8", "replace")
+            if queue.queue.topic in decode_properties(text).get(INNER_MULTI_DISPATCH, "").split(","):
+                return ""
+        return (
+            f"points to physical offset {place}, the record of {name} queue {int(records.queue_id[0])} "
+            f"offset {int(records.queue_offset[0])}"
+        )
+
+    def _say(self, kind: Kind, queue: CheckedQueue, offset: int, count: int, thing: str, what: str) -> None:
+        queue.gathered.say(thing, offset, queue.finding(kind, offset, count, what))
+
+
+def _runs(kinds: NDArray[np.int8]) -> Iterator[tuple[int, int, int]]:
+    bounds = [0, *(np.flatnonzero(kinds[1:] != kinds[:-1]) + 1).tolist(), len(kinds)]
+    for first, last in itertools.pairwise(bounds):
+        yield first, last, int(kinds[first])

@@ -1,0 +1,87 @@
+"""Verifying the small files: checkpoint, config, abort, lock, and what does not belong into a store."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketwire.store.archive.read.config import checkpoint
+from rocketwire.store.archive.read.directory import Directory, PlainFile, State
+from rocketwire.store.archive.read.opening import FileGone, read_whole
+from rocketwire.store.archive.verify.findings import Finding, Kind, Report
+from rocketwire.store.errors import StoreUnreadable
+from rocketwire.store.layout.checkpoint import CHECKPOINT, FILE_SIZE
+from rocketwire.store.layout.derive import field_offsets
+from rocketwire.wire.bodies.fastjson import loads
+from rocketwire.wire.errors import WireError
+
+_MOST: Final = 256 << 20
+_BACKUP: Final = ".bak"
+_JSON_WITHOUT_NAME: Final = frozenset({"timermetrics", "transactionMetrics"})
+
+
+def check_small_files(directory: Directory, report: Report) -> None:
+    """Report on everything that does not depend on the log."""
+    for strange in directory.strange:
+        path = strange.path.removeprefix(directory.root + "/")
+        report(Finding(kind=Kind.DAMAGE, path=path, what=strange.reason))
+    if directory.state is State.CRASHED:
+        what = "the last broker did not stop cleanly; the next start recovers"
+        report(Finding(kind=Kind.NOTE, path="abort", what=what))
+    if directory.batch_queues:
+        what = "the queues of batch topics are not looked at"
+        report(Finding(kind=Kind.NOTE, path="batchconsumequeue", what=what))
+    if "consumequeue_rocksdb" in directory.others and not directory.queues:
+        what = "consume queues kept in RocksDB are not looked at"
+        report(Finding(kind=Kind.NOTE, path="consumequeue_rocksdb", what=what))
+    names = {file.name: file for file in directory.config}
+    for file in directory.config:
+        _check_config(file, names.get(file.name + _BACKUP), report)
+
+
+def _check_config(file: PlainFile, backup: PlainFile | None, report: Report) -> None:
+    plain = file.name.removesuffix(_BACKUP)
+    if not plain.endswith(".json") and plain not in _JSON_WITHOUT_NAME:
+        return
+    trouble = _trouble(file) and _trouble(file)  # twice, for a broker may write over what is being read
+    if not trouble:
+        return
+    if backup is not None and not _trouble(backup) and backup.size:
+        trouble += f"; {backup.name} is read in its place"
+    report(Finding(kind=Kind.DAMAGE, path=f"config/{file.name}", what=trouble))
+
+
+def _trouble(file: PlainFile) -> str:
+    """Why a config file cannot be read; an empty one says nothing, as if it were not there."""
+    try:
+        data = read_whole(file.path, _MOST, file.files)
+        found = loads(data) if data.strip() else {}
+    except FileGone:
+        return ""
+    except StoreUnreadable as error:
+        return error.reason
+    except WireError as error:
+        return f"not readable: {error}"
+    return "" if isinstance(found, dict) else "not readable: it is no JSON object"
+
+
+def check_checkpoint(directory: Directory, newest: int, report: Report) -> None:
+    """Report on the checkpoint, once the greatest store time (ms) in the log is known; 0 when there is none."""
+    if directory.checkpoint is None:
+        if directory.commit_log:
+            what = "missing: the next start reads more than it would have to, and makes it"
+            report(Finding(kind=Kind.NOTE, path="checkpoint", what=what))
+        return
+    if directory.checkpoint.size != FILE_SIZE:
+        what = f"it has {directory.checkpoint.size} bytes and should have {FILE_SIZE}"
+        report(Finding(kind=Kind.DAMAGE, path="checkpoint", what=what))
+    try:
+        times = checkpoint(directory)
+    except StoreUnreadable:
+        return
+    if times is None or directory.state in {State.LIVE, State.UNKNOWN}:
+        return
+    values = (times.commit_log, times.consume_queue, times.index)
+    for (name, position), value in zip(field_offsets(CHECKPOINT).items(), values, strict=True):
+        if value < 0 or (newest and value > newest):
+            what = f"its {name.replace('_', ' ')} is {value}, but the newest message was stored at {newest}"
+            report(Finding(kind=Kind.DAMAGE, path="checkpoint", position=position, what=what))

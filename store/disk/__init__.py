@@ -1,0 +1,1 @@
+"""The file system: files, mappings, rows of files, and files that are gone."""

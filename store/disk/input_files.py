@@ -1,0 +1,139 @@
+"""Files as one uses them who only looks at a store, which a broker may be writing: nothing here changes any.
+
+A file is opened for reading, a directory is listed, and who holds the store's lock is asked without taking it.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+from collections.abc import Iterable
+from typing import NamedTuple, Self
+
+from rocketwire.store.disk.files import FLOCK
+
+
+class InputFile:
+    """A regular file opened for reading only, which others may write, cut and remove meanwhile.
+
+    It is never mapped: a file that is cut under a mapping kills the process (SIGBUS).
+    """
+
+    __slots__ = ("_fd", "path")
+
+    def __init__(self, path: str) -> None:
+        """Open the file.
+
+        Raises:
+            OSError: there is none, it may not be read, or it is no regular file.
+        """
+        self._fd = -1
+        self.path = path
+        # Without O_NONBLOCK the opening of a named pipe waits for a writer.
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            raise OSError(errno.EINVAL, "it is not a regular file", path)
+        self._fd = fd
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; a second time does nothing."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def size(self) -> int:
+        """Size in bytes, now."""
+        return os.fstat(self._fd).st_size
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Bytes from an offset on; fewer than `length` only where the file ends."""
+        data = os.pread(self._fd, length, offset)
+        while len(data) < length:
+            more = os.pread(self._fd, length - len(data), offset + len(data))
+            if not more:
+                break
+            data += more
+        return data
+
+    def read_into(self, offset: int, buffer: bytearray | memoryview) -> int:
+        """Read from an offset on into a writable buffer of bytes; how many came, fewer only where the file ends."""
+        done = os.preadv(self._fd, [buffer], offset)
+        if done == len(buffer):
+            return done
+        # One call gives 2 GiB at most, and less when a signal comes; the file ends where one gives nothing.
+        with memoryview(buffer) as view:
+            more = done
+            while more and done < len(view):
+                more = os.preadv(self._fd, [view[done:]], offset + done)
+                done += more
+        return done
+
+    def expect(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Nothing: the kernel reads ahead by itself."""
+
+
+class Entry(NamedTuple):
+    """What a directory holds under a name; `size` and `allocated` (on the disk) are in bytes, `modified` in ms.
+
+    Of a directory these three are 0: there may be very many, and nobody needs them.
+    """
+
+    name: str
+    directory: bool
+    regular: bool
+    size: int
+    allocated: int
+    modified: int
+
+
+def entries(path: str) -> list[Entry]:
+    """What is in a directory, by name. What vanishes meanwhile is left out.
+
+    Raises:
+        OSError: it is not there, may not be read, or is no directory.
+    """
+    found: list[Entry] = []
+    with os.scandir(path) as listing:
+        for item in listing:
+            try:
+                directory = item.is_dir()
+                status = None if directory else item.stat()
+            except FileNotFoundError:
+                continue
+            if status is None:
+                found.append(Entry(item.name, directory, regular=False, size=0, allocated=0, modified=0))
+            else:
+                allocated, modified = status.st_blocks * 512, status.st_mtime_ns // 1_000_000
+                regular = stat.S_ISREG(status.st_mode)
+                found.append(Entry(item.name, directory, regular, status.st_size, allocated, modified))
+    return sorted(found)
+
+
+def locked_by_another(path: str) -> bool:
+    """Whether somebody holds the lock that `RealFileSystem.lock` takes; asked without taking it.
+
+    Raises:
+        OSError: the file may not be read.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    except FileNotFoundError:
+        return False
+    try:
+        asked = FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
+        kind, *_ = FLOCK.unpack(fcntl.fcntl(fd, fcntl.F_OFD_GETLK, asked))
+    finally:
+        os.close(fd)
+    return bool(kind != fcntl.F_UNLCK)

@@ -1,0 +1,106 @@
+"""Whether the files of an open store are where they were: somebody may remove or move them while the server runs.
+
+What is mapped can be read and written as before, but what is written there is lost when nobody brings the file back, so
+nothing may be stored meanwhile. A folder that is gone is not made again: what was moved away could not be put back.
+What costs nothing to make good is: `abort` is written again, and the lock is taken again, for both keep the next
+process from harm.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from rocketwire.store.disk.gone import gone
+from rocketwire.store.errors import StoreError, StoreGone, StoreLocked
+
+if TYPE_CHECKING:
+    from rocketwire.store.disk.files import FileSystem
+    from rocketwire.store.log.commit_log import CommitLog
+    from rocketwire.store.queues.queues import QueueTable
+    from rocketwire.store.settings import StoreSettings
+
+#: So many queues are looked at a time, of those that were written since their last flush.
+_MOST_QUEUES: Final = 1000
+
+
+class Presence:
+    """Looks after the files of one store.
+
+    Attributes:
+        lock: The descriptor of the lock.
+        lost: Another process has taken the store, as its lock was removed.
+    """
+
+    def __init__(
+        self, settings: StoreSettings, log: CommitLog, queues: QueueTable, files: FileSystem, lock: int
+    ) -> None:
+        self.lock = lock
+        self._settings = settings
+        self._log = log
+        self._queues = queues
+        self._files = files
+        self.lost: StoreLocked | None = None
+        root = str(settings.root)
+        self._needed = (root, settings.commit_log, settings.consume_queues)
+        #: Folders that a store may do without until they are made.
+        self._others = (f"{root}/config", settings.index, settings.timer_log)
+        self._seen: set[str] = set()
+        self._turn = 0
+        self._looking = threading.Lock()
+
+    def look(self) -> StoreError | None:
+        """Why nothing may be stored; None: what has to be there is there. Blocking; safe in a thread."""
+        with self._looking:
+            if self.lost is None:
+                try:
+                    self._check()
+                except (StoreGone, StoreLocked) as error:
+                    return error
+            return self.lost
+
+    def _check(self) -> None:
+        files = self._files
+        for folder in self._needed:
+            if files.identity(folder) is None:
+                raise gone(folder, files)
+        self._log.check_there()
+        if files.identity(self._settings.lock) != files.identity(self.lock):
+            self._lock_again()
+        if files.size(self._settings.abort) is None:
+            with contextlib.suppress(OSError):
+                files.write(self._settings.abort, b"")
+
+    def _lock_again(self) -> None:
+        try:
+            lock = self._files.lock(self._settings.lock)
+        except StoreLocked as error:
+            self.lost = error  # for good: another has written the files since
+            raise
+        except OSError:
+            return
+        former, self.lock = self.lock, lock
+        self._files.close(former)
+
+    def look_at_others(self) -> list[StoreGone]:
+        """What else is gone that was there: folders, and files of queues, whose next append fails until they are back.
+
+        Not in a thread.
+        """
+        found = []
+        for folder in self._others:
+            if self._files.identity(folder) is not None:
+                self._seen.add(folder)
+            elif folder in self._seen:
+                found.append(gone(folder, self._files))
+        dirty = list(self._queues.dirty)
+        start = self._turn if self._turn < len(dirty) else 0
+        self._turn = start + _MOST_QUEUES
+        for queue in islice(dirty, start, self._turn):
+            try:
+                queue.hold()
+            except StoreGone as error:
+                found.append(error)
+        return found

@@ -1,0 +1,252 @@
+"""A row of files without gaps, each named by its start: the commit log and every consume queue are one.
+
+Few files of a row are mapped: whoever reads an old one maps it, and the one mapped longest ago is forgotten.
+
+Threads that flush walk the row while the owner appends to it and takes the oldest files out of it. Appending leaves the
+places of the others alone; what takes files out makes a new list, so that a walk never skips one.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Container, Iterator
+
+from rocketwire.store.disk.files import FileSystem
+from rocketwire.store.disk.gone import gone
+from rocketwire.store.disk.segment import NAME_DIGITS, Segment, file_name
+from rocketwire.store.errors import StoreForeign
+
+
+class Segments:
+    """The files of one directory, all of `file_size` bytes, in the order of their offsets.
+
+    Attributes:
+        parents: Directories above, which are made with the first file, and made durable by `sync_directory`.
+        scattered: See Segment.
+        on_map: Called after a file was mapped, for an owner that counts mappings over many rows.
+    """
+
+    __slots__ = (
+        "_files",
+        "_mapped",
+        "_most_mapped",
+        "_on_map",
+        "_row",
+        "_scattered",
+        "directory",
+        "file_size",
+        "parents",
+        "unsynced",
+    )
+
+    def __init__(
+        self,
+        directory: str,
+        file_size: int,
+        files: FileSystem,
+        *,
+        most_mapped: int,
+        parents: tuple[str, ...] = (),
+        scattered: bool = False,
+        on_map: Callable[[], None] | None = None,
+    ) -> None:
+        self.directory = directory
+        self.file_size = file_size
+        #: Whether a file was created or cut off and the directory does not say so on the disk yet.
+        self.unsynced = False
+        self._files = files
+        self.parents = parents
+        self._scattered = scattered
+        self._row: list[Segment] = []
+        self._mapped: OrderedDict[int, Segment] = OrderedDict()
+        self._most_mapped = most_mapped
+        self._on_map = on_map
+
+    def load(self, size_setting: str) -> None:
+        """Find the files.
+
+        Args:
+            size_setting: Name of the setting that gives the file size, for the error text.
+
+        Raises:
+            StoreForeign: a file has another size, another kind of name, or the row has a gap.
+        """
+        names = self._files.names(self.directory)
+        for name in names:
+            path = f"{self.directory}/{name}"
+            if len(name) != NAME_DIGITS or not name.isascii() or not name.isdigit():
+                raise StoreForeign(self.directory, f"it holds {name}, whose name is not an offset of 20 digits")
+            size = self._files.size(path)
+            if size == 0 and name == names[-1]:
+                # Killed between making the file and giving it its size.
+                self._files.remove(path)
+                continue
+            if size != self.file_size:
+                raise StoreForeign(
+                    self.directory, f"file {name} has {size} bytes but {size_setting} is {self.file_size}"
+                )
+            start = int(name)
+            if start % self.file_size or (self._row and start != self._row[-1].end):
+                expected = self._row[-1].end if self._row else start - start % self.file_size
+                raise StoreForeign(self.directory, f"file {name} is not where {file_name(expected)} should be")
+            self._row.append(self._segment(start))
+
+    def _segment(self, start: int) -> Segment:
+        path = f"{self.directory}/{file_name(start)}"
+        return Segment(path, start, self.file_size, self._files, scattered=self._scattered)
+
+    def __len__(self) -> int:
+        return len(self._row)
+
+    def __getitem__(self, index: int) -> Segment:
+        return self._row[index]
+
+    def __iter__(self) -> Iterator[Segment]:
+        """The files, oldest first; safe in a thread."""
+        return iter(self._row)
+
+    @property
+    def first(self) -> Segment | None:
+        """The oldest file."""
+        return self._row[0] if self._row else None
+
+    @property
+    def last(self) -> Segment | None:
+        """The newest file."""
+        return self._row[-1] if self._row else None
+
+    def find_unmapped(self, offset: int) -> Segment | None:
+        """The file that holds an offset, None when there is none; not to be mapped. Safe in a thread."""
+        for segment in reversed(self._row):
+            if segment.start <= offset < segment.end:
+                return segment
+        return None
+
+    def find(self, offset: int) -> Segment | None:
+        """The file that holds an offset, None when there is none. Its mapping is kept among the few."""
+        row = self._row
+        if not row:
+            return None
+        index = (offset - row[0].start) // self.file_size
+        if not 0 <= index < len(row):
+            return None
+        segment = row[index]
+        if not segment.mapped:
+            self._note_mapped(segment)
+        return segment
+
+    def _note_mapped(self, segment: Segment) -> None:
+        self._mapped[segment.start] = segment
+        self._mapped.move_to_end(segment.start)
+        while len(self._mapped) > self._most_mapped:
+            _, oldest = self._mapped.popitem(last=False)
+            oldest.unmap()
+        if self._on_map is not None:
+            self._on_map()
+
+    def pin(self, segment: Segment) -> None:
+        """Map a file and keep it so until `unmap_all`: the one being written."""
+        fresh = not segment.mapped
+        segment.mapping  # noqa: B018 - maps at first use
+        self._mapped.pop(segment.start, None)
+        if fresh and self._on_map is not None:
+            self._on_map()
+
+    def unpin(self, segment: Segment) -> None:
+        """Count a pinned file among those that are forgotten when too many are mapped."""
+        self._note_mapped(segment)
+
+    def append(self, start: int, head: bytes = b"") -> Segment:
+        """Create the next file, or the first one at `start`; it begins with `head`.
+
+        Its directory is synced by `sync_directory`.
+
+        Raises:
+            DiskFull: there is no room.
+            StoreGone: the file before it is not there, or the directory of all rows: it is not made again, or what was
+                moved away could not be put back.
+        """
+        if self._row:
+            self._row[-1].check_there()
+        else:
+            self._make_directory()
+        segment = self._segment(start)
+        segment.create(head)
+        self._row.append(segment)
+        self.unsynced = True
+        return segment
+
+    def _make_directory(self) -> None:
+        within = self.parents[0] if self.parents else self.directory.rpartition("/")[0]
+        try:
+            self._files.make_directory(self.directory, durable=not self.parents, within=within)
+        except FileNotFoundError as error:
+            raise gone(self.directory, self._files) from error
+
+    def sync_directory(self, done: Container[str] = ()) -> None:
+        """Make it durable which files there are. Safe in a thread.
+
+        Parents that are `done`, since the first file was made, are left out.
+        """
+        if self.unsynced:
+            # Cleared first: a change meanwhile sets it again.
+            self.unsynced = False
+            try:
+                for directory in (*self.parents, self.directory):
+                    if directory not in done:
+                        self._files.sync_directory(directory)
+            except OSError:
+                self.unsynced = True
+                raise
+
+    def truncate(self, offset: int, *, clear: bool) -> None:
+        """Remove the files that start at or after `offset` (but not the one that starts there if it is the first)."""
+        while self._row and self._row[-1].start >= offset and len(self._row) > 1:
+            self._forget(self._row.pop())
+        if clear and self._row and self._row[-1].start <= offset < self._row[-1].end:
+            last = self._row[-1]
+            last.clear_from(offset - last.start)
+
+    def take_first(self) -> Segment:
+        """Take the oldest file out of the row; it is there until it is removed."""
+        first, *rest = self._row
+        self._row = rest
+        self._mapped.pop(first.start, None)
+        first.unmap()
+        return first
+
+    def put_back(self, first: Segment) -> None:
+        """Put the file that was taken last into its place again: it could not be removed."""
+        self._row = [first, *self._row]
+
+    def remove_first(self) -> None:
+        """Remove the oldest file.
+
+        Raises:
+            OSError: it cannot be removed, and is in its place still.
+        """
+        first = self.take_first()
+        try:
+            first.remove()
+        except OSError:
+            self.put_back(first)
+            raise
+
+    def sync_removal(self) -> None:
+        """Make removals durable, so that no power cut leaves a gap in the row. Safe in a thread."""
+        self._files.sync_directory(self.directory)
+
+    def remove_last(self) -> None:
+        """Remove the newest file."""
+        self._forget(self._row.pop())
+
+    def _forget(self, segment: Segment) -> None:
+        self._mapped.pop(segment.start, None)
+        segment.remove()
+        self.unsynced = True
+
+    def unmap_all(self) -> None:
+        """Forget every mapping; views handed out stay valid."""
+        self._mapped.clear()
+        for segment in self._row:
+            segment.unmap()

@@ -1,0 +1,124 @@
+"""What the index has yet to take: messages that were appended, in the order of the log.
+
+The appender and the kernel leave the keys of each message in a column. When that does not begin where the index has to
+go on (after a start, or because it was emptied to bound its memory), the missing part is read from the log. So nothing
+has to be saved at a stop.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rocketwire import native
+from rocketwire.store.index.key_column import KeyColumn, Keys, hashed
+from rocketwire.store.log.commit_log import CommitLog
+from rocketwire.store.records.property_text import key_of, value_of
+from rocketwire.wire import properties as names
+from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.java import string_hash
+
+if TYPE_CHECKING:
+    from mmap import mmap
+
+    from rocketwire.store.records.columns import Records
+
+#: Messages read from the log by one step, each with so many values in a row: see store.key_column.
+_STEP: Final = 1024
+_VALUES: Final = 5
+#: Keys taken from the column by one step, and how many may be pending. The kernel takes all, what comes in 0.3 s
+#: or more: a thread beside a busy event loop may have to wait some ms for each step's begin and end.
+_TAKEN, _MOST_PENDING = (_STEP, 1 << 16) if native.kernel is None else (1 << 19, 1 << 19)
+_UNIQUE_KEY: Final = key_of(names.UNIQ_KEY)
+_KEYS: Final = key_of(names.KEYS)
+
+
+class Backlog:
+    """The messages from `next_offset` to the end of the log.
+
+    Attributes:
+        keys: Where appended messages leave their keys: one thread does, all else here is called by another.
+        next_offset: Physical offset of the first message that is not in the index.
+    """
+
+    def __init__(self, log: CommitLog) -> None:
+        self.keys = KeyColumn(_MOST_PENDING)
+        self.next_offset = 0
+        self._log = log
+
+    @property
+    def behind(self) -> bool:
+        """Whether anything is to be indexed."""
+        return self.next_offset < self._log.position
+
+    @property
+    def bytes_behind(self) -> int:
+        """How much of the log is to be indexed."""
+        return max(0, self._log.position - max(self.next_offset, self._log.start))
+
+    @property
+    def reads_log(self) -> bool:
+        """Whether what is next has to be read from the log, which needs numpy."""
+        start = self.keys.start
+        return self.behind and (start is None or start > self.next_offset)
+
+    def take(self) -> tuple[Keys | None, int]:
+        """Keys of some messages, and where the next ones are: `next_offset`, once these are in the index."""
+        taken = self.keys.take(self.next_offset, _TAKEN)
+        if taken is not None:
+            keys = Keys(*taken)
+            return keys, keys.end
+        if not self.behind:
+            return None, self.next_offset
+        values: list[Any] = []
+        end = self._read_log(values)
+        return (hashed(values, end) if values else None), end
+
+    def _read_log(self, values: list[Any]) -> int:
+        """Take messages from the log itself; give where the next ones are."""
+        from rocketwire.store.records.walk import Stop, walk  # noqa: PLC0415 - needs numpy, as the index files do
+
+        log = self._log
+        end = max(self.next_offset, log.start)
+        start = self.keys.start
+        limit = log.position if start is None else start
+        while end < limit and len(values) < _STEP * _VALUES:
+            segment = log.segments.find(end)
+            if segment is None:
+                end = log.next_file(end)
+                continue
+            buffer = segment.mapping
+            walked = walk(
+                buffer,
+                base=segment.start,
+                position=end - segment.start,
+                end=min(limit, segment.end) - segment.start,
+                whole=segment.end <= limit,
+                check_crc=False,
+                most=_STEP,
+            )
+            self._add_values(values, buffer, walked.records)
+            end = segment.start + walked.position
+            if walked.stop is not Stop.FULL and end < limit:
+                end = log.next_file(end)
+        return min(end, limit)
+
+    def _add_values(self, values: list[Any], buffer: mmap, records: Records) -> None:
+        from rocketwire.store.records.columns import topics_of  # noqa: PLC0415 - see _read_log
+
+        codes, topics = topics_of(buffer, records)
+        prefixes = [string_hash(topic + "#") for topic in topics]
+        rolled_back = records.sys_flag & SysFlag.TRANSACTION_MASK == SysFlag.TRANSACTION_ROLLBACK
+        starts = records.properties_position
+        for code, passed, start, stop, offset, timestamp in zip(
+            codes.tolist(),
+            rolled_back.tolist(),
+            starts.tolist(),
+            (starts + records.properties_length).tolist(),
+            records.physical_offset.tolist(),
+            records.store_timestamp.tolist(),
+            strict=True,
+        ):
+            text = b"" if passed else buffer[start:stop]
+            unique_key = value_of(text, _UNIQUE_KEY).decode("utf-8", "replace") or None
+            keys = value_of(text, _KEYS).decode("utf-8", "replace") or None
+            values += (prefixes[code], unique_key, keys, offset, timestamp)

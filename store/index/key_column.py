@@ -1,0 +1,135 @@
+"""Keys of appended messages on their way to the index: `KeyColumn`, the kernel's or its twin.
+
+The kernel's hashes the keys as they come, and its own appends leave them there as well; the twin keeps what it gets,
+and hashes many keys at once with numpy when they are taken.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from typing import Any, Final, NamedTuple
+
+from rocketwire import native
+from rocketwire.wire.properties import KEY_SEP
+
+#: Values of a message in a group: hash of `topic#`, unique key, keys, physical offset, store timestamp.
+_VALUES: Final = 5
+
+
+class Keys(NamedTuple):
+    """Keys to be entered into the index, as rows of 64-bit numbers: hash, physical offset, store timestamp in ms.
+
+    They are those of the messages before `end` in the log, of which the last one may have none.
+    """
+
+    hashes: memoryview
+    offsets: memoryview
+    timestamps: memoryview
+    end: int
+    last_offset: int
+    last_timestamp: int
+
+
+class PythonKeyColumn:
+    """Groups of messages, in the order of the log. `add` is called by one thread, `take` by another.
+
+    Groups are dropped when more than about `most` messages are pending.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._closed = False
+        self._groups: deque[tuple[int, int, list[Any]]] = deque()
+        # Values that were added, dropped again, and taken: each counted by one thread only.
+        self._added = self._dropped = self._taken = 0
+
+    def add(self, start: int, end: int, values: list[Any]) -> None:
+        """Note a group of messages: the part of the log from `start` to `end`, the values of each message."""
+        if self._closed:
+            return
+        self._groups.append((start, end, values))
+        self._added += len(values)
+        if self._added - self._dropped - self._taken > self._most * _VALUES:
+            with contextlib.suppress(IndexError):  # the other thread may take the last ones meanwhile
+                while True:
+                    self._dropped += len(self._groups.popleft()[2])
+
+    @property
+    def start(self) -> int | None:
+        """Where in the log the first group begins; None: there is none."""
+        try:
+            return self._groups[0][0]
+        except IndexError:
+            return None
+
+    @property
+    def pending(self) -> int:
+        """About how many keys can be taken; the twin, to whom no thread is of use, has always few."""
+        return 0
+
+    def take(self, end: int, most: int) -> tuple[memoryview, memoryview, memoryview, int, int, int] | None:
+        """Keys (see `Keys`) of the groups that go on from `end` in the log, of about `most` messages at most.
+
+        None when there are none there. Groups before that place are dropped.
+        """
+        values: list[Any] = []
+        while len(values) < most * _VALUES:
+            try:
+                start, stop, group = self._groups.popleft()
+            except IndexError:
+                break
+            if start > end:
+                self._groups.appendleft((start, stop, group))
+                break
+            self._taken += len(group)
+            if stop > end:
+                values += group
+                end = stop
+        return (*hashed(values, end),) if values else None
+
+    def close(self) -> None:
+        """Forget everything, and what is added from now on."""
+        self._closed = True
+        self._groups.clear()
+
+
+def hashed(values: list[Any], end: int) -> Keys:
+    """The keys of messages, of each its unique key first; `values` are those of one message at least.
+
+    Raises:
+        ImportError: this needs numpy, which cannot be imported.
+    """
+    import numpy as np  # noqa: PLC0415 - takes 0.1 s of the start
+
+    from rocketwire.store.index.key_hashes import positive_hashes  # noqa: PLC0415 - needs numpy
+
+    prefixes, keys, offsets, timestamps = _flatten(values)
+    hashes = positive_hashes(prefixes, keys)
+    rows = (hashes, np.array(offsets, np.int64), np.array(timestamps, np.int64))
+    views = [memoryview(row.tobytes()).cast("q") for row in rows]
+    return Keys(views[0], views[1], views[2], end, values[-2], values[-1])
+
+
+def _flatten(values: list[Any]) -> tuple[list[int], list[str], list[int], list[int]]:
+    prefixes = values[0::_VALUES]
+    unique = values[1::_VALUES]
+    words = values[2::_VALUES]
+    offsets = values[3::_VALUES]
+    timestamps = values[4::_VALUES]
+    if None not in unique and not any(words):
+        return prefixes, unique, offsets, timestamps
+    out: tuple[list[int], list[str], list[int], list[int]] = ([], [], [], [])
+    for prefix, single, several, offset, timestamp in zip(prefixes, unique, words, offsets, timestamps, strict=True):
+        keys = [] if single is None else [single]
+        if several:
+            keys += [word for word in several.split(KEY_SEP) if word]
+        for key in keys:
+            out[0].append(prefix)
+            out[1].append(key)
+            out[2].append(offset)
+            out[3].append(timestamp)
+    return out
+
+
+KeyColumn: type[PythonKeyColumn] = PythonKeyColumn if native.kernel is None else native.kernel.KeyColumn

@@ -1,0 +1,310 @@
+"""The index: key -> records, over a row of index files, each named by the local time of its creation.
+
+Messages are indexed after they were appended, in batches: `dispatch` takes them from the backlog. It is known from the
+files how far they reach, so a deleted index is made again. A stop only says in the newest one that the messages behind
+its last entry have no keys, else each start would look at all of them again.
+
+Without the kernel, and to read the log, numpy is needed, which is imported when it first is: it takes 0.1 s and 12 MB.
+If that fails, the store goes on without an index.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from bisect import bisect_left, bisect_right
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rocketwire import native
+from rocketwire.store.disk.gone import trouble
+from rocketwire.store.errors import DiskFull, StoreForeign, StoreGone, StoreNotWritable, StoreUnreadable
+from rocketwire.store.index.index_backlog import Backlog
+from rocketwire.store.index.key_hash import positive_hash
+from rocketwire.store.layout.index import file_size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rocketwire.store.disk.files import FileSystem
+    from rocketwire.store.index.index_file import IndexFile
+    from rocketwire.store.index.key_column import Keys, PythonKeyColumn
+    from rocketwire.store.log.checkpoint import Checkpoint
+    from rocketwire.store.log.commit_log import CommitLog
+    from rocketwire.store.settings import StoreSettings
+
+log = logging.getLogger(__name__)
+
+#: The most offsets a query gives (maxMsgsNumBatch).
+MOST_FOUND: Final = 64
+_OBSTACLES: Final = (DiskFull, StoreGone, StoreNotWritable, StoreUnreadable)
+#: So many keys take longer than a thread's begin and end.
+_MUCH: Final = 1 << 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Physical offsets, newest file first, and how far the newest index file reaches."""
+
+    offsets: list[int]
+    last_timestamp: int
+    last_offset: int
+
+
+class Index:
+    """All index files of a store. `dispatch` and `find` may run in a thread."""
+
+    def __init__(self, settings: StoreSettings, files: FileSystem, log: CommitLog, clock: Callable[[], int]) -> None:
+        self._directory = settings.index
+        self._slots = settings.index_slots
+        self._entries = settings.index_entries
+        self._files = files
+        self._log = log
+        self._clock = clock
+        self._row: list[IndexFile] = []
+        self._full: deque[IndexFile] = deque()
+        self._backlog = Backlog(log)
+        #: Physical offset and store timestamp of the last message that is done.
+        self._done = (0, 0)
+        self._given_up = self._removed = False
+        self._lock = threading.Lock()
+
+    def load(self, checkpoint: Checkpoint, *, clean: bool) -> None:
+        """Find the files; after a stop that was not clean, those that the checkpoint does not prove are made again.
+
+        Raises:
+            StoreForeign: a file has another size.
+        """
+        names = self._files.names(self._directory)
+        if not names:
+            return
+        try:
+            from rocketwire.store.index.index_file import IndexFile  # noqa: PLC0415 - see above
+        except ImportError as error:
+            self._give_up(error)
+            return
+
+        wanted = file_size(self._slots, self._entries)
+        for name in names:
+            path = f"{self._directory}/{name}"
+            size = self._files.size(path)
+            if not (name.isascii() and name.isdigit()):
+                raise StoreForeign(self._directory, f"it holds {name}, whose name is not a time of 17 digits")
+            if size != wanted and clean:
+                raise StoreForeign(
+                    self._directory,
+                    f"file {name} has {size} bytes but maxHashSlotNum and maxIndexNum make it {wanted}",
+                )
+            if size != wanted:
+                self._files.remove(path)
+                self._removed = True
+                continue
+            file = IndexFile.load(path, self._slots, self._entries, self._files)
+            if clean or self._proven(file, checkpoint):
+                self._row.append(file)
+            else:
+                file.remove()
+                self._removed = True
+
+    def _proven(self, file: IndexFile, checkpoint: Checkpoint) -> bool:
+        """Whether the checkpoint says that a file is on the disk: it was full, and so were all before it.
+
+        Its last time alone would not tell: a file whose header never reached the disk has none, and another may have
+        been begun and filled in the millisecond in which the proven one ended.
+        """
+        if self._removed or not file.full or (self._row and self._row[-1].end_timestamp >= checkpoint.index):
+            return False
+        return file.begin_timestamp < checkpoint.index >= file.end_timestamp
+
+    def start(self, checkpoint: Checkpoint) -> None:
+        """Find where to go on, once the log was recovered. Files that know more than the log are made again.
+
+        Raises:
+            OSError: the checkpoint could not be written.
+        """
+        while self._row and self._row[-1].end_offset >= self._log.position:
+            self._row.pop().remove()
+            self._removed = True
+        if self._removed:
+            # Else a power cut could bring them back, when their places in the log are other messages'.
+            self._files.sync_directory(self._directory)
+        proven = max((file.end_timestamp for file in self._row if file.full), default=0)
+        if checkpoint.index > proven:
+            # Else it would prove the files that are made in the place of those that are gone.
+            checkpoint.index = proven
+            checkpoint.save()
+        start = self._log.start
+        if self._row and start <= self._row[-1].end_offset < self._log.position:
+            # The newest indexed message is looked at again: a stop may have come between two of its keys.
+            start = self._row[-1].end_offset
+        self._backlog.next_offset = start
+
+    @property
+    def keys(self) -> PythonKeyColumn:
+        """Where appended messages leave their keys, in the order of the log."""
+        return self._backlog.keys
+
+    @property
+    def bytes_behind(self) -> int:
+        """How much of the log is not indexed yet."""
+        return self._backlog.bytes_behind
+
+    @property
+    def suits_thread(self) -> bool:
+        """Whether the next step has much to do, and leaves the interpreter to other threads meanwhile."""
+        return self._backlog.keys.pending >= _MUCH and not self._backlog.reads_log
+
+    @property
+    def needs_numpy(self) -> bool:
+        """Whether the next step needs numpy: whoever has the time loads it before."""
+        return not self._given_up and (native.kernel is None or self._backlog.reads_log)
+
+    def dispatch(self) -> bool:
+        """Index some messages; true when there are more.
+
+        Raises:
+            DiskFull: there is no room. The same call goes on later.
+            StoreNotWritable: a file could not be made or opened. The same call goes on later.
+        """
+        with self._lock:
+            return self._dispatch()
+
+    def catch_up(self, steps: int) -> None:
+        """Index messages, but do no more than so many steps of `dispatch`; an obstacle is for the next one."""
+        with self._lock, contextlib.suppress(*_OBSTACLES):
+            for _ in range(steps):
+                if not self._dispatch():
+                    return
+
+    def _dispatch(self) -> bool:
+        if self._given_up:
+            return False
+        try:
+            keys, end = self._backlog.take()
+            if keys is not None:
+                self._put(keys)
+        except ImportError as error:
+            self._give_up(error)
+            return False
+        except OSError as error:
+            raise trouble(error, self._directory, self._files) from error
+        self._backlog.next_offset = max(self._backlog.next_offset, end)
+        return self._backlog.behind
+
+    def _give_up(self, error: ImportError) -> None:
+        # What failed half-way, for want of descriptors, cannot be imported again by this process.
+        log.error("no message is found by key until the next start, which makes the index again: %s", error)
+        self._given_up = True
+        self._backlog.keys.close()
+
+    def _put(self, keys: Keys) -> None:
+        hashes, offsets, timestamps = keys[:3]
+        if not self._row:
+            self._roll()
+        done = self._already_put(offsets)
+        while done < len(hashes):
+            if self._row[-1].full:
+                self._roll()
+            done += self._row[-1].put(hashes[done:], offsets[done:], timestamps[done:])
+            if self._row[-1].full:
+                self._full.append(self._row[-1])
+        if self._row[-1].full and keys.last_offset > self._row[-1].end_offset:
+            # As Apache: the next message makes the next file, whether it has keys or not.
+            self._roll()
+        self._done = (keys.last_offset, keys.last_timestamp)
+
+    def _already_put(self, offsets: memoryview) -> int:
+        """How many of the keys are in the files: some are after a start, or when the disk was full in a batch."""
+        last = self._row[-1].end_offset
+        if not len(offsets) or offsets[0] > last:
+            return 0
+        before = bisect_left(offsets, last)
+        same = 0
+        for file in reversed(self._row):
+            count = file.count_at_end(last)
+            same += count
+            if count < file.entry_count - 1:
+                break
+        return min(before + same, bisect_right(offsets, last))
+
+    def _roll(self) -> None:
+        from rocketwire.store.index.index_file import IndexFile  # noqa: PLC0415 - see above
+
+        if not self._row:
+            self._files.make_directory(self._directory, within=self._directory.rpartition("/")[0])
+        name = _name(self._clock())
+        former = self._row[-1] if self._row else None
+        if former is not None:
+            # Files are ordered by their names alone, also when two are made in a millisecond or the clock went back.
+            name = max(name, f"{int(former.path.rpartition('/')[2]) + 1:017d}")
+        file = IndexFile.create(f"{self._directory}/{name}", self._slots, self._entries, self._files, former)
+        try:
+            self._files.sync_directory(self._directory)
+        except OSError:
+            file.remove()
+            raise
+        self._row.append(file)
+        if former is not None:
+            former.unmap()
+
+    def find(self, topic: str, key: str, most: int, begin: int, end: int) -> Found:
+        """Offsets of the records with a key (or another key of the same hash), stored between two times in ms.
+
+        Only what is indexed is found: see `catch_up`.
+        """
+        with self._lock:
+            if not self._row:
+                return Found(offsets=[], last_timestamp=0, last_offset=0)
+            key_hash = positive_hash(f"{topic}#{key}")
+            most = min(most, MOST_FOUND)
+            offsets: list[int] = []
+            newest = self._row[-1]
+            for file in reversed(self._row):
+                if file.time_matches(begin, end):
+                    offsets += file.select(key_hash, most - len(offsets), begin, end)
+                    if file is not newest:
+                        file.unmap()
+                if file.begin_timestamp < begin or len(offsets) >= most:
+                    break
+            return Found(offsets=offsets, last_timestamp=newest.end_timestamp, last_offset=newest.end_offset)
+
+    def take_before(self, offset: int) -> list[IndexFile]:
+        """Forget the files whose last message is before an offset of the log, but not the newest: to be removed."""
+        with self._lock:
+            count = 0
+            while count < len(self._row) - 1 and self._row[count].end_offset < offset:
+                count += 1
+            taken, self._row = self._row[:count], self._row[count:]
+            for file in taken:
+                file.unmap()
+            return taken
+
+    def flush_full(self, checkpoint: Checkpoint) -> None:
+        """Put files that became full on the disk and note their time in the checkpoint. Safe in a thread."""
+        while self._full:
+            file = self._full[0]
+            file.sync()
+            checkpoint.index = file.end_timestamp
+            self._full.popleft()
+
+    def close(self) -> None:
+        """Index the rest and put everything on the disk."""
+        with self._lock:
+            # What finds no room is indexed by the next start, from the log.
+            with contextlib.suppress(*_OBSTACLES):
+                while self._dispatch():
+                    pass
+            if self._row:
+                self._row[-1].pass_over(*self._done)
+            for file in [*self._full, *self._row[-1:]]:
+                file.sync()
+            for file in self._row:
+                file.unmap()
+
+
+def _name(now: int) -> str:
+    moment = time.localtime(now // 1000)
+    return time.strftime("%Y%m%d%H%M%S", moment) + f"{now % 1000:03d}"

@@ -1,0 +1,1 @@
+"""The commit log: the messages of all topics, one after the other."""

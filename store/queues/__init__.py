@@ -1,0 +1,1 @@
+"""Consume queues: where the messages of a queue are in the log."""

@@ -1,0 +1,289 @@
+"""One consume queue: entry n says where message n of a topic's queue lies in the commit log (layout.consume_queue).
+
+The queue can always be made anew from the log, so nothing here waits for the disk. An entry that was never written
+is zero; the end of a queue is found by that. What a truncation cuts off is zeroed too, so that no stale entry can
+look like a new one after the next start (Apache leaves them).
+
+The appender writes entries itself, for speed: it packs at `position` of `buffer` while `position < limit`, then moves
+`position` and `end`; `extend` gives it more room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from rocketwire.store.disk.files import FileSystem
+from rocketwire.store.disk.segments import Segments
+from rocketwire.store.errors import StoreGone
+from rocketwire.store.layout.consume_queue import AHEAD, ENTRY_SIZE, ENTRY_STRUCT, PRE_BLANK
+from rocketwire.store.queues.queue_entries import QueueEntries
+from rocketwire.wire.java import string_hash, to_int32
+from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, MAX_TOPIC_LENGTH_V1, TOPIC_LENGTHS
+
+SIZE_SETTING: Final = "mappedFileSizeConsumeQueue"
+SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
+#: Room is reserved by this many bytes: few, for there may be thousands of queues, and a page is written twice ...
+_WINDOW: Final = 4 * 4096
+#: ... and by twice as many each time that a queue has filled them, up to these.
+_MOST_WINDOW: Final = 32 * 4096
+#: The file being written and the one being read.
+_MOST_MAPPED: Final = 2
+#: Entries that fill a gap are written so many at once.
+_MOST_FILLED: Final = 1 << 16
+_PLACE_SIZE: Final = 8  # an entry begins with it
+
+
+class ConsumeQueue(QueueEntries):
+    """Queue `queue_id` of a topic. Offsets count entries.
+
+    The magic number of its records is version 2's only for a topic too long for version 1, as 5.x writes it.
+
+    Attributes:
+        key: Topic and queue id.
+        delay: Delay in ms of the level this queue holds, for queues of the schedule topic, else None.
+    """
+
+    __slots__ = ("_cut_unsynced", "_flushed", "_log_start", "_uncertain", "_window", "delay", "key")
+
+    def __init__(
+        self,
+        key: tuple[str, int],
+        directory: str,
+        file_size: int,
+        files: FileSystem,
+        *,
+        delay: int | None,
+        on_map: Callable[[ConsumeQueue], None],
+    ) -> None:
+        topic_directory = directory.rpartition("/")[0]
+        parents = (topic_directory.rpartition("/")[0], topic_directory)
+        segments = Segments(
+            directory,
+            file_size,
+            files,
+            most_mapped=_MOST_MAPPED,
+            parents=parents,
+            scattered=True,
+            on_map=lambda: on_map(self),
+        )
+        super().__init__(segments)
+        topic = key[0].encode()
+        self.key = key
+        self.queue_id = to_int32(key[1])  # a directory may have any number for a name
+        self.magic = MAGIC_V1 if len(topic) <= MAX_TOPIC_LENGTH_V1 else MAGIC_V2
+        self.topic_field = TOPIC_LENGTHS[self.magic].pack(len(topic)) + topic
+        self.index_prefix_hash = string_hash(key[0] + "#")
+        self.delay = delay
+        self._flushed = 0
+        #: The start of the log that `min` belongs to.
+        self._log_start = -1
+        self._cut_unsynced = self._uncertain = False
+        self._window = _WINDOW
+
+    def load(self, *, log_start: int, clean: bool) -> None:
+        """Find the files, the end, and after a clean stop the first message that is in a log that starts there.
+
+        After a stop that was not clean, pages of the files may be missing: entries may stand behind the end that is
+        found. The first truncation removes them, whatever else it cuts.
+
+        Raises:
+            StoreForeign: a file does not belong there.
+        """
+        self._segments.load(SIZE_SETTING)
+        self._segments.unsynced = self._uncertain = not clean
+        self.min = self.first_offset
+        last = self._segments.last
+        if last is None:
+            return
+        self.end = self._flushed = self.first_that(lambda entry: entry[0] < 0 or entry[1] <= 0, last.end // ENTRY_SIZE)
+        # Files behind the end hold nothing.
+        self._segments.truncate(self.end * ENTRY_SIZE, clear=False)
+        self.physical_end()
+        if clean:
+            self.correct_min(log_start)
+
+    def extend(self, entries: int = 1) -> None:
+        """Give the appender room for so many entries, or those that the file takes: map, reserve, create the next file.
+
+        Raises:
+            DiskFull: there is no room.
+            StoreGone: the queue's file is not there.
+        """
+        segments = self._segments
+        at = self.end * ENTRY_SIZE
+        segment = segments.last
+        if segment is not None:
+            segment.check_there()
+        if segment is None:
+            segment = segments.append(at - at % segments.file_size, AHEAD)
+        elif at == segment.end:
+            segments.unmap_all()
+            segment = segments.append(at, AHEAD)
+        start = at - segment.start
+        if not segment.reserved:
+            segment.reserved = start
+        if self.limit and self.position >= self.limit:
+            self._window = min(2 * self._window, _MOST_WINDOW)
+        segment.reserve(min(start + entries * ENTRY_SIZE, segment.size), self._window)
+        segments.pin(segment)
+        segment.touch(start, segment.reserved - start)
+        self.buffer = segment.mapping
+        self.position = start
+        self.limit = segment.reserved - segment.reserved % ENTRY_SIZE
+
+    def hold(self) -> None:
+        """Look whether the file that is written is there; if not, the next append looks again before it writes.
+
+        Raises:
+            StoreGone: it is not.
+        """
+        segment = self._segments.last
+        if segment is not None and segment.mapped:
+            try:
+                segment.check_there()
+            except StoreGone:
+                self.limit = 0
+                raise
+
+    def place(self, offset: int) -> int | None:
+        """Where in the log the message at an offset stands; None when the queue has none there."""
+        if not self.min <= offset < self.end:
+            return None
+        at = self.position - (self.end - offset) * ENTRY_SIZE
+        if self.limit and at >= 0:  # in the file that is being written
+            return int.from_bytes(self.buffer[at : at + _PLACE_SIZE])
+        entries = self.entries(offset, 1)
+        return None if entries is None else int.from_bytes(entries[:_PLACE_SIZE])
+
+    def put(self, physical_offset: int, size: int, tags_code: int) -> None:
+        """Append an entry.
+
+        Raises:
+            DiskFull: there is no room.
+        """
+        if self.position >= self.limit:
+            self.extend()
+        ENTRY_STRUCT.pack_into(self.buffer, self.position, physical_offset, size, tags_code)
+        self.position += ENTRY_SIZE
+        self.end += 1
+
+    def put_many(self, entries: memoryview) -> None:
+        """Append whole entries as they stand in a file.
+
+        Raises:
+            DiskFull: there is no room; those before are appended.
+        """
+        while entries:
+            if self.position >= self.limit:
+                self.extend(len(entries) // ENTRY_SIZE)
+            length = min(len(entries), self.limit - self.position)
+            self.buffer[self.position : self.position + length] = entries[:length]
+            self.position += length
+            self.end += length // ENTRY_SIZE
+            entries = entries[length:]
+
+    def put_at(self, offset: int, physical_offset: int, size: int, tags_code: int) -> None:
+        """Make an entry the newest one at `offset`, as recovery reads it from the log.
+
+        An empty queue starts there, with PRE_BLANK entries before it in the file. Entries from `offset` on are of a
+        former life of the topic and are cut off. Missing ones before it, whose messages are not in the log, are filled
+        with the new entry: whoever reads there gets this message twice. (Behind an entry that leads nowhere a broker
+        passes over all that is in the same commit log file.)
+
+        Raises:
+            DiskFull: there is no room.
+        """
+        self._log_start = -1
+        if offset < self.end:
+            self._cut(max(offset, self.first_offset))
+        if self._segments.first is None:
+            self.end, _ = self.file_range(offset)
+            self.min = offset
+        filling = PRE_BLANK
+        if self.end > self.first_offset:
+            filling = ENTRY_STRUCT.pack(physical_offset, size, tags_code)
+        while self.end < offset:
+            self.put_many(memoryview(filling * min(offset - self.end, _MOST_FILLED)))
+        self.put(physical_offset, size, tags_code)
+
+    def truncate(self, physical_offset: int) -> bool:
+        """Cut off the entries of messages at or after a physical offset; true when the files have changed."""
+        if not self._uncertain and (self.newest_place() < physical_offset):
+            return False
+        self._cut(self.first_that(lambda entry: entry[0] >= physical_offset or entry[1] <= 0, self.end))
+        self._uncertain = False
+        return True
+
+    def _cut(self, end: int) -> None:
+        self.park()
+        at = end * ENTRY_SIZE
+        self._segments.truncate(at, clear=True)
+        first = self._segments.first
+        if first is not None and at <= first.start:
+            self._segments.remove_last()
+        self.end = end
+        self.newest_changed()
+        self._log_start = -1
+        self._flushed = min(self._flushed, end)
+        self._cut_unsynced = True
+        self.min = min(self.min, end)
+
+    def correct_min(self, log_start: int) -> None:
+        """Set `min` to the first entry whose message is at or after the start of the log."""
+        if log_start == self._log_start:
+            return  # all entries since are of messages behind it
+        # Pre-blank entries, the first of all, point to 0, which is a place in a log that starts there.
+        blank = ENTRY_STRUCT.unpack(PRE_BLANK)
+        self.min = self.first_that(lambda entry: entry[0] >= log_start and entry != blank, self.end)
+        self._log_start = log_start
+
+    def remove_expired_file(self) -> bool:
+        """Remove the oldest file if all its entries are before `min` and it is not the newest; true when it was."""
+        first = self._segments.first
+        if first is None or len(self._segments) == 1 or first.end > self.min * ENTRY_SIZE:
+            return False
+        self._segments.remove_first()
+        return True
+
+    @property
+    def dirty_bytes(self) -> int:
+        """Bytes written since the last flush."""
+        return (self.end - self._flushed) * ENTRY_SIZE
+
+    def flush(self, done: set[str]) -> None:
+        """Put what was written on the disk. Safe in a thread.
+
+        Args:
+            done: Directories that are synced since the queue's first entry; those above this queue are added.
+        """
+        end = self.end
+        if end == self._flushed and not self._cut_unsynced:
+            return
+        if self._segments.unsynced:
+            self._segments.sync_directory(done)
+            done.update(self._segments.parents)
+        at = self._flushed * ENTRY_SIZE
+        for segment in self._segments:
+            if segment.end > at and segment.start < end * ENTRY_SIZE:
+                segment.sync()
+        self._flushed = max(self._flushed, end)
+        self._cut_unsynced = False  # cuts are recovery's: none is made during a flush
+
+    def park(self) -> None:
+        """Forget the mappings; the next append or read takes them up again."""
+        self.buffer = bytearray()
+        self.position = self.limit = 0
+        self._window = _WINDOW
+        self._segments.unmap_all()
+
+    def remove(self) -> None:
+        """Remove all its files, the oldest first.
+
+        Raises:
+            OSError: a file cannot be removed; the queue goes on with it and those after it.
+        """
+        self.park()
+        while self._segments.first is not None:
+            self._segments.remove_first()
+            self.min = max(self.min, self.first_offset)

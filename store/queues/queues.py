@@ -1,0 +1,190 @@
+"""All consume queues of a store: found at start, made at the first message of a queue, few of them mapped at a time."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from rocketwire.store.disk.files import FileSystem
+from rocketwire.store.errors import StoreError, TopicUnusable
+from rocketwire.store.queues.consume_queue import SCHEDULE_TOPIC, ConsumeQueue
+from rocketwire.store.settings import StoreSettings
+from rocketwire.wire.message import MAX_TOPIC_LENGTH_V1
+
+#: Bytes of a directory's name.
+LONGEST_NAME: Final = 255
+
+
+def usable(topic: str, longest: int) -> bool:
+    """Whether a topic can be the name of a directory: the wire's rules are stricter, a damaged log has none."""
+    return 0 < len(topic.encode()) <= longest and topic not in {".", ".."} and "/" not in topic
+
+
+def _is_number(name: str) -> bool:
+    return name.isascii() and name.isdigit()
+
+
+class QueueTable:
+    """The queues by (topic, queue id).
+
+    A mapped queue takes one or two mappings, so at most half of those that the process may have are used; the queue
+    mapped longest ago is parked.
+
+    Attributes:
+        removed: Called after a queue was removed, or was begun to be.
+    """
+
+    def __init__(self, settings: StoreSettings, files: FileSystem) -> None:
+        self.by_key: dict[tuple[str, int], ConsumeQueue] = {}
+        self.dirty: set[ConsumeQueue] = set()
+        #: Topics whose directory held nothing at the start.
+        self.empty: set[str] = set()
+        #: Topics whose messages 5.x counts by the batch: what queues they have here are not for this broker.
+        self.batch_topics: frozenset[str] = frozenset()
+        self.removed: Callable[[], None] = lambda: None
+        self._settings = settings
+        self._files = files
+        self._mapped: OrderedDict[ConsumeQueue, None] = OrderedDict()
+        self._most_mapped = max(1, files.mappings() // 4)
+
+    def load(self, *, log_start: int, clean: bool) -> None:
+        """Find all queues of a log that starts there.
+
+        Directories that are no queue's (no number) are left alone, as Apache does.
+
+        Raises:
+            StoreForeign: a queue holds a file that does not belong there.
+        """
+        root = self._settings.consume_queues
+        batches = self._settings.batch_consume_queues
+        self.batch_topics = frozenset(
+            topic
+            for topic in self._files.names(batches)
+            if any(map(_is_number, self._files.names(f"{batches}/{topic}")))
+        )
+        for topic in self._files.names(root):
+            if topic in self.batch_topics:
+                continue
+            names = self._files.names(f"{root}/{topic}")
+            if not names:
+                self.empty.add(topic)
+            for name in names:
+                if _is_number(name):
+                    queue = self._new((topic, int(name)))
+                    queue.load(log_start=log_start, clean=clean)
+                    self.by_key[queue.key] = queue
+
+    def _new(self, key: tuple[str, int]) -> ConsumeQueue:
+        topic, queue_id = key
+        delay = None
+        if topic == SCHEDULE_TOPIC:
+            levels = self._settings.delay_levels
+            delay = levels[queue_id] if 0 <= queue_id < len(levels) else 1000
+        return ConsumeQueue(
+            key,
+            f"{self._settings.consume_queues}/{topic}/{queue_id}",
+            self._settings.consume_queue_file_size,
+            self._files,
+            delay=delay,
+            on_map=self._note_mapped,
+        )
+
+    def _note_mapped(self, queue: ConsumeQueue) -> None:
+        self._mapped[queue] = None
+        self._mapped.move_to_end(queue)
+        if len(self._mapped) > self._most_mapped:
+            oldest, _ = self._mapped.popitem(last=False)
+            oldest.park()
+
+    def takes(self, topic: str) -> bool:
+        """Whether a topic of the log may have queues here."""
+        return usable(topic, LONGEST_NAME) and topic not in self.batch_topics
+
+    def physical_start(self, topic: str) -> int:
+        """Where the oldest message is that the queues of a topic know; -1 when they know none."""
+        queues = [queue for (name, _), queue in self.by_key.items() if name == topic and queue.end > queue.first_offset]
+        return min((queue.entry(queue.first_offset)[0] for queue in queues), default=-1)
+
+    def create(self, topic: str, queue_id: int, *, longest: int = MAX_TOPIC_LENGTH_V1) -> ConsumeQueue:
+        """A new, empty queue; its files are made by its first entry. A topic has `longest` bytes at most.
+
+        A topic that another queue has already may be as long as a directory's name: the store is 5.x's, and a broker
+        that cannot read records of version 2 would not open it.
+
+        Raises:
+            TopicUnusable: no directory, or no record, can have such a topic; or it has queues of 5.x's batches.
+        """
+        if topic in self.batch_topics:
+            raise TopicUnusable(topic, "its queues are 5.x's of batches (CQType BatchCQ)")
+        if not usable(topic, longest) and not (usable(topic, LONGEST_NAME) and self._has(topic)):
+            raise TopicUnusable(topic)
+        queue = self._new((topic, queue_id))
+        self.by_key[topic, queue_id] = queue
+        return queue
+
+    def _has(self, topic: str) -> bool:
+        return any(known == topic for known, _ in self.by_key)
+
+    def __iter__(self) -> Iterator[ConsumeQueue]:
+        return iter(self.by_key.values())
+
+    def __len__(self) -> int:
+        return len(self.by_key)
+
+    def physical_end(self) -> int:
+        """The end of the newest record that any queue knows, -1 when all are empty."""
+        return max((queue.physical_end() for queue in self), default=-1)
+
+    def truncate(self, physical_offset: int) -> None:
+        """Cut every queue back to the messages before a physical offset."""
+        for queue in self:
+            if queue.truncate(physical_offset):
+                self.dirty.add(queue)
+
+    def correct_min(self, log_start: int) -> None:
+        """Tell every queue where the log starts now."""
+        for queue in self:
+            queue.correct_min(log_start)
+
+    def flush(self, least_bytes: int) -> None:
+        """Flush the queues with at least so many unflushed bytes. Safe in a thread."""
+        done: set[str] = set()
+        for queue in sorted(self.dirty, key=lambda queue: queue.key):
+            if queue.dirty_bytes < least_bytes:
+                continue
+            # Taken out first: an entry that comes during the flush puts it in again.
+            self.dirty.discard(queue)
+            try:
+                queue.flush(done)
+            except (OSError, StoreError):
+                if self.by_key.get(queue.key) is queue:  # else it was removed meanwhile
+                    self.dirty.add(queue)
+                    raise
+
+    def remove(self, queue: ConsumeQueue) -> None:
+        """Remove a queue with its files; the next message of its topic and number begins a new one.
+
+        Raises:
+            OSError: a file cannot be removed; the queue is there still, with it and those after it.
+        """
+        self._mapped.pop(queue, None)
+        try:
+            queue.remove()
+        finally:
+            self.removed()
+        del self.by_key[queue.key]
+        self.dirty.discard(queue)
+        self._files.remove_directory(queue.directory)
+        self._files.remove_directory(f"{self._settings.consume_queues}/{queue.key[0]}")
+
+    def remove_all(self) -> None:
+        """Remove every queue: the log is empty."""
+        for queue in list(self):
+            self.remove(queue)
+
+    def close(self) -> None:
+        """Forget all mappings and descriptors."""
+        self._mapped.clear()
+        for queue in self:
+            queue.park()

@@ -1,0 +1,1 @@
+"""Reading an open store: messages of a queue, offsets, times, keys."""

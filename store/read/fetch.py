@@ -1,0 +1,267 @@
+"""Reading messages of a queue: which ones, and where the reader goes on, by the rules of Apache 4.9.7's getMessage.
+
+Answers are views of the log's mapping, records that lie side by side in one view. The usual case (no filter, the
+wanted entries point to records side by side in one file) is decided from the entries alone; everything else goes
+entry by entry.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from typing import Final
+
+import msgspec
+
+from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT, HIGHEST_EXT_ADDRESS
+from rocketwire.store.layout.record import properties_of
+from rocketwire.store.log.commit_log import CommitLog
+from rocketwire.store.queues.consume_queue import ConsumeQueue
+from rocketwire.store.records.record_text import property_text
+
+#: Entries that one call looks at, whatever the filter makes of them: Apache's 16,000 bytes.
+_MOST_SCANNED: Final = 16_000 // ENTRY_SIZE
+#: Bytes that each message counts for beside its property text when it is asked for that.
+_EACH: Final = 64
+ANY_TEXT: Final = sys.maxsize
+"""A bound of property text that no call reaches."""
+_ENTRY_FORMAT: Final = ENTRY_STRUCT.format.lstrip(">")
+
+
+class FetchStatus(enum.Enum):
+    """What became of a fetch; names are Apache's GetMessageStatus."""
+
+    FOUND = "FOUND"
+    NO_MATCHED_MESSAGE = "NO_MATCHED_MESSAGE"
+    MESSAGE_WAS_REMOVING = "MESSAGE_WAS_REMOVING"
+    OFFSET_FOUND_NULL = "OFFSET_FOUND_NULL"
+    OFFSET_OVERFLOW_BADLY = "OFFSET_OVERFLOW_BADLY"
+    OFFSET_OVERFLOW_ONE = "OFFSET_OVERFLOW_ONE"
+    OFFSET_TOO_SMALL = "OFFSET_TOO_SMALL"
+    NO_MATCHED_LOGIC_QUEUE = "NO_MATCHED_LOGIC_QUEUE"  # 4.9.7 never gives it: it makes the queue it looks for
+    NO_MESSAGE_IN_QUEUE = "NO_MESSAGE_IN_QUEUE"
+
+
+class Fetched(msgspec.Struct, gc=False):
+    """The answer: `count` records of `size` bytes in `chunks`; the reader goes on at `next_offset`.
+
+    `far_behind` says that the last entry looked at is further behind the log's end than memory is expected to hold;
+    then `looked_at` has the bytes of the records that were read for it, whether or not they are among the chunks.
+    """
+
+    status: FetchStatus
+    next_offset: int
+    min_offset: int
+    max_offset: int
+    chunks: list[memoryview] = []
+    count: int = 0
+    size: int = 0
+    far_behind: bool = False
+    looked_at: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchLimits:
+    """Bounds of one answer; `memory` is how many bytes behind the log's end still count as in memory."""
+
+    memory: int
+    count_in_memory: int
+    bytes_in_memory: int
+    count_on_disk: int
+    bytes_on_disk: int
+
+
+@lru_cache(maxsize=64)
+def _unpacker(count: int) -> Callable[[memoryview], tuple[int, ...]]:
+    return struct.Struct(">" + _ENTRY_FORMAT * count).unpack_from
+
+
+def fetch(
+    log: CommitLog,
+    queue: ConsumeQueue | None,
+    offset: int,
+    most: int,
+    limits: FetchLimits,
+    accept: Callable[[int], bool] | None,
+    matches: Callable[[bytes], bool] | None = None,
+    most_text: int = ANY_TEXT,
+) -> Fetched:
+    """Messages of a queue from `offset` on, at most `most`.
+
+    `accept` is asked with the tags code of each, `matches` with the property text of those that remain, up to the
+    message whose text is beyond `most_text` bytes in all.
+    """
+    if queue is None or not queue.end:
+        return Fetched(FetchStatus.NO_MESSAGE_IN_QUEUE, 0, 0, 0)
+    low, high = queue.min, queue.end
+    if offset < low == high:
+        # All of it is gone. As 4.9.7: the reader goes on at once; he would wait 10 s after OFFSET_TOO_SMALL.
+        return Fetched(FetchStatus.MESSAGE_WAS_REMOVING, high, low, high)
+    if offset < low:
+        return Fetched(FetchStatus.OFFSET_TOO_SMALL, low, low, high)
+    if offset >= high:
+        status = FetchStatus.OFFSET_OVERFLOW_ONE if offset == high else FetchStatus.OFFSET_OVERFLOW_BADLY
+        return Fetched(status, high, low, high)
+    everything = accept is None and matches is None
+    wanted = max(1, most) if everything else max(_MOST_SCANNED, most)
+    entries = queue.entries(offset, min(wanted, limits.count_in_memory) if everything else wanted)
+    if entries is None:
+        return Fetched(FetchStatus.OFFSET_FOUND_NULL, queue.file_range(offset)[1], low, high)
+    if everything:
+        found = _fetch_plain(log, queue, offset, limits, entries)
+        if found is not None:
+            return found
+        entries = queue.entries(offset, max(_MOST_SCANNED, most)) or entries
+    elif accept is None and matches is not None:
+        found = _fetch_matching(
+            log, queue, offset, min(most, limits.count_in_memory), limits, matches, most_text, entries
+        )
+        if found is not None:
+            return found
+    return _fetch_each(log, queue, offset, most, limits, accept, matches, most_text, entries)
+
+
+def _fetch_plain(
+    log: CommitLog, queue: ConsumeQueue, offset: int, limits: FetchLimits, entries: memoryview
+) -> Fetched | None:
+    """All records of some entries, if they are within the limits, in memory and in one file; else None."""
+    count = len(entries) // ENTRY_SIZE
+    flat = _unpacker(count)(entries)
+    first = flat[0]
+    end = flat[-3] + flat[-2]
+    offsets, sizes = flat[0::3], flat[1::3]
+    size = sum(sizes)
+    if size > limits.bytes_in_memory or log.position - first > limits.memory:
+        return None
+    whole = log.read(first, end - first)
+    if whole is None:
+        return None
+    if end - first == size and tuple(accumulate(sizes[:-1], initial=first)) == offsets:
+        return Fetched(FetchStatus.FOUND, offset + count, queue.min, queue.end, [whole], count, size)
+    chunks: list[memoryview] = []
+    run_start = run_end = first
+    for physical_offset, record_size in zip(offsets, sizes, strict=True):
+        if physical_offset != run_end:
+            if physical_offset < run_end:  # out of order: not a queue that this store wrote
+                return None
+            chunks.append(whole[run_start - first : run_end - first])
+            run_start = physical_offset
+        run_end = physical_offset + record_size
+    chunks.append(whole[run_start - first : run_end - first])
+    return Fetched(FetchStatus.FOUND, offset + count, queue.min, queue.end, chunks, count, size)
+
+
+def _fetch_matching(
+    log: CommitLog,
+    queue: ConsumeQueue,
+    offset: int,
+    most: int,
+    limits: FetchLimits,
+    matches: Callable[[bytes], bool],
+    most_text: int,
+    entries: memoryview,
+) -> Fetched | None:
+    """Messages chosen by their property text, if all entries' records are in memory and in one file; else None."""
+    first = ENTRY_STRUCT.unpack_from(entries)[0]
+    segment = log.segments.find(first)
+    if segment is None or log.position - first > limits.memory:
+        return None
+    mapping, view, start, most_bytes = segment.mapping, segment.view, segment.start, limits.bytes_in_memory
+    lowest, highest = first - start, min(log.position - start, segment.size)
+    chunks: list[memoryview] = []
+    run_start = run_end = count = size = scanned = read = 0
+    for physical_offset, record_size, _ in ENTRY_STRUCT.iter_unpack(entries):
+        if read > most_text or (count and (count >= most or size + record_size > most_bytes)):
+            break
+        at = physical_offset - start
+        end = at + record_size
+        if at < lowest or end > highest:
+            return None
+        scanned += 1
+        text = property_text(mapping, at, end)
+        read += len(text) + _EACH
+        if matches(text):
+            if at != run_end:
+                chunks.append(view[run_start:run_end])
+                run_start = at
+            run_end = end
+            count += 1
+            size += record_size
+    chunks.append(view[run_start:run_end])
+    status = FetchStatus.FOUND if count else FetchStatus.NO_MATCHED_MESSAGE
+    return Fetched(status, offset + scanned, queue.min, queue.end, [each for each in chunks if each], count, size)
+
+
+def _fetch_each(  # noqa: C901, PLR0912 - one loop, see above
+    log: CommitLog,
+    queue: ConsumeQueue,
+    offset: int,
+    most: int,
+    limits: FetchLimits,
+    accept: Callable[[int], bool] | None,
+    matches: Callable[[bytes], bool] | None,
+    most_text: int,
+    entries: memoryview,
+) -> Fetched:
+    log_end = log.position
+    status = FetchStatus.NO_MATCHED_MESSAGE
+    chunks: list[memoryview] = []
+    run_start = run_size = count = size = scanned = physical_offset = read = looked_at = 0
+    skip_until = -1
+    for physical_offset, record_size, tags_code in ENTRY_STRUCT.iter_unpack(entries):
+        if skip_until >= 0 and physical_offset < skip_until:
+            scanned += 1
+            continue
+        if count:
+            on_disk = log_end - physical_offset > limits.memory
+            most_count = limits.count_on_disk if on_disk else limits.count_in_memory
+            most_bytes = limits.bytes_on_disk if on_disk else limits.bytes_in_memory
+            if count >= most or count >= most_count or size + record_size > most_bytes:
+                break
+        scanned += 1
+        if accept is not None and not accept(tags_code) and tags_code > HIGHEST_EXT_ADDRESS:
+            continue  # with an extension's address in the tags code's place it is for the client to compare tags
+        record = log.read(physical_offset, record_size)
+        if record is None:
+            if not count:
+                status = FetchStatus.MESSAGE_WAS_REMOVING
+            skip_until = log.next_file(physical_offset)
+            continue
+        if matches is not None:
+            if read > most_text:
+                scanned -= 1
+                break
+            text = properties_of(record)
+            read += len(text) + _EACH
+            looked_at += record_size
+            if not matches(text):
+                if not count:
+                    status = FetchStatus.NO_MATCHED_MESSAGE
+                continue
+        if count and physical_offset == run_start + run_size and physical_offset % log.segments.file_size:
+            run_size += record_size
+            merged = log.read(run_start, run_size)
+            chunks[-1:] = [chunks[-1], record] if merged is None else [merged]
+        else:
+            chunks.append(record)
+            run_start, run_size = physical_offset, record_size
+        status = FetchStatus.FOUND
+        skip_until = -1
+        count += 1
+        size += record_size
+    return Fetched(
+        status,
+        offset + scanned,
+        queue.min,
+        queue.end,
+        chunks,
+        count,
+        size,
+        log_end - physical_offset > limits.memory,
+        looked_at if matches is not None else size,
+    )

@@ -1,0 +1,1 @@
+"""Reading records in bulk: columns, properties, walks over the log."""

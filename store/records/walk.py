@@ -1,0 +1,111 @@
+"""Reading the commit log many records at a time: recovery, rebuilding, verifying and every reader of a whole store.
+
+Where a record begins is known only from the size of the one before it, so that is a loop in Python, as tight as can
+be. All else is done with numpy for a batch of records at once: the heads are gathered into columns, lengths and places
+are compared. One call a record remains, for the CRC of its body.
+
+A record is believed when all that `columns` checks fits together. At the first one that is not the batch is cut.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from rocketwire.store.layout.record import SMALLEST
+from rocketwire.store.records.columns import NOTHING, Batch, Buffer, Records
+from rocketwire.wire.message import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_V1, MAGIC_V2
+
+#: Records a call takes by default: few enough to stay in the processor's cache from the first look to the CRC.
+MOST: Final = 2048
+_BLANK_SIZE: Final[int] = END_OF_FILE_BLANK.sizeof()
+_SIZE_AND_MAGIC: Final = struct.Struct(">ii")
+
+
+class Stop(enum.Enum):
+    """Why a walk ended."""
+
+    MORE = "the buffer ends inside a record"
+    BLANK = "the rest of the file is unused"
+    UNWRITTEN = "nothing was ever written here"
+    DAMAGED = "no record that can be believed"
+    FULL = "as many records as were asked for"
+
+
+class Walked(NamedTuple):
+    """What a walk found: whole records, where the next one begins, why it ended there, and if DAMAGED by what."""
+
+    records: Records
+    position: int
+    stop: Stop
+    reason: str
+
+
+def walk(
+    buffer: Buffer,
+    *,
+    base: int | None,
+    position: int = 0,
+    end: int | None = None,
+    whole: bool,
+    check_crc: bool = True,
+    lost_pages: bool = False,
+    most: int = MOST,
+) -> Walked:
+    """Read records from a position of a buffer on, until something else comes.
+
+    Args:
+        buffer: A commit log file, or a part of one that begins at a page of it (at a multiple of 4096 bytes).
+        base: Physical offset of the buffer's first byte; None does not look where records say that they begin.
+        position: Where a record begins.
+        end: What is at or behind this position of the buffer is not read.
+        whole: The buffer (or `end`) is the end of the file: a record that runs past it is damaged. Else the walk ends
+            with MORE there.
+        check_crc: Whether bodies are checked against their CRC.
+        lost_pages: Whether the disk may lack pages, so that properties are not believed of which a page is all zero.
+        most: At most so many records.
+    """
+    end = len(buffer) if end is None else end
+    starts, position, stop, reason = _chain(buffer, position, end, most, whole=whole)
+    if not starts:
+        return Walked(NOTHING, position, stop, reason)
+    batch = Batch(buffer, np.array(starts, np.int64), base)
+    batch.check(check_crc=check_crc, lost_pages=lost_pages)
+    if batch.reason:
+        return Walked(batch.records(), starts[batch.count], Stop.DAMAGED, batch.reason)
+    return Walked(batch.records(), position, stop, reason)
+
+
+def _chain(buffer: Buffer, position: int, end: int, most: int, *, whole: bool) -> tuple[list[int], int, Stop, str]:
+    """Where records begin, by their sizes and magic numbers alone; where the next one does, and why it is not taken."""
+    unpack = _SIZE_AND_MAGIC.unpack_from
+    starts: list[int] = []
+    add = starts.append
+    last = end - _BLANK_SIZE
+    size = magic = 0
+    for _ in range(most):
+        if position > last:
+            if not whole:
+                return starts, position, Stop.MORE, ""
+            return starts, position, Stop.DAMAGED, "its file ends without an end-of-file blank"
+        size, magic = unpack(buffer, position)
+        if (magic != MAGIC_V1 and magic != MAGIC_V2) or size < SMALLEST or size > end - position:  # noqa: PLR1714 - fast
+            break
+        add(position)
+        position += size
+    else:
+        return starts, position, Stop.FULL, ""
+    if magic == BLANK_MAGIC:
+        return starts, position, Stop.BLANK, ""
+    if size == 0:
+        return starts, position, Stop.UNWRITTEN, ""
+    if magic not in (MAGIC_V1, MAGIC_V2):
+        return starts, position, Stop.DAMAGED, f"its magic number {magic & 0xFFFFFFFF:08X} is unknown"
+    if size < SMALLEST:
+        return starts, position, Stop.DAMAGED, f"its size {size} is less than the smallest record's {SMALLEST}"
+    if whole:
+        return starts, position, Stop.DAMAGED, f"its size {size} is more than the {end - position} left in its file"
+    return starts, position, Stop.MORE, ""

@@ -1,0 +1,1 @@
+"""The start after a stop or a crash."""

@@ -1,0 +1,125 @@
+"""Recovery: find where the log really ends, cut what is torn, and bring the consume queues up to it.
+
+After a clean stop the last three files are read, or only the last megabytes of them when the queues tell where a
+record begins; more only if the queues end before. After any other stop the log is read from the newest file whose first
+message is older than the checkpoint: what lies before it is on the disk, in log and queues; from there on all queue
+entries are made again. If a queue turns out to miss older entries, or no record stands where the queues say that one
+does, everything is made again from the start of the log.
+
+The log is cut at the first record that is not whole. The file it was cut in is zeroed behind the cut: a leftover that
+happens to begin where a later record ends must not come back to life.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Container
+from dataclasses import dataclass
+from typing import Final
+
+from rocketwire.store.layout.record import store_timestamp
+from rocketwire.store.log.checkpoint import Checkpoint
+from rocketwire.store.log.commit_log import CommitLog
+from rocketwire.store.queues.queues import QueueTable
+from rocketwire.store.settings import StoreSettings
+from rocketwire.wire.message import MAGIC_AT, MAGIC_V1, MAGIC_V2, STORE_TIMESTAMP_AT_IPV4
+
+#: Files that are read after a clean stop ...
+_CLEAN_FILES: Final = 3
+#: ... or this much of their end, if some of the queues say where a record begins there.
+_CLEAN_BYTES: Final = 16 << 20
+_CLEAN_QUEUES: Final = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovered:
+    """What recovery did: it read so many records from `start` to `end`, the last stored at `last_timestamp` (ms).
+
+    `clean` says that the stop before was a clean one.
+    """
+
+    start: int
+    end: int
+    records: int
+    last_timestamp: int
+    clean: bool = True
+
+
+def recover(
+    log: CommitLog,
+    queues: QueueTable,
+    checkpoint: Checkpoint,
+    settings: StoreSettings,
+    *,
+    clean: bool,
+    topics: Callable[[], Container[str] | None],
+) -> Recovered:
+    """Recover a loaded log and loaded queues.
+
+    Args:
+        log: The log.
+        queues: The queues.
+        checkpoint: The checkpoint.
+        settings: The store's.
+        clean: Whether the last stop was a clean one.
+        topics: Gives the topics that exist, None if that is not known.
+
+    Raises:
+        ConfigInvalid: the topics are wanted and cannot be read.
+        DiskFull: there is no room for the consume queues.
+    """
+    if not len(log.segments):
+        queues.remove_all()
+        log.resume(0, flushed=0, clear=False)
+        return Recovered(start=0, end=0, records=0, last_timestamp=0, clean=clean)
+    topics = functools.cache(topics)
+    from rocketwire.store.recovery.replay import QueueIncomplete, replay  # noqa: PLC0415 - needs numpy, an empty store does not
+
+    known = min(queues.physical_end(), log.segments[-1].end)
+    if known < log.start:
+        start = dispatch_from = log.start
+    elif clean:
+        dispatch_from = known
+        start = _clean_start(log, queues, known)
+    else:
+        start = dispatch_from = _abnormal_start(log, checkpoint)
+    if not clean:
+        queues.truncate(start)
+    try:
+        done = replay(log, queues, settings, clean=clean, start=start, dispatch_from=dispatch_from, topics=topics)
+        again = clean and not done.found and start > log.start
+    except QueueIncomplete:
+        again = True
+    if again:
+        start = log.start
+        queues.truncate(start)
+        done = replay(log, queues, settings, clean=clean, start=start, dispatch_from=start, topics=topics)
+    queues.truncate(done.end)
+    log.resume(done.end, flushed=done.end if clean else start, clear=not clean or done.damaged)
+    queues.correct_min(log.start)
+    return Recovered(start=start, end=done.end, records=done.records, last_timestamp=done.last_timestamp, clean=clean)
+
+
+def _clean_start(log: CommitLog, queues: QueueTable, known: int) -> int:
+    files = log.segments
+    floor = files[max(0, len(files) - _CLEAN_FILES)].start
+    if known < floor:
+        return known
+    wanted = known - _CLEAN_BYTES
+    if wanted <= floor:
+        return floor
+    newest = sorted(queues, key=lambda queue: queue.physical_end(), reverse=True)[:_CLEAN_QUEUES]
+    return max(floor, *(queue.last_record_before(wanted) for queue in newest))
+
+
+def _abnormal_start(log: CommitLog, checkpoint: Checkpoint) -> int:
+    files = log.segments
+    for number in range(len(files) - 1, 0, -1):
+        view = files[number].view
+        magic = int.from_bytes(view[MAGIC_AT : MAGIC_AT + 4], signed=True)
+        if magic in (MAGIC_V1, MAGIC_V2) and files[number].size > STORE_TIMESTAMP_AT_IPV4 + 20:
+            timestamp = store_timestamp(view)
+            if 0 < timestamp <= checkpoint.recover_from:
+                return files[number].start
+        files[number].unmap()
+    return log.start

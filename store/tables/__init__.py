@@ -1,0 +1,1 @@
+"""The tables of `config/`: topics, groups, offsets, filters."""

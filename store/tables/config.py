@@ -1,0 +1,92 @@
+"""Files of `config/`: texts that are replaced as a whole, with the former one kept as .bak.
+
+A file that is missing, empty or unreadable is read from its .bak, as Apache does. If neither is readable but one of
+them holds something, that is an error: starting with an empty table would overwrite it. A text that breaks off, as a
+crash of the machine leaves it, does not replace the .bak that was read instead of it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from rocketwire.store.disk.files import FileSystem
+from rocketwire.store.disk.gone import gone
+from rocketwire.store.errors import ConfigInvalid, StoreNotWritable
+from rocketwire.wire.errors import WireError
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_OPEN: Final = "abort"  # is there while a server runs
+
+
+def load(path: str, files: FileSystem, decode: Callable[[bytes], T]) -> T | None:
+    """What a config file says, None when there is none.
+
+    Raises:
+        ConfigInvalid: it and its .bak are unreadable.
+        StoreNotWritable: it may not be read at all.
+    """
+    found = load_from(path, files, decode)
+    return None if found is None else found[0]
+
+
+def load_from(path: str, files: FileSystem, decode: Callable[[bytes], T]) -> tuple[T, str] | None:
+    """The same with the path of the file that was read: it, or its .bak."""
+    reason = ""
+    for candidate in (path, path + ".bak"):
+        try:
+            data = files.read(candidate)
+        except OSError as error:
+            raise StoreNotWritable(candidate, error.strerror or str(error)) from error
+        if data is None or not data.strip():
+            continue
+        try:
+            value = decode(data)
+        except WireError as error:
+            reason = reason or str(error)
+            continue
+        if candidate != path and (found := files.size(path)) is not None:
+            log.warning("%s is not readable, %s is taken instead: %s", path, candidate, reason or f"{found} bytes")
+        return value, candidate
+    if reason:
+        raise ConfigInvalid(path, reason)
+    return None
+
+
+def save(path: str, files: FileSystem, data: bytes) -> None:
+    """Replace a config file in one step.
+
+    Raises:
+        StoreGone: the directory is gone from an open store.
+        StoreNotWritable: the directory cannot be written, or the disk is full.
+    """
+    try:
+        make_folder(path, files)
+        former = files.read(path)
+        if former is not None and not _whole(former):
+            files.remove(path)
+        files.replace(path, data)
+    except FileNotFoundError as error:
+        raise gone(path.rpartition("/")[0], files) from error
+    except OSError as error:
+        raise StoreNotWritable(path, error.strerror or str(error)) from error
+
+
+def make_folder(path: str, files: FileSystem) -> None:
+    """Make the folder of a config file, but not while a server has the store open, for which it was made at the start.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    folder = path.rpartition("/")[0]
+    root = folder.rpartition("/")[0]
+    if files.identity(f"{root}/{_OPEN}") is None:
+        files.make_directory(folder, within=root)
+
+
+def _whole(text: bytes) -> bool:
+    return text.lstrip().startswith(b"{") and text.rstrip().endswith(b"}")
