@@ -21,6 +21,7 @@ from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.decisions import Decisions
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Peer
+from rocketwire.server.core.threads import RunSync
 from rocketwire.server.delay.delivery import DelayDelivery
 from rocketwire.server.delay.levels import warn_of_lost_levels
 from rocketwire.server.dispatch.hot_paths import HotPaths
@@ -28,6 +29,7 @@ from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.guards.throttle.backlog import Backlog
 from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.messages.page_cache import PageCacheGuard
+from rocketwire.server.messages.storing import Storing
 from rocketwire.server.name_server.registration import Registration
 from rocketwire.server.name_server.routes import BrokerIdentity, RouteTable
 from rocketwire.server.net.addresses import ip_address
@@ -102,7 +104,7 @@ class Broker:
         metrics: Metrics,
         clock: Clock,
         choose: Callable[[int], int],
-        run_sync: upkeep.RunSync,
+        run_sync: RunSync,
         run_flush: RunBlocking,
         access: AccessControl | None = None,
     ) -> None:
@@ -129,6 +131,7 @@ class Broker:
         timer_sends = TimerSends(live, topics, clock)
         throttle = Throttle(live, topics, metrics)
         self._page_cache = PageCacheGuard(live)
+        storing = Storing(store, flush=self._flush, metrics=metrics, page_cache=self._page_cache)
         sending = Sending(
             SendDrafts(
                 live,
@@ -137,11 +140,7 @@ class Broker:
                 timer_sends,
                 delay_levels=len(store.settings.delay_levels),
             ),
-            store=store,
-            flush=self._flush,
-            metrics=metrics,
-            page_cache=self._page_cache,
-            throttle=throttle,
+            throttle,
         )
         consume_rates = ConsumeRates()
         offset_moved = OffsetMoved(store, broker_name=config.broker_name, store_host=store_host, clock=clock)
@@ -158,7 +157,7 @@ class Broker:
             Timer(
                 store=store,
                 files=RealFileSystem(),
-                sending=sending,
+                storing=storing,
                 clock=clock,
                 wake=long_poll.wake,
                 run_sync=run_sync,
@@ -170,9 +169,9 @@ class Broker:
         if timer is not None:
             warn_of_lost_messages(timer.lap_ms, config.file_reserved_time)
         store.arrivals = long_poll.arrived if timer is None else both(long_poll.arrived, timer.arrived)
-        self.delays = DelayDelivery(store=store, table=delay_offsets, sending=sending, clock=clock, wake=long_poll.wake)
+        self.delays = DelayDelivery(store=store, table=delay_offsets, storing=storing, clock=clock, wake=long_poll.wake)
         answers = SendAnswers(region=config.region_id, trace_on=config.trace_on, version=VERSION_4_9_7)
-        send_back = SendBack(config=live, store=store, sending=sending, retries=retries, choose=choose)
+        send_back = SendBack(config=live, store=store, storing=storing, retries=retries, choose=choose)
         clients = ClientGroups(groups.notifies)
         clients.emptied = filters.unregister
         offsets = OffsetTable.open(config_dir / "consumerOffset.json", most=config.max_offsets)
@@ -185,17 +184,17 @@ class Broker:
             clock=clock,
             store_host=store_host,
             wake=long_poll.wake,
-            append=sending.append,
+            append=storing.append,
             may_hear=everybody if access is None else access.may_hear,
         )
         done = DoneAnswers(version=VERSION_4_9_7)
         others = HotPaths(
             {
-                RequestCode.CONSUMER_SEND_MSG_BACK: HotSendBacks(send_back, sending, done, metrics),
-                RequestCode.END_TRANSACTION: HotEnds(transactions, sending, done, metrics),
+                RequestCode.CONSUMER_SEND_MSG_BACK: HotSendBacks(send_back, storing, done, metrics),
+                RequestCode.END_TRANSACTION: HotEnds(transactions, storing, done, metrics),
             }
         )
-        self.hot_sends = HotSends(sending, answers, store_host, metrics, otherwise=others)
+        self.hot_sends = HotSends(sending, storing, answers, store_host, metrics, otherwise=others)
         self.services = BrokerServices(
             config=live,
             clock=clock,
@@ -212,6 +211,7 @@ class Broker:
             pull_answers=pull_answers,
             order_locks=OrderLocks(),
             sending=sending,
+            storing=storing,
             send_back=send_back,
             recall=Recall(live, topics, timer_sends, clock),
             replies=Replies(clients, clock, store_host),
@@ -269,6 +269,7 @@ class Broker:
             return None
         return KernelSends(
             sending=services.sending,
+            storing=services.storing,
             store=services.store,
             answers=answers,
             store_host=services.store_host,

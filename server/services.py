@@ -16,6 +16,7 @@ from rocketwire.server.core.decisions import Decisions
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.guards.throttle.throttle import Throttle
+from rocketwire.server.messages.storing import Storing
 from rocketwire.server.name_server.key_values import KeyValueConfig
 from rocketwire.server.name_server.routes import RouteTable
 from rocketwire.server.pull.answers import PullAnswers
@@ -62,6 +63,7 @@ class BrokerServices:
     order_locks: OrderLocks
     runtime_info: RuntimeInfo
     sending: Sending
+    storing: Storing
     send_back: SendBack
     recall: Recall
     replies: Replies

@@ -19,6 +19,7 @@ from rocketwire.server.broker import Broker
 from rocketwire.server.config.config import ServerConfig
 from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.core.threads import RunSync
 from rocketwire.server.core.works import Works
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.guards.acl.message_owner import owner_at
@@ -35,7 +36,6 @@ from rocketwire.server.operations.faults.start import allowed_faults, no_faults
 from rocketwire.server.operations.monitoring.latencies import Latencies, timed
 from rocketwire.server.registry import BROKER_FAMILIES, NAME_SERVER_FAMILIES
 from rocketwire.server.services import NameServerServices
-from rocketwire.server.upkeep import jobs as upkeep
 from rocketwire.store.append.flush import RunBlocking
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.tables.key_values import KeyValueFile
@@ -58,7 +58,7 @@ async def serve(
     *,
     clock: Clock,
     choose: Callable[[int], int],
-    run_sync: upkeep.RunSync,
+    run_sync: RunSync,
     run_flush: RunBlocking | None = None,
     ready: Callable[[Address, Address, Address | None], None],
 ) -> None:
@@ -107,7 +107,7 @@ async def _serve_on(
     *,
     clock: Clock,
     choose: Callable[[int], int],
-    run_sync: upkeep.RunSync,
+    run_sync: RunSync,
     run_flush: RunBlocking,
     ready: Callable[[Address, Address, Address | None], None],
 ) -> None:

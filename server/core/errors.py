@@ -95,6 +95,13 @@ class MessageIllegal(ServerError):
     """A message the store does not take: too large, or malformed."""
 
 
+class PropertyHoldsNul(MessageIllegal):
+    """A NUL character in a property: those have no checksum, so after a crash zeros could be a page that was lost."""
+
+    def __init__(self) -> None:
+        super().__init__("the message is illegal: a property holds a NUL character (\\u0000)")
+
+
 class TimerDisabled(ServerError):
     """A message for a set time, which the configuration does not allow."""
 

@@ -20,7 +20,7 @@ import trio
 
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply
-from rocketwire.server.upkeep.jobs import RunSync
+from rocketwire.server.core.threads import RunSync
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.codes import MAX_FRAME_LENGTH
 from rocketwire.wire.json_bounds import MOST_ENTRIES

@@ -23,7 +23,7 @@ from rocketwire.server.delay.progress import DelayProgress
 from rocketwire.server.delay.settling import Settling
 from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.restoring import Undeliverable, restored
-from rocketwire.server.send.sending import Sending
+from rocketwire.server.messages.storing import Storing
 from rocketwire.store.errors import RecordTooLarge, StoreError, TopicUnusable
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT, HIGHEST_EXT_ADDRESS
 from rocketwire.store.layout.record import store_timestamp
@@ -72,14 +72,14 @@ class DelayDelivery:
         *,
         store: MessageStore,
         table: DelayOffsetTable,
-        sending: Sending,
+        storing: Storing,
         clock: Clock,
         wake: Callable[[], None],
     ) -> None:
         self.delivered = 0
         self.dropped = 0
         self._store = store
-        self._sending = sending
+        self._storing = storing
         self._clock = clock
         self._wake = wake
         self._delays = store.settings.delay_levels
@@ -231,7 +231,7 @@ class DelayDelivery:
                 self._refused = False
             self.delivered += len(appended) - len(refusals)
 
-        self._sending.commit(group.drafts, outcome, wait=False)
+        self._storing.commit(group.drafts, outcome, wait=False)
         self._wake()
         return reached
 

@@ -13,7 +13,7 @@ from typing import Final
 import trio
 
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.upkeep.jobs import RunSync, in_turns
+from rocketwire.server.core.threads import RunSync, in_turns
 from rocketwire.store.errors import StoreError
 from rocketwire.store.tables.key_values import KeyValueFile
 

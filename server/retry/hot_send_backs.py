@@ -15,9 +15,9 @@ from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply
 from rocketwire.server.dispatch.hot_paths import LONG_GROUP_BYTES, refuse_all
 from rocketwire.server.messages.appending import Refusals
+from rocketwire.server.messages.storing import Storing
 from rocketwire.server.net.session import Session
 from rocketwire.server.retry.send_back import SendBack, Target, refusal
-from rocketwire.server.send.sending import Sending
 from rocketwire.store.errors import StoreError
 from rocketwire.store.store import Appended, Draft
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, ResponseCode
@@ -36,9 +36,9 @@ _JSON: Final = 0
 class HotSendBacks:
     """Collects what one session's read gives back and stores it together."""
 
-    def __init__(self, send_back: SendBack, sending: Sending, answers: DoneAnswers, metrics: Metrics) -> None:
+    def __init__(self, send_back: SendBack, storing: Storing, answers: DoneAnswers, metrics: Metrics) -> None:
         self._send_back = send_back
-        self._sending = sending
+        self._storing = storing
         self._answers = answers
         self._metrics = metrics
         self._session: Session | None = None
@@ -89,7 +89,7 @@ class HotSendBacks:
             self._answer(session, headers, refusals)
 
         try:
-            self._sending.commit(drafts, outcome, wait=False)
+            self._storing.commit(drafts, outcome, wait=False)
         except Exception as error:  # a bug must not take the connection, nor the other groups
             log.exception("messages given back from %s", session.remote_text, extra=session.who())
             refuse_all(session, headers, error)

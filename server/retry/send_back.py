@@ -17,8 +17,7 @@ from rocketwire.server.delay import queue_of
 from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
-from rocketwire.server.send.drafts import MAX_PROPERTIES_BYTES
-from rocketwire.server.send.sending import Sending
+from rocketwire.server.messages.storing import Storing
 from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.store.errors import RecordTooLarge, TopicUnusable
 from rocketwire.store.records.lost_pages import fenced
@@ -31,6 +30,7 @@ from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketwire.wire.java import to_int32
+from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.message_id import offset_message_id
 from rocketwire.wire.properties import ITEM_SEP, NAME_SEP
 from rocketwire.wire.property_edits import value_of, with_items
@@ -90,13 +90,13 @@ class SendBack:
         *,
         config: LiveConfig,
         store: MessageStore,
-        sending: Sending,
+        storing: Storing,
         retries: RetryTopics,
         choose: Callable[[int], int],
     ) -> None:
         self._config = config
         self._store = store
-        self._sending = sending
+        self._storing = storing
         self._retries = retries
         self._choose = choose
 
@@ -116,7 +116,7 @@ class SendBack:
         def outcome(_appended: Sequence[Appended], _code: ResponseCode, refusals: Refusals) -> None:
             errors.extend(refusals.values())
 
-        self._sending.commit([draft], outcome, wait=False)
+        self._storing.commit([draft], outcome, wait=False)
         for error in errors:
             raise refusal(error) from error
 
@@ -166,7 +166,7 @@ class SendBack:
             if text is None:
                 raise NotSentBack(_ILLEGAL)
             draft.properties = text
-        if len(draft.properties) > MAX_PROPERTIES_BYTES:
+        if len(draft.properties) > MAX_PROPERTIES_LENGTH:
             raise NotSentBack(_PROPERTIES_TOO_LARGE)
         return draft
 

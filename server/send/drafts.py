@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from rocketwire.server.config.live import LiveConfig
-from rocketwire.server.core.errors import MessageIllegal, ServerError
+from rocketwire.server.core.errors import MessageIllegal, PropertyHoldsNul, ServerError
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.delay import scheduled_draft
 from rocketwire.server.send.checks import NO_PROPERTIES, SendChecks, SendRequestFields
@@ -33,13 +33,11 @@ from rocketwire.wire.fast import (
     stored_properties,
     tags_code,
 )
+from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.property_edits import with_items, without
 
-MAX_PROPERTIES_BYTES: Final = 32767
-_MOST_OF_TIMERS: Final = MAX_PROPERTIES_BYTES - TIMER_ROOM
+_MOST_OF_TIMERS: Final = MAX_PROPERTIES_LENGTH - TIMER_ROOM
 _ITEM_SEPARATOR: Final = 2  # the byte between two properties
-#: Properties have no checksum: after a crash, zeros among them could be a page that the disk lost.
-NUL: Final = "the message is illegal: a property holds a NUL character (\\u0000)"
 #: Messages of the other transaction types have no entry in a queue, so none that could be due.
 _TRANSACTION_MASK: Final = int(SysFlag.TRANSACTION_MASK)
 _DELAYED_TYPES: Final = frozenset({SysFlag.TRANSACTION_NOT, SysFlag.TRANSACTION_COMMIT})
@@ -104,10 +102,10 @@ class SendDrafts:
         """
         config, queue_id = self._checks.queue(fields, remote, batch=False)
         properties = stored_properties(fields.properties or NO_PROPERTIES, self.cluster_item)
-        if len(body) > self._config.current.max_message_size or len(properties.data) > MAX_PROPERTIES_BYTES:
+        if len(body) > self._config.current.max_message_size or len(properties.data) > MAX_PROPERTIES_LENGTH:
             raise self._checks.too_large()
         if 0 in properties.data:
-            raise MessageIllegal(NUL)
+            raise PropertyHoldsNul
         draft = Draft(
             config.topic_name,
             queue_id,
@@ -156,10 +154,10 @@ class SendDrafts:
             if steering:
                 raise MessageIllegal("a batch takes no delayed or transactional messages")
             stored = properties + (b"" if not properties or properties[-1] == _ITEM_SEPARATOR else b"\x02") + tail
-            if len(stored) > MAX_PROPERTIES_BYTES:
+            if len(stored) > MAX_PROPERTIES_LENGTH:
                 raise self._checks.too_large()
             if 0 in stored:
-                raise MessageIllegal(NUL)
+                raise PropertyHoldsNul
             drafts.append(
                 Draft(
                     topic,
@@ -247,7 +245,7 @@ class SendDrafts:
                 scheduled_draft(draft, level)
             elif timed:
                 handle = self._time(draft, items, wait)
-        if len(draft.properties) > MAX_PROPERTIES_BYTES:
+        if len(draft.properties) > MAX_PROPERTIES_LENGTH:
             raise self._checks.too_large()
         return handle
 

@@ -58,7 +58,7 @@ def _send(services: BrokerServices, request: Request[SendMessageRequestHeader]) 
         else:
             replies.append(reply)
 
-    sending.commit(prepared.drafts, outcome, wait=prepared.wait, peer=peer)
+    services.storing.commit(prepared.drafts, outcome, wait=prepared.wait, peer=peer)
     later = True
     return replies[0] if replies else None
 

@@ -14,6 +14,7 @@ from rocketwire.server.core.errors import ServerError, response_code
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.dispatch.hot_paths import HotPath
 from rocketwire.server.messages.appending import Refusals, refusal_of
+from rocketwire.server.messages.storing import Storing
 from rocketwire.server.net.session import Session
 from rocketwire.server.send.sending import Sending
 from rocketwire.store.errors import StoreError
@@ -42,9 +43,17 @@ class HotSends:
     """Collects the sends of one session's read and stores them together."""
 
     def __init__(
-        self, sending: Sending, answers: SendAnswers, store_host: bytes, metrics: Metrics, *, otherwise: HotPath
+        self,
+        sending: Sending,
+        storing: Storing,
+        answers: SendAnswers,
+        store_host: bytes,
+        metrics: Metrics,
+        *,
+        otherwise: HotPath,
     ) -> None:
         self._sending = sending
+        self._storing = storing
         self._otherwise = otherwise
         self._answers = answers
         self._metrics = metrics
@@ -100,7 +109,7 @@ class HotSends:
         drafts, wait = self._drafts, self._wait
         self._forget()
         if drafts:
-            self._sending.commit(drafts, group.answer, wait=wait, peer=session)
+            self._storing.commit(drafts, group.answer, wait=wait, peer=session)
 
     def discard(self) -> None:
         """Forget the group: nothing of it is stored or answered."""

@@ -14,9 +14,10 @@ from rocketwire.server.core.decisions import Decisions
 from rocketwire.server.core.metrics import SEND, Metrics
 from rocketwire.server.guards.throttle.bucket import PythonBucket
 from rocketwire.server.messages.page_cache import PageCacheGuard
+from rocketwire.server.messages.storing import KEPT_EACH, Storing
 from rocketwire.server.net.session import Session
 from rocketwire.server.send.drafts import PlainSend
-from rocketwire.server.send.sending import KEPT_EACH, Sending
+from rocketwire.server.send.sending import Sending
 from rocketwire.store.append.flush import GroupCommit
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.store import MessageStore
@@ -50,6 +51,7 @@ class KernelSends:
         self,
         *,
         sending: Sending,
+        storing: Storing,
         store: MessageStore,
         answers: SendAnswers,
         store_host: bytes,
@@ -61,6 +63,7 @@ class KernelSends:
     ) -> None:
         assert native.kernel is not None  # noqa: S101 - whoever makes one has looked
         self._sending = sending
+        self._storing = storing
         self._store = store
         self._answers = answers
         self._config = config
@@ -171,7 +174,7 @@ class KernelSends:
         def write(durable: bool) -> None:  # noqa: FBT001 - as GroupCommit calls it
             late = answers and not durable
             session.write(self._answers.with_code(ResponseCode.FLUSH_DISK_TIMEOUT, answers) if late else answers)
-            self._sending.send_later(session)
+            self._storing.send_later(session)
 
         self._flush.wait_durable(end, write, keeps=KEPT_EACH + len(answers))
 

@@ -68,7 +68,7 @@ def _send_reply(services: BrokerServices, request: Request[SendMessageRequestHea
                 answer(message_id, appended[0].queue_offset)
 
         if services.config.current.store_reply_message_enable:
-            services.sending.commit(prepared.drafts, stored, wait=prepared.wait)
+            services.storing.commit(prepared.drafts, stored, wait=prepared.wait)
             services.long_poll.wake()
         else:
             answer(None, 0)

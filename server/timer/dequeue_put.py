@@ -15,7 +15,7 @@ import trio
 
 from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.restoring import Undeliverable
-from rocketwire.server.send.sending import Sending
+from rocketwire.server.messages.storing import Storing
 from rocketwire.server.timer.counts import Counts
 from rocketwire.server.timer.faults import RETRY_SECONDS, Faults
 from rocketwire.server.timer.groups import in_groups
@@ -41,7 +41,7 @@ class DequeuePut:
     Args:
         wheel: What they came out of.
         markers: What is cancelled although its marker is not in the index yet.
-        sending: Stores messages.
+        storing: Stores messages.
         counts: Counts them.
         wake: Called when messages were stored.
         changed: Called when messages were settled.
@@ -52,14 +52,14 @@ class DequeuePut:
         wheel: NearWheel,
         markers: Markers,
         *,
-        sending: Sending,
+        storing: Storing,
         counts: Counts,
         wake: Callable[[], None],
         changed: Callable[[], None],
     ) -> None:
         self._wheel = wheel
         self._markers = markers
-        self._sending = sending
+        self._storing = storing
         self._counts = counts
         self._wake = wake
         self._changed = changed
@@ -149,7 +149,7 @@ class DequeuePut:
         last: int | None = None
         while copies:
             drafts = [copy.draft for copy in copies if not isinstance(copy.draft, Undeliverable)]
-            appended, refusals = self._sending.append(drafts)
+            appended, refusals = self._storing.append(drafts)
             refused = next((n for n in sorted(refusals) if not isinstance(refusals[n], _FOR_EVER)), len(copies))
             self._note_stored(copies[:refused], appended, refusals, now)
             if refused == len(copies):

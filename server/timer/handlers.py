@@ -41,7 +41,7 @@ def _recall(services: BrokerServices, request: Request[RecallMessageRequestHeade
         else:
             replies.append(reply)
 
-    services.sending.commit([marker], outcome, wait=True, peer=peer)
+    services.storing.commit([marker], outcome, wait=True, peer=peer)
     later = True
     return replies[0] if replies else None
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import trio
 
+from rocketwire.server.core.threads import RunSync
 from rocketwire.server.timer.bell import Bell
 from rocketwire.server.timer.faults import Faults
-from rocketwire.server.upkeep.jobs import RunSync
 from rocketwire.store.errors import StoreError
 from rocketwire.store.store import MessageStore
 from rocketwire.store.timer.timer_index import Snapshot, TimerIndex

@@ -17,7 +17,6 @@ from rocketwire.server.core.errors import (
     RecallTopicUnknown,
     ServerError,
 )
-from rocketwire.server.send.drafts import MAX_PROPERTIES_BYTES
 from rocketwire.server.timer.records import TIMER_ROOM
 from rocketwire.server.timer.sends import TimerSends
 from rocketwire.server.topics.topics import BrokerTopics
@@ -25,6 +24,7 @@ from rocketwire.store.store import Draft
 from rocketwire.wire import properties as names
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.headers.send import RecallMessageRequestHeader
+from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.properties import encode_properties
 from rocketwire.wire.recall_handle import RecallHandle, decode_recall_handle
 
@@ -88,6 +88,6 @@ class Recall:
             self._timers.schedule(draft, encode_properties(asked), b"")
         except ServerError as error:
             raise RecallFailed from error
-        if len(draft.properties) > MAX_PROPERTIES_BYTES - TIMER_ROOM:
+        if len(draft.properties) > MAX_PROPERTIES_LENGTH - TIMER_ROOM:
             raise RecallFailed
         return draft

@@ -9,7 +9,8 @@ from typing import Final
 import trio
 
 from rocketwire.server.core.clock import Clock
-from rocketwire.server.send.sending import Sending
+from rocketwire.server.core.threads import RunSync
+from rocketwire.server.messages.storing import Storing
 from rocketwire.server.timer.bell import Bell
 from rocketwire.server.timer.counts import Counts
 from rocketwire.server.timer.dequeue_get import DequeueGet
@@ -24,7 +25,6 @@ from rocketwire.server.timer.progress import TimerProgress
 from rocketwire.server.timer.topic import QUEUE, Entries, TimerTopic
 from rocketwire.server.timer.topic_counts import TopicNames
 from rocketwire.server.timer.wheel import NearWheel
-from rocketwire.server.upkeep.jobs import RunSync
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import StoreError
 from rocketwire.store.store import MessageStore
@@ -69,7 +69,7 @@ class Timer:
         *,
         store: MessageStore,
         files: FileSystem,
-        sending: Sending,
+        storing: Storing,
         clock: Clock,
         wake: Callable[[], None],
         run_sync: RunSync,
@@ -80,7 +80,7 @@ class Timer:
         Args:
             store: The store, open.
             files: The file system.
-            sending: Stores what is due.
+            storing: Stores what is due.
             clock: Gives the time in ms since 1970.
             wake: Called when messages were stored.
             run_sync: Runs what waits for the disk.
@@ -95,7 +95,7 @@ class Timer:
         self._index = TimerIndex.open(store.settings, store, files, now=clock())
         self._store = store
         self._files = files
-        self._sending = sending
+        self._storing = storing
         self._clock = clock
         self._wake = wake
         self._run_sync = run_sync
@@ -177,7 +177,7 @@ class Timer:
         dequeue_get = DequeueGet(wheel, due)
         dequeue_message = DequeueMessage(index, self._store, self._clock)
         dequeue_put = DequeuePut(
-            wheel, markers, sending=self._sending, counts=self.counts, wake=self._wake, changed=changed.ring
+            wheel, markers, storing=self._storing, counts=self.counts, wake=self._wake, changed=changed.ring
         )
         progress = TimerProgress(
             index,

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.errors import (
-    MessageIllegal,
+    PropertyHoldsNul,
     ServerError,
     ServiceUnavailable,
     SystemBusy,
@@ -24,7 +24,6 @@ from rocketwire.server.core.errors import (
 )
 from rocketwire.server.messages.appending import Refusals, refusal_of
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
-from rocketwire.server.send.drafts import NUL
 from rocketwire.server.transactions.copies import Copies, identity, is_copy
 from rocketwire.server.transactions.half import HALF, op_draft, real_draft, said_by
 from rocketwire.server.transactions.state import TransactionState
@@ -215,7 +214,7 @@ class Ending:
 def _fence(draft: Draft) -> None:
     text = _fenced(draft.properties)
     if text is None:
-        raise MessageIllegal(NUL)
+        raise PropertyHoldsNul
     draft.properties = text
 
 

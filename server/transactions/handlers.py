@@ -40,7 +40,7 @@ def _end(services: BrokerServices, request: Request[EndTransactionRequestHeader]
         else:
             replies.append(Reply(code=code))
 
-    services.sending.report(carried.appended, carried.refusals, answer, wait=outcome.wait, peer=request.peer)
+    services.storing.report(carried.appended, carried.refusals, answer, wait=outcome.wait, peer=request.peer)
     later = True
     return replies[0] if replies else None
 

@@ -15,8 +15,8 @@ from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply
 from rocketwire.server.dispatch.hot_paths import LONG_GROUP_BYTES, refuse_all
 from rocketwire.server.messages.appending import Refusals
+from rocketwire.server.messages.storing import Storing
 from rocketwire.server.net.session import Session
-from rocketwire.server.send.sending import Sending
 from rocketwire.server.transactions.ending import Carried, Outcome
 from rocketwire.server.transactions.service import Transactions
 from rocketwire.store.errors import StoreError
@@ -36,9 +36,9 @@ _JSON: Final = 0
 class HotEnds:
     """Collects the transactions that one session's read decides and stores their outcomes together."""
 
-    def __init__(self, transactions: Transactions, sending: Sending, answers: DoneAnswers, metrics: Metrics) -> None:
+    def __init__(self, transactions: Transactions, storing: Storing, answers: DoneAnswers, metrics: Metrics) -> None:
         self._transactions = transactions
-        self._sending = sending
+        self._storing = storing
         self._answers = answers
         self._metrics = metrics
         self._session: Session | None = None
@@ -88,7 +88,7 @@ class HotEnds:
             self._answer(session, headers, carried, code)
 
         wait = any(outcome.wait for outcome in outcomes)
-        self._sending.report(carried.appended, carried.refusals, answer, wait=wait, peer=session)
+        self._storing.report(carried.appended, carried.refusals, answer, wait=wait, peer=session)
 
     def _answer(self, session: Session, headers: Sequence[EndHeader], carried: Carried, code: ResponseCode) -> None:
         refused = carried.refused

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 import trio
 
-from rocketwire.server.upkeep.jobs import RunSync
+from rocketwire.server.core.threads import RunSync
 from rocketwire.store.errors import StoreError, StoreGone
 from rocketwire.store.store import MessageStore
 

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Generator
 from importlib import import_module
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final
 
 import trio
 
 from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.core.threads import RunSync, in_turns
 from rocketwire.store.errors import StoreError, StoreGone
 from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.saved_table import SavedTable
 from rocketwire.store.tables.versioned_table import VersionedTable
-
-T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -32,13 +30,6 @@ _SAVE_PART: Final = 20
 """So many times as long as a table takes to be saved, it waits to be saved again."""
 _FAULTS: Final = (OSError, StoreError)
 _SLOW_IMPORT: Final = "rocketwire.store.records.walk"  # takes numpy with it: after the start, before the first message
-
-
-class RunSync(Protocol):
-    """Runs a blocking call without blocking the event loop: in a thread; tests have one that runs it inline."""
-
-    def __call__(self, sync_fn: Callable[..., Any], *args: Any) -> Awaitable[Any]:  # noqa: ANN401
-        """Await the call's result."""
 
 
 async def flush(store: MessageStore, config: LiveConfig, run_sync: RunSync) -> None:
@@ -108,17 +99,6 @@ async def save(table: VersionedTable[Any, Any], what: str, run_sync: RunSync) ->
                 pause = min(_MOST_SAVE_SECONDS, max(pause, _SAVE_PART * (trio.current_time() - began)))
         except _FAULTS as error:
             await _report(what, error)
-
-
-async def in_turns(steps: Generator[None, None, T]) -> T:
-    """What steps give at their end; between them others have their turn."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        await trio.lowlevel.checkpoint()
 
 
 async def _report(job: str, error: Exception) -> None:

@@ -16,7 +16,7 @@ import trio
 from rocketwire.server.config.config import ServerConfig
 from rocketwire.server.config.live import LiveConfig
 from rocketwire.server.core.clock import Clock, hour_of_day
-from rocketwire.server.upkeep.jobs import RunSync
+from rocketwire.server.core.threads import RunSync
 from rocketwire.store.errors import DiskNearlyFull, StoreError
 from rocketwire.store.retention import MOST_FILES, DiskUsage, RetentionRules, Verdict, judge
 from rocketwire.store.store import MessageStore

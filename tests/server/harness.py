@@ -28,13 +28,13 @@ from rocketwire.server.config.limits import Limits
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Answer, SharedReply
+from rocketwire.server.core.threads import RunSync
 from rocketwire.server.core.works import Paused, Steps, Works
 from rocketwire.server.net.in_flight import InFlight
 from rocketwire.server.net.tls.contexts import TlsContexts
 from rocketwire.server.net.tls.gate import TlsGate
 from rocketwire.server.net.tls.settings import TlsSettings
 from rocketwire.server.serving import serve
-from rocketwire.server.upkeep.jobs import RunSync
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.batch import BatchItem, encode_batch

@@ -12,6 +12,7 @@ from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.page_cache import PageCacheGuard
+from rocketwire.server.messages.storing import Storing
 from rocketwire.server.send.checks import SendChecks
 from rocketwire.server.send.drafts import SendDrafts
 from rocketwire.server.send.sending import Sending
@@ -61,13 +62,8 @@ class Setup:
         self.now = 0.0
         self.throttle = Throttle(self.live, self.topics, self.metrics, now=lambda: self.now)
         self.live.changed = self.throttle.changed
-        self.sending = self.made(flush=None)
-        self.outcomes: list[tuple[int, ResponseCode]] = []
-        self.refused: dict[int, str] = {}
-        self.refusal_codes: set[ResponseCode] = set()
-
-    def made(self, *, flush: Any) -> Sending:
-        return Sending(
+        self.storing = self.made(flush=None)
+        self.sending = Sending(
             SendDrafts(
                 self.live,
                 self.topics,
@@ -80,11 +76,15 @@ class Setup:
                 TimerSends(self.live, self.topics, self.clock),
                 delay_levels=len(self.store.settings.delay_levels),
             ),
-            store=self.store,
-            flush=flush,
-            metrics=self.metrics,
-            page_cache=PageCacheGuard(self.live, now=lambda: 0.0),
-            throttle=self.throttle,
+            self.throttle,
+        )
+        self.outcomes: list[tuple[int, ResponseCode]] = []
+        self.refused: dict[int, str] = {}
+        self.refusal_codes: set[ResponseCode] = set()
+
+    def made(self, *, flush: Any) -> Storing:
+        return Storing(
+            self.store, flush=flush, metrics=self.metrics, page_cache=PageCacheGuard(self.live, now=lambda: 0.0)
         )
 
     def outcome(self, appended: Sequence[Appended], code: ResponseCode, refused: Refusals) -> None:

@@ -69,7 +69,7 @@ async def test_what_the_start_recovered_is_logged(
     broker = made(tmp_path)
     fields = decode_ext(SendMessageRequestHeader, send_ext("BenchmarkTest"), short=True)
     prepared = broker.services.sending.drafts.message(fields, memoryview(b"x"), broker.services.store_host, "peer")
-    broker.services.sending.commit(prepared.drafts, lambda *_: None, wait=False)
+    broker.services.storing.commit(prepared.drafts, lambda *_: None, wait=False)
     end = broker.services.store.max_physical_offset
     broker.close()
     if not clean:

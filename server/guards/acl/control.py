@@ -24,6 +24,7 @@ from rocketwire.server.core.errors import ServerError
 from rocketwire.server.core.guard_errors import AccessRefused, AccountNotDeleted, AccountNotUpdated, AddressesNotUpdated
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Peer
+from rocketwire.server.core.threads import RunSync
 from rocketwire.server.guards.acl import file
 from rocketwire.server.guards.acl.accounts import STRANGER, Account, AccountInvalid, account, check_permissions
 from rocketwire.server.guards.acl.document import AclFileEmpty, AclFileInvalid, check_size
@@ -31,7 +32,6 @@ from rocketwire.server.guards.acl.file import NO_ACCOUNTS, AccountsFile
 from rocketwire.server.guards.acl.message_owner import NoMessageThere
 from rocketwire.server.guards.acl.resources import Needed, OwnerAt, needed, needed_for_message, sent_to, shown
 from rocketwire.server.guards.acl.white_list import WhiteListInvalid, normal, white_list
-from rocketwire.server.upkeep.jobs import RunSync
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.wire.bodies.acl import AclConfig, PlainAccessConfig
 from rocketwire.wire.bodies.topic import DataVersion

@@ -16,6 +16,7 @@ from typing import Final
 import trio
 
 from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.threads import RunSync
 from rocketwire.server.net.tls.self_signed import self_signed
 from rocketwire.server.net.tls.settings import (
     CERT_PATH,
@@ -27,7 +28,6 @@ from rocketwire.server.net.tls.settings import (
     TlsMode,
     TlsSettings,
 )
-from rocketwire.server.upkeep.jobs import RunSync
 
 log = logging.getLogger(__name__)
 

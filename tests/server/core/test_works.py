@@ -10,6 +10,7 @@ import pytest
 import trio
 
 from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.threads import RunSync
 from rocketwire.server.core.works import (
     LARGE,
     LONGEST_ANSWER,
@@ -23,7 +24,6 @@ from rocketwire.server.core.works import (
     texts_size,
     written,
 )
-from rocketwire.server.upkeep.jobs import RunSync
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.client import LockBatchRequestBody
 from rocketwire.wire.bodies.route import TopicList

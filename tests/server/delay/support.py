@@ -10,6 +10,7 @@ from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.delay.delivery import DelayDelivery
 from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.messages.page_cache import PageCacheGuard
+from rocketwire.server.messages.storing import Storing
 from rocketwire.server.send.checks import SendChecks
 from rocketwire.server.send.drafts import SendDrafts
 from rocketwire.server.send.sending import Sending
@@ -64,6 +65,7 @@ class Delays:
         self.table = DelayOffsetTable.open(folder / "store" / "config" / "delayOffset.json", files)
         groups = SubscriptionGroups(GroupTable.open(folder / "groups.json", clock=self.clock), self.live)
         self.page_cache = PageCacheGuard(self.live, now=lambda: 0.0)
+        self.storing = Storing(self.store, flush=None, metrics=Metrics(), page_cache=self.page_cache)
         self.sending = Sending(
             SendDrafts(
                 self.live,
@@ -74,15 +76,11 @@ class Delays:
                 TimerSends(self.live, self.topics, self.clock),
                 delay_levels=len(self.store.settings.delay_levels),
             ),
-            store=self.store,
-            flush=None,
-            metrics=Metrics(),
-            page_cache=self.page_cache,
-            throttle=Throttle(self.live, self.topics, Metrics()),
+            Throttle(self.live, self.topics, Metrics()),
         )
         self.woken = 0
         self.delivery = DelayDelivery(
-            store=self.store, table=self.table, sending=self.sending, clock=self.clock, wake=self._wake
+            store=self.store, table=self.table, storing=self.storing, clock=self.clock, wake=self._wake
         )
 
     def _wake(self) -> None:

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server.send.drafts import MAX_PROPERTIES_BYTES
 from rocketwire.store.errors import DiskNearlyFull
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT, HIGHEST_EXT_ADDRESS
 from rocketwire.store.settings import DELAY_LEVELS
 from rocketwire.wire.codes import RequestCode
-from rocketwire.wire.message import decode_record
+from rocketwire.wire.message import MAX_PROPERTIES_LENGTH, decode_record
 from rocketwire.wire.properties import decode_properties
 from tests.server.delay.support import LEVELS, SCHEDULE, Delays
 from tests.server.harness import (
@@ -306,7 +305,7 @@ def test_a_damaged_record_is_passed_over(
 
 def test_properties_that_are_no_text_stay_as_they_are(delays: Delays) -> None:
     text = properties_text(DELAY="1", REAL_TOPIC="T", REAL_QID="0", own="").encode()
-    text += b"\xff" * (MAX_PROPERTIES_BYTES - len(text))
+    text += b"\xff" * (MAX_PROPERTIES_LENGTH - len(text))
     assert delays.store.append([draft(1, topic=SCHEDULE, properties=text)])
     delays.pass_time(1000)
     (view,) = delays.store.get("T", 0, 0, 1).chunks

@@ -10,8 +10,8 @@ import pytest
 
 from rocketwire.server.core.errors import NotPermitted
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
+from rocketwire.server.messages.storing import Storing
 from rocketwire.server.retry.hot_send_backs import HotSendBacks
-from rocketwire.server.send.sending import Sending
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame
@@ -222,14 +222,14 @@ async def test_a_bug_in_one_group_does_not_take_the_others(
     broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     places = await places_of(broker)
-    real = Sending.commit
+    real = Storing.commit
 
-    def failing(self: Sending, drafts: Any, outcome: Any, **options: Any) -> None:
+    def failing(self: Storing, drafts: Any, outcome: Any, **options: Any) -> None:
         if drafts[0].topic.startswith("SCHEDULE"):
             raise ZeroDivisionError("a bug")
         real(self, drafts, outcome, **options)
 
-    monkeypatch.setattr(Sending, "commit", failing)
+    monkeypatch.setattr(Storing, "commit", failing)
     send = broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"x", opaque=1)
     await broker.write(send + broker.frame(BACK, back(places[0]), opaque=2) + send)
     answers = sorted((answer.header.opaque, code_and_remark(answer)) for answer in await broker.arrived())

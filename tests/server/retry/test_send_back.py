@@ -12,14 +12,10 @@ import pytest
 from rocketwire.server.config.live import LiveConfig
 from rocketwire.server.core.errors import NameInvalid, SystemBusy
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.messages.page_cache import PageCacheGuard
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
+from rocketwire.server.messages.storing import Storing
 from rocketwire.server.retry.send_back import NotSentBack, SendBack
-from rocketwire.server.send.checks import SendChecks
-from rocketwire.server.send.drafts import MAX_PROPERTIES_BYTES, SendDrafts
-from rocketwire.server.send.sending import Sending
-from rocketwire.server.timer.sends import TimerSends
 from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
@@ -32,7 +28,7 @@ from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketwire.wire.hosts import encode_host
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.message import MAX_PROPERTIES_LENGTH, Message, encode_record
 from rocketwire.wire.properties import decode_properties
 from tests.server.harness import Clock, small_config
 from tests.server.messages.test_stored_message import golden_messages
@@ -53,22 +49,9 @@ class Setup:
         self.store = MessageStore.open(settings, clock=clock, store_host=HOST)
         self.page_cache = PageCacheGuard(self.live, now=lambda: 0.0)
         retries = RetryTopics(groups, self.topics)
-        sending = Sending(
-            SendDrafts(
-                self.live,
-                self.topics,
-                SendChecks(self.live, self.topics, choose=lambda bound: bound - 1, retries=retries),
-                TimerSends(self.live, self.topics, self.clock),
-                delay_levels=len(self.store.settings.delay_levels),
-            ),
-            store=self.store,
-            flush=None,
-            metrics=Metrics(),
-            page_cache=self.page_cache,
-            throttle=Throttle(self.live, self.topics, Metrics()),
-        )
+        storing = Storing(self.store, flush=None, metrics=Metrics(), page_cache=self.page_cache)
         self.service = SendBack(
-            config=self.live, store=self.store, sending=sending, retries=retries, choose=lambda bound: bound - 1
+            config=self.live, store=self.store, storing=storing, retries=retries, choose=lambda bound: bound - 1
         )
 
     def put(self, draft: Draft) -> int:
@@ -170,7 +153,7 @@ def test_a_damaged_record_is_no_message(setup: Setup, monkeypatch: pytest.Monkey
         setup.give_back(5)
 
 
-@pytest.mark.parametrize(("size", "refused"), [(MAX_PROPERTIES_BYTES - 300, False), (MAX_PROPERTIES_BYTES, True)])
+@pytest.mark.parametrize(("size", "refused"), [(MAX_PROPERTIES_LENGTH - 300, False), (MAX_PROPERTIES_LENGTH, True)])
 def test_properties_must_have_room_for_those_of_a_retry(setup: Setup, size: int, refused: bool) -> None:
     offset = setup.put(draft(properties=b"k\x01" + b"v" * (size - 2)))
     if refused:

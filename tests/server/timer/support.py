@@ -17,6 +17,7 @@ from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.messages.appending import NOT_STORED, Refusals
 from rocketwire.server.messages.page_cache import PageCacheGuard
 from rocketwire.server.messages.real_queue import with_real_queue
+from rocketwire.server.messages.storing import Storing
 from rocketwire.server.send.checks import SendChecks
 from rocketwire.server.send.drafts import SendDrafts
 from rocketwire.server.send.sending import Sending
@@ -70,19 +71,16 @@ class Timers:
         groups = SubscriptionGroups(GroupTable.open(folder / "groups.json", clock=self.clock), live)
         self.page_cache = PageCacheGuard(live, now=lambda: 0.0)
         checks = SendChecks(live, topics, choose=lambda bound: bound - 1, retries=RetryTopics(groups, topics))
+        self.storing = Storing(self.store, flush=None, metrics=Metrics(), page_cache=self.page_cache)
         self.sending = Sending(
             SendDrafts(live, topics, checks, TimerSends(live, topics, self.clock), delay_levels=0),
-            store=self.store,
-            flush=None,
-            metrics=Metrics(),
-            page_cache=self.page_cache,
-            throttle=Throttle(live, topics, Metrics()),
+            Throttle(live, topics, Metrics()),
         )
         self.woken = 0
         self.timer = Timer(
             store=self.store,
             files=self.files,
-            sending=self.sending,
+            storing=self.storing,
             clock=self.clock,
             wake=self._wake,
             run_sync=run_inline,
@@ -148,8 +146,8 @@ class Refusing:
     def __init__(self, timers: Timers, *bodies: bytes) -> None:
         self.bodies = set(bodies)
         self.groups: list[list[bytes]] = []
-        self._append = timers.sending.append
-        timers.sending.append = self.append  # type: ignore[method-assign]  # stands before it
+        self._append = timers.storing.append
+        timers.storing.append = self.append  # type: ignore[method-assign]  # stands before it
 
     def append(self, drafts: Sequence[Draft]) -> tuple[list[Appended], Refusals]:
         bodies = [bytes(draft.body) for draft in drafts]

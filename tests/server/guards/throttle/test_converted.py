@@ -127,7 +127,7 @@ def test_what_is_sent_counts_the_same_when_it_is_received(tmp_path: Path) -> Non
     for size in (0, 1, 4096, 4097, 50_000):
         prepared = setup.sending.prepare(fields(), body(bytes(size)), HOST, "")
         assert prepared is not None
-        setup.sending.commit(prepared.drafts, setup.outcome, wait=False)
+        setup.storing.commit(prepared.drafts, setup.outcome, wait=False)
         stored = setup.store.get("T", 0, setup.store.max_offset("T", 0) - 1, 1)
         assert USUAL.received(stored.chunks, ordered=False) == USUAL.sent(prepared.drafts, ordered=False)
 

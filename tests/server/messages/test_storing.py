@@ -27,7 +27,7 @@ def prepared_drafts(setup: Setup, count: int = 2) -> list[Any]:
 
 
 def test_a_commit_is_reported_and_counted(setup: Setup) -> None:
-    setup.sending.commit(prepared_drafts(setup), setup.outcome, wait=True)
+    setup.storing.commit(prepared_drafts(setup), setup.outcome, wait=True)
     assert setup.outcomes == [(2, ResponseCode.SUCCESS)]
     assert setup.metrics.messages_in == 2
     assert setup.metrics.bytes_in == setup.store.max_physical_offset
@@ -35,8 +35,8 @@ def test_a_commit_is_reported_and_counted(setup: Setup) -> None:
 
 @pytest.mark.parametrize(("durable", "code"), [(True, ResponseCode.SUCCESS), (False, ResponseCode.FLUSH_DISK_TIMEOUT)])
 def test_under_sync_flush_the_disk_decides(setup: Setup, durable: bool, code: ResponseCode) -> None:
-    sending = setup.made(flush=setup.flush)
-    sending.commit(prepared_drafts(setup), setup.outcome, wait=True)
+    storing = setup.made(flush=setup.flush)
+    storing.commit(prepared_drafts(setup), setup.outcome, wait=True)
     assert setup.outcomes == []
     ((offset, callback),) = setup.flush.waiting
     assert offset == setup.store.max_physical_offset
@@ -45,8 +45,8 @@ def test_under_sync_flush_the_disk_decides(setup: Setup, durable: bool, code: Re
 
 
 def test_nobody_waits_who_does_not_want_to(setup: Setup) -> None:
-    sending = setup.made(flush=setup.flush)
-    sending.commit(prepared_drafts(setup), setup.outcome, wait=False)
+    storing = setup.made(flush=setup.flush)
+    storing.commit(prepared_drafts(setup), setup.outcome, wait=False)
     assert setup.outcomes == [(2, ResponseCode.SUCCESS)]
     assert setup.flush.waiting == []
 
@@ -54,7 +54,7 @@ def test_nobody_waits_who_does_not_want_to(setup: Setup) -> None:
 def test_what_a_closed_store_refuses_is_reported(setup: Setup) -> None:
     setup.store.close()
     drafts = prepared_drafts(setup)
-    setup.sending.commit(drafts, setup.outcome, wait=True)
+    setup.storing.commit(drafts, setup.outcome, wait=True)
     assert setup.outcomes == [(0, ResponseCode.SUCCESS)]
     assert setup.metrics.messages_in == 0
     assert setup.refused.keys() == {0, 1}
@@ -70,8 +70,8 @@ def test_what_the_store_can_never_take_does_not_keep_out_the_rest(
     drafts = prepared_drafts(setup, 4)
     for at in too_large:
         drafts[at].body = bytes(1 << 20)
-    sending = setup.made(flush=setup.flush) if flush else setup.sending
-    sending.commit(drafts, setup.outcome, wait=True)
+    storing = setup.made(flush=setup.flush) if flush else setup.storing
+    storing.commit(drafts, setup.outcome, wait=True)
     stored = 4 - len(too_large)
     for offset, callback in setup.flush.waiting:
         assert offset == setup.store.max_physical_offset
@@ -88,7 +88,7 @@ def test_what_the_store_can_never_take_does_not_keep_out_the_rest(
 def test_a_batch_larger_than_a_commit_log_file_is_refused_whole(setup: Setup) -> None:
     batch = setup.sending.drafts.batch(fields(), body(batch_body([bytes(300_000)] * 4)), HOST, "peer").drafts
     before, after = prepared_drafts(setup)
-    setup.sending.commit([before, *batch, after], setup.outcome, wait=False)
+    setup.storing.commit([before, *batch, after], setup.outcome, wait=False)
     assert setup.outcomes == [(2, ResponseCode.SUCCESS)]
     assert setup.refused.keys() == {1, 2, 3, 4}
     assert setup.refusal_codes == {ResponseCode.MESSAGE_ILLEGAL}
@@ -98,7 +98,7 @@ def test_a_batch_larger_than_a_commit_log_file_is_refused_whole(setup: Setup) ->
 def test_a_topic_that_no_directory_can_have_is_refused(setup: Setup) -> None:
     drafts = prepared_drafts(setup)
     drafts[0].topic = "a/b"
-    setup.sending.commit(drafts, setup.outcome, wait=False)
+    setup.storing.commit(drafts, setup.outcome, wait=False)
     assert setup.outcomes == [(1, ResponseCode.SUCCESS)]
     assert setup.refused.keys() == {0}
     assert setup.refused[0].startswith("'a/b' cannot be ")
@@ -116,7 +116,7 @@ def test_a_full_disk_behind_what_can_never_be_stored(setup: Setup, monkeypatch: 
     monkeypatch.setattr(MessageStore, "append", closing)
     drafts = prepared_drafts(setup, 4)
     drafts[1].body = bytes(1 << 20)
-    setup.sending.commit(drafts, setup.outcome, wait=False)
+    setup.storing.commit(drafts, setup.outcome, wait=False)
     assert setup.outcomes == [(1, ResponseCode.SUCCESS)]
     assert setup.refused.keys() == {1, 2, 3}
     assert "does not fit" in setup.refused[1]
@@ -125,13 +125,13 @@ def test_a_full_disk_behind_what_can_never_be_stored(setup: Setup, monkeypatch: 
 
 async def test_what_became_durable_together_is_sent_together(setup: Setup) -> None:
     commit = GroupCommit()
-    sending = setup.made(flush=commit)
+    storing = setup.made(flush=commit)
     peers = [FakePeer("1"), FakePeer("2")]
     written: list[str] = []
     for peer in (peers[0], peers[1], peers[0], None):
-        drafts = sending.drafts.message(fields(), body(), HOST, "peer").drafts
+        drafts = setup.sending.drafts.message(fields(), body(), HOST, "peer").drafts
         name = peer.name if peer else "nobody"
-        sending.commit(drafts, lambda *_, name=name: written.append(name), wait=True, peer=peer)
+        storing.commit(drafts, lambda *_, name=name: written.append(name), wait=True, peer=peer)
     assert written == []
     setup.store.flush_to(setup.store.max_physical_offset)
     commit._answer(list(commit._waiting), durable=True)

@@ -1,0 +1,28 @@
+"""Work that must not block the event loop: in a thread, or in steps between which others have their turn."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, Protocol, TypeVar
+
+import trio
+
+T = TypeVar("T")
+
+
+class RunSync(Protocol):
+    """Runs a blocking call without blocking the event loop: in a thread; tests have one that runs it inline."""
+
+    def __call__(self, sync_fn: Callable[..., Any], *args: Any) -> Awaitable[Any]:  # noqa: ANN401
+        """Await the call's result."""
+
+
+async def in_turns(steps: Generator[None, None, T]) -> T:
+    """What steps give at their end; between them others have their turn."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        await trio.lowlevel.checkpoint()

@@ -1,0 +1,101 @@
+"""Storing a group of drafts, and saying what became of each.
+
+Every message that a broker stores comes through here: sends, messages that are given back, the outcomes of
+transactions, delayed and timer messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.core.request import Peer
+from rocketwire.server.messages.appending import NOT_STORED, Refusals, append_group
+from rocketwire.server.messages.page_cache import PageCacheGuard
+from rocketwire.store.append.flush import GroupCommit
+from rocketwire.store.store import Appended, Draft, MessageStore
+from rocketwire.wire.codes import ResponseCode
+
+Outcome = Callable[[Sequence[Appended], ResponseCode, Refusals], None]
+"""Called with what became of each draft, SUCCESS or FLUSH_DISK_TIMEOUT for the stored ones, and why others were not."""
+
+KEPT_EACH: Final = 1024
+"""Bytes that a send, or a read of the kernel's, keeps until the disk has it, beside its answer."""
+_FLUSH_KEY: Final = "waitForFlush"
+
+
+class Storing:
+    """Stores messages. `flush` tells when the disk has them, under SYNC_FLUSH."""
+
+    def __init__(
+        self, store: MessageStore, *, flush: GroupCommit | None, metrics: Metrics, page_cache: PageCacheGuard
+    ) -> None:
+        self._store = store
+        self._flush = flush
+        self._metrics = metrics
+        self._page_cache = page_cache
+        self._unsent: dict[Peer, None] = {}
+        if flush is not None:
+            flush.answered = self._send_answers
+
+    def commit(self, drafts: list[Draft], outcome: Outcome, *, wait: bool, peer: Peer | None = None) -> None:
+        """Append the drafts as one group and `report`."""
+        appended, refusals = self.append(drafts)
+        self.report(appended, refusals, outcome, wait=wait, peer=peer)
+
+    def append(self, drafts: Sequence[Draft]) -> tuple[list[Appended], Refusals]:
+        """Append the drafts as one group, and count them; what became of each, and the refusals."""
+        if self._page_cache.busy:
+            refusal = self._page_cache.refusal(len(drafts))
+            return [NOT_STORED] * len(drafts), dict.fromkeys(range(len(drafts)), refusal)
+        if self._flush is not None and self._flush.full:
+            self._metrics.limited[_FLUSH_KEY] += len(drafts)
+            full = LimitExceeded(_FLUSH_KEY, self._flush.most)
+            return [NOT_STORED] * len(drafts), dict.fromkeys(range(len(drafts)), full)
+        began = self._page_cache.now()
+        appended, refusals = append_group(self._store, drafts)
+        self._page_cache.appended(began)
+        stored = _stored(appended, refusals)
+        if stored:
+            self._metrics.stored(len(stored), stored[-1].physical_offset + stored[-1].size - stored[0].physical_offset)
+        return appended, refusals
+
+    def report(
+        self,
+        appended: list[Appended],
+        refusals: Refusals,
+        outcome: Outcome,
+        *,
+        wait: bool,
+        peer: Peer | None = None,
+    ) -> None:
+        """Report what `append` gave; under SYNC_FLUSH with `wait` not before the disk has what was stored.
+
+        What `outcome` writes to `peer` then is sent with all that became durable together.
+        """
+        stored = _stored(appended, refusals)
+        if self._flush is None or not wait or not stored:
+            outcome(appended, ResponseCode.SUCCESS, refusals)
+            return
+
+        def durable(done: bool) -> None:  # noqa: FBT001 - GroupCommit's shape
+            outcome(appended, ResponseCode.SUCCESS if done else ResponseCode.FLUSH_DISK_TIMEOUT, refusals)
+            if peer is not None:
+                self.send_later(peer)
+
+        self._flush.wait_durable(stored[-1].physical_offset + stored[-1].size, durable, keeps=KEPT_EACH * len(appended))
+
+    def send_later(self, peer: Peer) -> None:
+        """Send what was written to `peer`, of what became durable, when all of that is answered."""
+        self._unsent[peer] = None
+
+    def _send_answers(self) -> None:
+        unsent, self._unsent = self._unsent, {}
+        for peer in unsent:
+            peer.flush()
+
+
+def _stored(appended: list[Appended], refusals: Refusals) -> list[Appended]:
+    return [each for each in appended if each is not NOT_STORED] if refusals else appended
