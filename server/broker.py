@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -40,6 +39,7 @@ from rocketwire.server.pull.consume_rates import ConsumeRates
 from rocketwire.server.pull.kernel import KernelPulls
 from rocketwire.server.pull.long_poll import LongPoll
 from rocketwire.server.pull.offset_moved import OffsetMoved
+from rocketwire.server.pull.services import PullServices
 from rocketwire.server.retry.hot_send_backs import HotSendBacks
 from rocketwire.server.retry.send_back import SendBack
 from rocketwire.server.send.checks import SendChecks
@@ -48,7 +48,6 @@ from rocketwire.server.send.hot_sends import HotSends
 from rocketwire.server.send.kernel import KernelSends
 from rocketwire.server.send.replies import Replies
 from rocketwire.server.send.sending import Sending
-from rocketwire.server.services import BrokerServices
 from rocketwire.server.timer.recall import Recall
 from rocketwire.server.timer.sends import TimerSends
 from rocketwire.server.timer.timer import Timer, warn_of_lost_messages
@@ -108,176 +107,195 @@ class Broker:
         run_flush: RunBlocking,
         access: AccessControl | None = None,
     ) -> None:
-        self._clock = clock
+        self.clock = clock
+        self.metrics = metrics
+        self.access = access
+        self.address = str(advertised)
+        self._choose = choose
         self._run_sync = run_sync
         self._run_flush = run_flush
-        live = LiveConfig(config, clock)
+        self.config = live = LiveConfig(config, clock)
         self.in_flight = InFlight(Limits(lambda: live.current, metrics))
-        settings = store_settings(config)
         # Records and message ids hold addresses, no names.
-        store_host = encode_host(ip_address(advertised.host, option="--advertise, brokerIP1"), advertised.port)
-        store = opened_store(settings, clock, store_host)
-        self._store = store
-        self._flush = GroupCommit(timeout=config.sync_flush_timeout / 1000) if config.sync_flush else None
-        config_dir = settings.root / "config"
-        topics, groups = _topics_and_groups(config_dir, live, clock)
-        topics.make_system_topics(len(settings.delay_levels))
-        warn_of_lost_levels(settings.delay_levels, config.file_reserved_time)
-        groups.make_built_in()
-        delay_offsets = DelayOffsetTable.open(config_dir / "delayOffset.json")
-        filter_table = ConsumerFilterTable.open(config_dir / "consumerFilter.json")
-        filters = ConsumerFilters(filter_table, clock)
-        retries = RetryTopics(groups, topics)
-        timer_sends = TimerSends(live, topics, clock)
-        throttle = Throttle(live, topics, metrics)
-        self._page_cache = PageCacheGuard(live)
-        storing = Storing(store, flush=self._flush, metrics=metrics, page_cache=self._page_cache)
-        sending = Sending(
-            SendDrafts(
-                live,
-                topics,
-                SendChecks(live, topics, choose=choose, retries=retries),
-                timer_sends,
-                delay_levels=len(store.settings.delay_levels),
-            ),
-            throttle,
-        )
-        consume_rates = ConsumeRates()
-        offset_moved = OffsetMoved(store, broker_name=config.broker_name, store_host=store_host, clock=clock)
-        pull_answers = PullAnswers(
-            store,
-            live,
-            metrics=metrics,
-            consume_rates=consume_rates,
-            offset_moved=offset_moved,
-            throttle=throttle,
-        )
-        long_poll = LongPoll(pull_answers, self.in_flight.limits)
-        timer = (
-            Timer(
-                store=store,
-                files=RealFileSystem(),
-                storing=storing,
-                clock=clock,
-                wake=long_poll.wake,
-                run_sync=run_sync,
-                topics=topics.table.configs,
-            )
-            if config.timer_wheel_enable
-            else None
-        )
-        if timer is not None:
-            warn_of_lost_messages(timer.lap_ms, config.file_reserved_time)
-        store.arrivals = long_poll.arrived if timer is None else both(long_poll.arrived, timer.arrived)
-        self.delays = DelayDelivery(store=store, table=delay_offsets, storing=storing, clock=clock, wake=long_poll.wake)
-        answers = SendAnswers(region=config.region_id, trace_on=config.trace_on, version=VERSION_4_9_7)
-        send_back = SendBack(config=live, store=store, storing=storing, retries=retries, choose=choose)
-        clients = ClientGroups(groups.notifies)
-        clients.emptied = filters.unregister
-        offsets = OffsetTable.open(config_dir / "consumerOffset.json", most=config.max_offsets)
-        transactions = Transactions(
-            store,
-            offsets,
-            config=live,
-            topics=topics,
-            clients=clients,
-            clock=clock,
-            store_host=store_host,
-            wake=long_poll.wake,
-            append=storing.append,
-            may_hear=everybody if access is None else access.may_hear,
-        )
-        done = DoneAnswers(version=VERSION_4_9_7)
-        others = HotPaths(
-            {
-                RequestCode.CONSUMER_SEND_MSG_BACK: HotSendBacks(send_back, storing, done, metrics),
-                RequestCode.END_TRANSACTION: HotEnds(transactions, storing, done, metrics),
-            }
-        )
-        self.hot_sends = HotSends(sending, storing, answers, store_host, metrics, otherwise=others)
-        self.services = BrokerServices(
-            config=live,
-            clock=clock,
-            store=store,
-            address=str(advertised),
-            store_host=store_host,
-            topics=topics,
-            groups=groups,
-            clients=clients,
-            heartbeats=Heartbeats(config=live, topics=topics, groups=groups, clients=clients, filters=filters),
-            filters=filters,
-            offsets=offsets,
-            long_poll=long_poll,
-            pull_answers=pull_answers,
-            order_locks=OrderLocks(),
-            sending=sending,
-            storing=storing,
-            send_back=send_back,
-            recall=Recall(live, topics, timer_sends, clock),
-            replies=Replies(clients, clock, store_host),
-            transactions=transactions,
-            metrics=metrics,
-            lifetime=Lifetime(store, live, clock, run_sync, lambda: timer is not None and timer.catching_up),
-            queue_removal=QueueRemoval(store.retention),
-            consume_rates=consume_rates,
-            offset_moved=offset_moved,
-            decisions=Decisions(),
-            throttle=throttle,
-            timer=timer,
-            access=access,
-            runtime_info=RuntimeInfo(store, timer),
-        )
-        self._backlog = Backlog(live, offsets, groups.table, store, throttle)
-        self._tell_of_changes()
-        self.kernel_sends = self._kernel_sends(answers)
-        timer_table = () if timer is None else ((timer.table, "timer metrics", _METRICS_INTERVAL),)
-        self._tables: tuple[tuple[SavedTable, str, int], ...] = (
-            (self.services.offsets, "consumer offsets", config.flush_consumer_offset_interval),
-            (delay_offsets, "delay offsets", config.flush_delay_offset_interval),
-            *timer_table,
-            (filter_table, "consumer filters", _FILTERS_INTERVAL),
-        )
+        self.store_host = encode_host(ip_address(advertised.host, option="--advertise, brokerIP1"), advertised.port)
+        self.store = opened_store(store_settings(config), clock, self.store_host)
+        self._open_tables(config)
+        self.decisions = Decisions()
+        self.throttle = Throttle(live, self.topics, metrics)
+        self.clients = ClientGroups(self.groups.notifies)
+        self._make_storing(config)
+        self._make_pulls(config)
+        self._make_waiting(config)
+        self._make_administration()
+        self._backlog = Backlog(live, self.offsets, self.groups.table, self.store, self.throttle)
         self._registration = Registration(
             BrokerIdentity(
                 cluster=config.broker_cluster_name,
                 name=config.broker_name,
                 broker_id=config.broker_id,
-                address=str(advertised),
+                address=self.address,
             ),
             ha_address=str(Address(host=advertised.host, port=advertised.port + 1)),
             routes=routes,
-            topics=topics,
+            topics=self.topics,
             config=live,
         )
-        topics.changed = self._registration.register
+        self._tell_of_changes()
+        self._make_grouped(config)
+
+    def _open_tables(self, config: ServerConfig) -> None:
+        folder = self.store.settings.root / "config"
+        levels = self.store.settings.delay_levels
+        topics = TopicTable.open(folder / "topics.json", clock=self.clock)
+        groups = GroupTable.open(folder / "subscriptionGroup.json", clock=self.clock)
+        self.topics = BrokerTopics(topics, self.config, TopicRoom(topics, groups, self.config))
+        self.topics.make_system_topics(len(levels))
+        warn_of_lost_levels(levels, config.file_reserved_time)
+        self.groups = SubscriptionGroups(groups, self.config)
+        self.groups.make_built_in()
+        self.offsets = OffsetTable.open(folder / "consumerOffset.json", most=config.max_offsets)
+        self._delay_offsets = DelayOffsetTable.open(folder / "delayOffset.json")
+        filter_table = ConsumerFilterTable.open(folder / "consumerFilter.json")
+        self.filters = ConsumerFilters(filter_table, self.clock)
+        self._tables: list[tuple[SavedTable, str, int]] = [
+            (self.offsets, "consumer offsets", config.flush_consumer_offset_interval),
+            (self._delay_offsets, "delay offsets", config.flush_delay_offset_interval),
+            (filter_table, "consumer filters", _FILTERS_INTERVAL),
+        ]
+
+    def _make_storing(self, config: ServerConfig) -> None:
+        """Make what takes messages: storing, sends, messages given back."""
+        live, topics = self.config, self.topics
+        self._flush = GroupCommit(timeout=config.sync_flush_timeout / 1000) if config.sync_flush else None
+        self._page_cache = PageCacheGuard(live)
+        self.storing = Storing(self.store, flush=self._flush, metrics=self.metrics, page_cache=self._page_cache)
+        retries = RetryTopics(self.groups, topics)
+        timer_sends = TimerSends(live, topics, self.clock)
+        checks = SendChecks(live, topics, choose=self._choose, retries=retries)
+        levels = len(self.store.settings.delay_levels)
+        self.sending = Sending(SendDrafts(live, topics, checks, timer_sends, delay_levels=levels), self.throttle)
+        self.send_back = SendBack(
+            config=live, store=self.store, storing=self.storing, retries=retries, choose=self._choose
+        )
+        self.recall = Recall(live, topics, timer_sends, self.clock)
+        self.replies = Replies(self.clients, self.clock, self.store_host)
+
+    def _make_pulls(self, config: ServerConfig) -> None:
+        moved = OffsetMoved(self.store, broker_name=config.broker_name, store_host=self.store_host, clock=self.clock)
+        self.consume_rates = ConsumeRates()
+        self.pull_answers = PullAnswers(
+            self.store,
+            self.config,
+            metrics=self.metrics,
+            consume_rates=self.consume_rates,
+            offset_moved=moved,
+            throttle=self.throttle,
+        )
+        self.long_poll = LongPoll(self.pull_answers, self.in_flight.limits)
+        self.pulls = PullServices(
+            clients=self.clients,
+            config=self.config,
+            consume_rates=self.consume_rates,
+            decisions=self.decisions,
+            filters=self.filters,
+            groups=self.groups,
+            long_poll=self.long_poll,
+            metrics=self.metrics,
+            offsets=self.offsets,
+            pull_answers=self.pull_answers,
+            store=self.store,
+            throttle=self.throttle,
+            topics=self.topics,
+        )
+
+    def _make_waiting(self, config: ServerConfig) -> None:
+        """Make what has messages wait: for a time, or for the outcome of a transaction."""
+        store, clock, wake = self.store, self.clock, self.long_poll.wake
+        self.timer = timer = self._timer() if config.timer_wheel_enable else None
+        arrived = self.long_poll.arrived
+        store.arrivals = arrived if timer is None else both(arrived, timer.arrived)
+        if timer is not None:
+            warn_of_lost_messages(timer.lap_ms, config.file_reserved_time)
+            self._tables.append((timer.table, "timer metrics", _METRICS_INTERVAL))
+        self.delays = DelayDelivery(
+            store=store, table=self._delay_offsets, storing=self.storing, clock=clock, wake=wake
+        )
+        self.transactions = Transactions(
+            store,
+            self.offsets,
+            config=self.config,
+            topics=self.topics,
+            clients=self.clients,
+            clock=clock,
+            store_host=self.store_host,
+            wake=wake,
+            append=self.storing.append,
+            may_hear=everybody if self.access is None else self.access.may_hear,
+        )
+
+    def _timer(self) -> Timer:
+        return Timer(
+            store=self.store,
+            files=RealFileSystem(),
+            storing=self.storing,
+            clock=self.clock,
+            wake=self.long_poll.wake,
+            run_sync=self._run_sync,
+            topics=self.topics.table.configs,
+        )
+
+    def _make_grouped(self, config: ServerConfig) -> None:
+        """Make the fast paths, which store all that one read brought as one group."""
+        done = DoneAnswers(version=VERSION_4_9_7)
+        answers = SendAnswers(region=config.region_id, trace_on=config.trace_on, version=VERSION_4_9_7)
+        others = HotPaths(
+            {
+                RequestCode.CONSUMER_SEND_MSG_BACK: HotSendBacks(self.send_back, self.storing, done, self.metrics),
+                RequestCode.END_TRANSACTION: HotEnds(self.transactions, self.storing, done, self.metrics),
+            }
+        )
+        self.hot_sends = HotSends(self.sending, self.storing, answers, self.store_host, self.metrics, otherwise=others)
+        self.kernel_sends = self._kernel_sends(answers)
+
+    def _make_administration(self) -> None:
+        timer = self.timer
+        self.heartbeats = Heartbeats(
+            config=self.config, topics=self.topics, groups=self.groups, clients=self.clients, filters=self.filters
+        )
+        self.order_locks = OrderLocks()
+        self.lifetime = Lifetime(
+            self.store, self.config, self.clock, self._run_sync, lambda: timer is not None and timer.catching_up
+        )
+        self.queue_removal = QueueRemoval(self.store.retention)
+        self.runtime_info = RuntimeInfo(self.store, timer)
 
     def _tell_of_changes(self) -> None:
-        services = self.services
-        changed = services.decisions.changed
-        services.config.changed = changed
-        services.topics.table.changed = changed
-        services.groups.table.changed = changed
-        services.clients.resubscribed = services.decisions.resubscribed
-        services.filters.changed = services.decisions.resubscribed
-        services.store.queues.removed = changed
-        services.throttle.forgets = changed
-        services.decisions.watch(services.throttle.changed)
+        changed = self.decisions.changed
+        self.topics.changed = self._registration.register
+        self.clients.emptied = self.filters.unregister
+        self.config.changed = changed
+        self.topics.table.changed = changed
+        self.groups.table.changed = changed
+        self.clients.resubscribed = self.decisions.resubscribed
+        self.filters.changed = self.decisions.resubscribed
+        self.store.queues.removed = changed
+        self.throttle.forgets = changed
+        self.decisions.watch(self.throttle.changed)
 
     def _kernel_sends(self, answers: SendAnswers) -> KernelSends | None:
-        services = self.services
         if native.kernel is None:
             return None
         return KernelSends(
-            sending=services.sending,
-            storing=services.storing,
-            store=services.store,
+            sending=self.sending,
+            storing=self.storing,
+            store=self.store,
             answers=answers,
-            store_host=services.store_host,
-            config=services.config,
-            metrics=services.metrics,
+            store_host=self.store_host,
+            config=self.config,
+            metrics=self.metrics,
             page_cache=self._page_cache,
             flush=self._flush,
-            decisions=services.decisions,
+            decisions=self.decisions,
         )
 
     def make_hub(self, guarded: Callable[[], bool]) -> Hub | None:
@@ -290,10 +308,10 @@ class Broker:
             return None
         return Hub(
             kernel,
-            clock=self._clock,
-            settle=self.services.long_poll.wake,
+            clock=self.clock,
+            settle=self.long_poll.wake,
             sends=self.kernel_sends,
-            pulls=KernelPulls(kernel, self.services),
+            pulls=KernelPulls(kernel, self.pulls),
             single_turns=self._others_are_due,
             in_flight=self.in_flight,
             guarded=guarded,
@@ -310,60 +328,53 @@ class Broker:
 
     def start(self, nursery: trio.Nursery) -> None:
         """Register with the name server and start the recurring work in `nursery`."""
-        services = self.services
         self._registration.register()
         nursery.start_soon(self._registration.run)
         nursery.start_soon(self.in_flight.run)
-        nursery.start_soon(services.clients.run)
-        nursery.start_soon(services.order_locks.run)
-        nursery.start_soon(services.filters.run)
-        nursery.start_soon(services.long_poll.run)
-        nursery.start_soon(services.consume_rates.run)
+        nursery.start_soon(self.clients.run)
+        nursery.start_soon(self.order_locks.run)
+        nursery.start_soon(self.filters.run)
+        nursery.start_soon(self.long_poll.run)
+        nursery.start_soon(self.consume_rates.run)
         nursery.start_soon(self._backlog.run)
         nursery.start_soon(self.delays.run)
-        if services.timer is not None:
-            nursery.start_soon(services.timer.run)
-        if services.access is not None:
-            nursery.start_soon(services.access.run, self._run_sync)
-        nursery.start_soon(services.transactions.run)
-        tables: list[Rewritable] = [services.topics.table, services.groups.table]
+        if self.timer is not None:
+            nursery.start_soon(self.timer.run)
+        if self.access is not None:
+            nursery.start_soon(self.access.run, self._run_sync)
+        nursery.start_soon(self.transactions.run)
+        tables: list[Rewritable] = [self.topics.table, self.groups.table]
         tables += [table for table, _, _ in self._tables]
-        nursery.start_soon(FilesWatch(self._store, tables, self._run_sync).run)
-        nursery.start_soon(services.lifetime.watch_disk)
-        nursery.start_soon(services.lifetime.clean)
-        nursery.start_soon(services.queue_removal.run)
-        nursery.start_soon(upkeep.flush, self._store, services.config, self._run_sync)
-        nursery.start_soon(upkeep.index, self._store, self._run_sync)
+        nursery.start_soon(FilesWatch(self.store, tables, self._run_sync).run)
+        nursery.start_soon(self.lifetime.watch_disk)
+        nursery.start_soon(self.lifetime.clean)
+        nursery.start_soon(self.queue_removal.run)
+        nursery.start_soon(upkeep.flush, self.store, self.config, self._run_sync)
+        nursery.start_soon(upkeep.index, self.store, self._run_sync)
         for table, what, interval in self._tables:
             nursery.start_soon(upkeep.persist, table, what, interval, self._run_sync)
-        for growing, what in ((services.topics.table, "topics"), (services.groups.table, "groups")):
+        for growing, what in ((self.topics.table, "topics"), (self.groups.table, "groups")):
             nursery.start_soon(upkeep.save, growing, what, self._run_sync)
         if self._flush is not None:
-            nursery.start_soon(self._flush.run, self._store, self._run_flush)
+            nursery.start_soon(self._flush.run, self.store, self._run_flush)
 
     def peer_closed(self, peer: Peer) -> None:
         """Forget what a closed connection had."""
-        self.services.clients.peer_closed(peer)
-        self.services.long_poll.peer_closed(peer)
+        self.clients.peer_closed(peer)
+        self.long_poll.peer_closed(peer)
 
     def close(self) -> None:
         """Write everything to the disk and release the store."""
         self._registration.unregister()
         with contextlib.ExitStack() as stack:  # each is tried, whatever becomes of the others
-            stack.callback(self._store.close)
+            stack.callback(self.store.close)
             for table, _, _ in self._tables:
                 stack.callback(table.persist)
-            stack.callback(self.services.groups.table.finish)
-            stack.callback(self.services.topics.table.finish)
-            if self.services.timer is not None:
-                stack.callback(self.services.timer.close)
+            stack.callback(self.groups.table.finish)
+            stack.callback(self.topics.table.finish)
+            if self.timer is not None:
+                stack.callback(self.timer.close)
             stack.callback(self.delays.close)
-
-
-def _topics_and_groups(folder: Path, live: LiveConfig, clock: Clock) -> tuple[BrokerTopics, SubscriptionGroups]:
-    topics = TopicTable.open(folder / "topics.json", clock=clock)
-    groups = GroupTable.open(folder / "subscriptionGroup.json", clock=clock)
-    return BrokerTopics(topics, live, TopicRoom(topics, groups, live)), SubscriptionGroups(groups, live)
 
 
 def both(first: Arrivals, second: Arrivals) -> Arrivals:

@@ -1,22 +1,27 @@
 """Every request code served, one table a family, listed openly.
 
-A family is a module with a `ROUTES` tuple. The README's table is made from `FAMILIES`; a code that
-has a name but no handler stands in `UNSUPPORTED`, and a test holds both against `RequestCode`.
+A family is a module with a `ROUTES` tuple; the README's table is made from `FAMILIES`. Handlers are given no more than
+the services that they touch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from rocketwire.server.admin import groups as group
 from rocketwire.server.admin import handlers as admin
 from rocketwire.server.admin import progress
+from rocketwire.server.broker import Broker
 from rocketwire.server.clients import handlers as client
 from rocketwire.server.clients import online_handlers as online
-from rocketwire.server.core.route import Route
+from rocketwire.server.clients.offset_reset import OnlineServices
+from rocketwire.server.config.limits import Limits
+from rocketwire.server.core.route import Family, Route
 from rocketwire.server.guards.acl import handlers as access
 from rocketwire.server.name_server import handlers as name_server
+from rocketwire.server.name_server.key_values import KeyValueConfig
+from rocketwire.server.name_server.routes import RouteTable
 from rocketwire.server.offsets import handlers as offset
 from rocketwire.server.pull import handlers as pull
 from rocketwire.server.query import handlers as query
@@ -46,115 +51,68 @@ BROKER_FAMILIES: Final[Mapping[str, tuple[Route, ...]]] = {
 NAME_SERVER_FAMILIES: Final[Mapping[str, tuple[Route, ...]]] = {"name server": name_server.ROUTES}
 FAMILIES: Final[Mapping[str, tuple[Route, ...]]] = {**BROKER_FAMILIES, **NAME_SERVER_FAMILIES}
 
-UNSUPPORTED: Final = frozenset(
-    {
-        RequestCode.QUERY_BROKER_OFFSET,
-        RequestCode.UPDATE_AND_CREATE_TOPIC_LIST,
-        RequestCode.GET_TOPIC_CONFIG_LIST,
-        RequestCode.GET_TOPIC_NAME_LIST,
-        RequestCode.TRIGGER_DELETE_FILES,
-        RequestCode.CHECK_TRANSACTION_STATE,
-        RequestCode.NOTIFY_CONSUMER_IDS_CHANGED,
-        RequestCode.GET_ALL_CONSUMER_OFFSET,
-        RequestCode.GET_ALL_DELAY_OFFSET,
-        RequestCode.GET_CLIENT_CONFIG,
-        RequestCode.WIPE_WRITE_PERM_OF_BROKER,
-        RequestCode.SUSPEND_CONSUMER,
-        RequestCode.RESUME_CONSUMER,
-        RequestCode.RESET_CONSUMER_OFFSET_IN_CONSUMER,
-        RequestCode.RESET_CONSUMER_OFFSET_IN_BROKER,
-        RequestCode.ADJUST_CONSUMER_THREAD_POOL,
-        RequestCode.WHO_CONSUME_THE_MESSAGE,
-        RequestCode.DELETE_TOPIC_IN_BROKER,
-        RequestCode.DELETE_TOPIC_IN_NAMESRV,
-        RequestCode.REGISTER_TOPIC_IN_NAMESRV,
-        RequestCode.RESET_CONSUMER_CLIENT_OFFSET,
-        RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT,
-        RequestCode.GET_TOPICS_BY_CLUSTER,
-        RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST,
-        RequestCode.REGISTER_FILTER_SERVER,
-        RequestCode.REGISTER_MESSAGE_FILTER_CLASS,
-        RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS,
-        RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER,
-        RequestCode.QUERY_CORRECTION_OFFSET,
-        RequestCode.GET_UNIT_TOPIC_LIST,
-        RequestCode.GET_HAS_UNIT_SUB_TOPIC_LIST,
-        RequestCode.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST,
-        RequestCode.CLONE_GROUP_OFFSET,
-        RequestCode.VIEW_BROKER_STATS_DATA,
-        RequestCode.GET_BROKER_CONSUME_STATS,
-        RequestCode.UPDATE_NAMESRV_CONFIG,
-        RequestCode.GET_NAMESRV_CONFIG,
-        RequestCode.QUERY_CONSUME_QUEUE,
-        RequestCode.RESUME_CHECK_HALF_MESSAGE,
-        RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT,
-        RequestCode.ADD_WRITE_PERM_OF_BROKER,
-        RequestCode.GET_ALL_PRODUCER_INFO,
-        RequestCode.QUERY_TOPICS_BY_CONSUMER,
-        RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER,
-        RequestCode.GET_TOPIC_CONFIG,
-        RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG,
-        RequestCode.UPDATE_AND_GET_GROUP_FORBIDDEN,
-        RequestCode.CHECK_ROCKSDB_CQ_WRITE_PROGRESS,
-        RequestCode.EXPORT_ROCKSDB_CONFIG_TO_JSON,
-        RequestCode.QUERY_ASSIGNMENT,
-        RequestCode.SET_MESSAGE_REQUEST_MODE,
-        RequestCode.GET_ALL_MESSAGE_REQUEST_MODE,
-        RequestCode.UPDATE_AND_CREATE_STATIC_TOPIC,
-        RequestCode.GET_BROKER_MEMBER_GROUP,
-        RequestCode.ADD_BROKER,
-        RequestCode.REMOVE_BROKER,
-        RequestCode.BROKER_HEARTBEAT,
-        RequestCode.NOTIFY_MIN_BROKER_ID_CHANGE,
-        RequestCode.EXCHANGE_BROKER_HA_INFO,
-        RequestCode.GET_BROKER_HA_STATUS,
-        RequestCode.RESET_MASTER_FLUSH_OFFSET,
-        RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET,
-        RequestCode.CONTROLLER_ELECT_MASTER,
-        RequestCode.CONTROLLER_REGISTER_BROKER,
-        RequestCode.CONTROLLER_GET_REPLICA_INFO,
-        RequestCode.CONTROLLER_GET_METADATA_INFO,
-        RequestCode.CONTROLLER_GET_SYNC_STATE_DATA,
-        RequestCode.GET_BROKER_EPOCH_CACHE,
-        RequestCode.NOTIFY_BROKER_ROLE_CHANGED,
-        RequestCode.UPDATE_CONTROLLER_CONFIG,
-        RequestCode.GET_CONTROLLER_CONFIG,
-        RequestCode.CLEAN_BROKER_DATA,
-        RequestCode.CONTROLLER_GET_NEXT_BROKER_ID,
-        RequestCode.CONTROLLER_APPLY_BROKER_ID,
-        RequestCode.UPDATE_COLD_DATA_FLOW_CTR_CONFIG,
-        RequestCode.REMOVE_COLD_DATA_FLOW_CTR_CONFIG,
-        RequestCode.GET_COLD_DATA_FLOW_CTR_INFO,
-        RequestCode.SET_COMMITLOG_READ_MODE,
-        RequestCode.AUTH_CREATE_USER,
-        RequestCode.AUTH_UPDATE_USER,
-        RequestCode.AUTH_DELETE_USER,
-        RequestCode.AUTH_GET_USER,
-        RequestCode.AUTH_LIST_USER,
-        RequestCode.AUTH_CREATE_ACL,
-        RequestCode.AUTH_UPDATE_ACL,
-        RequestCode.AUTH_DELETE_ACL,
-        RequestCode.AUTH_GET_ACL,
-        RequestCode.AUTH_LIST_ACL,
-        RequestCode.SWITCH_TIMER_ENGINE,
-        RequestCode.POP_MESSAGE,
-        RequestCode.ACK_MESSAGE,
-        RequestCode.PEEK_MESSAGE,
-        RequestCode.CHANGE_MESSAGE_INVISIBLETIME,
-        RequestCode.NOTIFICATION,
-        RequestCode.POLLING_INFO,
-        RequestCode.POP_ROLLBACK,
-        RequestCode.POP_LITE_MESSAGE,
-        RequestCode.LITE_SUBSCRIPTION_CTL,
-        RequestCode.ACK_LITE_MESSAGE,
-        RequestCode.NOTIFY_UNSUBSCRIBE_LITE,
-        RequestCode.GET_BROKER_LITE_INFO,
-        RequestCode.GET_PARENT_TOPIC_INFO,
-        RequestCode.GET_LITE_TOPIC_INFO,
-        RequestCode.GET_LITE_CLIENT_INFO,
-        RequestCode.GET_LITE_GROUP_INFO,
-        RequestCode.TRIGGER_LITE_DISPATCH,
-        RequestCode.BATCH_ACK_MESSAGE,
-    }
-)
-"""Codes with a name that nobody serves: answered with REQUEST_CODE_NOT_SUPPORTED, like codes without one."""
+UNSUPPORTED: Final = frozenset(RequestCode) - {route.code for routes in FAMILIES.values() for route in routes}
+"""Codes that have a name and no handler."""
+
+
+def broker_families(broker: Broker) -> Iterator[Family]:
+    """The families of a broker, each with the services that its handlers touch."""
+    config, store, storing = broker.config, broker.store, broker.storing
+    offsets, topics, clients = broker.offsets, broker.topics, broker.clients
+    sends = send.SendServices(config=config, sending=broker.sending, storing=storing, store_host=broker.store_host)
+    replies = reply.ReplyServices(
+        config=config,
+        replies=broker.replies,
+        sending=broker.sending,
+        storing=storing,
+        store_host=broker.store_host,
+        wake=broker.long_poll.wake,
+    )
+    transactions = transaction.TransactionServices(storing=storing, transactions=broker.transactions)
+    timers = timer.TimerServices(config=config, recall=broker.recall, storing=storing, timer=broker.timer)
+    themselves = client.ClientServices(
+        clients=clients, config=config, heartbeats=broker.heartbeats, order_locks=broker.order_locks
+    )
+    progresses = progress.ProgressServices(
+        clients=clients,
+        clock=broker.clock,
+        config=config,
+        consume_rates=broker.consume_rates,
+        offsets=offsets,
+        store=store,
+        topics=topics,
+    )
+    administration = admin.AdminServices(
+        config=config,
+        lifetime=broker.lifetime,
+        queue_removal=broker.queue_removal,
+        runtime_info=broker.runtime_info,
+        store=store,
+        topics=topics,
+    )
+    yield Family(routes=send.ROUTES, services=sends)
+    yield Family(routes=reply.ROUTES, services=replies)
+    yield Family(routes=pull.ROUTES, services=broker.pulls)
+    yield Family(routes=send_back.ROUTES, services=broker.send_back)
+    yield Family(routes=transaction.ROUTES, services=transactions)
+    yield Family(routes=timer.ROUTES, services=timers)
+    yield Family(routes=offset.ROUTES, services=offset.OffsetServices(offsets=offsets, store=store))
+    yield Family(routes=client.ROUTES, services=themselves)
+    yield Family(routes=query.ROUTES, services=query.QueryServices(access=broker.access, config=config, store=store))
+    yield Family(routes=group.ROUTES, services=group.GroupServices(groups=broker.groups, offsets=offsets))
+    yield Family(routes=progress.ROUTES, services=progresses)
+    yield Family(
+        routes=online.ROUTES,
+        services=OnlineServices(clients=clients, config=config, offsets=offsets, store=store, topics=topics),
+    )
+    yield Family(routes=admin.ROUTES, services=administration)
+    yield Family(
+        routes=access.ROUTES,
+        services=access.AccessServices(access=broker.access, address=broker.address, config=config),
+    )
+
+
+def name_server_families(routes: RouteTable, key_values: KeyValueConfig, limits: Limits) -> Iterator[Family]:
+    """The families of a name server."""
+    services = name_server.NameServerServices(routes=routes, key_values=key_values, limits=limits)
+    yield Family(routes=name_server.ROUTES, services=services)

@@ -34,8 +34,7 @@ from rocketwire.server.net.tls.gate import TlsGate
 from rocketwire.server.net.tls.settings import read_tls_settings
 from rocketwire.server.operations.faults.start import allowed_faults, no_faults
 from rocketwire.server.operations.monitoring.latencies import Latencies, timed
-from rocketwire.server.registry import BROKER_FAMILIES, NAME_SERVER_FAMILIES
-from rocketwire.server.services import NameServerServices
+from rocketwire.server.registry import broker_families, name_server_families
 from rocketwire.store.append.flush import RunBlocking
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.tables.key_values import KeyValueFile
@@ -133,16 +132,15 @@ async def _serve_on(
     try:
         admission = Admission(broker.in_flight, descriptors.connections, descriptors.farewells)
         values = KeyValueFile(config.store_dir / "config" / "kvConfig.json")
-        name_server = NameServerServices(
-            routes=routes, key_values=KeyValueConfig(values, run_sync), limits=admission.limits
-        )
+        key_values = KeyValueConfig(values, run_sync)
+        name_server = name_server_families(routes, key_values, admission.limits)
         tls = TlsGate(tls_contexts, broker.in_flight)
         faults = allowed_faults(config, choose, metrics)
         in_front = no_faults if faults is None else faults.in_front
         kernel, works = hub_kernel(), Works(run_sync, now=trio.current_time)
         name_server_hub = None if kernel is None else Hub(kernel, clock=clock, in_flight=broker.in_flight)
         name_server_front, name_server_closed = in_front(
-            FrameDispatcher(name_server, NAME_SERVER_FAMILIES, metrics=metrics, works=works, now=trio.current_time),
+            FrameDispatcher(name_server, metrics=metrics, works=works, now=trio.current_time),
             routes.peer_closed,
             "namesrv",
         )
@@ -156,15 +154,14 @@ async def _serve_on(
         )
         dispatcher, peer_closed = in_front(
             FrameDispatcher(
-                broker.services,
-                BROKER_FAMILIES,
+                broker_families(broker),
                 metrics=metrics,
                 hot_path=broker.hot_sends,
-                after_answers=broker.services.long_poll.wake,
+                after_answers=broker.long_poll.wake,
                 guards=() if access is None else (access,),
                 works=works,
                 now=trio.current_time,
-                meet=broker.services.store.meet,
+                meet=broker.store.meet,
             ),
             broker.peer_closed,
             "broker",
@@ -187,7 +184,7 @@ async def _serve_on(
             broker.start(nursery)
             if faults is not None:
                 nursery.start_soon(faults.held.run)
-            for each in (routes, name_server.key_values, hub, name_server_hub):
+            for each in (routes, key_values, hub, name_server_hub):
                 if each is not None:
                     nursery.start_soon(each.run)
             for listener in everyone:
@@ -221,12 +218,25 @@ def _monitoring(
     # What these import costs 6 MB and 50 ms, for those only who ask for it.
     from rocketwire.server.operations.monitoring.endpoint import Monitoring  # noqa: PLC0415 - see above
     from rocketwire.server.operations.monitoring.scrape import Sources  # noqa: PLC0415 - see above
+    from rocketwire.server.operations.monitoring.watched import Watched  # noqa: PLC0415 - see above
 
     broker.time_flushes(latencies.flushes.note)
     for hub in hubs:
         hub.note_times()
     sources = Sources(
-        services=broker.services,
+        services=Watched(
+            clients=broker.clients,
+            clock=broker.clock,
+            lifetime=broker.lifetime,
+            long_poll=broker.long_poll,
+            metrics=broker.metrics,
+            offsets=broker.offsets,
+            store=broker.store,
+            throttle=broker.throttle,
+            timer=broker.timer,
+            topics=broker.topics,
+            transactions=broker.transactions,
+        ),
         delays=broker.delays,
         listeners=listeners,
         hubs=hubs,
@@ -240,11 +250,10 @@ def _monitoring(
 
 def _introduce(access: AccessControl, broker: Broker) -> None:
     """Let access control know what it asks a broker for, and whom it tells of changes."""
-    services = broker.services
-    access.longest_heartbeat = lambda: services.config.current.max_heartbeat_bytes
-    access.owner_at = partial(owner_at, services.store)
-    access.reply_topic = names.reply_topic(services.config.current.broker_cluster_name)
-    access.changed = services.long_poll.end_all
+    access.longest_heartbeat = lambda: broker.config.current.max_heartbeat_bytes
+    access.owner_at = partial(owner_at, broker.store)
+    access.reply_topic = names.reply_topic(broker.config.current.broker_cluster_name)
+    access.changed = broker.long_poll.end_all
 
 
 def _access_control(config: ServerConfig, clock: Clock, metrics: Metrics) -> AccessControl:

@@ -2,37 +2,47 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.core.works import Steps, Work, body_of, texts_size, written
 from rocketwire.server.offsets.owners import topics_of
-from rocketwire.server.services import BrokerServices
+from rocketwire.server.topics.subscription_groups import SubscriptionGroups
+from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers.group import DeleteSubscriptionGroupRequestHeader
 
 
-def _put(services: BrokerServices, request: Request[None]) -> Work:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupServices:
+    """What the configuration of groups is given."""
+
+    groups: SubscriptionGroups
+    offsets: OffsetTable
+
+
+def _put(services: GroupServices, request: Request[None]) -> Work:
     return _put_one(services, body_of(SubscriptionGroupConfig, request.body))
 
 
-def _put_one(services: BrokerServices, read: Steps[SubscriptionGroupConfig]) -> Work:
+def _put_one(services: GroupServices, read: Steps[SubscriptionGroupConfig]) -> Work:
     services.groups.put((yield from read))
     return Reply()
 
 
-def _all(services: BrokerServices, _request: Request[None]) -> Work:
+def _all(services: GroupServices, _request: Request[None]) -> Work:
     table = services.groups.table
     return Reply(body=((yield from written(table.wrapper(), len(table), 2 * texts_size(table.configs))),))
 
 
-def _remove(services: BrokerServices, request: Request[DeleteSubscriptionGroupRequestHeader]) -> Work:
+def _remove(services: GroupServices, request: Request[DeleteSubscriptionGroupRequestHeader]) -> Work:
     return _removed(services, request.fields)
 
 
-def _removed(services: BrokerServices, fields: DeleteSubscriptionGroupRequestHeader) -> Work:
+def _removed(services: GroupServices, fields: DeleteSubscriptionGroupRequestHeader) -> Work:
     services.groups.remove(fields.group_name)
     if fields.remove_offset or fields.clean_offset:
         for topic in (yield from topics_of(services.offsets, fields.group_name)):

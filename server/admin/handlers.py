@@ -6,19 +6,25 @@ The last are 306, 316 and 329.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from rocketwire.server.admin.runtime_info import RuntimeInfo
 from rocketwire.server.config.config import ConfigError
 from rocketwire.server.config.java_properties import format_java_properties, parse_java_properties
+from rocketwire.server.config.live import LiveConfig
 from rocketwire.server.core.errors import ConfigRejected, NameInvalid
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.core.works import Work, at_turn, texts_size, written
-from rocketwire.server.services import BrokerServices
 from rocketwire.server.topics.attributes import altered_attributes
+from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.server.upkeep.lifetime import Lifetime
+from rocketwire.server.upkeep.queue_removal import QueueRemoval
 from rocketwire.store.queues.consume_queue import ConsumeQueue
+from rocketwire.store.store import MessageStore
 from rocketwire.wire import names
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import KVTable
@@ -30,11 +36,23 @@ MOST_CONFIG: Final = 64 * 1024
 """Bytes of a change of the configuration: all keys take a tenth of it."""
 
 
-def _create_topic(services: BrokerServices, request: Request[CreateTopicRequestHeader]) -> Work:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdminServices:
+    """What administration of topics, configuration and state is given."""
+
+    config: LiveConfig
+    lifetime: Lifetime
+    queue_removal: QueueRemoval
+    runtime_info: RuntimeInfo
+    store: MessageStore
+    topics: BrokerTopics
+
+
+def _create_topic(services: AdminServices, request: Request[CreateTopicRequestHeader]) -> Work:
     return at_turn(partial(_created, services, request.fields))
 
 
-def _created(services: BrokerServices, fields: CreateTopicRequestHeader) -> Reply:
+def _created(services: AdminServices, fields: CreateTopicRequestHeader) -> Reply:
     problem = names.topic_problem(fields.topic) or names.system_topic_problem(fields.topic, services.topics.own)
     if problem is not None:
         raise NameInvalid(problem)
@@ -62,18 +80,18 @@ def _created(services: BrokerServices, fields: CreateTopicRequestHeader) -> Repl
     return Reply()
 
 
-def _all_topics(services: BrokerServices, _request: Request[None]) -> Work:
+def _all_topics(services: AdminServices, _request: Request[None]) -> Work:
     table = services.topics.table
     return Reply(ext={}, body=((yield from written(table.wrapper(), len(table), 2 * texts_size(table.configs))),))
 
 
-def _update_config(services: BrokerServices, request: Request[None]) -> Work:
+def _update_config(services: AdminServices, request: Request[None]) -> Work:
     if len(request.body) > MOST_CONFIG:
         raise LimitExceeded("configBytes", MOST_CONFIG)
     return at_turn(partial(_updated, services, str(request.body, "utf-8", "replace")))
 
 
-def _updated(services: BrokerServices, text: str) -> Reply:
+def _updated(services: AdminServices, text: str) -> Reply:
     changes = parse_java_properties(text)
     try:
         services.config.update(changes)
@@ -84,26 +102,26 @@ def _updated(services: BrokerServices, text: str) -> Reply:
     return Reply()
 
 
-def _get_config(services: BrokerServices, _request: Request[None]) -> Reply:
+def _get_config(services: AdminServices, _request: Request[None]) -> Reply:
     text = format_java_properties(services.config.current.properties())
     version = encode_body(services.config.version).decode()
     return Reply(fields=GetBrokerConfigResponseHeader(version=version), body=(text.encode(),))
 
 
-def _remove_expired_log(services: BrokerServices, _request: Request[None]) -> Reply:
+def _remove_expired_log(services: AdminServices, _request: Request[None]) -> Reply:
     services.lifetime.remove_expired_soon()
     return Reply()
 
 
-def _remove_expired_queues(services: BrokerServices, request: Request[None]) -> None:
+def _remove_expired_queues(services: AdminServices, request: Request[None]) -> None:
     _remove(services, request, services.store.retention.expired_queues())
 
 
-def _remove_unused_topics(services: BrokerServices, request: Request[None]) -> None:
+def _remove_unused_topics(services: AdminServices, request: Request[None]) -> None:
     _remove(services, request, services.store.retention.unused_queues(services.topics.table.configs))
 
 
-def _remove(services: BrokerServices, request: Request[None], queues: Iterator[ConsumeQueue]) -> None:
+def _remove(services: AdminServices, request: Request[None], queues: Iterator[ConsumeQueue]) -> None:
     def done() -> None:
         request.peer.reply(request, Reply())
         request.peer.flush()
@@ -111,7 +129,7 @@ def _remove(services: BrokerServices, request: Request[None], queues: Iterator[C
     services.queue_removal.remove(queues, done)
 
 
-def _runtime_info(services: BrokerServices, _request: Request[None]) -> Reply:
+def _runtime_info(services: AdminServices, _request: Request[None]) -> Reply:
     return Reply(body=(encode_body(KVTable(table=services.runtime_info.table())),))
 
 

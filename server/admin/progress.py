@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
-from rocketwire.server.core.clock import local_text
+from rocketwire.server.clients.groups import ClientGroups
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.core.clock import Clock, local_text
 from rocketwire.server.core.errors import TopicUnknown
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.core.works import ROWS, Work, check_answer, in_parts, texts_size, written
 from rocketwire.server.offsets.owners import groups_of, topics_of
-from rocketwire.server.services import BrokerServices
-from rocketwire.server.topics.topics import MOST_QUEUES, check_queues
+from rocketwire.server.pull.consume_rates import ConsumeRates
+from rocketwire.server.topics.topics import MOST_QUEUES, BrokerTopics, check_queues
+from rocketwire.store.store import MessageStore
+from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.bodies.client import MessageQueue
 from rocketwire.wire.bodies.progress import (
     ConsumeStats,
@@ -30,7 +35,20 @@ _MOST_QUEUES_OF_A_GROUP: Final = 4 * MOST_QUEUES  # in all its topics; telling o
 _LEAST_ROW: Final = 100  # bytes about one queue, without the names of its topic and broker
 
 
-def _topic(services: BrokerServices, topic: str) -> TopicConfig:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgressServices:
+    """What questions about progress are given."""
+
+    clients: ClientGroups
+    clock: Clock
+    config: LiveConfig
+    consume_rates: ConsumeRates
+    offsets: OffsetTable
+    store: MessageStore
+    topics: BrokerTopics
+
+
+def _topic(services: ProgressServices, topic: str) -> TopicConfig:
     config = services.topics.get(topic)
     if config is None:
         raise TopicUnknown(topic)
@@ -42,15 +60,15 @@ def _queue_ids(topic: str, queues: int) -> range:
     return range(queues)
 
 
-def _queue(services: BrokerServices, topic: str, queue_id: int) -> MessageQueue:
+def _queue(services: ProgressServices, topic: str, queue_id: int) -> MessageQueue:
     return MessageQueue(topic=topic, broker_name=services.config.current.broker_name, queue_id=queue_id)
 
 
-def _topic_stats(services: BrokerServices, request: Request[headers.GetTopicStatsInfoRequestHeader]) -> Work:
+def _topic_stats(services: ProgressServices, request: Request[headers.GetTopicStatsInfoRequestHeader]) -> Work:
     return _stats_told(services, request.fields.topic)
 
 
-def _stats_told(services: BrokerServices, topic: str) -> Work:
+def _stats_told(services: ProgressServices, topic: str) -> Work:
     store = services.store
     queues = _queue_ids(topic, _topic(services, topic).write_queue_nums)
     least = _least(services, topic, len(queues))
@@ -68,16 +86,16 @@ def _stats_told(services: BrokerServices, topic: str) -> Work:
     return Reply(body=((yield from written(TopicStatsTable(offset_table=table), len(table), least)),))
 
 
-def _least(services: BrokerServices, topic: str, queues: int) -> int:
+def _least(services: ProgressServices, topic: str, queues: int) -> int:
     """Bytes that an answer about so many queues of a topic has at least."""
     return queues * (_LEAST_ROW + len(topic) + len(services.config.current.broker_name))
 
 
-def _consume_stats(services: BrokerServices, request: Request[headers.GetConsumeStatsRequestHeader]) -> Work:
+def _consume_stats(services: ProgressServices, request: Request[headers.GetConsumeStatsRequestHeader]) -> Work:
     return _progress_told(services, request.fields.consumer_group, request.fields.topic or "")
 
 
-def _progress_told(services: BrokerServices, group: str, topic: str) -> Work:
+def _progress_told(services: ProgressServices, group: str, topic: str) -> Work:
     """Topics that are gone, or that a group on line has unsubscribed from, are left out."""
     topics = [topic] if topic.strip() else (yield from topics_of(services.offsets, group))
     consumers = services.clients.consumer(group)
@@ -103,7 +121,7 @@ def _progress_told(services: BrokerServices, group: str, topic: str) -> Work:
     return Reply(body=((yield from written(body, len(table), least)),))
 
 
-def _progress(services: BrokerServices, group: str, topic: str, queue_id: int) -> OffsetWrapper:
+def _progress(services: ProgressServices, group: str, topic: str, queue_id: int) -> OffsetWrapper:
     committed = services.offsets.query(group, topic, queue_id) or 0
     stored = services.store.store_time(topic, queue_id, committed - 1) if committed else 0
     return OffsetWrapper(
@@ -113,22 +131,22 @@ def _progress(services: BrokerServices, group: str, topic: str, queue_id: int) -
     )
 
 
-def _consumed_by(services: BrokerServices, request: Request[headers.QueryTopicConsumeByWhoRequestHeader]) -> Work:
+def _consumed_by(services: ProgressServices, request: Request[headers.QueryTopicConsumeByWhoRequestHeader]) -> Work:
     return _groups_told(services, request.fields.topic)
 
 
-def _groups_told(services: BrokerServices, topic: str) -> Work:
+def _groups_told(services: ProgressServices, topic: str) -> Work:
     on_line = services.clients.groups_of(topic)
     with_offsets = yield from groups_of(services.offsets, topic)
     groups = tuple(dict.fromkeys([*on_line, *with_offsets]))
     return Reply(body=((yield from written(GroupList(group_list=groups), len(groups), texts_size(groups))),))
 
 
-def _time_span(services: BrokerServices, request: Request[headers.QueryConsumeTimeSpanRequestHeader]) -> Work:
+def _time_span(services: ProgressServices, request: Request[headers.QueryConsumeTimeSpanRequestHeader]) -> Work:
     return _spans_told(services, request.fields.topic, request.fields.group)
 
 
-def _spans_told(services: BrokerServices, topic: str, group: str) -> Work:
+def _spans_told(services: ProgressServices, topic: str, group: str) -> Work:
     queues = _queue_ids(topic, _topic(services, topic).write_queue_nums)
     least = _least(services, topic, len(queues))
     check_answer(least)
@@ -140,7 +158,7 @@ def _spans_told(services: BrokerServices, topic: str, group: str) -> Work:
     return Reply(body=((yield from written(body, len(spans), least)),))
 
 
-def _span(services: BrokerServices, group: str, topic: str, queue_id: int) -> QueueTimeSpan:
+def _span(services: ProgressServices, group: str, topic: str, queue_id: int) -> QueueTimeSpan:
     """A group that has consumed none of the messages that are left is at the oldest one."""
     store = services.store
     begin, end = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
-from rocketwire.server.clients.heartbeats import heartbeat_entries
+from rocketwire.server.clients.groups import ClientGroups
+from rocketwire.server.clients.heartbeats import Heartbeats, heartbeat_entries
 from rocketwire.server.clients.order_locks import OrderLocks, check_size
+from rocketwire.server.config.live import LiveConfig
 from rocketwire.server.core.errors import ServerError
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.core.works import Steps, Work, body_of, in_parts, texts_size, written
 from rocketwire.server.filters import selection
-from rocketwire.server.services import BrokerServices
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.client import (
     CheckClientRequestBody,
@@ -33,11 +35,21 @@ from rocketwire.wire.headers.client import (
 _LEAST_QUEUE: Final = len('{"brokerName":"","queueId":0,"topic":""},')
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientServices:
+    """What requests of clients about themselves are given."""
+
+    clients: ClientGroups
+    config: LiveConfig
+    heartbeats: Heartbeats
+    order_locks: OrderLocks
+
+
 class ConsumerListEmpty(ServerError):
     """Nobody of the group is connected."""
 
 
-def _heartbeat(services: BrokerServices, request: Request[None]) -> Reply | Work:
+def _heartbeat(services: ClientServices, request: Request[None]) -> Reply | Work:
     more = services.heartbeats.take(request.peer, request.header, request.body)
     return Reply() if more is None else _heard(more)
 
@@ -47,7 +59,7 @@ def _heard(more: Steps[None]) -> Work:
     return Reply()
 
 
-def _unregister(services: BrokerServices, request: Request[UnregisterClientRequestHeader]) -> Reply:
+def _unregister(services: ClientServices, request: Request[UnregisterClientRequestHeader]) -> Reply:
     fields = request.fields
     if fields.producer_group is not None:
         services.clients.unregister_producer(request.peer, fields.producer_group)
@@ -56,7 +68,7 @@ def _unregister(services: BrokerServices, request: Request[UnregisterClientReque
     return Reply(ext={})
 
 
-def _consumer_list(services: BrokerServices, request: Request[GetConsumerListByGroupRequestHeader]) -> Work:
+def _consumer_list(services: ClientServices, request: Request[GetConsumerListByGroupRequestHeader]) -> Work:
     group = services.clients.consumer(request.fields.consumer_group)
     if group is None:
         raise ConsumerListEmpty("no consumer for this group, " + request.fields.consumer_group)
@@ -69,7 +81,7 @@ def _consumers_told(client_ids: tuple[str, ...]) -> Work:
     return Reply(ext={}, body=((yield from written(body, len(client_ids), texts_size(client_ids))),))
 
 
-def _check_subscription(services: BrokerServices, request: Request[None]) -> Reply:
+def _check_subscription(services: ClientServices, request: Request[None]) -> Reply:
     most = services.config.current.max_heartbeat_bytes
     if len(request.body) > most:
         raise LimitExceeded("maxHeartbeatBytes", most)
@@ -80,7 +92,7 @@ def _check_subscription(services: BrokerServices, request: Request[None]) -> Rep
     return Reply()
 
 
-def _lock(services: BrokerServices, request: Request[None]) -> Work:
+def _lock(services: ClientServices, request: Request[None]) -> Work:
     check_size(request.body)
     return _locked(services.order_locks, body_of(LockBatchRequestBody, request.body))
 
@@ -100,7 +112,7 @@ def _locked(locks: OrderLocks, read: Steps[LockBatchRequestBody]) -> Work:
     return Reply(body=((yield from written(LockBatchResponseBody(lock_ok_mq_set=tuple(held)), len(held), least)),))
 
 
-def _unlock(services: BrokerServices, request: Request[None]) -> Work:
+def _unlock(services: ClientServices, request: Request[None]) -> Work:
     check_size(request.body)
     return _unlocked(services.order_locks, body_of(UnlockBatchRequestBody, request.body))
 

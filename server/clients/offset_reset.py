@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
+from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.clients.members import Member
+from rocketwire.server.config.live import LiveConfig
 from rocketwire.server.core.client_errors import (
     ClientOutdated,
     GroupWithoutOffsets,
@@ -26,7 +29,9 @@ from rocketwire.server.core.errors import (
     QueueIllegal,
 )
 from rocketwire.server.core.works import Steps, check_answer, in_parts, written
-from rocketwire.server.services import BrokerServices
+from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.store.store import MessageStore
+from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.bodies.client import MessageQueue
 from rocketwire.wire.bodies.online import MessageQueueForC, ResetOffsetBody, ResetOffsetBodyForC
 from rocketwire.wire.codes import RequestCode, version_name
@@ -44,7 +49,18 @@ _OLDEST_VERSION: Final = 28  # V3_0_7_SNAPSHOT
 _LEAST_ROW: Final = len('{"brokerName":"","queueId":0,"topic":""}:0,')
 
 
-def reset(services: BrokerServices, asked: ResetOffsetRequestHeader, *, for_cpp: bool) -> Steps[bytes]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnlineServices:
+    """What questions to clients, and about them, are given."""
+
+    clients: ClientGroups
+    config: LiveConfig
+    offsets: OffsetTable
+    store: MessageStore
+    topics: BrokerTopics
+
+
+def reset(services: OnlineServices, asked: ResetOffsetRequestHeader, *, for_cpp: bool) -> Steps[bytes]:
     """Tell the group's members where to go on in a topic; return the offsets, a `ResetOffsetBody` as it is written.
 
     `for_cpp`: whoever asks says that the members are C++ clients.
@@ -88,7 +104,7 @@ def reset(services: BrokerServices, asked: ResetOffsetRequestHeader, *, for_cpp:
     return as_table
 
 
-def _queues(services: BrokerServices, asked: ResetOffsetRequestHeader) -> Sequence[int]:
+def _queues(services: OnlineServices, asked: ResetOffsetRequestHeader) -> Sequence[int]:
     config = services.topics.get(asked.topic)
     if config is None:
         raise ResetTopicMissing(asked.topic)
@@ -100,7 +116,7 @@ def _queues(services: BrokerServices, asked: ResetOffsetRequestHeader) -> Sequen
     return (asked.queue_id,)
 
 
-def _offset(services: BrokerServices, asked: ResetOffsetRequestHeader, queue_id: int) -> int:
+def _offset(services: OnlineServices, asked: ResetOffsetRequestHeader, queue_id: int) -> int:
     """Where the group goes on in a queue; without force not further on than it is, unless an offset is given."""
     topic, store = asked.topic, services.store
     committed = services.offsets.query(asked.group, topic, queue_id)

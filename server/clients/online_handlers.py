@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rocketwire.server.clients.members import ConsumerGroup, Member
-from rocketwire.server.clients.offset_reset import CPP, reset
+from rocketwire.server.clients.offset_reset import CPP, OnlineServices, reset
 from rocketwire.server.clients.questions import consumer_status, hand_on
 from rocketwire.server.core.client_errors import (
     ConsumerGroupOffline,
@@ -23,7 +23,6 @@ from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Answer, Peer, Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.core.works import Steps, Work, in_parts, written
-from rocketwire.server.services import BrokerServices
 from rocketwire.wire.bodies.online import Connection, ConsumerConnection, ProducerConnection
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers import online as headers
@@ -40,7 +39,7 @@ class MessageNotThere(ServerError):
 
 
 def _consumer_connections(
-    services: BrokerServices, request: Request[headers.GetConsumerConnectionListRequestHeader]
+    services: OnlineServices, request: Request[headers.GetConsumerConnectionListRequestHeader]
 ) -> Work:
     group = services.clients.consumer(request.fields.consumer_group)
     if group is None:
@@ -63,7 +62,7 @@ def _consumers_told(group: ConsumerGroup) -> Work:
 
 
 def _producer_connections(
-    services: BrokerServices, request: Request[headers.GetProducerConnectionListRequestHeader]
+    services: OnlineServices, request: Request[headers.GetProducerConnectionListRequestHeader]
 ) -> Work:
     producers = services.clients.producers(request.fields.producer_group)
     if not producers:
@@ -98,13 +97,13 @@ def _least(connections: tuple[Connection, ...]) -> int:
     return sum([_LEAST_CONNECTION + len(each.client_id) for each in connections])
 
 
-def _running_info(services: BrokerServices, request: Request[headers.GetConsumerRunningInfoRequestHeader]) -> None:
+def _running_info(services: OnlineServices, request: Request[headers.GetConsumerRunningInfoRequestHeader]) -> None:
     fields = request.fields
     _hand_on(services, request, fields.consumer_group, fields.client_id, request.header.ext or {}, b"")
 
 
 def _consume_directly(
-    services: BrokerServices, request: Request[headers.ConsumeMessageDirectlyResultRequestHeader]
+    services: OnlineServices, request: Request[headers.ConsumeMessageDirectlyResultRequestHeader]
 ) -> None:
     fields = request.fields
     if fields.msg_id is None:
@@ -118,7 +117,7 @@ def _consume_directly(
 
 
 def _hand_on(
-    services: BrokerServices, request: Request[Any], group: str, client_id: str, ext: dict[str, str], body: bytes
+    services: OnlineServices, request: Request[Any], group: str, client_id: str, ext: dict[str, str], body: bytes
 ) -> None:
     held = request.held()
 
@@ -139,7 +138,7 @@ def _answer(held: Request[None], reply: Reply) -> None:
     held.peer.flush()
 
 
-def _reset(services: BrokerServices, request: Request[headers.ResetOffsetRequestHeader]) -> Work:
+def _reset(services: OnlineServices, request: Request[headers.ResetOffsetRequestHeader]) -> Work:
     return _offsets_told(reset(services, request.fields, for_cpp=request.header.language == CPP))
 
 
@@ -148,7 +147,7 @@ def _offsets_told(resets: Steps[bytes]) -> Work:
     return Reply(remark=_UNSET_REMARK, body=(offsets,))
 
 
-def _consumer_status(services: BrokerServices, request: Request[headers.GetConsumerStatusRequestHeader]) -> None:
+def _consumer_status(services: OnlineServices, request: Request[headers.GetConsumerStatusRequestHeader]) -> None:
     fields, held = request.fields, request.held()
 
     def done(body: bytes | LimitExceeded) -> None:

@@ -1,8 +1,8 @@
-"""One row of a family's table: a request code and what serves it."""
+"""What is served: families of request codes, each code with the function that serves it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,3 +26,11 @@ class Route:
     handler: Callable[[Any, Request[Any]], Reply | Work | None]
     short: bool = False
     heading: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """Routes of one subject, and what their handlers are given as `services`."""
+
+    routes: Sequence[Route]
+    services: Any

@@ -8,7 +8,7 @@ No request goes unanswered unless it is one-way: what a handler raises becomes t
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from rocketwire.server.core.errors import RequestUnsupported, ServerError, respo
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.metrics import UNSERVED, Metrics
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import Family
 from rocketwire.server.core.works import Paused, Steps, Work, Works
 from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.dispatch.hot_paths import HotPath
@@ -44,8 +44,7 @@ class FrameDispatcher:
 
     def __init__(
         self,
-        services: object,
-        families: Mapping[str, tuple[Route, ...]],
+        families: Iterable[Family],
         *,
         metrics: Metrics,
         hot_path: HotPath | None = None,
@@ -58,8 +57,7 @@ class FrameDispatcher:
         """Make one of a listener, or of several.
 
         Args:
-            services: What the handlers work with.
-            families: The handlers.
+            families: The handlers, with what they are given.
             metrics: Counts requests.
             hot_path: Offered each frame first.
             after_answers: Called when the answers of a read are on their way.
@@ -69,8 +67,7 @@ class FrameDispatcher:
             meet: Told of the store's errors that requests met.
         """
         self.now = now
-        self._services = services
-        self._routes = {int(route.code): route for routes in families.values() for route in routes}
+        self._routes = {int(route.code): (route, family.services) for family in families for route in family.routes}
         self._metrics = metrics
         self._guards = tuple(guards)
         self._works = works or Works()
@@ -237,15 +234,16 @@ class FrameDispatcher:
 
     def empty_fields(self, code: int) -> dict[str, str] | None:
         """What stands for the response header of a refused request: Apache writes it without fields."""
-        route = self._routes.get(code)
-        return None if route is None or route.response is None else {}
+        found = self._routes.get(code)
+        return None if found is None or found[0].response is None else {}
 
     def _handle(self, session: Session, header: Header, frame: RawFrame) -> Reply | Work | None:
-        route = self._routes.get(header.code)
-        if route is None:
+        found = self._routes.get(header.code)
+        if found is None:
             raise RequestUnsupported(header.code)
+        route, services = found
         fields = None if route.header is None else decode_ext(route.header, header.ext, short=route.short)
         request: Request[Any] = Request(
             peer=session, header=header, serialize_type=frame.serialize_type, body=frame.body, fields=fields
         )
-        return route.handler(self._services, request)
+        return route.handler(services, request)

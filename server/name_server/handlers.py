@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
 
+from rocketwire.server.config.limits import Limits
 from rocketwire.server.core.errors import BodyRejected, NotFound, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Peer, Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.core.works import LARGE, Steps, Work, body_of, texts_size, written
-from rocketwire.server.name_server.key_values import Done
-from rocketwire.server.name_server.routes import BrokerIdentity, queues_of
-from rocketwire.server.services import NameServerServices
+from rocketwire.server.name_server.key_values import Done, KeyValueConfig
+from rocketwire.server.name_server.routes import BrokerIdentity, RouteTable, queues_of
 from rocketwire.store.errors import StoreError
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import (
@@ -34,6 +34,15 @@ _ORDER_NAMESPACE: Final = "ORDER_TOPIC_CONFIG"
 _CRC_MASK: Final = 0x7FFFFFFF
 _REGISTRATION: Final = "maxRegistrationBytes"
 _LEAST_BROKER: Final = 150  # bytes of a route that one takes, less its names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameServerServices:
+    """What requests to the name server are given."""
+
+    routes: RouteTable
+    key_values: KeyValueConfig
+    limits: Limits
 
 
 def _route(services: NameServerServices, request: Request[headers.GetRouteInfoRequestHeader]) -> Work:

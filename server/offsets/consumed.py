@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rocketwire.server.core.errors import NotPermitted
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.services import BrokerServices
 from rocketwire.server.transactions.half import GROUP as TRANSACTIONS
 from rocketwire.store.errors import OffsetsTooMany
+from rocketwire.store.tables.offsets import OffsetTable
 
 
 def may_commit(group: str) -> bool:
@@ -14,7 +14,7 @@ def may_commit(group: str) -> bool:
     return group != TRANSACTIONS
 
 
-def commit_offset(services: BrokerServices, group: str, topic: str, queue_id: int, offset: int) -> None:
+def commit_offset(offsets: OffsetTable, group: str, topic: str, queue_id: int, offset: int) -> None:
     """Note the offset of the next message that a group consumes; one that the queue has not is noted too.
 
     Raises:
@@ -24,6 +24,6 @@ def commit_offset(services: BrokerServices, group: str, topic: str, queue_id: in
     if not may_commit(group):
         raise NotPermitted(f"the offsets of group[{group}] are the broker's own")
     try:
-        services.offsets.commit(group, topic, queue_id, offset)
+        offsets.commit(group, topic, queue_id, offset)
     except OffsetsTooMany as error:
         raise LimitExceeded("maxOffsets", error.most) from error

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from rocketwire.server.core.errors import NotFound
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.offsets.consumed import commit_offset
-from rocketwire.server.services import BrokerServices
+from rocketwire.store.store import MessageStore
+from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers import offset as headers
 
 
-def _query(services: BrokerServices, request: Request[headers.QueryConsumerOffsetRequestHeader]) -> Reply:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetServices:
+    """What requests for offsets are given."""
+
+    offsets: OffsetTable
+    store: MessageStore
+
+
+def _query(services: OffsetServices, request: Request[headers.QueryConsumerOffsetRequestHeader]) -> Reply:
     """The committed offset; 0 for a group without one while the whole queue is young, else "not found".
 
     With "not found" the client goes by its consumeFromWhere; Apache answers 0 while the queue's first message still
@@ -31,34 +41,34 @@ def _query(services: BrokerServices, request: Request[headers.QueryConsumerOffse
     return Reply(fields=headers.QueryConsumerOffsetResponseHeader(offset=offset))
 
 
-def _starts_in_memory(services: BrokerServices, topic: str, queue_id: int) -> bool:
+def _starts_in_memory(services: OffsetServices, topic: str, queue_id: int) -> bool:
     store = services.store
     return store.min_offset(topic, queue_id) <= 0 and not store.get(topic, queue_id, 0, 1).far_behind
 
 
-def _update(services: BrokerServices, request: Request[headers.UpdateConsumerOffsetRequestHeader]) -> Reply:
+def _update(services: OffsetServices, request: Request[headers.UpdateConsumerOffsetRequestHeader]) -> Reply:
     fields = request.fields
-    commit_offset(services, fields.consumer_group, fields.topic, fields.queue_id, fields.commit_offset)
+    commit_offset(services.offsets, fields.consumer_group, fields.topic, fields.queue_id, fields.commit_offset)
     return Reply(ext={})
 
 
-def _search(services: BrokerServices, request: Request[headers.SearchOffsetRequestHeader]) -> Reply:
+def _search(services: OffsetServices, request: Request[headers.SearchOffsetRequestHeader]) -> Reply:
     fields = request.fields
     offset = services.store.offset_by_time(fields.topic, fields.queue_id, fields.timestamp)
     return Reply(fields=headers.SearchOffsetResponseHeader(offset=offset))
 
 
-def _max(services: BrokerServices, request: Request[headers.GetMaxOffsetRequestHeader]) -> Reply:
+def _max(services: OffsetServices, request: Request[headers.GetMaxOffsetRequestHeader]) -> Reply:
     offset = services.store.max_offset(request.fields.topic, request.fields.queue_id)
     return Reply(fields=headers.GetMaxOffsetResponseHeader(offset=offset))
 
 
-def _min(services: BrokerServices, request: Request[headers.GetMinOffsetRequestHeader]) -> Reply:
+def _min(services: OffsetServices, request: Request[headers.GetMinOffsetRequestHeader]) -> Reply:
     offset = services.store.min_offset(request.fields.topic, request.fields.queue_id)
     return Reply(fields=headers.GetMinOffsetResponseHeader(offset=offset))
 
 
-def _earliest(services: BrokerServices, request: Request[headers.GetEarliestMsgStoretimeRequestHeader]) -> Reply:
+def _earliest(services: OffsetServices, request: Request[headers.GetEarliestMsgStoretimeRequestHeader]) -> Reply:
     timestamp = services.store.earliest_time(request.fields.topic, request.fields.queue_id)
     return Reply(fields=headers.GetEarliestMsgStoretimeResponseHeader(timestamp=timestamp))
 

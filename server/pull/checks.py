@@ -14,13 +14,13 @@ from rocketwire.server.core.errors import (
     TopicNotFound,
 )
 from rocketwire.server.filters import MessageFilter, selection
-from rocketwire.server.services import BrokerServices
+from rocketwire.server.pull.services import PullServices
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.codes import Permission, PullSysFlag
 from rocketwire.wire.headers.pull import PullMessageRequestHeader
 
 
-def wanted_by(services: BrokerServices, fields: PullMessageRequestHeader, remote: str) -> MessageFilter:
+def wanted_by(services: PullServices, fields: PullMessageRequestHeader, remote: str) -> MessageFilter:
     """What a pull wants of its queue; `remote` is who asks, for the words of a refusal.
 
     Raises:
@@ -29,7 +29,7 @@ def wanted_by(services: BrokerServices, fields: PullMessageRequestHeader, remote
     return _filter(services, fields, _check(services, fields, remote))
 
 
-def _check(services: BrokerServices, fields: PullMessageRequestHeader, remote: str) -> SubscriptionGroupConfig:
+def _check(services: PullServices, fields: PullMessageRequestHeader, remote: str) -> SubscriptionGroupConfig:
     """The checks of a 4.9.7 broker, in its order."""
     config = services.config.current
     if not config.broker_permission & Permission.READ:
@@ -52,9 +52,7 @@ def _check(services: BrokerServices, fields: PullMessageRequestHeader, remote: s
     return group
 
 
-def _filter(
-    services: BrokerServices, fields: PullMessageRequestHeader, group: SubscriptionGroupConfig
-) -> MessageFilter:
+def _filter(services: PullServices, fields: PullMessageRequestHeader, group: SubscriptionGroupConfig) -> MessageFilter:
     """What the consumer wants: named in the request, or in its last heartbeat."""
     if fields.sys_flag & PullSysFlag.SUBSCRIPTION:
         return selection.of_request(services.config.current, fields.subscription, fields.expression_type)

@@ -13,14 +13,14 @@ from rocketwire.server.offsets.consumed import commit_offset
 from rocketwire.server.pull.answers import Asked
 from rocketwire.server.pull.checks import wanted_by
 from rocketwire.server.pull.long_poll import HeldPull
-from rocketwire.server.services import BrokerServices
+from rocketwire.server.pull.services import PullServices
 from rocketwire.wire.codes import PullSysFlag, RequestCode, ResponseCode
 from rocketwire.wire.headers.pull import PullMessageRequestHeader, PullMessageResponseHeader
 
 PullRequest = Request[PullMessageRequestHeader]
 
 
-def _pull(services: BrokerServices, request: PullRequest) -> Reply | None:
+def _pull(services: PullServices, request: PullRequest) -> Reply | None:
     fields = request.fields
     wanted = wanted_by(services, fields, request.peer.remote_text)
     offset = fields.queue_offset
@@ -32,7 +32,7 @@ def _pull(services: BrokerServices, request: PullRequest) -> Reply | None:
         return refusal
     fetched = answers.fetch(asked)
     if fields.sys_flag & PullSysFlag.COMMIT_OFFSET:
-        commit_offset(services, fields.consumer_group, fields.topic, fields.queue_id, fields.commit_offset)
+        commit_offset(services.offsets, fields.consumer_group, fields.topic, fields.queue_id, fields.commit_offset)
     reply = answers.reply(asked, fetched)
     answers.delivered(fields.consumer_group, offset, asked, fetched, reply)
     if reply.code != ResponseCode.PULL_NOT_FOUND or not fields.sys_flag & PullSysFlag.SUSPEND:
@@ -41,7 +41,7 @@ def _pull(services: BrokerServices, request: PullRequest) -> Reply | None:
     return None
 
 
-def _hold(services: BrokerServices, request: PullRequest, asked: Asked) -> None:
+def _hold(services: PullServices, request: PullRequest, asked: Asked) -> None:
     """Keep the request until a message for it arrives or its time is up."""
     fields = request.fields
     seconds = services.pull_answers.held_seconds(fields.suspend_timeout_millis)

@@ -20,7 +20,7 @@ from rocketwire.server.offsets.consumed import may_commit
 from rocketwire.server.pull.answers import Asked, PullAnswers
 from rocketwire.server.pull.checks import wanted_by
 from rocketwire.server.pull.long_poll import HeldPull
-from rocketwire.server.services import BrokerServices
+from rocketwire.server.pull.services import PullServices
 from rocketwire.store.errors import StoreError
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.store import Fetched, FetchStatus
@@ -58,7 +58,7 @@ class KernelPulls:
         native: The kernel's object, which the hub offers frames to.
     """
 
-    def __init__(self, kernel: ModuleType, services: BrokerServices) -> None:
+    def __init__(self, kernel: ModuleType, services: PullServices) -> None:
         self._services = services
         self._most_properties: int = kernel.FILTER_NAMES_MOST
         self.native = kernel.Pulls(

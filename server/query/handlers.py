@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rocketwire.server.config.broker_keys import LARGEST_BODY
+from rocketwire.server.config.live import LiveConfig
 from rocketwire.server.core.errors import ServerError
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.messages.stored_message import stored_message
-from rocketwire.server.services import BrokerServices
+from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.headers.query import (
@@ -20,12 +22,24 @@ from rocketwire.wire.headers.query import (
     ViewMessageRequestHeader,
 )
 
+if TYPE_CHECKING:
+    from rocketwire.server.guards.acl.control import AccessControl
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryServices:
+    """What looking messages up is given; `access` is None without access control."""
+
+    access: AccessControl | None
+    config: LiveConfig
+    store: MessageStore
+
 
 class MessageNotThere(ServerError):
     """No record begins at the offset."""
 
 
-def _query(services: BrokerServices, request: Request[QueryMessageRequestHeader]) -> Reply:
+def _query(services: QueryServices, request: Request[QueryMessageRequestHeader]) -> Reply:
     fields = request.fields
     limit = services.config.current.default_query_max_num if fields.unique_key_query else fields.max_num
     found = services.store.query(fields.topic, fields.key, limit, fields.begin_timestamp, fields.end_timestamp)
@@ -58,7 +72,7 @@ def _fitting(records: Sequence[memoryview]) -> Sequence[memoryview]:
     return records[: max(1, count)]
 
 
-def _view(services: BrokerServices, request: Request[ViewMessageRequestHeader]) -> Reply:
+def _view(services: QueryServices, request: Request[ViewMessageRequestHeader]) -> Reply:
     record = services.store.record_at(request.fields.offset)
     if record is None:
         raise MessageNotThere(f"can not find message by the offset, {request.fields.offset}")

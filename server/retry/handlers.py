@@ -6,13 +6,13 @@ from typing import Final
 
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
-from rocketwire.server.services import BrokerServices
+from rocketwire.server.retry.send_back import SendBack
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 
 
-def _send_back(services: BrokerServices, request: Request[ConsumerSendMsgBackRequestHeader]) -> Reply:
-    services.send_back.take(request.fields, request.header.version)
+def _send_back(send_back: SendBack, request: Request[ConsumerSendMsgBackRequestHeader]) -> Reply:
+    send_back.take(request.fields, request.header.version)
     return Reply()
 
 

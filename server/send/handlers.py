@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
+from rocketwire.server.config.live import LiveConfig
 from rocketwire.server.core.errors import ServerError, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.messages.appending import Refusals, refusal_of
-from rocketwire.server.services import BrokerServices
+from rocketwire.server.messages.storing import Storing
+from rocketwire.server.send.sending import Sending
 from rocketwire.store.store import Appended
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import WireError
@@ -18,7 +21,17 @@ from rocketwire.wire.headers.send import SendMessageRequestHeader, SendMessageRe
 from rocketwire.wire.message_id import offset_message_id
 
 
-def _send(services: BrokerServices, request: Request[SendMessageRequestHeader]) -> Reply | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendServices:
+    """What sends are given; `store_host` is the advertised address as records hold it."""
+
+    config: LiveConfig
+    sending: Sending
+    storing: Storing
+    store_host: bytes
+
+
+def _send(services: SendServices, request: Request[SendMessageRequestHeader]) -> Reply | None:
     """Store and answer at once, or, under SYNC_FLUSH, when the disk has it.
 
     The header, not the code, says whether the body is a batch.
@@ -63,7 +76,7 @@ def _send(services: BrokerServices, request: Request[SendMessageRequestHeader]) 
     return replies[0] if replies else None
 
 
-def _ext(services: BrokerServices) -> dict[str, str]:
+def _ext(services: SendServices) -> dict[str, str]:
     """What every answer to a send tells: the official client needs it even with errors."""
     config = services.config.current
     return {"TRACE_ON": "true" if config.trace_on else "false", "MSG_REGION": config.region_id}

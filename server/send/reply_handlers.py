@@ -6,15 +6,19 @@ As with Apache, a reply that nobody took is stored all the same, and its answer 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
+from rocketwire.server.config.live import LiveConfig
 from rocketwire.server.core.errors import MessageIllegal, ServerError, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.messages.appending import Refusals
-from rocketwire.server.services import BrokerServices
+from rocketwire.server.messages.storing import Storing
+from rocketwire.server.send.replies import Replies
+from rocketwire.server.send.sending import Sending
 from rocketwire.store.store import Appended
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
@@ -28,7 +32,19 @@ log = logging.getLogger(__name__)
 _NOT_STORED: Final = "0"
 
 
-def _send_reply(services: BrokerServices, request: Request[SendMessageRequestHeader]) -> Reply | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyServices:
+    """What replies to requests are given; `wake` has waiting pulls look at what was stored."""
+
+    config: LiveConfig
+    replies: Replies
+    sending: Sending
+    storing: Storing
+    store_host: bytes
+    wake: Callable[[], None]
+
+
+def _send_reply(services: ReplyServices, request: Request[SendMessageRequestHeader]) -> Reply | None:
     fields = request.fields
     peer, held = request.peer, request.held()
     body = bytes(request.body)  # it is stored when the producer has answered
@@ -69,7 +85,7 @@ def _send_reply(services: BrokerServices, request: Request[SendMessageRequestHea
 
         if services.config.current.store_reply_message_enable:
             services.storing.commit(prepared.drafts, stored, wait=prepared.wait)
-            services.long_poll.wake()
+            services.wake()
         else:
             answer(None, 0)
 

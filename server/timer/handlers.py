@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
+from rocketwire.server.config.live import LiveConfig
 from rocketwire.server.core.errors import RecallFailed, ServerError, response_code
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.messages.appending import Refusals
-from rocketwire.server.services import BrokerServices
+from rocketwire.server.messages.storing import Storing
+from rocketwire.server.timer.recall import Recall
+from rocketwire.server.timer.timer import Timer
 from rocketwire.store.layout.timer_check import CHECK_STRUCT
 from rocketwire.store.store import Appended
 from rocketwire.store.timer.check import encode_check
@@ -21,7 +25,17 @@ from rocketwire.wire.headers.send import RecallMessageRequestHeader, RecallMessa
 _REMARK: Final = "not set any response code"
 
 
-def _recall(services: BrokerServices, request: Request[RecallMessageRequestHeader]) -> Reply | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimerServices:
+    """What timer messages are given; `timer` is None where they are refused."""
+
+    config: LiveConfig
+    recall: Recall
+    storing: Storing
+    timer: Timer | None
+
+
+def _recall(services: TimerServices, request: Request[RecallMessageRequestHeader]) -> Reply | None:
     """Store what cancels the message, and answer; under SYNC_FLUSH when the disk has it, or does not in time."""
     ext = {"MSG_REGION": services.config.current.region_id}
     peer = request.peer
@@ -46,14 +60,14 @@ def _recall(services: BrokerServices, request: Request[RecallMessageRequestHeade
     return replies[0] if replies else None
 
 
-def _check_point(services: BrokerServices, _request: Request[None]) -> Reply:
+def _check_point(services: TimerServices, _request: Request[None]) -> Reply:
     """Apache's part of config/timercheck as it is now."""
     if services.timer is None:
         return Reply(code=ResponseCode.SYSTEM_ERROR, remark="The checkpoint is null")
     return Reply(body=(encode_check(services.timer.check())[: CHECK_STRUCT.size],))
 
 
-def _metrics(services: BrokerServices, _request: Request[None]) -> Reply:
+def _metrics(services: TimerServices, _request: Request[None]) -> Reply:
     """config/timermetrics as it is now."""
     if services.timer is None:
         return Reply(code=ResponseCode.SYSTEM_ERROR, remark="The timer message store is null")

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.messages.appending import Refusals
-from rocketwire.server.services import BrokerServices
+from rocketwire.server.messages.storing import Storing
 from rocketwire.server.transactions.ending import DECISIONS
+from rocketwire.server.transactions.service import Transactions
 from rocketwire.store.store import Appended
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
@@ -21,7 +23,15 @@ from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 log = logging.getLogger(__name__)
 
 
-def _end(services: BrokerServices, request: Request[EndTransactionRequestHeader]) -> Reply | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionServices:
+    """What ends of transactions are given."""
+
+    storing: Storing
+    transactions: Transactions
+
+
+def _end(services: TransactionServices, request: Request[EndTransactionRequestHeader]) -> Reply | None:
     fields = request.fields
     outcome = services.transactions.outcome(fields)
     if outcome is None:

@@ -121,12 +121,12 @@ class _Serving:
 
     def _assert_nothing_left(self) -> None:
         assert [listener.sessions for listener in self._parts.listeners if listener.sessions] == []
-        services = self._parts.broker.services
-        assert not services.clients._joined
-        assert not services.clients._consumers
-        assert not services.clients._producers
-        assert not services.clients._producer_peers
-        assert services.long_poll.held == 0
+        broker = self._parts.broker
+        assert not broker.clients._joined
+        assert not broker.clients._consumers
+        assert not broker.clients._producers
+        assert not broker.clients._producer_peers
+        assert broker.long_poll.held == 0
 
     async def _assert_alive(self) -> None:
         for client in (self._server.broker(), self._server.name_server()):

@@ -15,7 +15,7 @@ from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.name_server.routes import RouteTable
-from rocketwire.server.registry import BROKER_FAMILIES
+from rocketwire.server.registry import broker_families
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, VERSION_4_9_7
 from rocketwire.wire.connection import FrameReader, RawFrame
@@ -100,7 +100,7 @@ class Run:
             run_flush=run_inline,
         )
         self.dispatcher = FrameDispatcher(
-            self.broker.services, BROKER_FAMILIES, metrics=self.metrics, hot_path=self.broker.hot_sends
+            broker_families(self.broker), metrics=self.metrics, hot_path=self.broker.hot_sends
         )
 
     def read(self, data: bytes) -> dict[int, Frame]:
@@ -139,9 +139,9 @@ def running(store: Path, clock: Clock | None = None, *, kernel: bool, **changes:
     try:
         yield run
     finally:
-        while run.broker.services.store.dispatch_index():
+        while run.broker.store.dispatch_index():
             pass
-        run.broker.services.store.close()
+        run.broker.store.close()
 
 
 def files_of(store: Path) -> dict[str, bytes]:

@@ -48,7 +48,7 @@ def made(store: Path, routes: RouteTable | None = None, host: str = "127.0.0.1",
 
 async def test_a_name_is_advertised_by_its_address_in_ids(tmp_path: Path) -> None:
     broker = made(tmp_path, host="localhost")
-    assert broker.services.store_host in {
+    assert broker.store_host in {
         bytes([127, 0, 0, 1]) + (10911).to_bytes(4, "big"),
         bytes(15) + b"\x01" + (10911).to_bytes(4, "big"),
     }
@@ -68,9 +68,9 @@ async def test_what_the_start_recovered_is_logged(
     caplog.set_level(logging.INFO, "rocketwire")
     broker = made(tmp_path)
     fields = decode_ext(SendMessageRequestHeader, send_ext("BenchmarkTest"), short=True)
-    prepared = broker.services.sending.drafts.message(fields, memoryview(b"x"), broker.services.store_host, "peer")
-    broker.services.storing.commit(prepared.drafts, lambda *_: None, wait=False)
-    end = broker.services.store.max_physical_offset
+    prepared = broker.sending.drafts.message(fields, memoryview(b"x"), broker.store_host, "peer")
+    broker.storing.commit(prepared.drafts, lambda *_: None, wait=False)
+    end = broker.store.max_physical_offset
     broker.close()
     if not clean:
         (tmp_path / "abort").touch()
@@ -91,7 +91,7 @@ async def test_only_under_sync_flush_is_there_a_group_commit(tmp_path: Path, kin
 async def test_a_closed_connection_is_forgotten_by_all_services(tmp_path: Path) -> None:
     broker = made(tmp_path)
     peer = FakePeer()
-    clients = broker.services.clients
+    clients = broker.clients
     clients.register_consumer(peer, "id", consumer("G", subscription("T")), language="JAVA", version=407)
     broker.peer_closed(peer)
     assert clients.consumer("G") is None
@@ -100,7 +100,7 @@ async def test_a_closed_connection_is_forgotten_by_all_services(tmp_path: Path) 
 
 async def test_closing_writes_the_offsets_and_leaves_a_clean_store(tmp_path: Path) -> None:
     broker = made(tmp_path)
-    broker.services.offsets.commit("G", "T", 0, 7)
+    broker.offsets.commit("G", "T", 0, 7)
     assert (tmp_path / "abort").exists()
     broker.close()
     assert not (tmp_path / "abort").exists()
@@ -172,7 +172,7 @@ async def test_clients_that_wait_for_the_disk_are_a_reason_to_let_other_tasks_ru
 
 async def test_timer_messages_are_delivered_by_a_broker(tmp_path: Path) -> None:
     broker = made(tmp_path)
-    store, clock = broker.services.store, broker.services.clock
+    store, clock = broker.store, broker.clock
     assert isinstance(clock, Clock)
     async with trio.open_nursery() as nursery:
         broker.start(nursery)
@@ -183,8 +183,8 @@ async def test_timer_messages_are_delivered_by_a_broker(tmp_path: Path) -> None:
         mock_clock().jump(2.5)
         await settle()
         assert bodies(store, "T") == [b"a"]
-        assert broker.services.timer is not None
-        assert broker.services.timer.counts.delivered == 1
+        assert broker.timer is not None
+        assert broker.timer.counts.delivered == 1
         nursery.cancel_scope.cancel()
     broker.close()
     assert (tmp_path / "config" / "timercheck").exists()
@@ -192,7 +192,7 @@ async def test_timer_messages_are_delivered_by_a_broker(tmp_path: Path) -> None:
 
 async def test_a_broker_without_a_timer_leaves_its_files_alone(tmp_path: Path) -> None:
     broker = made(tmp_path, timer_wheel_enable=False)
-    assert broker.services.timer is None
+    assert broker.timer is None
     async with trio.open_nursery() as nursery:
         broker.start(nursery)
         await settle()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from rocketwire.server.config.live import LiveConfig
 from rocketwire.server.core.errors import ServerError, response_code
 from rocketwire.server.core.guard_errors import ITEMS, MOST_ITEMS, AccessOpen, LimitExceeded
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.core.works import Work, texts_size, written
-from rocketwire.server.services import BrokerServices
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.acl import PlainAccessConfig
 from rocketwire.wire.bodies.fastjson import dumps
@@ -23,6 +24,10 @@ from rocketwire.wire.headers.acl import (
     UpdateGlobalWhiteAddrsConfigRequestHeader,
 )
 
+if TYPE_CHECKING:
+    from rocketwire.server.guards.acl.control import AccessControl
+
+
 if TYPE_CHECKING:  # it brings a YAML reader along, which is loaded where access control is on
     from rocketwire.server.guards.acl.control import AccessControl
 
@@ -30,7 +35,16 @@ if TYPE_CHECKING:  # it brings a YAML reader along, which is loaded where access
 _LEAST_ACCOUNT: Final = 60  # bytes
 
 
-def _access(services: BrokerServices) -> AccessControl:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessServices:
+    """What administration of accounts is given: `access`, None without access control, and the advertised `address`."""
+
+    access: AccessControl | None
+    address: str
+    config: LiveConfig
+
+
+def _access(services: AccessServices) -> AccessControl:
     if services.access is None:
         raise AccessOpen
     return services.access
@@ -47,7 +61,7 @@ def _answer(request: Request[Any]) -> Callable[[ServerError | None], None]:
     return done
 
 
-def _update(services: BrokerServices, request: Request[CreateAccessConfigRequestHeader]) -> None:
+def _update(services: AccessServices, request: Request[CreateAccessConfigRequestHeader]) -> None:
     fields = request.fields
     _access(services).update(
         PlainAccessConfig(
@@ -64,11 +78,11 @@ def _update(services: BrokerServices, request: Request[CreateAccessConfigRequest
     )
 
 
-def _delete(services: BrokerServices, request: Request[DeleteAccessConfigRequestHeader]) -> None:
+def _delete(services: AccessServices, request: Request[DeleteAccessConfigRequestHeader]) -> None:
     _access(services).delete(request.fields.access_key, _answer(request))
 
 
-def _version(services: BrokerServices, _request: Request[None]) -> Reply:
+def _version(services: AccessServices, _request: Request[None]) -> Reply:
     access = _access(services)
     config = services.config.current
     version = access.version
@@ -83,12 +97,12 @@ def _version(services: BrokerServices, _request: Request[None]) -> Reply:
     )
 
 
-def _replace_addresses(services: BrokerServices, request: Request[UpdateGlobalWhiteAddrsConfigRequestHeader]) -> None:
+def _replace_addresses(services: AccessServices, request: Request[UpdateGlobalWhiteAddrsConfigRequestHeader]) -> None:
     fields = request.fields
     _access(services).replace_addresses(_split(fields.global_white_addrs), fields.acl_file_full_path, _answer(request))
 
 
-def _config(services: BrokerServices, _request: Request[None]) -> Work:
+def _config(services: AccessServices, _request: Request[None]) -> Work:
     config = _access(services).config()
     accounts, addresses = config.plain_access_configs, config.global_white_addrs
     least = _LEAST_ACCOUNT * len(accounts) + texts_size(addresses)

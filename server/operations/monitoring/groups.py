@@ -14,7 +14,7 @@ from prometheus_client import Metric
 
 from rocketwire.server.operations.monitoring.families import gauges
 from rocketwire.server.operations.monitoring.slices import Slices
-from rocketwire.server.services import BrokerServices
+from rocketwire.server.operations.monitoring.watched import Watched
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.wire.names import is_system_group
 
@@ -39,7 +39,7 @@ class Progress:
     that nobody uses the files are not mapped again and again.
     """
 
-    def __init__(self, services: BrokerServices) -> None:
+    def __init__(self, services: Watched) -> None:
         self._services = services
         self._times: dict[tuple[ConsumeQueue, int], int] = {}
 

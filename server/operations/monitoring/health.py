@@ -11,7 +11,7 @@ from http import HTTPStatus
 
 from rocketwire.server.operations.http.messages import HttpRequest, HttpResponse, json_response, text_response
 from rocketwire.server.operations.monitoring.traffic import Listeners
-from rocketwire.server.services import BrokerServices
+from rocketwire.server.operations.monitoring.watched import Watched
 
 Check = Callable[[], str | None]
 """Why something is not ready; None: it is."""
@@ -44,13 +44,13 @@ def listeners_check(listeners: Listeners) -> str | None:
     return None if accept else "no descriptor is left for a further connection"
 
 
-def store_check(services: BrokerServices) -> str | None:
+def store_check(services: Watched) -> str | None:
     """Whether messages are stored: the store is open, no flush failed, the disk has room."""
     refusal = services.store.why_refused
     return None if refusal is None else f"messages are refused: {refusal}"
 
 
-def timer_check(services: BrokerServices) -> str | None:
+def timer_check(services: Watched) -> str | None:
     """Whether the timer has caught up with what became due while the broker was stopped."""
     timer = services.timer
     if timer is None or not timer.catching_up:

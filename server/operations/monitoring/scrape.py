@@ -28,7 +28,7 @@ from rocketwire.server.operations.monitoring import groups, quotas, stored, traf
 from rocketwire.server.operations.monitoring.families import gauges
 from rocketwire.server.operations.monitoring.latencies import Latencies
 from rocketwire.server.operations.monitoring.slices import Slices
-from rocketwire.server.services import BrokerServices
+from rocketwire.server.operations.monitoring.watched import Watched
 
 _BUILD: Final = {
     "version": __version__,
@@ -41,7 +41,7 @@ _BUILD: Final = {
 class Sources:
     """What is measured: services own their counts, and are only looked at; `faults` is None where none are allowed."""
 
-    services: BrokerServices
+    services: Watched
     delays: DelayDelivery
     listeners: traffic.Listeners
     hubs: Sequence[Hub]

@@ -10,7 +10,7 @@ from prometheus_client import Metric
 from rocketwire.server.core.clock import Clock
 from rocketwire.server.delay.delivery import DelayDelivery
 from rocketwire.server.operations.monitoring.families import counters, gauge, gauges
-from rocketwire.server.services import BrokerServices
+from rocketwire.server.operations.monitoring.watched import Watched
 from rocketwire.server.timer.timer import Timer
 from rocketwire.server.transactions.half import HALF
 from rocketwire.server.transactions.state import TransactionState
@@ -20,7 +20,7 @@ from rocketwire.store.store import MessageStore
 _MS: Final = 1000
 
 
-def store(services: BrokerServices) -> Iterator[Metric]:
+def store(services: Watched) -> Iterator[Metric]:
     """The log, the index, what there is in tables."""
     of = services.store
     start, end = of.log.start, of.max_physical_offset

@@ -8,7 +8,7 @@ import pytest
 from rocketwire.server.core.errors import NotPermitted
 from rocketwire.server.core.metrics import UNSERVED, Metrics
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import Family, Route
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.store.errors import StoreClosed
 from rocketwire.store.store import MessageStore
@@ -149,7 +149,7 @@ async def test_a_guard_decides_before_the_handler(hot: Hot | None) -> None:
 
     gate = Gate()
     routes = (route(handler, header=GetMaxOffsetRequestHeader),)
-    dispatcher = FrameDispatcher(None, {"f": routes}, metrics=Metrics(), hot_path=hot, guards=[gate])
+    dispatcher = FrameDispatcher([Family(routes=routes, services=None)], metrics=Metrics(), hot_path=hot, guards=[gate])
     session: Any = FakeSession()
     frames = [raw(30, ext={"topic": "T", "queueId": str(each)}) for each in (1, 2)]
     assert dispatcher.serve(session, frames) == 2
@@ -161,7 +161,7 @@ async def test_a_guard_decides_before_the_handler(hot: Hot | None) -> None:
 
 async def test_a_guard_is_asked_of_codes_that_nobody_serves() -> None:
     metrics = Metrics()
-    dispatcher = FrameDispatcher(None, {}, metrics=metrics, guards=[Gate()])
+    dispatcher = FrameDispatcher([], metrics=metrics, guards=[Gate()])
     session: Any = FakeSession()
     dispatcher.serve(session, [raw(9999, ext={"topic": "T", "queueId": each}) for each in ("1", "2")])
     refused = [ResponseCode.REQUEST_CODE_NOT_SUPPORTED, ResponseCode.NO_PERMISSION]
@@ -170,7 +170,9 @@ async def test_a_guard_is_asked_of_codes_that_nobody_serves() -> None:
 
 
 async def test_what_a_guard_cannot_decide_is_refused(caplog: pytest.LogCaptureFixture) -> None:
-    dispatcher = FrameDispatcher(None, {"f": (route(lambda *_: Reply()),)}, metrics=Metrics(), guards=[Gate()])
+    dispatcher = FrameDispatcher(
+        [Family(routes=(route(lambda *_: Reply()),), services=None)], metrics=Metrics(), guards=[Gate()]
+    )
     session: Any = FakeSession()
     dispatcher.serve(session, [raw(30)])
     assert [(reply.code, reply.remark) for _, reply in session.replies] == [(ResponseCode.SYSTEM_ERROR, "KeyError")]
@@ -182,7 +184,9 @@ async def test_a_guard_that_cannot_look_into_the_store_refuses(caplog: pytest.Lo
         def admit(self, peer: Any, header: Header, body: memoryview) -> None:
             raise StoreClosed("here")
 
-    dispatcher = FrameDispatcher(None, {"f": (route(lambda *_: Reply()),)}, metrics=Metrics(), guards=[Looking()])
+    dispatcher = FrameDispatcher(
+        [Family(routes=(route(lambda *_: Reply()),), services=None)], metrics=Metrics(), guards=[Looking()]
+    )
     session: Any = FakeSession()
     dispatcher.serve(session, [raw(30)])
     assert [reply.remark for _, reply in session.replies] == [str(StoreClosed("here"))]
@@ -191,7 +195,7 @@ async def test_a_guard_that_cannot_look_into_the_store_refuses(caplog: pytest.Lo
 
 async def test_answers_of_clients_pass_the_guards() -> None:
     gate = Gate()
-    dispatcher = FrameDispatcher(None, {}, metrics=Metrics(), guards=[gate])
+    dispatcher = FrameDispatcher([], metrics=Metrics(), guards=[gate])
     session: Any = FakeSession()
     answers: list[int] = []
     session.answered = lambda header, _body: answers.append(header.opaque)
@@ -202,7 +206,9 @@ async def test_answers_of_clients_pass_the_guards() -> None:
 async def test_a_guard_is_asked_while_it_is_active() -> None:
     gate = Gate(active=False)
     routes = (route(lambda *_: Reply(), header=GetMaxOffsetRequestHeader),)
-    dispatcher = FrameDispatcher(None, {"f": routes}, metrics=Metrics(), guards=[Gate(active=False), gate])
+    dispatcher = FrameDispatcher(
+        [Family(routes=routes, services=None)], metrics=Metrics(), guards=[Gate(active=False), gate]
+    )
     session: Any = FakeSession()
     frames = [raw(30, ext={"topic": "T", "queueId": "2"})]
     dispatcher.serve(session, frames)
@@ -219,7 +225,7 @@ async def test_a_guard_is_asked_while_it_is_active() -> None:
 async def test_the_hot_path_is_offered_what_is_admitted() -> None:
     hot = Hot(takes=True)
     gate = Gate()
-    dispatcher = FrameDispatcher(None, {}, metrics=Metrics(), hot_path=hot, guards=[Gate(active=False), gate])
+    dispatcher = FrameDispatcher([], metrics=Metrics(), hot_path=hot, guards=[Gate(active=False), gate])
     session: Any = FakeSession()
     dispatcher.serve(session, [raw(310, ext={"topic": "T", "queueId": each}) for each in ("1", "2", "3")])
     assert len(gate.asked) == 3
@@ -229,7 +235,7 @@ async def test_the_hot_path_is_offered_what_is_admitted() -> None:
 async def test_the_general_way_alone_asks_guards_and_no_short_way() -> None:
     hot = Hot(takes=True)
     dispatcher = FrameDispatcher(
-        None, {"f": (route(lambda *_: Reply()),)}, metrics=Metrics(), hot_path=hot, guards=[Gate()]
+        [Family(routes=(route(lambda *_: Reply()),), services=None)], metrics=Metrics(), hot_path=hot, guards=[Gate()]
     )
     session: Any = FakeSession()
     for each in (1, 2):
@@ -241,7 +247,9 @@ async def test_the_general_way_alone_asks_guards_and_no_short_way() -> None:
 async def test_the_group_is_finished_before_any_other_request() -> None:
     hot = Hot(takes=False)
     metrics = Metrics()
-    dispatcher = FrameDispatcher(None, {"f": (route(lambda *_: Reply()),)}, metrics=metrics, hot_path=hot)
+    dispatcher = FrameDispatcher(
+        [Family(routes=(route(lambda *_: Reply()),), services=None)], metrics=metrics, hot_path=hot
+    )
     session: Any = FakeSession()
     dispatcher.serve(session, [raw(30)])
     assert hot.events == ["offer", "finish", "finish"]
@@ -251,7 +259,7 @@ async def test_the_group_is_finished_before_any_other_request() -> None:
 
 async def test_codes_that_nobody_serves_are_counted_together() -> None:
     metrics = Metrics()
-    dispatcher = FrameDispatcher(None, {"f": (route(lambda *_: Reply()),)}, metrics=metrics)
+    dispatcher = FrameDispatcher([Family(routes=(route(lambda *_: Reply()),), services=None)], metrics=metrics)
     session: Any = FakeSession()
     dispatcher.serve(session, [raw(code) for code in (30, 7, 8, 9999)])
     assert metrics.requests == {30: 1, UNSERVED: 3}
@@ -259,14 +267,16 @@ async def test_codes_that_nobody_serves_are_counted_together() -> None:
 
 @pytest.mark.parametrize("hot", [None, Hot(takes=True)])
 async def test_the_other_frames_of_a_session_that_pauses_wait(hot: Hot | None) -> None:
-    dispatcher = FrameDispatcher(None, {"f": (route(lambda *_: Reply()),)}, metrics=Metrics(), hot_path=hot)
+    dispatcher = FrameDispatcher(
+        [Family(routes=(route(lambda *_: Reply()),), services=None)], metrics=Metrics(), hot_path=hot
+    )
     session: Any = FakeSession()
     session.pauses = True
     assert dispatcher.serve(session, [raw(30), raw(30, opaque=2)]) == 1
 
 
 async def test_a_handler_that_answers_later_is_not_answered_for() -> None:
-    dispatcher = FrameDispatcher(None, {"f": (route(lambda *_: None),)}, metrics=Metrics())
+    dispatcher = FrameDispatcher([Family(routes=(route(lambda *_: None),), services=None)], metrics=Metrics())
     session: Any = FakeSession()
     dispatcher.serve(session, [raw(30), raw(30, flag=FLAG_ONEWAY)])
     assert session.replies == []
@@ -274,7 +284,7 @@ async def test_a_handler_that_answers_later_is_not_answered_for() -> None:
 
 async def test_a_header_that_is_none_ends_serving() -> None:
     hot = Hot(takes=False)
-    dispatcher = FrameDispatcher(None, {}, metrics=Metrics(), hot_path=hot)
+    dispatcher = FrameDispatcher([], metrics=Metrics(), hot_path=hot)
     session: Any = FakeSession()
     bad = RawFrame(JSON, memoryview(b"GET /"), memoryview(b""))
     with pytest.raises(HeaderInvalid, match="header is not JSON"):
@@ -289,7 +299,7 @@ async def test_what_the_hot_path_holds_is_dropped_when_serving_breaks() -> None:
             raise ZeroDivisionError
 
     hot = Broken(takes=True)
-    dispatcher = FrameDispatcher(None, {}, metrics=Metrics(), hot_path=hot)
+    dispatcher = FrameDispatcher([], metrics=Metrics(), hot_path=hot)
     session: Any = FakeSession()
     with pytest.raises(ZeroDivisionError):
         dispatcher.serve(session, [raw(30)])
@@ -324,7 +334,7 @@ async def test_others_have_their_turn_when_serving_takes_long() -> None:
 
     seconds = iter([0.0, 0.001, 0.003])
     routes = (route(lambda *_: Reply()),)
-    dispatcher = FrameDispatcher(None, {"f": routes}, metrics=Metrics(), now=lambda: next(seconds))
+    dispatcher = FrameDispatcher([Family(routes=routes, services=None)], metrics=Metrics(), now=lambda: next(seconds))
     session: Any = Turns()
     assert dispatcher.serve(session, [raw(30)] * 20) == 2
     assert len(session.replies) == 2

@@ -11,12 +11,13 @@ import trio
 from rocketwire.server.config.config import ServerConfig
 from rocketwire.server.config.limits import Limits
 from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.core.route import Family
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
+from rocketwire.server.name_server import handlers as name_server
 from rocketwire.server.net.admission import Admission
 from rocketwire.server.net.in_flight import InFlight
 from rocketwire.server.net.listener import AddressInUse, Listener, _remote, bind
 from rocketwire.server.net.session import Session
-from rocketwire.server.registry import NAME_SERVER_FAMILIES
 from rocketwire.wire.addresses import Address
 from tests.server.harness import Client, mock_clock, settle, tls_gate
 
@@ -99,7 +100,7 @@ def nothing(_: Session) -> None:
 def made(sock: socket.socket, **options: Any) -> Listener:
     """A listener of a name server without services."""
     metrics = Metrics()
-    dispatcher = FrameDispatcher(None, NAME_SERVER_FAMILIES, metrics=metrics)
+    dispatcher = FrameDispatcher([Family(routes=name_server.ROUTES, services=None)], metrics=metrics)
     in_flight = InFlight(Limits(ServerConfig, metrics))
     return Listener(
         sock,

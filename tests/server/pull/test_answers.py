@@ -58,7 +58,7 @@ def _fields(header: Header) -> dict[str, Any]:
 async def test_each_who_waits_is_counted_for_its_group(brokers: list[Broker], server: Server, broker: Client) -> None:
     for group in ("G1", "G1", "G2"):
         await server.broker().hold("T", consumer_group=group)
-    services = brokers[0].services
+    services = brokers[0]
     before = services.metrics.messages_out, services.metrics.bytes_out
     await broker.send("T", b"new")
     size = len((await broker.pull("T", consumer_group="G3")).body)
@@ -77,13 +77,13 @@ async def test_a_one_way_pull_that_waited_is_not_answered(
     await settle()
     await server.broker().send("T")
     assert await broker.arrived() == []
-    assert brokers[0].services.long_poll.held == 0
+    assert brokers[0].long_poll.held == 0
 
 
 async def test_an_answer_that_no_frame_holds_is_refused(
     brokers: list[Broker], server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers = brokers[0].services.pull_answers
+    answers = brokers[0].pull_answers
     reply = answers.reply
 
     def too_long(asked: Asked, fetched: Any) -> Any:

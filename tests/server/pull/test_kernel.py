@@ -20,7 +20,7 @@ from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.name_server.routes import RouteTable
 from rocketwire.server.net.session import Session
 from rocketwire.server.pull.kernel import KernelPulls
-from rocketwire.server.registry import BROKER_FAMILIES
+from rocketwire.server.registry import broker_families
 from rocketwire.server.transactions.half import GROUP as TRANSACTIONS
 from rocketwire.store.store import Draft
 from rocketwire.wire.addresses import Address
@@ -70,15 +70,14 @@ class Side:
             run_sync=run_inline,
             run_flush=run_inline,
         )
-        self.services = self.broker.services
-        self.services.topics.put(TopicConfig(topic_name="T", read_queue_nums=4, write_queue_nums=4, perm=6))
+        self.broker.topics.put(TopicConfig(topic_name="T", read_queue_nums=4, write_queue_nums=4, perm=6))
         assert native.kernel is not None
-        self.kernel = KernelPulls(native.kernel, self.services)
-        self.dispatcher = FrameDispatcher(self.services, BROKER_FAMILIES, metrics=self.metrics)
+        self.kernel = KernelPulls(native.kernel, self.broker.pulls)
+        self.dispatcher = FrameDispatcher(broker_families(self.broker), metrics=self.metrics)
         self.consumer = FakePeer()
 
     def append(self, *drafts: Draft) -> None:
-        assert len(self.services.store.append(drafts)) == len(drafts)
+        assert len(self.broker.store.append(drafts)) == len(drafts)
 
     def python(self, data: bytes) -> bytes:
         """What the handlers answer to whole frames."""
@@ -113,15 +112,15 @@ class Side:
             dict(metrics.requests),
             metrics.messages_out,
             metrics.bytes_out,
-            self.services.consume_rates._counts.copy(),
-            {key: dict(queues) for key, queues in self.services.offsets._table.items()},
+            self.broker.consume_rates._counts.copy(),
+            {key: dict(queues) for key, queues in self.broker.offsets._table.items()},
             self.waiting(),
         )
 
     def waiting(self) -> object:
         """The pulls that wait: for what, until when, and how they will be answered."""
         waiting = []
-        for deadline, _, held in self.services.long_poll._deadlines:
+        for deadline, _, held in self.broker.long_poll._deadlines:
             assert held.waiters is not None
             asked = held.waiters.asked
             waiting.append(
@@ -137,7 +136,7 @@ class Side:
 
     def heartbeat(self, *tags: str, **changes: Any) -> None:
         data = consumer("G", *(subscription("T", each, version=number) for number, each in enumerate(tags)), **changes)
-        self.services.clients.register_consumer(self.consumer, "one", data, language="JAVA", version=407)
+        self.broker.clients.register_consumer(self.consumer, "one", data, language="JAVA", version=407)
 
 
 @contextmanager
@@ -254,10 +253,10 @@ async def test_any_offset_is_noted_by_the_kernel_as_by_the_handlers(offset: int)
         with side() as one, side() as other:
             for each in (one, other):
                 each.append(*map(draft, range(3)))
-                each.services.offsets.commit("G", "T", 0, 2)
+                each.broker.offsets.commit("G", "T", 0, 2)
             assert one.native(request) == (other.python(request), len(request))
             expected = offset if offset >= 0 else None
-            assert [each.services.offsets.query("G", "T", 0) for each in (one, other)] == [expected] * 2
+            assert [each.broker.offsets.query("G", "T", 0) for each in (one, other)] == [expected] * 2
 
 
 @pytest.mark.parametrize(
@@ -286,30 +285,30 @@ async def test_a_group_that_the_first_pull_makes_is_made() -> None:
     with side() as one:
         one.append(draft())
         assert one.native(pull(consumer_group="New"))[1]
-        assert one.services.groups.table.get("New") is not None
+        assert one.broker.groups.table.get("New") is not None
 
 
 # --- what was decided is decided anew when something changes ---
 
 
 def close_topic(one: Side) -> None:
-    one.services.topics.put(TopicConfig(topic_name="T", read_queue_nums=4, write_queue_nums=4, perm=2))
+    one.broker.topics.put(TopicConfig(topic_name="T", read_queue_nums=4, write_queue_nums=4, perm=2))
 
 
 def take_queues(one: Side) -> None:
-    one.services.topics.put(TopicConfig(topic_name="T", read_queue_nums=0, write_queue_nums=4, perm=6))
+    one.broker.topics.put(TopicConfig(topic_name="T", read_queue_nums=0, write_queue_nums=4, perm=6))
 
 
 def close_group(one: Side) -> None:
-    one.services.groups.put(SubscriptionGroupConfig(group_name="G", consume_enable=False))
+    one.broker.groups.put(SubscriptionGroupConfig(group_name="G", consume_enable=False))
 
 
 def close_broker(one: Side) -> None:
-    one.services.config.update({"brokerPermission": "2"})
+    one.broker.config.update({"brokerPermission": "2"})
 
 
 def remove_queue(one: Side) -> None:
-    one.services.store.retention.remove_queue(one.services.store.queues.by_key["T", 0])
+    one.broker.store.retention.remove_queue(one.broker.store.queues.by_key["T", 0])
 
 
 @pytest.mark.parametrize("change", [close_topic, take_queues, close_group, close_broker, remove_queue])
@@ -351,13 +350,13 @@ async def test_groups_consume_what_their_last_heartbeat_says() -> None:
         one.heartbeat("*", "Tag1", "Tag1 || Tag2")
         look()
         assert len(set(answers)) == 3
-        one.services.groups.put(SubscriptionGroupConfig(group_name="G", consume_broadcast_enable=False))
+        one.broker.groups.put(SubscriptionGroupConfig(group_name="G", consume_broadcast_enable=False))
         look()
         one.heartbeat("*", "*", "Tag1 || Tag2", message_model=MessageModel.BROADCASTING)
         look(served=False)
-        one.services.groups.put(SubscriptionGroupConfig(group_name="G"))
+        one.broker.groups.put(SubscriptionGroupConfig(group_name="G"))
         look()
-        one.services.clients.unregister_consumer(one.consumer, "G")
+        one.broker.clients.unregister_consumer(one.consumer, "G")
         look(served=False)
 
 
@@ -365,13 +364,13 @@ async def test_a_filter_of_a_group_is_the_one_it_has_now() -> None:
     request = pull(sys_flag=FROM_HEARTBEAT)
     with side() as one:
         one.append(*map(draft, range(9)))
-        filters = one.services.filters
+        filters = one.broker.filters
         answers = []
         for version, expression in enumerate(["KEYS = 'k1'", "KEYS = 'k2'", "KEYS ="], start=1):
             named = subscription("T", expression, version=version, expression_type="SQL92")
             if version == 1:
                 data = consumer("G", named)
-                one.services.clients.register_consumer(one.consumer, "one", data, language="JAVA", version=407)
+                one.broker.clients.register_consumer(one.consumer, "one", data, language="JAVA", version=407)
                 assert one.native(request) == (b"", 0)
             filters.register("G", [named])
             expected = one.python(request)
@@ -388,7 +387,7 @@ async def test_a_group_that_nobody_heard_of_for_long_is_forgotten() -> None:
         one.heartbeat("*")
         assert one.native(request)[1]
         mock_clock().jump(121)
-        one.services.clients.expire()
+        one.broker.clients.expire()
         assert one.native(request) == (b"", 0)
 
 
@@ -402,7 +401,7 @@ async def test_limits_are_the_configurations() -> None:
 async def test_pulls_under_a_quota_are_pythons() -> None:
     with side() as one:
         one.append(*map(draft, range(20)))
-        config = one.services.config
+        config = one.broker.config
         other = pull(consumer_group="H")
         for changes, mine, others in (
             ({"groupQuotas": "G=-/5"}, 0, len(other)),

@@ -214,7 +214,7 @@ async def limited_outcome(
             mock_clock().jump(pause)
             answers.append(served.read(b"".join(frames)))
         metrics = served.metrics
-        made = served.broker.services.throttle._buckets
+        made = served.broker.throttle._buckets
         buckets = sorted((*of, each.level, each.taken) for of, each in made.items())
     return answers, files_of(store), metrics.requests, metrics.converted, metrics.throttled, buckets
 
@@ -263,16 +263,16 @@ def typed(run: Run) -> None:
 
 def topic_gone(run: Run) -> None:
     """As DELETE_TOPIC_IN_BROKER, whose queues are removed by a task of their own: they are still there."""
-    assert run.broker.services.topics.table.remove("T")
+    assert run.broker.topics.table.remove("T")
 
 
 def queue_gone(run: Run) -> None:
-    store = run.broker.services.store
+    store = run.broker.store
     store.retention.remove_queue(store.queues.by_key["T", 0])
 
 
 def disk_full(run: Run) -> None:
-    run.broker.services.store.refusal = DiskNearlyFull("99 %")
+    run.broker.store.refusal = DiskNearlyFull("99 %")
 
 
 def clock_back(run: Run) -> None:
@@ -382,7 +382,7 @@ async def test_what_was_stored_is_counted_and_told(tmp_path: Path) -> None:
     with running(tmp_path, kernel=True) as served:
         make_topics(served)
         served.read(send() + send(queue_id=1))
-        store = served.broker.services.store
+        store = served.broker.store
         told: list[list[tuple[str, int]]] = []
         store.arrivals = told.append
         store.queues.dirty.clear()
@@ -407,7 +407,7 @@ async def test_what_was_stored_is_counted_and_told(tmp_path: Path) -> None:
 async def test_answers_wait_for_the_disk(tmp_path: Path, durable: bool, kind: int) -> None:
     with running(tmp_path, kernel=True, flush_disk_type="SYNC_FLUSH") as served:
         make_topics(served)
-        store, flush = served.broker.services.store, served.broker._flush
+        store, flush = served.broker.store, served.broker._flush
         assert flush is not None
         waiting: list[tuple[int, Callable[[bool], None]]] = []
         looked_at: Any = lambda *told, keeps: waiting.append(told)  # noqa: E731 - not done
@@ -514,8 +514,8 @@ async def test_the_kernel_takes_messages_for_a_set_time(tmp_path: Path, kind: in
 
 def timers_off(run: Run) -> None:
     """As with the next start: brokers do not take this key while they run."""
-    current = run.broker.services.config.current
-    run.broker.services.config.current = replace(current, timer_wheel_enable=False)
+    current = run.broker.config.current
+    run.broker.config.current = replace(current, timer_wheel_enable=False)
     config(osPageCacheBusyTimeOutMills=5000)(run)
 
 

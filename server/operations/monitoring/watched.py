@@ -1,0 +1,34 @@
+"""The services that metrics and health look at; they own their counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rocketwire.server.clients.groups import ClientGroups
+from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.guards.throttle.throttle import Throttle
+from rocketwire.server.pull.long_poll import LongPoll
+from rocketwire.server.timer.timer import Timer
+from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.server.transactions.service import Transactions
+from rocketwire.server.upkeep.lifetime import Lifetime
+from rocketwire.store.store import MessageStore
+from rocketwire.store.tables.offsets import OffsetTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """What is looked at; `timer` is None where timer messages are refused."""
+
+    clients: ClientGroups
+    clock: Clock
+    lifetime: Lifetime
+    long_poll: LongPoll
+    metrics: Metrics
+    offsets: OffsetTable
+    store: MessageStore
+    throttle: Throttle
+    timer: Timer | None
+    topics: BrokerTopics
+    transactions: Transactions
