@@ -256,6 +256,7 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     QueuesTooMany: ResponseCode.SYSTEM_ERROR,
     NotPermitted: ResponseCode.NO_PERMISSION,
     MessageIllegal: ResponseCode.MESSAGE_ILLEGAL,
+    PropertyHoldsNul: ResponseCode.MESSAGE_ILLEGAL,
     TimerDisabled: ResponseCode.SYSTEM_ERROR,
     RecallRefused: ResponseCode.ILLEGAL_OPERATION,
     RecallTopicUnknown: ResponseCode.TOPIC_NOT_EXIST,
