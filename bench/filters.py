@@ -20,8 +20,10 @@ from typing import Final
 
 from bench.workloads import SQL
 from rocketwire.server.filters.sql import compile_sql
+from rocketwire.store.append.drafts import Draft
+from rocketwire.store.read.fetch import FetchStatus
 from rocketwire.store.settings import StoreSettings
-from rocketwire.store.store import Draft, FetchStatus, MessageStore
+from rocketwire.store.store import MessageStore
 from rocketwire.wire.fast import stored_properties
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.message import decode_record

@@ -18,8 +18,10 @@ from pathlib import Path
 
 from bench.opening import GIB, MIB, large_messages, many_messages, opened
 from bench.whole_store import measure_whole
+from rocketwire.store.append.drafts import Draft
+from rocketwire.store.read.fetch import FetchStatus
 from rocketwire.store.settings import StoreSettings
-from rocketwire.store.store import Draft, FetchStatus, MessageStore
+from rocketwire.store.store import MessageStore
 from rocketwire.wire.hosts import encode_host
 
 HOST = encode_host("127.0.0.1", 10911)

@@ -145,7 +145,7 @@ class Broker:
 
     def _open_tables(self, config: ServerConfig) -> None:
         folder = self.store.settings.root / "config"
-        levels = self.store.settings.delay_levels
+        levels = self.store.delay_levels
         topics = TopicTable.open(folder / "topics.json", clock=self.clock)
         groups = GroupTable.open(folder / "subscriptionGroup.json", clock=self.clock)
         self.topics = BrokerTopics(topics, self.config, TopicRoom(topics, groups, self.config))
@@ -172,7 +172,7 @@ class Broker:
         retries = RetryTopics(self.groups, topics)
         timer_sends = TimerSends(live, topics, self.clock)
         checks = SendChecks(live, topics, choose=self._choose, retries=retries)
-        levels = len(self.store.settings.delay_levels)
+        levels = len(self.store.delay_levels)
         self.sending = Sending(SendDrafts(live, topics, checks, timer_sends, delay_levels=levels), self.throttle)
         self.send_back = SendBack(
             config=live, store=self.store, storing=self.storing, retries=retries, choose=self._choose
@@ -203,7 +203,6 @@ class Broker:
             metrics=self.metrics,
             offsets=self.offsets,
             pull_answers=self.pull_answers,
-            store=self.store,
             throttle=self.throttle,
             topics=self.topics,
         )
@@ -311,7 +310,7 @@ class Broker:
             clock=self.clock,
             settle=self.long_poll.wake,
             sends=self.kernel_sends,
-            pulls=KernelPulls(kernel, self.pulls),
+            pulls=KernelPulls(kernel, self.pulls, self.store),
             single_turns=self._others_are_due,
             in_flight=self.in_flight,
             guarded=guarded,

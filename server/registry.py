@@ -87,7 +87,6 @@ def broker_families(broker: Broker) -> Iterator[Family]:
         lifetime=broker.lifetime,
         queue_removal=broker.queue_removal,
         runtime_info=broker.runtime_info,
-        store=store,
         topics=topics,
     )
     yield Family(routes=send.ROUTES, services=sends)

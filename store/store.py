@@ -27,12 +27,11 @@ from rocketwire.store.errors import (
     SyncFailed,
 )
 from rocketwire.store.index.key_index import Index
-from rocketwire.store.index.query import QueryResult
 from rocketwire.store.log.checkpoint import Checkpoint
 from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.queues.queues import QueueTable
-from rocketwire.store.read.fetch import Fetched, FetchLimits, FetchStatus
+from rocketwire.store.read.fetch import FetchLimits
 from rocketwire.store.read.reader import StoreReader
 from rocketwire.store.recovery.recovery import Recovered, recover
 from rocketwire.store.retention import Retention
@@ -41,8 +40,6 @@ from rocketwire.store.tables.topics import topic_names
 
 if TYPE_CHECKING:
     from rocketwire.store.index.key_column import PythonKeyColumn
-
-__all__ = ["Appended", "Draft", "FetchStatus", "Fetched", "MessageStore", "QueryResult"]
 
 log = logging.getLogger(__name__)
 
@@ -232,6 +229,16 @@ class MessageStore(StoreReader):
             self._queues.close()
             self._log.segments.unmap_all()
             self._files.close(self._presence.lock)
+
+    @property
+    def stopped_cleanly(self) -> bool:
+        """Whether the stop before this start was a clean one."""
+        return self.recovered.clean
+
+    @property
+    def delay_levels(self) -> tuple[int, ...]:
+        """How long the messages of each delay level wait, in ms."""
+        return self.settings.delay_levels
 
     # --- appending ---
 

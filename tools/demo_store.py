@@ -21,8 +21,9 @@ from typing import Final
 
 import numpy as np
 
+from rocketwire.store.append.drafts import Draft
 from rocketwire.store.settings import StoreSettings
-from rocketwire.store.store import Draft, MessageStore
+from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.java import string_hash

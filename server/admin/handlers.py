@@ -5,7 +5,7 @@ The last are 306, 316 and 329.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -23,8 +23,6 @@ from rocketwire.server.topics.attributes import altered_attributes
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.upkeep.lifetime import Lifetime
 from rocketwire.server.upkeep.queue_removal import QueueRemoval
-from rocketwire.store.queues.consume_queue import ConsumeQueue
-from rocketwire.store.store import MessageStore
 from rocketwire.wire import names
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import KVTable
@@ -44,7 +42,6 @@ class AdminServices:
     lifetime: Lifetime
     queue_removal: QueueRemoval
     runtime_info: RuntimeInfo
-    store: MessageStore
     topics: BrokerTopics
 
 
@@ -114,19 +111,19 @@ def _remove_expired_log(services: AdminServices, _request: Request[None]) -> Rep
 
 
 def _remove_expired_queues(services: AdminServices, request: Request[None]) -> None:
-    _remove(services, request, services.store.retention.expired_queues())
+    services.queue_removal.remove_expired(_answer_to(request))
 
 
 def _remove_unused_topics(services: AdminServices, request: Request[None]) -> None:
-    _remove(services, request, services.store.retention.unused_queues(services.topics.table.configs))
+    services.queue_removal.remove_unused(services.topics.table.configs, _answer_to(request))
 
 
-def _remove(services: AdminServices, request: Request[None], queues: Iterator[ConsumeQueue]) -> None:
+def _answer_to(request: Request[None]) -> Callable[[], None]:
     def done() -> None:
         request.peer.reply(request, Reply())
         request.peer.flush()
 
-    services.queue_removal.remove(queues, done)
+    return done
 
 
 def _runtime_info(services: AdminServices, _request: Request[None]) -> Reply:

@@ -15,7 +15,7 @@ from rocketwire.server.core.works import ROWS, Work, check_answer, in_parts, tex
 from rocketwire.server.offsets.owners import groups_of, topics_of
 from rocketwire.server.pull.consume_rates import ConsumeRates
 from rocketwire.server.topics.topics import MOST_QUEUES, BrokerTopics, check_queues
-from rocketwire.store.store import MessageStore
+from rocketwire.store.protocol import Messages
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.bodies.client import MessageQueue
 from rocketwire.wire.bodies.progress import (
@@ -44,7 +44,7 @@ class ProgressServices:
     config: LiveConfig
     consume_rates: ConsumeRates
     offsets: OffsetTable
-    store: MessageStore
+    store: Messages
     topics: BrokerTopics
 
 

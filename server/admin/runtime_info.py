@@ -12,7 +12,7 @@ import trio
 
 from rocketwire.server.timer.counts import Counts
 from rocketwire.server.timer.timer import Timer
-from rocketwire.store.store import MessageStore
+from rocketwire.store.protocol import Messages
 from rocketwire.wire.codes import VERSION_4_9_7, version_name
 
 _MS_PER_SECOND: Final = 1000
@@ -27,7 +27,7 @@ class _Sample(NamedTuple):
 class RuntimeInfo:
     """The table of one broker; `timer` is None where timer messages are refused."""
 
-    def __init__(self, store: MessageStore, timer: Timer | None) -> None:
+    def __init__(self, store: Messages, timer: Timer | None) -> None:
         self._store = store
         self._timer = timer
         self._last = self._sample()
@@ -43,7 +43,7 @@ class RuntimeInfo:
         return {
             "brokerVersion": str(VERSION_4_9_7),
             "brokerVersionDesc": version_name(VERSION_4_9_7),
-            "commitLogMinOffset": str(self._store.log.start),
+            "commitLogMinOffset": str(self._store.min_physical_offset),
             "commitLogMaxOffset": str(self._store.max_physical_offset),
             "timerReadBehind": str(behind),
             "timerOffsetBehind": str(offset_behind),

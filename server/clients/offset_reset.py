@@ -30,7 +30,7 @@ from rocketwire.server.core.errors import (
 )
 from rocketwire.server.core.works import Steps, check_answer, in_parts, written
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.store.store import MessageStore
+from rocketwire.store.protocol import Messages
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.bodies.client import MessageQueue
 from rocketwire.wire.bodies.online import MessageQueueForC, ResetOffsetBody, ResetOffsetBodyForC
@@ -56,7 +56,7 @@ class OnlineServices:
     clients: ClientGroups
     config: LiveConfig
     offsets: OffsetTable
-    store: MessageStore
+    store: Messages
     topics: BrokerTopics
 
 

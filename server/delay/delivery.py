@@ -24,11 +24,12 @@ from rocketwire.server.delay.settling import Settling
 from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.restoring import Undeliverable, restored
 from rocketwire.server.messages.storing import Storing
+from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.store.errors import RecordTooLarge, StoreError, TopicUnusable
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT, HIGHEST_EXT_ADDRESS
 from rocketwire.store.layout.record import store_timestamp
+from rocketwire.store.protocol import Messages
 from rocketwire.store.read.reader import LogPart
-from rocketwire.store.store import Appended, Draft, MessageStore
 from rocketwire.store.tables.delay_offsets import DelayOffsetTable
 from rocketwire.wire import names
 from rocketwire.wire.codes import ResponseCode
@@ -70,7 +71,7 @@ class DelayDelivery:
     def __init__(
         self,
         *,
-        store: MessageStore,
+        store: Messages,
         table: DelayOffsetTable,
         storing: Storing,
         clock: Clock,
@@ -82,7 +83,7 @@ class DelayDelivery:
         self._storing = storing
         self._clock = clock
         self._wake = wake
-        self._delays = store.settings.delay_levels
+        self._delays = store.delay_levels
         self._progress = DelayProgress(store, table, len(self._delays))
         #: When the head of each level is due, or may be.
         self._look_at = [0] * len(self._delays)

@@ -14,7 +14,7 @@ from typing import Final
 
 from rocketwire.server.core.errors import MessageIllegal
 from rocketwire.server.messages.real_queue import with_real_queue
-from rocketwire.store.store import Draft
+from rocketwire.store.append.drafts import Draft
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 

@@ -12,7 +12,7 @@ from collections import deque
 from typing import Final, NamedTuple
 
 from rocketwire.store.errors import StoreError
-from rocketwire.store.store import MessageStore
+from rocketwire.store.protocol import Messages
 from rocketwire.store.tables.delay_offsets import DelayOffsetTable
 from rocketwire.wire.names import SCHEDULE_TOPIC
 
@@ -37,7 +37,7 @@ class DelayProgress:
         offsets: The next offset of each level, the first level's at 0.
     """
 
-    def __init__(self, store: MessageStore, table: DelayOffsetTable, levels: int) -> None:
+    def __init__(self, store: Messages, table: DelayOffsetTable, levels: int) -> None:
         self._store = store
         self._table = table
         queues = [queue_id for queue_id in store.queue_ids(SCHEDULE_TOPIC) if queue_id < _MOST_LEVELS]

@@ -21,8 +21,9 @@ from rocketwire.server.core.errors import MessageIllegal
 from rocketwire.server.delay.levels import delay_level
 from rocketwire.server.messages.restoring import Undeliverable, restored
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
+from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT, HIGHEST_EXT_ADDRESS
-from rocketwire.store.store import Draft, MessageStore
+from rocketwire.store.protocol import Messages
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.names import SCHEDULE_TOPIC
@@ -37,7 +38,7 @@ _NEEDLE: Final = f"{property_names.REAL_TOPIC}\x01".encode()
 class Settling:
     """Finds how far delivery got on each level; `step` until it is over."""
 
-    def __init__(self, store: MessageStore, offsets: list[int], log_offset: int | None) -> None:
+    def __init__(self, store: Messages, offsets: list[int], log_offset: int | None) -> None:
         """Begin.
 
         Args:
@@ -50,7 +51,7 @@ class Settling:
         self._before = list(offsets)
         self._end = store.max_physical_offset
         if log_offset is None:
-            log_offset = self._end if store.recovered.clean else self._earliest_copy()
+            log_offset = self._end if store.stopped_cleanly else self._earliest_copy()
         self._at = log_offset if any(level.waits for level in self._levels) else self._end
 
     def _earliest_copy(self) -> int:
@@ -117,7 +118,7 @@ def _print(message: StoredMessage | Draft) -> int:
 class _Level:
     """The entries of one level from its next offset on, read as far ahead as they are needed."""
 
-    def __init__(self, store: MessageStore, queue_id: int, offset: int) -> None:
+    def __init__(self, store: Messages, queue_id: int, offset: int) -> None:
         self._store = store
         self._queue_id = queue_id
         self.offset = offset

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rocketwire.server.core.errors import ServiceUnavailable
+from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.store.errors import RecordTooLarge, StoreGone, TopicUnusable
-from rocketwire.store.store import Appended, Draft, MessageStore
+from rocketwire.store.protocol import Messages
 
 Refusals = Mapping[int, Exception]
 """Why drafts were not stored, by their place in the group; `server.core.errors` has the response codes."""
@@ -23,7 +24,7 @@ _NO_REFUSALS: Final[Refusals] = {}
 _OF_THE_DRAFT: Final = (RecordTooLarge, TopicUnusable)
 
 
-def append_group(store: MessageStore, drafts: Sequence[Draft]) -> tuple[list[Appended], Refusals]:
+def append_group(store: Messages, drafts: Sequence[Draft]) -> tuple[list[Appended], Refusals]:
     """Append drafts in their order; give what became of each, and the refusals if there are any."""
     appended = store.append(drafts)
     if len(appended) == len(drafts):

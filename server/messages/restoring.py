@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 from rocketwire import native
 from rocketwire.server.messages.real_queue import real_queue
 from rocketwire.server.messages.stored_message import stored_message
+from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.record import HOST_BITS, head_of
 from rocketwire.store.records.lost_pages import fenced
-from rocketwire.store.store import Draft
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.errors import RecordInvalid

@@ -10,8 +10,8 @@ import struct
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, head_of
-from rocketwire.store.store import Draft
 from rocketwire.wire import properties as names
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.fast import tags_code

@@ -14,8 +14,9 @@ from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Peer
 from rocketwire.server.messages.appending import NOT_STORED, Refusals, append_group
 from rocketwire.server.messages.page_cache import PageCacheGuard
+from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.store.append.flush import GroupCommit
-from rocketwire.store.store import Appended, Draft, MessageStore
+from rocketwire.store.protocol import Messages
 from rocketwire.wire.codes import ResponseCode
 
 Outcome = Callable[[Sequence[Appended], ResponseCode, Refusals], None]
@@ -30,7 +31,7 @@ class Storing:
     """Stores messages. `flush` tells when the disk has them, under SYNC_FLUSH."""
 
     def __init__(
-        self, store: MessageStore, *, flush: GroupCommit | None, metrics: Metrics, page_cache: PageCacheGuard
+        self, store: Messages, *, flush: GroupCommit | None, metrics: Metrics, page_cache: PageCacheGuard
     ) -> None:
         self._store = store
         self._flush = flush

@@ -9,7 +9,7 @@ from rocketwire.server.core.errors import NotFound
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.offsets.consumed import commit_offset
-from rocketwire.store.store import MessageStore
+from rocketwire.store.protocol import Messages
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers import offset as headers
@@ -20,7 +20,7 @@ class OffsetServices:
     """What requests for offsets are given."""
 
     offsets: OffsetTable
-    store: MessageStore
+    store: Messages
 
 
 def _query(services: OffsetServices, request: Request[headers.QueryConsumerOffsetRequestHeader]) -> Reply:

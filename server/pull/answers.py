@@ -17,7 +17,8 @@ from rocketwire.server.filters import MessageFilter
 from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.pull.consume_rates import ConsumeRates
 from rocketwire.server.pull.offset_moved import OffsetMoved
-from rocketwire.store.store import Fetched, FetchStatus, MessageStore
+from rocketwire.store.protocol import Messages
+from rocketwire.store.read.fetch import Fetched, FetchStatus
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.headers.pull import PullMessageResponseHeader
 
@@ -67,7 +68,7 @@ class PullAnswers:
 
     def __init__(
         self,
-        store: MessageStore,
+        store: Messages,
         config: LiveConfig,
         *,
         metrics: Metrics,

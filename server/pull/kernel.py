@@ -23,7 +23,8 @@ from rocketwire.server.pull.long_poll import HeldPull
 from rocketwire.server.pull.services import PullServices
 from rocketwire.store.errors import StoreError
 from rocketwire.store.queues.consume_queue import ConsumeQueue
-from rocketwire.store.store import Fetched, FetchStatus
+from rocketwire.store.read.fetch import Fetched, FetchStatus
+from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import MAX_FRAME_LENGTH, PullSysFlag, SerializeType
 from rocketwire.wire.header import encode_header_around_opaque
 from rocketwire.wire.headers.pull import PullMessageRequestHeader
@@ -58,11 +59,12 @@ class KernelPulls:
         native: The kernel's object, which the hub offers frames to.
     """
 
-    def __init__(self, kernel: ModuleType, services: PullServices) -> None:
+    def __init__(self, kernel: ModuleType, services: PullServices, store: MessageStore) -> None:
         self._services = services
+        self._store = store
         self._most_properties: int = kernel.FILTER_NAMES_MOST
         self.native = kernel.Pulls(
-            services.store.log,
+            store.log,
             plan=self._plan,
             plan_offset=self._plan_offset,
             commit=services.offsets.commit,
@@ -130,11 +132,11 @@ class KernelPulls:
             if properties is None or len(properties) > self._most_properties or wanted.by_code is not None:
                 return None
             by_properties = (tuple(map(str.encode, properties)), wanted.by_properties, wanted.most_text)
-        queue = services.store.queues.by_key.get((topic, queue_id))
+        queue = self._store.queues.by_key.get((topic, queue_id))
         if queue is None:
             return False
         most, most_bytes = services.pull_answers.most(max_msg_nums, max_msg_bytes)
-        limits = services.store.limits(most_bytes)
+        limits = self._store.limits(most_bytes)
         return (
             queue,
             None if wanted.codes is None else list(wanted.codes),

@@ -28,7 +28,7 @@ from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Peer, Reply, Request, SharedReply
 from rocketwire.server.filters.held import HeldFilters
 from rocketwire.server.pull.answers import Asked
-from rocketwire.store.store import Fetched, FetchStatus
+from rocketwire.store.read.fetch import Fetched, FetchStatus
 from rocketwire.wire.codes import ResponseCode
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import logging
 
 from rocketwire.server.core.clock import Clock
-from rocketwire.store.store import Draft, MessageStore
+from rocketwire.store.append.drafts import Draft
+from rocketwire.store.protocol import Messages
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.bodies import encode_body
@@ -22,7 +23,7 @@ log = logging.getLogger(__name__)
 class OffsetMoved:
     """Writes the events of one broker."""
 
-    def __init__(self, store: MessageStore, *, broker_name: str, store_host: bytes, clock: Clock) -> None:
+    def __init__(self, store: Messages, *, broker_name: str, store_host: bytes, clock: Clock) -> None:
         self._store = store
         self._broker_name = broker_name
         self._store_host = store_host

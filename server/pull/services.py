@@ -15,7 +15,6 @@ from rocketwire.server.pull.consume_rates import ConsumeRates
 from rocketwire.server.pull.long_poll import LongPoll
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.offsets import OffsetTable
 
 
@@ -33,6 +32,5 @@ class PullServices:
     metrics: Metrics
     offsets: OffsetTable
     pull_answers: PullAnswers
-    store: MessageStore
     throttle: Throttle
     topics: BrokerTopics

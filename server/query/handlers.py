@@ -13,7 +13,7 @@ from rocketwire.server.core.errors import ServerError
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.messages.stored_message import stored_message
-from rocketwire.store.store import MessageStore
+from rocketwire.store.protocol import Messages
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.headers.query import (
@@ -32,7 +32,7 @@ class QueryServices:
 
     access: AccessControl | None
     config: LiveConfig
-    store: MessageStore
+    store: Messages
 
 
 class MessageNotThere(ServerError):

@@ -18,8 +18,8 @@ from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.net.session import Session
 from rocketwire.server.retry.send_back import SendBack, Target, refusal
+from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.store.errors import StoreError
-from rocketwire.store.store import Appended, Draft
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, ResponseCode
 from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.errors import WireError

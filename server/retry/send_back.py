@@ -19,9 +19,10 @@ from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.topics.retry_topics import RetryTopics
+from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.store.errors import RecordTooLarge, TopicUnusable
+from rocketwire.store.protocol import Messages
 from rocketwire.store.records.lost_pages import fenced
-from rocketwire.store.store import Appended, Draft, MessageStore
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
@@ -89,7 +90,7 @@ class SendBack:
         self,
         *,
         config: LiveConfig,
-        store: MessageStore,
+        store: Messages,
         storing: Storing,
         retries: RetryTopics,
         choose: Callable[[int], int],
@@ -198,7 +199,7 @@ class SendBack:
         # Half messages are not for consumers: Apache stores them where none sees them.
         if level <= 0 or message.sys_flag & SysFlag.TRANSACTION_PREPARED:
             return message.known(target.topic, queue_id, _properties(message, level), kind.tags, unique_key, keys)
-        level = min(level, len(self._store.settings.delay_levels))
+        level = min(level, len(self._store.delay_levels))
         if kind.first_try:
             added = _added(message.topic, level, target.topic, queue_id)
             text = message.properties + added + _message_id(message)

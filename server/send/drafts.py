@@ -21,7 +21,7 @@ from rocketwire.server.timer.sends import (
 )
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions.half import half_draft
-from rocketwire.store.store import Draft
+from rocketwire.store.append.drafts import Draft
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import SysFlag

@@ -14,7 +14,7 @@ from rocketwire.server.core.route import Route
 from rocketwire.server.messages.appending import Refusals, refusal_of
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.send.sending import Sending
-from rocketwire.store.store import Appended
+from rocketwire.store.append.drafts import Appended
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.headers.send import SendMessageRequestHeader, SendMessageResponseHeader

@@ -19,7 +19,7 @@ from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.send.replies import Replies
 from rocketwire.server.send.sending import Sending
-from rocketwire.store.store import Appended
+from rocketwire.store.append.drafts import Appended
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import RequestCode, ResponseCode

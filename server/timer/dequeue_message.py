@@ -16,7 +16,8 @@ from rocketwire.server.timer.faults import Faults
 from rocketwire.server.timer.groups import in_groups
 from rocketwire.server.timer.loaded import Copy, Run, Slot
 from rocketwire.server.timer.records import Early, Stale, stored_again
-from rocketwire.store.store import Draft, MessageStore
+from rocketwire.store.append.drafts import Draft
+from rocketwire.store.protocol import Messages
 from rocketwire.store.timer.timer_index import TimerIndex
 from rocketwire.store.timer.units import DueUnit
 
@@ -36,7 +37,7 @@ class _Wanted(NamedTuple):
 class DequeueMessage:
     """Makes of units what is to be stored."""
 
-    def __init__(self, index: TimerIndex, store: MessageStore, clock: Clock) -> None:
+    def __init__(self, index: TimerIndex, store: Messages, clock: Clock) -> None:
         self._index = index
         self._store = store
         self._clock = clock

@@ -23,9 +23,9 @@ from rocketwire.server.timer.loaded import Copy
 from rocketwire.server.timer.markers import Markers
 from rocketwire.server.timer.records import Early, Stale
 from rocketwire.server.timer.wheel import NearWheel
+from rocketwire.store.append.drafts import Appended
 from rocketwire.store.errors import RecordTooLarge, TopicUnusable
 from rocketwire.store.layout.timer_log import NO_COPY
-from rocketwire.store.store import Appended
 
 log = logging.getLogger(__name__)
 

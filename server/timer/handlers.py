@@ -14,8 +14,8 @@ from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.timer.recall import Recall
 from rocketwire.server.timer.timer import Timer
+from rocketwire.store.append.drafts import Appended
 from rocketwire.store.layout.timer_check import CHECK_STRUCT
-from rocketwire.store.store import Appended
 from rocketwire.store.timer.check import encode_check
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import WireError

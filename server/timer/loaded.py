@@ -16,7 +16,7 @@ from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
 from rocketwire.server.messages.restoring import Undeliverable
-from rocketwire.store.store import Draft
+from rocketwire.store.append.drafts import Draft
 
 #: No further slot is read while something waits in so many, or so many messages do.
 _MOST_UNSETTLED: Final = 256

@@ -10,7 +10,7 @@ from rocketwire.server.core.threads import RunSync
 from rocketwire.server.timer.bell import Bell
 from rocketwire.server.timer.faults import Faults
 from rocketwire.store.errors import StoreError
-from rocketwire.store.store import MessageStore
+from rocketwire.store.protocol import Messages
 from rocketwire.store.timer.timer_index import Snapshot, TimerIndex
 
 
@@ -29,7 +29,7 @@ class TimerProgress:
     def __init__(
         self,
         index: TimerIndex,
-        store: MessageStore,
+        store: Messages,
         changed: Bell,
         *,
         interval: float,

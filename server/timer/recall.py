@@ -20,7 +20,7 @@ from rocketwire.server.core.errors import (
 from rocketwire.server.timer.records import TIMER_ROOM
 from rocketwire.server.timer.sends import TimerSends
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.store.store import Draft
+from rocketwire.store.append.drafts import Draft
 from rocketwire.wire import properties as names
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.headers.send import RecallMessageRequestHeader

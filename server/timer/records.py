@@ -12,10 +12,10 @@ from typing import Final
 
 from rocketwire import native
 from rocketwire.server.messages.restoring import Undeliverable, destination, origin_of, read_waiting, storable, text_of
+from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.store.layout.record import SMALLEST, properties_of
 from rocketwire.store.read.reader import LogPart
-from rocketwire.store.store import Draft
 from rocketwire.store.timer.units import DueUnit
 from rocketwire.store.timer.waiting import Waiting
 from rocketwire.wire import names

@@ -16,7 +16,7 @@ from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.errors import MessageIllegal, TimerDisabled
 from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.store.store import Draft
+from rocketwire.store.append.drafts import Draft
 from rocketwire.store.timer.units import out_time
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names

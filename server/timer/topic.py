@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from rocketwire.server.timer.groups import GROUP_BYTES
 from rocketwire.server.timer.records import cancels, waiting_in
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
-from rocketwire.store.store import MessageStore
+from rocketwire.store.protocol import Messages
 from rocketwire.store.timer.waiting import Waiting
 from rocketwire.wire.names import TIMER_TOPIC
 
@@ -34,7 +34,7 @@ class Entries(NamedTuple):
 class TimerTopic:
     """Reads the queue of the timer's topic."""
 
-    def __init__(self, store: MessageStore) -> None:
+    def __init__(self, store: Messages) -> None:
         self._store = store
 
     @property

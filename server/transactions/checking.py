@@ -29,7 +29,7 @@ from rocketwire.server.transactions.ending import Ending
 from rocketwire.server.transactions.half import HALF
 from rocketwire.server.transactions.state import TransactionState, messages_from
 from rocketwire.store.errors import StoreError
-from rocketwire.store.store import MessageStore
+from rocketwire.store.protocol import Messages
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.java import INT32_MAX, INT64_MAX, natural_number
@@ -56,7 +56,7 @@ class Checking:
 
     def __init__(
         self,
-        store: MessageStore,
+        store: Messages,
         state: TransactionState,
         copies: Copies,
         ending: Ending,

@@ -27,8 +27,9 @@ from rocketwire.server.messages.stored_message import StoredMessage, stored_mess
 from rocketwire.server.transactions.copies import Copies, identity, is_copy
 from rocketwire.server.transactions.half import HALF, op_draft, real_draft, said_by
 from rocketwire.server.transactions.state import TransactionState
+from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.store.protocol import Messages
 from rocketwire.store.records.lost_pages import fenced
-from rocketwire.store.store import Appended, Draft, MessageStore
 from rocketwire.wire import names
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.errors import HeaderFieldInvalid, RecordInvalid
@@ -72,7 +73,7 @@ class Ending:
 
     def __init__(
         self,
-        store: MessageStore,
+        store: Messages,
         state: TransactionState,
         copies: Copies,
         *,

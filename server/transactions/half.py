@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.server.messages.stored_message import StoredMessage
+from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.record import HOST_BITS
-from rocketwire.store.store import Draft
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import SysFlag

@@ -16,7 +16,7 @@ from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.transactions.ending import DECISIONS
 from rocketwire.server.transactions.service import Transactions
-from rocketwire.store.store import Appended
+from rocketwire.store.append.drafts import Appended
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 

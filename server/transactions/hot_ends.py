@@ -19,8 +19,8 @@ from rocketwire.server.messages.storing import Storing
 from rocketwire.server.net.session import Session
 from rocketwire.server.transactions.ending import Carried, Outcome
 from rocketwire.server.transactions.service import Transactions
+from rocketwire.store.append.drafts import Appended
 from rocketwire.store.errors import StoreError
-from rocketwire.store.store import Appended
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, ResponseCode
 from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.errors import WireError

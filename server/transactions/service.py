@@ -14,7 +14,8 @@ from rocketwire.server.transactions.checking import Checking
 from rocketwire.server.transactions.copies import Copies
 from rocketwire.server.transactions.ending import Carried, Ending, Outcome
 from rocketwire.server.transactions.state import TransactionState
-from rocketwire.store.store import Appended, Draft, MessageStore
+from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.store.protocol import Messages
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 
@@ -28,7 +29,7 @@ class Transactions:
 
     def __init__(
         self,
-        store: MessageStore,
+        store: Messages,
         offsets: OffsetTable,
         *,
         config: LiveConfig,

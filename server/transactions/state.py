@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
 from rocketwire.server.transactions.half import GROUP, HALF, OP, done_with
-from rocketwire.store.store import MessageStore
+from rocketwire.store.protocol import Messages
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.errors import RecordInvalid
 
@@ -41,7 +41,7 @@ class TransactionState:
         first: Queue offset before which no half message is undecided.
     """
 
-    def __init__(self, store: MessageStore, offsets: OffsetTable) -> None:
+    def __init__(self, store: Messages, offsets: OffsetTable) -> None:
         self._store = store
         self._offsets = offsets
         saved, told = self._saved()
@@ -158,7 +158,7 @@ class TransactionState:
 
 
 def messages_from(
-    store: MessageStore, queue: tuple[str, int], offset: int, at_once: int
+    store: Messages, queue: tuple[str, int], offset: int, at_once: int
 ) -> Iterator[tuple[int, StoredMessage]]:
     """The messages that a queue has now, from an offset on, with their offsets; gone or damaged ones are left out."""
     end = store.max_offset(*queue)

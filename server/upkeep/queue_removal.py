@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 
 import trio
 
@@ -27,9 +27,13 @@ class QueueRemoval:
         self._retention = retention
         self._asked, self._jobs = trio.open_memory_channel[_Job](math.inf)
 
-    def remove(self, queues: Iterator[ConsumeQueue], done: Callable[[], None]) -> None:
-        """Have queues removed, and `done` called when that is over."""
-        self._asked.send_nowait((queues, done))
+    def remove_expired(self, done: Callable[[], None]) -> None:
+        """Remove the queues of which no message is left; `done` is called when that is over."""
+        self._asked.send_nowait((self._retention.expired_queues(), done))
+
+    def remove_unused(self, topics: Container[str], done: Callable[[], None]) -> None:
+        """Remove the queues of topics that do not exist any more; `done` is called when that is over."""
+        self._asked.send_nowait((self._retention.unused_queues(topics), done))
 
     async def run(self) -> None:
         """Remove what is asked for, for ever."""

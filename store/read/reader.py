@@ -71,6 +71,11 @@ class StoreReader:
         return queue.min if queue is not None else 0
 
     @property
+    def min_physical_offset(self) -> int:
+        """Where the oldest record that is kept begins, or its file."""
+        return self._log.start
+
+    @property
     def max_physical_offset(self) -> int:
         """Where the next record goes."""
         return self._log.position

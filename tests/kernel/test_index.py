@@ -193,7 +193,8 @@ def test_keys_are_entered_and_found_without_numpy(tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from rocketwire.store.settings import StoreSettings
-from rocketwire.store.store import Draft, MessageStore
+from rocketwire.store.append.drafts import Draft
+from rocketwire.store.store import MessageStore
 
 settings = StoreSettings(root=Path(sys.argv[1]), commit_log_file_size=1 << 16, index_slots=20, index_entries=4000)
 store = MessageStore.open(settings, clock=lambda: 1_700_000_000_000, store_host=bytes(8))

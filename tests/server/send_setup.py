@@ -20,8 +20,9 @@ from rocketwire.server.timer.sends import TimerSends
 from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.store.append.drafts import Appended
 from rocketwire.store.settings import StoreSettings
-from rocketwire.store.store import Appended, MessageStore
+from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.groups import GroupTable
 from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.bodies.topic import TopicConfig

@@ -6,9 +6,10 @@ import copy
 from pathlib import Path
 from typing import NamedTuple
 
+from rocketwire.store.append.drafts import Draft
 from rocketwire.store.errors import FlushDelayed, FlushFailed, StoreError, StoreNotWritable
 from rocketwire.store.settings import StoreSettings
-from rocketwire.store.store import Draft, MessageStore
+from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.bodies.topic import TopicConfig

@@ -11,9 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rocketwire.store.append.drafts import Draft
 from rocketwire.store.disk.files import FileSystem, RealFileSystem
 from rocketwire.store.settings import StoreSettings
-from rocketwire.store.store import Draft, MessageStore
+from rocketwire.store.store import MessageStore
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.java import string_hash
 from tests.wire import golden

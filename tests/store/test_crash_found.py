@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from rocketwire.store.append.drafts import Draft
 from rocketwire.store.errors import FlushFailed, StoreNotWritable
 from rocketwire.store.log.checkpoint import Checkpoint
 from rocketwire.store.settings import StoreSettings
-from rocketwire.store.store import Draft, MessageStore
+from rocketwire.store.store import MessageStore
 from tests.store import disk_images
 from tests.store.crash_disk import CrashDisk
 from tests.store.disk_images import NOTHING, Crash

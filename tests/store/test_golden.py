@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from rocketwire.store.append.drafts import Draft
 from rocketwire.store.index.key_hash import positive_hash
 from rocketwire.store.layout.index import ENTRY_SIZE, HEADER_SIZE, SLOT_SIZE
-from rocketwire.store.store import Draft, FetchStatus, MessageStore
+from rocketwire.store.read.fetch import FetchStatus
+from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.java import string_hash

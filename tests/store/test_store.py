@@ -20,7 +20,8 @@ from rocketwire.store.errors import (
     StoreNotWritable,
     TopicUnusable,
 )
-from rocketwire.store.store import FetchStatus, MessageStore
+from rocketwire.store.read.fetch import FetchStatus
+from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.message import decode_record

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE
-from rocketwire.store.store import Appended, Draft, MessageStore
+from rocketwire.store.store import MessageStore
 from tests.store.support import START
 
 FOREVER = START * 2

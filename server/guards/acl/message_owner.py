@@ -10,7 +10,7 @@ from typing import Final
 
 from rocketwire.server.core.server_error import ServerError
 from rocketwire.server.messages.stored_message import stored_message
-from rocketwire.store.store import MessageStore
+from rocketwire.store.protocol import Messages
 from rocketwire.wire import names, properties
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.property_edits import reader_of
@@ -36,7 +36,7 @@ class NoMessageThere(ServerError):
         super().__init__(f"no message begins at offset {offset} of the commit log")
 
 
-def owner_at(store: MessageStore, offset: int) -> str:
+def owner_at(store: Messages, offset: int) -> str:
     """The topic that the message at a place in the log belongs to: the real one where it waits for something.
 
     Raises:

@@ -16,7 +16,7 @@ import trio
 
 from rocketwire.server.config.live import LiveConfig
 from rocketwire.server.guards.throttle.throttle import Throttle
-from rocketwire.store.store import MessageStore
+from rocketwire.store.protocol import Messages
 from rocketwire.store.tables.groups import GroupTable
 from rocketwire.store.tables.offsets import OffsetTable
 
@@ -30,7 +30,7 @@ class Backlog:
     """Looks how far the groups are behind, and tells the quotas."""
 
     def __init__(
-        self, config: LiveConfig, offsets: OffsetTable, groups: GroupTable, store: MessageStore, throttle: Throttle
+        self, config: LiveConfig, offsets: OffsetTable, groups: GroupTable, store: Messages, throttle: Throttle
     ) -> None:
         self._config = config
         self._offsets = offsets
@@ -58,13 +58,13 @@ class Backlog:
         self._throttle.backlogged(far)
 
     async def _behind(self, topic: str, committed: dict[int, int]) -> int:
-        by_key = self._store.queues.by_key
+        store = self._store
         behind = 0
         for queue_id in list(committed):  # it may change while others have their turn
             await self._pause()
-            queue, offset = by_key.get((topic, queue_id)), committed.get(queue_id)
-            if queue is not None and offset is not None:
-                behind += max(0, queue.end - max(offset, queue.min))
+            offset = committed.get(queue_id)
+            if offset is not None:
+                behind += max(0, store.max_offset(topic, queue_id) - max(offset, store.min_offset(topic, queue_id)))
         return behind
 
     async def _pause(self) -> None:

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from rocketwire.server.config.config import ServerConfig
+from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, SMALLEST, head_of, properties_of
-from rocketwire.store.store import Draft
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import SysFlag

@@ -20,7 +20,7 @@ from rocketwire.server.guards.throttle.converted import Conversion
 from rocketwire.server.guards.throttle.quotas import instance_quota, read_quotas
 from rocketwire.server.topics.message_types import MESSAGE_TYPE, MessageType
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.store.store import Draft
+from rocketwire.store.append.drafts import Draft
 from rocketwire.wire import names
 
 INSTANCE: Final = "instance"

@@ -23,7 +23,7 @@ _MS: Final = 1000
 def store(services: Watched) -> Iterator[Metric]:
     """The log, the index, what there is in tables."""
     of = services.store
-    start, end = of.log.start, of.max_physical_offset
+    start, end = of.min_physical_offset, of.max_physical_offset
     yield gauge("commit_log_min_offset_bytes", "Where the oldest file of the commit log begins.", start)
     yield gauge("commit_log_max_offset_bytes", "Where the next message goes in the commit log.", end)
     yield gauge(

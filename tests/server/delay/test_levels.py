@@ -7,7 +7,7 @@ import pytest
 from rocketwire.server.core.errors import MessageIllegal
 from rocketwire.server.delay import delay_level, scheduled_draft
 from rocketwire.server.delay.levels import warn_of_lost_levels
-from rocketwire.store.store import Draft
+from rocketwire.store.append.drafts import Draft
 from rocketwire.wire.properties import decode_properties
 from tests.server.messages.test_stored_message import golden_messages
 

@@ -9,8 +9,8 @@ import pytest
 
 from rocketwire.server.core.errors import ServiceUnavailable
 from rocketwire.server.messages.appending import NOT_STORED, append_group, refusal_of
+from rocketwire.store.append.drafts import Appended
 from rocketwire.store.errors import DiskFull, RecordTooLarge, StoreError, TopicUnusable
-from rocketwire.store.store import Appended
 
 LARGE = RecordTooLarge(2, 1)
 BAD_TOPIC = TopicUnusable("/")

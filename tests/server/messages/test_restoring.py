@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rocketwire.server.messages.restoring import Undeliverable, restored
 from rocketwire.server.messages.stored_message import stored_message
-from rocketwire.store.store import Draft
+from rocketwire.store.append.drafts import Draft
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.message import Message, encode_record
 from rocketwire.wire.names import SCHEDULE_TOPIC

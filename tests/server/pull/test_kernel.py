@@ -22,7 +22,7 @@ from rocketwire.server.net.session import Session
 from rocketwire.server.pull.kernel import KernelPulls
 from rocketwire.server.registry import broker_families
 from rocketwire.server.transactions.half import GROUP as TRANSACTIONS
-from rocketwire.store.store import Draft
+from rocketwire.store.append.drafts import Draft
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies.client import MessageModel
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
@@ -72,7 +72,7 @@ class Side:
         )
         self.broker.topics.put(TopicConfig(topic_name="T", read_queue_nums=4, write_queue_nums=4, perm=6))
         assert native.kernel is not None
-        self.kernel = KernelPulls(native.kernel, self.broker.pulls)
+        self.kernel = KernelPulls(native.kernel, self.broker.pulls, self.broker.store)
         self.dispatcher = FrameDispatcher(broker_families(self.broker), metrics=self.metrics)
         self.consumer = FakePeer()
 

@@ -16,7 +16,7 @@ from rocketwire.server.filters import EVERYTHING, MessageFilter, tag
 from rocketwire.server.pull.answers import Asked
 from rocketwire.server.pull.long_poll import HeldPull, LongPoll, Queue
 from rocketwire.store.errors import StoreGone
-from rocketwire.store.store import Fetched, FetchStatus
+from rocketwire.store.read.fetch import Fetched, FetchStatus
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.errors import FrameTooLong
 from tests.server.harness import FakePeer, account, mock_clock, settle

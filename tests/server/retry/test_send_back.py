@@ -19,10 +19,11 @@ from rocketwire.server.retry.send_back import NotSentBack, SendBack
 from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.store.append.drafts import Draft
 from rocketwire.store.errors import DiskFull
 from rocketwire.store.layout.record import record_head
 from rocketwire.store.settings import StoreSettings
-from rocketwire.store.store import Draft, MessageStore
+from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.groups import GroupTable
 from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.codes import SysFlag

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import trio
 import trio.testing
 
+from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.store.disk.files import FileSystem
-from rocketwire.store.store import Appended, Draft
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.properties import decode_properties

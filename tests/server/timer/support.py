@@ -26,9 +26,10 @@ from rocketwire.server.timer.timer import Timer
 from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.store.disk.files import FileSystem, RealFileSystem
 from rocketwire.store.settings import StoreSettings
-from rocketwire.store.store import Appended, Draft, MessageStore
+from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.groups import GroupTable
 from rocketwire.store.tables.topics import TopicTable
 from rocketwire.store.timer.units import out_time

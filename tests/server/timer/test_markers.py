@@ -10,7 +10,8 @@ import pytest
 
 from rocketwire.server.timer.markers import Markers
 from rocketwire.server.timer.topic import TimerTopic
-from rocketwire.store.store import Draft, MessageStore
+from rocketwire.store.append.drafts import Draft
+from rocketwire.store.store import MessageStore
 from rocketwire.wire.names import TIMER_TOPIC
 from tests.server.timer.support import timer_draft
 from tests.store.support import START, open_store, small

@@ -25,9 +25,9 @@ from rocketwire.server.timer.records import (
     waiting_in,
     waiting_of,
 )
+from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
 from rocketwire.store.read.reader import LogPart
-from rocketwire.store.store import Draft
 from rocketwire.store.timer.units import DueUnit
 from rocketwire.store.timer.waiting import Waiting
 from rocketwire.wire.fast import tags_code

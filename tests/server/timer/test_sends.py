@@ -17,7 +17,7 @@ from rocketwire.server.timer.sends import (
     was_delivered,
     without_times,
 )
-from rocketwire.store.store import Draft
+from rocketwire.store.append.drafts import Draft
 from rocketwire.store.timer.units import out_time
 from rocketwire.wire.property_edits import value_of
 from rocketwire.wire.recall_handle import decode_recall_handle

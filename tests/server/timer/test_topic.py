@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from rocketwire.server.timer.topic import Entries, TimerTopic
-from rocketwire.store.store import Draft, MessageStore
+from rocketwire.store.append.drafts import Draft
+from rocketwire.store.store import MessageStore
 from rocketwire.store.timer.units import due
 from rocketwire.wire.names import TIMER_TOPIC
 from tests.server.timer.support import timer_draft

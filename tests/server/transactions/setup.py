@@ -15,9 +15,10 @@ from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions.half import HALF, OP, half_draft
 from rocketwire.server.transactions.service import Transactions
 from rocketwire.server.transactions.state import messages_from
+from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.settings import StoreSettings
-from rocketwire.store.store import Appended, Draft, MessageStore
+from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire import names

@@ -8,9 +8,9 @@ import pytest
 
 from rocketwire.server.core.errors import MessageIllegal, ServiceUnavailable, TransactionNotFound, TransactionWrong
 from rocketwire.server.transactions.half import HALF, OP
+from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.store.errors import DiskFull
 from rocketwire.store.layout.record import record_head
-from rocketwire.store.store import Appended, Draft
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.errors import HeaderFieldInvalid
 from rocketwire.wire.message import Message, encode_record

@@ -6,7 +6,7 @@ import pytest
 
 from rocketwire.server.messages.stored_message import StoredMessage
 from rocketwire.server.transactions.half import done_with, half_draft, op_draft, real_draft, said_by
-from rocketwire.store.store import Draft
+from rocketwire.store.append.drafts import Draft
 from rocketwire.wire import names
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.java import string_hash

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rocketwire.server.transactions.half import HALF, OP
 from rocketwire.server.transactions.state import TransactionState
-from rocketwire.store.store import Draft
+from rocketwire.store.append.drafts import Draft
 from rocketwire.wire.message import BODY_CRC_AT
 from tests.server.transactions.setup import BORN, GROUP, REAL, ROLLBACK, Setup
 from tests.store.support import kill

@@ -50,7 +50,7 @@ async def test_others_are_served_between_two_queues(store: MessageStore, nursery
     await settle()
     left: list[int] = []
     done: list[int] = []
-    removal.remove(store.retention.unused_queues({"D"}), lambda: done.append(len(store.topics())))
+    removal.remove_unused({"D"}, lambda: done.append(len(store.topics())))
     for _ in range(20):
         await trio.lowlevel.checkpoint()
         left.append(len(store.topics()))
@@ -67,30 +67,34 @@ async def test_a_queue_that_cannot_be_removed_is_told_of_and_passed_over(
     nursery.start_soon(removal.run)
     disk.kept = "B"
     done: list[str] = []
-    removal.remove(store.retention.unused_queues({"D"}), lambda: done.append("first"))
+    removal.remove_unused({"D"}, lambda: done.append("first"))
     await settle()
     assert store.topics() == {"B", "D"}
     assert "topic B: queue 0: [Errno 1] Operation not permitted" in caplog.text
     assert "Traceback" not in caplog.text
     disk.kept = "none"
-    removal.remove(store.retention.unused_queues({"D"}), lambda: done.append("second"))
+    removal.remove_unused({"D"}, lambda: done.append("second"))
     await settle()
     assert done == ["first", "second"]
     assert store.topics() == {"D"}
 
 
 async def test_queues_that_cannot_be_looked_at_end_only_that_job(
-    store: MessageStore, nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
+    store: MessageStore, nursery: trio.Nursery, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    unused = store.retention.unused_queues({"B", "C", "D"})
+
     def broken() -> Iterator[ConsumeQueue]:
-        yield from store.retention.unused_queues({"B", "C", "D"})
+        yield from unused
         raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(store.retention, "expired_queues", broken)
 
     removal = QueueRemoval(store.retention)
     nursery.start_soon(removal.run)
     done: list[str] = []
-    removal.remove(broken(), lambda: done.append("first"))
-    removal.remove(store.retention.unused_queues({"D"}), lambda: done.append("second"))
+    removal.remove_expired(lambda: done.append("first"))
+    removal.remove_unused({"D"}, lambda: done.append("second"))
     await settle()
     assert done == ["first", "second"]
     assert store.topics() == {"D"}

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from rocketwire.store.append.drafts import Draft
 from rocketwire.store.errors import DiskFull, RecordTooLarge, TopicUnusable
 from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.queues import LONGEST_NAME
-from rocketwire.store.store import Draft, MessageStore
+from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.hosts import decode_host, encode_host
 from rocketwire.wire.message import (

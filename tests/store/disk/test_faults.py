@@ -213,7 +213,8 @@ KILLED = """
 import sys
 from pathlib import Path
 from rocketwire.store.settings import StoreSettings
-from rocketwire.store.store import Draft, MessageStore
+from rocketwire.store.append.drafts import Draft
+from rocketwire.store.store import MessageStore
 settings = StoreSettings(root=Path(sys.argv[1]), sync_flush=True, commit_log_file_size=1 << 16,
                          consume_queue_file_size=2000, index_slots=100, index_entries=400)
 store = MessageStore.open(settings, clock=lambda: 1_700_000_000_000, store_host=bytes(8))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.store.store import FetchStatus
+from rocketwire.store.read.fetch import FetchStatus
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import decode_record
 from tests.store.support import draft, open_store, remove_log_file, small

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from rocketwire.store.append.drafts import Appended
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.settings import StoreSettings
-from rocketwire.store.store import Appended, MessageStore
+from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.topics import TopicTable, topic_names
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.java import string_hash

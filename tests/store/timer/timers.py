@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from rocketwire.store.append.drafts import Appended
 from rocketwire.store.disk.files import FileSystem, RealFileSystem
 from rocketwire.store.settings import StoreSettings
-from rocketwire.store.store import Appended, MessageStore
+from rocketwire.store.store import MessageStore
 from rocketwire.store.timer.timer_index import TimerIndex
 from rocketwire.store.timer.units import Unit
 from rocketwire.store.timer.waiting import Waiting

@@ -80,8 +80,8 @@ class Slices:
         self.far: set[str] = set()
         self.pauses = 0
         config: Any = SimpleNamespace(current=SimpleNamespace(group_backlog_threshold=10))
-        queue = SimpleNamespace(min=0, end=100)
-        store: Any = SimpleNamespace(queues=SimpleNamespace(by_key={("T", 0): queue, ("T", 4999): queue}))
+        ends = {("T", 0): 100, ("T", 4999): 100}
+        store: Any = SimpleNamespace(max_offset=lambda *queue: ends.get(queue, 0), min_offset=lambda *_: 0)
         groups: Any = {"G": object()}
         throttle: Any = SimpleNamespace(backlogged=self.far.update)
         self.backlog = Backlog(config, self.table, groups, store, throttle)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from rocketwire.server.config.config import ServerConfig
 from rocketwire.server.guards.throttle.converted import Conversion
+from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.record import SMALLEST
-from rocketwire.store.store import Draft
 from rocketwire.wire import names
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.message import Message, encode_record

@@ -1,0 +1,207 @@
+"""Handlers and services over a store that is no `MessageStore`: they ask nothing but what `store.protocol` declares."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rocketwire.server.clients.groups import ClientGroups
+from rocketwire.server.config.limits import Limits
+from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.core.decisions import Decisions
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.core.route import Route
+from rocketwire.server.delay.delivery import DelayDelivery
+from rocketwire.server.filters.consumer_filters import ConsumerFilters
+from rocketwire.server.guards.throttle.throttle import Throttle
+from rocketwire.server.messages.page_cache import PageCacheGuard
+from rocketwire.server.messages.storing import Storing
+from rocketwire.server.offsets import handlers as offset
+from rocketwire.server.pull import handlers as pull
+from rocketwire.server.pull.answers import PullAnswers
+from rocketwire.server.pull.consume_rates import ConsumeRates
+from rocketwire.server.pull.long_poll import LongPoll
+from rocketwire.server.pull.offset_moved import OffsetMoved
+from rocketwire.server.pull.services import PullServices
+from rocketwire.server.query import handlers as query
+from rocketwire.server.retry import handlers as send_back
+from rocketwire.server.retry.send_back import SendBack
+from rocketwire.server.send import handlers as send
+from rocketwire.server.send.checks import SendChecks
+from rocketwire.server.send.drafts import SendDrafts
+from rocketwire.server.send.sending import Sending
+from rocketwire.server.timer.sends import TimerSends
+from rocketwire.server.topics.retry_topics import RetryTopics
+from rocketwire.server.topics.subscription_groups import SubscriptionGroups
+from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.server.transactions import handlers as transaction
+from rocketwire.server.transactions.service import Transactions
+from rocketwire.store.protocol import Messages
+from rocketwire.store.tables.consumer_filters import ConsumerFilterTable
+from rocketwire.store.tables.delay_offsets import DelayOffsetTable
+from rocketwire.store.tables.groups import GroupTable
+from rocketwire.store.tables.offsets import OffsetTable
+from rocketwire.store.tables.topics import TopicTable
+from rocketwire.wire.bodies.topic import TopicConfig
+from rocketwire.wire.codes import RequestCode, ResponseCode, SysFlag
+from rocketwire.wire.header import Header
+from rocketwire.wire.headers import decode_ext
+from rocketwire.wire.headers.offset import GetMaxOffsetResponseHeader, GetMinOffsetResponseHeader
+from rocketwire.wire.hosts import encode_host
+from tests.server.harness import Clock, FakePeer, properties_text, pull_ext, records, send_ext, small_config
+from tests.server.memory_messages import MemoryMessages
+from tests.server.transactions.test_handlers import end_ext
+
+HOST = encode_host("127.0.0.1", 10911)
+
+
+class Rig:
+    """Families of a broker, put together over a store in memory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.clock = clock = Clock()
+        live = LiveConfig(small_config(folder), clock)
+        metrics = Metrics()
+        topic_table, group_table = (
+            TopicTable.open(folder / "topics.json", clock=clock),
+            GroupTable.open(folder / "groups.json", clock=clock),
+        )
+        topics, groups = BrokerTopics(topic_table, live), SubscriptionGroups(group_table, live)
+        topics.make_system_topics(18)
+        topics.put(TopicConfig(topic_name="T", read_queue_nums=1, write_queue_nums=1))
+        store: Messages = MemoryMessages(clock, [1000, 5000, 10_000])
+        self.store = store
+        throttle = Throttle(live, topics, metrics)
+        storing = Storing(store, flush=None, metrics=metrics, page_cache=PageCacheGuard(live, now=lambda: 0.0))
+        retries = RetryTopics(groups, topics)
+        checks = SendChecks(live, topics, choose=lambda _: 0, retries=retries)
+        drafts = SendDrafts(live, topics, checks, TimerSends(live, topics, clock), delay_levels=3)
+        offsets = OffsetTable.open(folder / "offsets.json")
+        rates, clients = ConsumeRates(), ClientGroups(lambda _: False)
+        answers = PullAnswers(
+            store,
+            live,
+            metrics=metrics,
+            consume_rates=rates,
+            offset_moved=OffsetMoved(store, broker_name="b", store_host=HOST, clock=clock),
+            throttle=throttle,
+        )
+        pulls = PullServices(
+            clients=clients,
+            config=live,
+            consume_rates=rates,
+            decisions=Decisions(),
+            filters=ConsumerFilters(ConsumerFilterTable.open(folder / "filters.json"), clock),
+            groups=groups,
+            long_poll=LongPoll(answers, Limits(lambda: live.current, metrics)),
+            metrics=metrics,
+            offsets=offsets,
+            pull_answers=answers,
+            throttle=throttle,
+            topics=topics,
+        )
+        self.transactions = transactions = Transactions(
+            store,
+            offsets,
+            config=live,
+            topics=topics,
+            clients=clients,
+            clock=clock,
+            store_host=HOST,
+            wake=lambda: None,
+            append=storing.append,
+        )
+        self.delays = DelayDelivery(
+            store=store,
+            table=DelayOffsetTable.open(folder / "delays.json"),
+            storing=storing,
+            clock=clock,
+            wake=lambda: None,
+        )
+        families: list[tuple[tuple[Route, ...], Any]] = [
+            (
+                send.ROUTES,
+                send.SendServices(config=live, sending=Sending(drafts, throttle), storing=storing, store_host=HOST),
+            ),
+            (pull.ROUTES, pulls),
+            (offset.ROUTES, offset.OffsetServices(offsets=offsets, store=store)),
+            (query.ROUTES, query.QueryServices(access=None, config=live, store=store)),
+            (
+                send_back.ROUTES,
+                SendBack(config=live, store=store, storing=storing, retries=retries, choose=lambda _: 0),
+            ),
+            (transaction.ROUTES, transaction.TransactionServices(storing=storing, transactions=transactions)),
+        ]
+        self._routes = {route.code: (route, services) for routes, services in families for route in routes}
+
+    def ask(self, code: RequestCode, ext: dict[str, str], body: bytes = b"") -> Reply:
+        """What a handler answers at once."""
+        route, services = self._routes[code]
+        assert route.header is not None
+        request: Request[Any] = Request(
+            peer=FakePeer(),
+            header=Header(code=code, opaque=1, version=407),
+            serialize_type=0,
+            body=memoryview(body),
+            fields=decode_ext(route.header, ext, short=route.short),
+        )
+        reply = route.handler(services, request)
+        assert isinstance(reply, Reply)
+        return reply
+
+    def send(self, body: bytes, **values: Any) -> dict[str, str]:
+        reply = self.ask(RequestCode.SEND_MESSAGE_V2, send_ext("T", **values), body)
+        assert reply.code == ResponseCode.SUCCESS, reply.remark
+        return reply.header(1).ext or {}
+
+    def pull(self, topic: str = "T", **values: Any) -> list[bytes]:
+        """The bodies that a pull finds."""
+        reply = self.ask(RequestCode.PULL_MESSAGE, pull_ext(topic, sys_flag=4, **values))
+        return [message.body for message in records(b"".join(reply.body))]
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    return Rig(tmp_path)
+
+
+async def test_sends_are_pulled_looked_up_and_counted(rig: Rig) -> None:
+    places = [rig.send(b"%d" % number, keys=f"k{number}", tags="ab"[number % 2]) for number in range(4)]
+    assert [place["queueOffset"] for place in places] == ["0", "1", "2", "3"]
+    assert rig.pull() == [b"0", b"1", b"2", b"3"]
+    assert rig.pull(subscription="b") == [b"1", b"3"]
+    queue = {"topic": "T", "queueId": "0"}
+    assert rig.ask(RequestCode.GET_MAX_OFFSET, queue).fields == GetMaxOffsetResponseHeader(offset=4)
+    assert rig.ask(RequestCode.GET_MIN_OFFSET, queue).fields == GetMinOffsetResponseHeader(offset=0)
+    viewed = rig.ask(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(int(places[2]["msgId"][16:], 16))})
+    assert [message.body for message in records(b"".join(viewed.body))] == [b"2"]
+    asked = {"topic": "T", "key": "k3", "maxNum": "9", "beginTimestamp": "0", "endTimestamp": str(rig.clock() + 1)}
+    found = rig.ask(RequestCode.QUERY_MESSAGE, asked)
+    assert [message.body for message in records(b"".join(found.body))] == [b"3"]
+
+
+async def test_a_message_given_back_comes_again_when_its_delay_is_over(rig: Rig) -> None:
+    place = rig.send(b"again")
+    given = {"offset": str(int(place["msgId"][16:], 16)), "group": "G", "delayLevel": "2", "maxReconsumeTimes": "16"}
+    assert rig.ask(RequestCode.CONSUMER_SEND_MSG_BACK, given).code == ResponseCode.SUCCESS
+    for _ in rig.delays._settling:
+        pass
+    rig.delays.deliver()
+    assert rig.pull("%RETRY%G") == []
+    rig.clock.now += 5000
+    rig.delays.deliver()
+    assert rig.pull("%RETRY%G") == [b"again"]
+
+
+@pytest.mark.parametrize("decision", [SysFlag.TRANSACTION_COMMIT, SysFlag.TRANSACTION_ROLLBACK])
+async def test_a_transaction_is_seen_once_it_is_committed(rig: Rig, decision: int) -> None:
+    text = properties_text(TRAN_MSG="true", PGROUP="P", UNIQ_KEY="K")
+    sent = rig.send(b"half", properties=text, sys_flag=int(SysFlag.TRANSACTION_PREPARED))
+    assert rig.pull() == []
+    ended = end_ext(sent, decision)
+    assert rig.ask(RequestCode.END_TRANSACTION, ended).code == ResponseCode.SUCCESS
+    assert rig.pull() == ([b"half"] if decision == SysFlag.TRANSACTION_COMMIT else [])
+    assert rig.transactions.state.undecided_count == 0
