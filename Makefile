@@ -45,7 +45,7 @@ clean:
 	rm -rf .venv .venv-dev .tox .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
 
 # tox leaves a file .venv that names one of its environments; venv wants a folder there.
-.venv/installed: pyproject.toml $(wildcard kernel/*)
+.venv/installed: pyproject.toml $(wildcard kernel/*.* kernel/*/*.* kernel/*/*/*.*)
 	@test -d .venv || rm -f .venv
 	@echo "Installing rocketwire and what it needs into .venv: about a minute, this first time."
 	$(PYTHON) -m venv .venv

@@ -28,12 +28,13 @@ def test_without_a_compiler_the_old_one_stays(compiler: str, told: str, tmp_path
 
 def test_a_source_that_was_changed_since_is_named(tmp_path: Path) -> None:
     product = tmp_path / "kernel.so"
-    for at, name in enumerate(["a.c", "a.h", "parts.def", "kernel.so", "notes.txt"], 1):
+    for at, name in enumerate(["a.c", "room/b.h", "room/inner/c.c", "parts.def", "kernel.so", "notes.txt"], 1):
         path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
         os.utime(path, (at, at))
     assert build_kernel.newer_source(product, tmp_path) is None
-    for at, name in enumerate(["a.h", "a.c", "parts.def"], 10):
+    for at, name in enumerate(["room/b.h", "a.c", "room/inner/c.c", "parts.def"], 10):
         os.utime(tmp_path / name, (at, at))
         assert build_kernel.newer_source(product, tmp_path) == tmp_path / name
 
@@ -53,6 +54,6 @@ def test_what_has_not_changed_is_not_compiled_again(tmp_path: Path, monkeypatch:
     for _ in range(2):
         build_kernel.build(cc=str(logged), out=tmp_path / "kernel.so")
     calls = (tmp_path / "log").read_text(encoding="utf-8").splitlines()
-    sources = list((build_kernel.ROOT / "kernel").glob("*.c"))
+    sources = list(build_kernel.SOURCES.rglob("*.c"))
     assert len([call for call in calls if " -c " in call]) == len(sources)
     assert len([call for call in calls if "-shared" in call or "-bundle" in call]) == 2

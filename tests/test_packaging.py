@@ -69,7 +69,7 @@ def test_the_sdist_holds_real_files(built: Path) -> None:
         members = archive.getmembers()
     assert all(member.isreg() for member in members)
     names = {member.name.removeprefix(f"{top}/") for member in members}
-    kernel = {f"kernel/{path.name}" for path in (ROOT / "kernel").glob("*.[ch]")}
+    kernel = {path.relative_to(ROOT).as_posix() for path in (ROOT / "kernel").rglob("*.[ch]")}
     assert modules_of_the_repository() | kernel | {"pyproject.toml", "README.md", "LICENSE"} <= names
     assert not any(name.endswith(".so") for name in names)
     assert not any(name.startswith(("tests/", "compat_tests/", "bench/", "wire/")) for name in names)

@@ -1,4 +1,4 @@
-"""Compiles `kernel/*.c` into `rocketwire/_kernel.abi3.so`, in place.
+"""Compiles the C files of `kernel/` into `rocketwire/_kernel.abi3.so`, in place.
 
 Objects are kept in `build/kernel`, so that only what changed is compiled again. Needs a C compiler (`--cc`, else the
 environment's CC, else `cc`) and Python's headers. hatch_build.py uses it for wheels and editable installs.
@@ -20,10 +20,12 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
+SOURCES: Final = ROOT / "kernel"
 CACHE: Final = ROOT / "build" / "kernel"
 PRODUCT: Final = Path("rocketwire") / "_kernel.abi3.so"
 FLAGS: Final = (
     *("-O3", "-std=c11", "-fPIC", "-fvisibility=hidden"),
+    *("-iquote", SOURCES.name),  # an include names the room: "wire/frame.h"
     "-DPy_LIMITED_API=0x030B0000",  # one binary for CPython 3.11 and later
     *("-Wall", "-Wextra", "-Werror=implicit-function-declaration"),  # what the limited API lacks is not declared
 )
@@ -80,9 +82,9 @@ def build(
     return product
 
 
-def newer_source(product: Path, sources: Path = ROOT / "kernel") -> Path | None:
+def newer_source(product: Path, sources: Path = SOURCES) -> Path | None:
     """A source of the kernel that was changed after it was built, the last one; None: there is none."""
-    newest = max((path for kind in ("*.[ch]", "*.def") for path in sources.glob(kind)), key=_changed_at)
+    newest = max((path for kind in ("*.[ch]", "*.def") for path in sources.rglob(kind)), key=_changed_at)
     return newest if _changed_at(newest) > _changed_at(product) else None
 
 
@@ -92,19 +94,20 @@ def _changed_at(path: Path) -> int:
 
 def _compiled(compiler: Sequence[str], flags: Sequence[str]) -> list[Path]:
     """The objects of all C files, compiled where the cache has none of the same text and flags."""
-    sources = sorted((ROOT / "kernel").glob("*.c"))
+    sources = sorted(SOURCES.rglob("*.c"))
     shared = hashlib.sha256("\0".join([*compiler, *flags]).encode())
     cache = CACHE / shared.hexdigest()[:12]
     cache.mkdir(parents=True, exist_ok=True)
-    for header in sorted(path for kind in ("*.h", "*.def") for path in (ROOT / "kernel").glob(kind)):
+    for header in sorted(path for kind in ("*.h", "*.def") for path in SOURCES.rglob(kind)):
         shared.update(header.read_bytes())
 
     def compiled(source: Path) -> Path:
         key = shared.copy()
         key.update(source.read_bytes())
-        product = cache / f"{source.stem}-{key.hexdigest()[:16]}.o"
+        name = "-".join(source.relative_to(SOURCES).with_suffix("").parts)
+        product = cache / f"{name}-{key.hexdigest()[:16]}.o"
         if not product.exists():
-            for old in cache.glob(f"{source.stem}-????????????????.o"):
+            for old in cache.glob(f"{name}-????????????????.o"):
                 old.unlink(missing_ok=True)
             with tempfile.TemporaryDirectory(dir=cache) as folder:
                 made = Path(folder) / product.name
