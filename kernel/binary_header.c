@@ -1,5 +1,7 @@
 #include "header.h"
 
+#include "utf8.h"
+
 /* Lengths on the way; a negative one is larger than anything. */
 enum { FIXED_SIZE = 17, NAME_LENGTH = 2, VALUE_LENGTH = 4 };
 

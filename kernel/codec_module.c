@@ -2,8 +2,10 @@
 
 #include "kernel.h"
 
+#include "decimal.h"
 #include "frame.h"
 #include "requests.h"
+#include "utf8.h"
 #include "values.h"
 
 /* A text that the header holds as UTF-8; None: it is not there. */

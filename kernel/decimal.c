@@ -1,4 +1,4 @@
-#include "header.h"
+#include "decimal.h"
 
 enum { DIGITS_MOST = 19 }; /* as many always fit 64 bits without a sign */
 

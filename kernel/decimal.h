@@ -33,4 +33,15 @@ static inline uint8_t *put_decimal(uint8_t *p, int64_t value)
     return p + length;
 }
 
+/* Read one (no blanks, no plus, no leading zeros). False: it is none, or out of range. */
+bool read_int64(span text, int64_t *value);
+bool read_any_int32(span text, int32_t *value);
+
+static inline bool read_int32(span text, int32_t *value)
+{
+    if (text.len != 1 || (uint8_t)(*text.at - '0') > 9) return read_any_int32(text, value);
+    *value = *text.at - '0'; /* as most are */
+    return true;
+}
+
 #endif

@@ -1,6 +1,8 @@
 #include "header.h"
 
+#include "decimal.h"
 #include "scan.h"
+#include "utf8.h"
 
 /* The readers here take a place in the text and give the one behind what they read; NULL: refused. Places stay in
  * registers so, which is half of the speed. */

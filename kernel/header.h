@@ -32,17 +32,4 @@ bool header_read_binary(span data, header *found); /* the ROCKETMQ form; binary_
 /* Undo JSON's escapes; false: one that is not known here (unpaired surrogates ...), or less room than raw.len. */
 bool json_unescape(span raw, uint8_t *to, size_t room, size_t *length);
 
-/* A decimal number as Java writes it (no blanks, no plus, no leading zeros), in range. */
-bool read_int64(span text, int64_t *value);
-bool read_any_int32(span text, int32_t *value);
-
-static inline bool read_int32(span text, int32_t *value)
-{
-    if (text.len != 1 || (uint8_t)(*text.at - '0') > 9) return read_any_int32(text, value);
-    *value = *text.at - '0'; /* as most are */
-    return true;
-}
-
-bool utf8_valid(span text);
-
 #endif

@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "frame.h"
+
 enum { ROUND_NS = 1000 * 1000 };
 
 static PyTypeObject *Hub_Type;

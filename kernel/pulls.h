@@ -5,8 +5,8 @@
 #include "kernel.h"
 
 #include "bare_answer.h"
-#include "paths.h"
 #include "pull_answer.h"
+#include "pull_path.h"
 #include "pull_plans.h"
 
 typedef struct {

@@ -3,6 +3,7 @@
 #ifndef ROCKETWIRE_READING_H
 #define ROCKETWIRE_READING_H
 
+#include "frame.h"
 #include "hub.h"
 
 /* How serving goes on. */

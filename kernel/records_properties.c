@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
-#include "header.h"
 #include "items.h"
 #include "scan.h"
+#include "utf8.h"
 
 static inline known_name name_of(span name)
 {

@@ -2,8 +2,8 @@
 
 #include "records.h"
 
-#include "header.h"
 #include "record.h"
+#include "utf8.h"
 
 enum { PHYSICAL_OFFSET_AT = 28, BODY_CRC_AT = 8, CRC_MASK = 0x7FFFFFFF };
 

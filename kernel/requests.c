@@ -1,5 +1,7 @@
 #include "requests.h"
 
+#include "decimal.h"
+
 /* What a request says about itself, as bits: which of its fields were seen. */
 typedef uint32_t fields_seen;
 

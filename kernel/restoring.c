@@ -3,8 +3,8 @@
 #include "kernel.h"
 
 #include "drafts.h"
-#include "header.h"
 #include "text.h"
+#include "utf8.h"
 #include "values.h"
 #include "waited.h"
 

@@ -6,6 +6,8 @@
 
 #include "reading.h"
 
+#include "send_path.h"
+
 static PyObject *slice(reading *r, span part)
 {
     Py_ssize_t at = part.at - r->bytes;

@@ -6,11 +6,11 @@
 
 #include "bare_answer.h"
 #include "outbox.h"
-#include "paths.h"
 #include "plans.h"
 #include "requests.h"
 #include "send_answer.h"
 #include "send_group.h"
+#include "send_path.h"
 #include "send_quota.h"
 #include "send_timer.h"
 #include "text.h"

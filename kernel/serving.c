@@ -5,7 +5,11 @@
 #ifdef __linux__
 
 #include "reading.h"
+
+#include "header.h"
+#include "pull_path.h"
 #include "requests.h"
+#include "send_path.h"
 
 enum { REFUSED_MOST = 2 };
 

@@ -1,6 +1,4 @@
-/* Whether bytes are UTF-8 as Python's strict decoder takes it: no overlong forms, no surrogates, nothing above U+10FFFF. */
-
-#include "header.h"
+#include "utf8.h"
 
 static bool follows(uint8_t byte) { return (byte & 0xC0) == 0x80; }
 
