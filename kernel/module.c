@@ -1,6 +1,6 @@
 /* The module `rocketwire._kernel`: runs the initialisation of every part that parts.def lists. */
 
-#include "kernel.h"
+#include "core/kernel.h"
 
 #define PART(name) int name##_init(PyObject *module);
 #include "parts.def"

@@ -231,7 +231,7 @@ def settle_units(
     mapping: mmap | bytearray, low: int, outcomes: list[tuple[int, int]], first: int, counts: dict[int, int], /
 ) -> int: ...
 
-# records_module.c, records_heads.c, records_picks.c, records_columns.c: positions are buffers of 64-bit numbers
+# records_module.c, heads.c, picks.c, columns.c: positions are buffers of 64-bit numbers
 _Memory = TypeVar("_Memory", bound=Buffer)
 
 def walk_records(
@@ -251,7 +251,7 @@ def record_columns(
     /,
 ) -> tuple[_Memory, tuple[tuple[int, ...], ...]]: ...
 
-# records_arrow.c
+# arrow.c
 def arrow_of_columns(
     names: tuple[str, ...], count: int, memory: Buffer, places: tuple[tuple[int, ...], ...], /
 ) -> int: ...

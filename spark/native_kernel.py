@@ -1,4 +1,4 @@
-"""The native kernel (kernel/records_*.c) with numpy's and Arrow's arrays around it: see rocketwire.spark.kernel.
+"""The native kernel (kernel/records) with numpy's and Arrow's arrays around it: see rocketwire.spark.kernel.
 
 To be imported only where there is one.
 """

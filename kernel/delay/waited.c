@@ -1,0 +1,116 @@
+#include "delay/waited.h"
+
+#include "core/decimal.h"
+#include "message/items.h"
+
+enum { FLAG_AT = 16, PLACE_AT = 28, SYS_FLAG_AT = 36, BORN_AT = 40, HOST_AT = 48, HOST_SIZE = 8, RECONSUME_AT = 72, BODY_AT = 88 };
+enum { MAGIC_AT = 4, HOST_BITS = 0x30, INT64_DIGITS = 19 };
+
+#define NAME(text) {text, sizeof text - 1}
+static const struct {
+    const char *text;
+    size_t len;
+} names[WAITED_NAMES] = {
+    [WAITED_TAGS] = NAME("TAGS"),
+    [WAITED_KEYS] = NAME("KEYS"),
+    [WAITED_UNIQUE_KEY] = NAME("UNIQ_KEY"),
+    [WAITED_TOPIC] = NAME("REAL_TOPIC"),
+    [WAITED_QUEUE_ID] = NAME("REAL_QID"),
+    [WAITED_OUT] = NAME("TIMER_OUT_MS"),
+    [WAITED_CANCELS] = NAME("TIMER_DEL_UNIQKEY"),
+    [WAITED_ROLL_TIMES] = NAME("TIMER_ROLL_TIMES"),
+    [WAITED_ENQUEUE] = NAME("TIMER_ENQUEUE_MS"),
+    [WAITED_DEQUEUE] = NAME("TIMER_DEQUEUE_MS"),
+};
+
+static int kind_of(span name)
+{
+    for (int i = 0; i < WAITED_NAMES; i++) {
+        if (span_is(name, names[i].text, names[i].len)) return i;
+    }
+    return WAITED_NAMES;
+}
+
+static void read_items(waited *found)
+{
+    items rest = items_of(found->properties);
+    for (item one; next_item(&rest, &one);) {
+        found->nul |= one.nul;
+        int kind = kind_of(one.name);
+        if (kind == WAITED_NAMES) continue;
+        found->twice |= kind >= WAITED_SET && (one.value.len == 0 || found->values[kind].at != NULL);
+        if (one.value.len > 0) found->values[kind] = one.value;
+    }
+}
+
+bool waited_read(span record, const char *topic_field, waited *found)
+{
+    const uint8_t *at = record.at;
+    if (record.len < BODY_AT + WAITED_FIELD_SIZE + 2) return false;
+    *found = (waited){
+        .size = (int32_t)get32(at),
+        .magic = (int32_t)get32(at + MAGIC_AT),
+        .physical_offset = (int64_t)get64(at + PLACE_AT),
+        .flag = (int32_t)get32(at + FLAG_AT),
+        .sys_flag = (int32_t)get32(at + SYS_FLAG_AT),
+        .born_timestamp = (int64_t)get64(at + BORN_AT),
+        .born_host = span_of(at + HOST_AT, HOST_SIZE),
+        .reconsume_times = (int32_t)get32(at + RECONSUME_AT),
+    };
+    size_t left = record.len - BODY_AT - WAITED_FIELD_SIZE - 2; /* of body and properties */
+    size_t body = get32(at + BODY_AT - 4);
+    if (found->sys_flag & HOST_BITS || body > left || left - body > WAITED_PROPERTIES_MOST) return false;
+    const uint8_t *middle = at + BODY_AT + body;
+    if (memcmp(middle, topic_field, WAITED_FIELD_SIZE) != 0 || get16(middle + WAITED_FIELD_SIZE) != left - body) {
+        return false;
+    }
+    found->body = span_of(at + BODY_AT, body);
+    found->properties = span_of(middle + WAITED_FIELD_SIZE + 2, left - body);
+    read_items(found);
+    return true;
+}
+
+bool waited_number(span text, int64_t most, int64_t *value)
+{
+    uint64_t sum = 0;
+    if (text.len == 0 || text.len > INT64_DIGITS) return false;
+    for (size_t i = 0; i < text.len; i++) {
+        uint8_t digit = (uint8_t)(text.at[i] - '0');
+        if (digit > 9) return false;
+        sum = sum * 10 + digit;
+    }
+    if (sum > (uint64_t)most) return false;
+    *value = (int64_t)sum;
+    return true;
+}
+
+/* The name from `first` on whose value comes next in the text, behind `at`; WAITED_NAMES: none. */
+static int next_set(const waited *from, int first, const uint8_t *at)
+{
+    int next = WAITED_NAMES;
+    for (int i = first; i < WAITED_NAMES; i++) {
+        const uint8_t *value = from->values[i].at;
+        if (value != NULL && value >= at && (next == WAITED_NAMES || value < from->values[next].at)) next = i;
+    }
+    return next;
+}
+
+size_t waited_rewrite(const waited *from, int first, const int64_t *numbers, uint8_t *to)
+{
+    const uint8_t *at = from->properties.at, *end = at + from->properties.len;
+    uint8_t *out = to;
+    for (int i; (i = next_set(from, first, at)) != WAITED_NAMES;) {
+        out = put_span(out, span_of(at, (size_t)(from->values[i].at - at)));
+        out = put_decimal(out, numbers[i - first]);
+        at = from->values[i].at + from->values[i].len;
+    }
+    out = put_span(out, span_of(at, (size_t)(end - at)));
+    for (int i = first; i < WAITED_NAMES; i++) {
+        if (from->values[i].at != NULL) continue;
+        if (out > to && out[-1] != ITEM_SEP) *out++ = ITEM_SEP;
+        out = put_span(out, span_of(names[i].text, names[i].len));
+        *out++ = NAME_SEP;
+        out = put_decimal(out, numbers[i - first]);
+    }
+    return (size_t)(out - to);
+}

@@ -1,0 +1,50 @@
+/* Records of messages that wait, for a delay level or for a set time, as server.restoring reads them. */
+#ifndef ROCKETWIRE_WAITED_H
+#define ROCKETWIRE_WAITED_H
+
+#include "core/span.h"
+
+/* What is looked for in the properties. The last three are written anew when the message is stored again. */
+enum {
+    WAITED_TAGS,
+    WAITED_KEYS,
+    WAITED_UNIQUE_KEY,
+    WAITED_TOPIC,
+    WAITED_QUEUE_ID,
+    WAITED_OUT,
+    WAITED_CANCELS,
+    WAITED_ROLL_TIMES,
+    WAITED_ENQUEUE,
+    WAITED_DEQUEUE,
+    WAITED_NAMES,
+    WAITED_SET = WAITED_ROLL_TIMES
+};
+
+enum { WAITED_PROPERTIES_MOST = INT16_MAX };
+/* Bytes that writing the last three adds at most: two separators, a name of at most 16 letters, a number for each. */
+enum { WAITED_ROOM = (WAITED_NAMES - WAITED_SET) * (2 + 16 + 20) };
+
+#define SCHEDULE_TOPIC_FIELD "\x13SCHEDULE_TOPIC_XXXX" /* as a record has them: with the length before the name */
+#define TIMER_TOPIC_FIELD "\x13rmq_sys_wheel_timer"
+enum { WAITED_FIELD_SIZE = sizeof TIMER_TOPIC_FIELD - 1 };
+
+typedef struct {
+    span born_host, body, properties; /* in the record, as are the values */
+    int64_t physical_offset, born_timestamp;
+    int32_t size, magic, flag, sys_flag, reconsume_times;
+    span values[WAITED_NAMES]; /* of a name that is there twice the last; at == NULL: none */
+    bool nul;                  /* a NUL in the properties */
+    bool twice;                /* one of the last three is there twice, or without a value */
+} waited;
+
+/* Read one. False: it is not as this broker writes records of that topic, and for Python. */
+bool waited_read(span record, const char *topic_field, waited *found);
+
+/* The number that a text of digits is. False: it is none, or above `most`; *value stays. */
+bool waited_number(span text, int64_t most, int64_t *value);
+
+/* Write its properties with other values for the names from `first` on, numbers[0] for the first of them: in their
+ * places, or behind all others; `to` has room for properties.len + WAITED_ROOM bytes. Gives the length. */
+size_t waited_rewrite(const waited *from, int first, const int64_t *numbers, uint8_t *to);
+
+#endif

@@ -1,0 +1,59 @@
+/* Taking a store.drafts.Draft apart: its fields as values of C, as long as they are of the types they are declared with. */
+#ifndef ROCKETWIRE_DRAFTS_H
+#define ROCKETWIRE_DRAFTS_H
+
+#include "core/kernel.h"
+
+#include "core/span.h"
+
+enum {
+    DRAFT_TOPIC,
+    DRAFT_QUEUE_ID,
+    DRAFT_BODY,
+    DRAFT_PROPERTIES,
+    DRAFT_FLAG,
+    DRAFT_SYS_FLAG,
+    DRAFT_BORN_TIMESTAMP,
+    DRAFT_BORN_HOST,
+    DRAFT_RECONSUME_TIMES,
+    DRAFT_PREPARED_OFFSET,
+    DRAFT_TAGS_CODE,
+    DRAFT_UNIQUE_KEY,
+    DRAFT_KEYS,
+    DRAFT_TOGETHER,
+    DRAFT_FIELDS
+};
+
+enum { HOST_V4_SIZE = 8, HOST_V6_SIZE = 20 };
+
+/* The descriptors of Draft's fields: half the price of looking each one up by its name. */
+typedef struct {
+    PyObject *descriptors[DRAFT_FIELDS];
+    descrgetfunc get[DRAFT_FIELDS];
+} draft_type;
+
+bool draft_type_init(draft_type *type, PyObject *draft); /* false: an exception is set */
+void draft_type_clear(draft_type *type);
+
+/* A field of an object; NULL: an exception is set (it is no draft). */
+PyObject *draft_field(const draft_type *type, PyObject *from, int field);
+
+typedef struct {
+    PyObject *topic, *queue_id; /* strong references */
+    int32_t queue_number, flag, sys_flag, reconsume_times;
+    int64_t born_timestamp, prepared_offset, tags_code, together;
+    span body, properties, born_host, unique_key, keys; /* a key's at == NULL: not there */
+    PyObject *owners[5];                                /* of the spans */
+    Py_buffer views[3];
+    int owned, viewed;
+} draft;
+
+/* Read one. False: something in it is not as declared, or does not fit a record; no exception is set. In both cases
+ * draft_release gives back what it holds. */
+bool draft_read(const draft_type *type, PyObject *from, draft *found);
+void draft_release(draft *found);
+
+/* Bytes of a draft's body and properties together; -1: as false above. */
+int64_t draft_weight(const draft_type *type, PyObject *from);
+
+#endif

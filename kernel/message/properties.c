@@ -1,0 +1,162 @@
+/* Property texts: `name 0x01 value 0x02 name 0x01 value`. One pass over the text, from separator to separator. */
+
+#include "message/items.h"
+#include "message/text.h"
+
+/* Those from STEERING on steer; what names a time stands there by its time_property. */
+typedef enum {
+    OTHER,
+    UNIQUE_KEY,
+    KEYS,
+    TAGS,
+    WAIT,
+    CLUSTER,
+    PLACED,
+    SHARDING,
+    STEERING,
+    STEERING_SECONDS = STEERING + TIME_SECONDS,
+    STEERING_MILLISECONDS = STEERING + TIME_MILLISECONDS,
+    STEERING_AT = STEERING + TIME_AT
+} property_kind;
+
+#define IS(text, kind) \
+    if (memcmp(name.at, text, sizeof text - 1) == 0) return kind
+
+static property_kind kind_of(span name)
+{
+    switch (name.len) {
+    case 4:
+        IS("TAGS", TAGS);
+        IS("WAIT", WAIT);
+        IS("KEYS", KEYS);
+        break;
+    case 5:
+        IS("DELAY", STEERING);
+        break;
+    case 7:
+        IS("CLUSTER", CLUSTER);
+        break;
+    case 8:
+        IS("UNIQ_KEY", UNIQUE_KEY);
+        IS("TRAN_MSG", STEERING);
+        IS("REAL_QID", PLACED);
+        break;
+    case 10:
+        IS("REAL_TOPIC", PLACED);
+        break;
+    case 12:
+        IS("TIMER_OUT_MS", PLACED);
+        break;
+    case 13:
+        IS("__SHARDINGKEY", SHARDING);
+        break;
+    case 14:
+        IS("TIMER_DELAY_MS", STEERING_MILLISECONDS);
+        break;
+    case 15:
+        IS("TIMER_DELAY_SEC", STEERING_SECONDS);
+        break;
+    case 16:
+        IS("TIMER_DELIVER_MS", STEERING_AT);
+        break;
+    case 17:
+        IS("TIMER_DEL_UNIQKEY", STEERING);
+        break;
+    case 18:
+        IS("__STARTDELIVERTIME", STEERING_AT);
+        break;
+    }
+    return OTHER;
+}
+
+/* As server.sending reads WAIT: "true" in whatever case of its letters. */
+static wait_property wait_of(span value)
+{
+    if (value.len != 4) return WAIT_OTHER;
+    for (int i = 0; i < 4; i++) {
+        if ((value.at[i] | 0x20) != "true"[i]) return WAIT_OTHER;
+    }
+    return WAIT_TRUE;
+}
+
+void properties_rewrite(span text, span cluster_item, uint8_t *to, properties_found *found)
+{
+    *found = (properties_found){.wait = WAIT_ABSENT};
+    items rest = items_of(text);
+    uint8_t *out = to;
+    for (item one; next_item(&rest, &one);) {
+        if (one.value.len == 0 || one.name.len == 0) continue;
+        span value = span_of(out + (one.value.at - one.whole.at), one.value.len);
+        property_kind kind = kind_of(one.name);
+        switch (kind) {
+        case WAIT:
+            found->wait = wait_of(one.value);
+            found->wait_text = one.value;
+            continue;
+        case CLUSTER:
+            continue;
+        case UNIQUE_KEY:
+            found->unique_key = value;
+            break;
+        case TAGS:
+            found->tags = value;
+            break;
+        case KEYS:
+            found->keys = value;
+            break;
+        case PLACED:
+            found->placed = true;
+            break;
+        case SHARDING:
+            found->sharded = true;
+            break;
+        case STEERING:
+        case STEERING_SECONDS:
+        case STEERING_MILLISECONDS:
+        case STEERING_AT:
+            found->time = found->steering ? TIME_ABSENT : (time_property)(kind - STEERING);
+            found->time_text = value;
+            found->steering = true;
+            break;
+        case OTHER:
+            break;
+        }
+        found->nul |= one.nul;
+        out = put_span(out, one.whole);
+        *out++ = ITEM_SEP;
+    }
+    out = put_span(out, cluster_item);
+    found->length = (size_t)(out - to);
+}
+
+void properties_look(span text, properties_found *found)
+{
+    *found = (properties_found){.wait = WAIT_ABSENT, .length = text.len};
+    items rest = items_of(text);
+    for (item one; next_item(&rest, &one);) {
+        found->nul |= one.nul;
+        if (one.value.len == 0) continue;
+        switch (kind_of(one.name)) {
+        case UNIQUE_KEY:
+            found->unique_key = one.value;
+            break;
+        case TAGS:
+            found->tags = one.value;
+            break;
+        case KEYS:
+            found->keys = one.value;
+            break;
+        case SHARDING:
+            found->sharded = true;
+            break;
+        case STEERING:
+        case STEERING_SECONDS:
+        case STEERING_MILLISECONDS:
+        case STEERING_AT:
+            found->steering = true;
+            break;
+        default:
+            break;
+        }
+    }
+}

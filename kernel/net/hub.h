@@ -1,0 +1,92 @@
+/* What the files that drive connections share: `Hub` (hub.c), its `Channel`s (channel.c), how one read of a channel is
+ * served (reading.c) and its answers are sent (sending.c), in turns (turns.c). Linux only. */
+#ifndef ROCKETWIRE_HUB_H
+#define ROCKETWIRE_HUB_H
+
+#include "core/kernel.h"
+
+#include "net/latencies.h"
+#include "paths/paths.h"
+
+enum {
+    READ_BYTES = 256 * 1024,           /* of one channel at a time; as server.reader */
+    HIGH_WATER = 4 * 1024 * 1024,      /* bytes of unsent answers beyond which a channel is not read; as server.outgoing */
+    BEGINNING_MOST = 64 * 1024,        /* of a frame, from which it is refused; as server.refusals */
+    COPIED_AGAIN_MOST = 16 * 1024,     /* a longer beginning of a frame is not copied again: its rest is received behind it */
+};
+
+typedef struct Channel Channel;
+
+typedef struct {
+    PyObject_HEAD
+    int epoll, wake; /* descriptors; `wake` is an eventfd that makes `epoll` readable when `later` is no longer empty */
+    bool serving;
+    PyObject *buffer, *view; /* a bytearray that all channels read into, and a memoryview of it */
+    uint8_t *bytes;
+    PyObject *sends, *pulls; /* NULL: frames for them are Python's */
+    PyObject *frame_type;    /* wire.connection.RawFrame */
+    PyObject *clock;         /* gives ms since 1970 */
+    int64_t ms;              /* the time of this round, or later */
+    double seconds;          /* of the event loop, in this round */
+    char took_sends, took_pulls; /* in this round */
+    long long held;          /* bytes that the channels hold, all together */
+    long long max_frame;     /* bytes of the longest frame that is taken, with both words */
+    long long read_ns;       /* how long frames of one read are served before others have their turn; 0: that does not matter */
+    char timed;              /* whether `latencies` are kept */
+    latencies latencies;     /* of what the kernel served by itself */
+    outbox out;
+    Channel **turn; /* who is served in this turn (references) */
+    size_t turn_at, turn_end, turn_room;
+    Channel **later; /* who has frames left for the next turn (references) */
+    size_t later_count, later_room;
+} Hub;
+
+struct Channel {
+    PyObject_HEAD
+    Hub *hub;
+    PyObject *session;   /* NULL once closed */
+    PyObject *born_host; /* bytes */
+    int fd;
+    bool closed;
+    bool stalled; /* not read, for its client does not read either */
+    bool whole;   /* `held` begins with whole frames: they come before anything is read */
+    bool listed;  /* stands in hub->later, or came from there into this turn */
+    char began;   /* a whole frame came: what follows is no other protocol's beginning */
+    char writing; /* a task of the session's is writing: more answers go behind what it has */
+    int64_t arrived; /* when it was received what is served or held, in ns; 0: that was not noted */
+    double last_activity, frame_started; /* seconds; when the last bytes came, and the first of an unfinished frame */
+    PyObject *held; /* a bytearray: received, not served yet; or NULL */
+    size_t held_at, held_end;
+    size_t counted; /* bytes of it in hub->held */
+};
+
+int64_t hub_nanoseconds(void);
+
+/* channel.c */
+extern PyTypeObject *Channel_Type;
+Channel *channel_new(Hub *hub, int fd, PyObject *session, PyObject *born_host);
+void channel_close(Channel *channel);
+void channel_stall(Channel *channel);
+int channel_hold(Channel *channel, const uint8_t *bytes, size_t size); /* in place of what it held */
+void channel_count(Channel *channel);                                  /* what it holds has changed */
+int channel_types(PyObject *module);
+
+/* turns.c */
+int hub_later(Hub *hub, Channel *channel); /* it is served in the next turn */
+void hub_wake(const Hub *hub);             /* make it readable until a turn begins */
+int turn_begin(Hub *hub);                  /* unless one goes on; whether there is somebody to serve, or -1 */
+void turns_drop(Hub *hub);
+
+/* reading.c: read once, or take what is held, and serve it. -1: an exception that is no connection's. */
+int channel_serve(Channel *channel);
+
+/* session_calls.c */
+int session_calls_init(void);
+
+/* sending.c */
+/* Send what is in `out`; how much of it the socket took, or -1 and errno. */
+ptrdiff_t out_send(const outbox *out, int fd);
+/* What is behind the first `sent` bytes, as a tuple of objects that own their bytes. */
+PyObject *out_rest(const outbox *out, size_t sent);
+
+#endif

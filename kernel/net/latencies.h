@@ -1,0 +1,29 @@
+/* How long requests take that the kernel serves by itself; what is measured: server/operations/monitoring/latencies.py. */
+#ifndef ROCKETWIRE_LATENCIES_H
+#define ROCKETWIRE_LATENCIES_H
+
+#include "core/kernel.h"
+
+#include <stdint.h>
+
+enum { LATENCY_BOUNDS = 16, LATENCY_BUCKETS = LATENCY_BOUNDS + 1, LATENCY_CODES = 6 };
+
+typedef struct {
+    int64_t counts[LATENCY_CODES][LATENCY_BUCKETS]; /* the last bucket: longer than all bounds */
+    int64_t sums[LATENCY_CODES];                    /* ns */
+} latencies;
+
+typedef uint32_t latency_requests[LATENCY_CODES]; /* of one read, by code */
+
+/* One more request of a code that the kernel serves. */
+void latency_request(latency_requests of, int32_t code);
+
+/* All requests of a read took so long. */
+void latencies_note(latencies *all, const latency_requests of, int64_t ns);
+
+/* A dict of counts and sum by code, which begin anew; NULL: an exception is set. */
+PyObject *latencies_take(latencies *all);
+
+int latencies_init(PyObject *module);
+
+#endif

@@ -1,0 +1,142 @@
+/* The frames of one read, each for one of the paths or for Python, in their order: a group of sends ends before a run is
+ * served, a run before the next frame is offered to a path. */
+
+#define _GNU_SOURCE
+#ifdef __linux__
+
+#include "net/reading.h"
+
+#include "wire/header.h"
+#include "pull/pull_path.h"
+#include "wire/requests.h"
+#include "send/send_path.h"
+
+enum { REFUSED_MOST = 2 };
+
+typedef enum { FOR_PYTHON, FOR_SENDS, FOR_PULLS } destination;
+
+static destination destination_of(const reading *r, const frame *cut, header *head)
+{
+    bool sends = r->hub->sends != NULL && r->refused < REFUSED_MOST && sends_ready(r->hub->sends);
+    bool pulls = r->hub->pulls != NULL && pulls_ready(r->hub->pulls);
+    if (!sends && !pulls) {
+        return FOR_PYTHON;
+    }
+    if (!header_read(cut->header, cut->serialize_type, head) || head->flag & FLAG_RESPONSE) {
+        return FOR_PYTHON;
+    }
+    switch (head->code) {
+    case CODE_SEND:
+    case CODE_SEND_V2:
+    case CODE_SEND_BATCH:
+        return sends ? FOR_SENDS : FOR_PYTHON;
+    case CODE_PULL:
+    case CODE_LITE_PULL:
+    case CODE_UPDATE_OFFSET:
+        return pulls ? FOR_PULLS : FOR_PYTHON;
+    default:
+        return FOR_PYTHON;
+    }
+}
+
+/* If enough answers are gathered, send them before more are made. Nothing overtakes what Python has begun. */
+static verdict relieve(reading *r)
+{
+    int engaged = r->handed ? session_stalled(r) : 0;
+    if (engaged != 0) {
+        return engaged < 0 ? FAILED : WAIT_FOR_CLIENT;
+    }
+    if (r->unsent + out_size(&r->hub->out) <= HIGH_WATER) {
+        return GO_ON;
+    }
+    bool was_closed = r->channel->closed;
+    if (run_finish_sends(r) < 0 || session_send_answers(r) < 0) {
+        return FAILED;
+    }
+    if (r->channel->closed && !was_closed) {
+        return OVER;
+    }
+    int waits = session_stalled(r);
+    if (waits != 0) {
+        return waits < 0 ? FAILED : WAIT_FOR_CLIENT;
+    }
+    return session_take_unsent(r) < 0 ? FAILED : GO_ON;
+}
+
+/* A path may have taken long: it made a plan, or looked at many messages with a filter of Python's. */
+static verdict let_others(reading *r)
+{
+    if (r->until == 0 || hub_nanoseconds() <= r->until) {
+        return GO_ON;
+    }
+    verdict before = run_serve(r);
+    return before == GO_ON ? WAIT_FOR_OTHERS : before;
+}
+
+/* Serve the frame at hand, which begins at `at`; behind it if it was taken. */
+static verdict serve_frame(reading *r, const frame *cut)
+{
+    header head;
+    path_result result = PATH_HANDED_OVER;
+    destination to = destination_of(r, cut, &head);
+    if (to != FOR_PYTHON) {
+        verdict before = run_serve(r);
+        if (before == GO_ON) {
+            before = relieve(r);
+        }
+        if (before != GO_ON) {
+            return before;
+        }
+        if (to == FOR_SENDS) {
+            result = sends_offer(r->hub->sends, cut, &head, &r->context);
+            r->refused = result == PATH_HANDED_OVER ? r->refused + 1 : 0;
+        } else {
+            result = run_finish_sends(r) < 0 ? PATH_ERROR : pulls_offer(r->hub->pulls, cut, &head, &r->context);
+        }
+        if (result == PATH_ERROR) {
+            return FAILED;
+        }
+        if (result == PATH_TAKEN) {
+            *(to == FOR_SENDS ? &r->hub->took_sends : &r->hub->took_pulls) = 1;
+            if (r->hub->timed) {
+                latency_request(r->taken, head.code);
+            }
+        }
+    }
+    if (result == PATH_HANDED_OVER && run_add(r, cut) < 0) {
+        return FAILED;
+    }
+    r->at += cut->size;
+    return to == FOR_PYTHON ? GO_ON : let_others(r); /* Python looks at the clock itself */
+}
+
+/* The frame at `at`; one beyond the limit is none as soon as both words are there. */
+static frame_state next(const reading *r, frame *cut)
+{
+    size_t there = r->end - r->at;
+    frame_state state = frame_next(span_of(r->bytes + r->at, there), cut);
+    return there >= FRAME_WORDS && (long long)cut->size > r->hub->max_frame ? FRAME_BAD : state;
+}
+
+verdict frames_serve(reading *r)
+{
+    r->until = r->hub->read_ns > 0 ? hub_nanoseconds() + r->hub->read_ns : 0;
+    for (;;) {
+        frame cut;
+        frame_state state = next(r, &cut);
+        verdict found = state == FRAME_WHOLE ? serve_frame(r, &cut) : run_serve(r);
+        if (found == LOOK_AGAIN) {
+            continue;
+        }
+        if (found != GO_ON || state == FRAME_PART) {
+            return found;
+        }
+        if (state == FRAME_BAD) {
+            return NO_FRAME;
+        }
+    }
+}
+
+#else
+typedef int serving_is_empty;
+#endif

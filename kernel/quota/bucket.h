@@ -1,0 +1,28 @@
+/* A token bucket, the twin of server.throttle.bucket. */
+#ifndef ROCKETWIRE_BUCKET_H
+#define ROCKETWIRE_BUCKET_H
+
+#include "core/kernel.h"
+
+#include "core/span.h"
+
+typedef struct {
+    PyObject_HEAD
+    long long rate;         /* converted messages a second */
+    long long level;        /* nano-messages */
+    long long taken;        /* converted messages, in all */
+    int64_t capacity, lowest; /* the most and the least that `level` may be */
+    int64_t last;             /* the latest time it was asked with, in ns */
+} Bucket;
+
+extern PyTypeObject *Bucket_Type;
+
+/* Whether a request may pass at this time. A time before the last one is taken for that. */
+bool bucket_ready(Bucket *bucket, int64_t now_ns);
+
+/* Charge what passed, which may leave a debt, of ten seconds at most. */
+void bucket_take(Bucket *bucket, uint64_t cost);
+
+int bucket_init(PyObject *module);
+
+#endif

@@ -1,0 +1,228 @@
+/* Property texts of records: see texts.h. The twin is wire.properties.decode_properties. */
+
+#include "records/texts.h"
+
+#include <stdlib.h>
+
+#include "message/items.h"
+#include "core/scan.h"
+#include "core/utf8.h"
+
+static inline known_name name_of(span name)
+{
+    if (name.len == 4) return memcmp(name.at, "TAGS", 4) == 0 ? TAGS : memcmp(name.at, "KEYS", 4) == 0 ? KEYS : NAMELESS;
+    return name.len == 8 && memcmp(name.at, "UNIQ_KEY", 8) == 0 ? UNIQUE_KEY : NAMELESS;
+}
+
+/* The window at an end of a text that the others leave, or of a short text with zeros behind. */
+static inline window last_window(span text, const uint8_t *at)
+{
+    uint8_t whole[WINDOW] = {0};
+    if (text.len >= WINDOW) return window_at(at);
+    memcpy(whole, text.at, text.len);
+    return window_at(whole);
+}
+
+/* --- those of a known name --- */
+
+typedef struct {
+    span text;
+    const bool *wanted;
+    properties_known *known;
+    int left; /* so many wanted ones were not found yet */
+    bool odd; /* a value may be no ASCII */
+} searching;
+
+static inline span value_at(searching *of, const uint8_t *value)
+{
+    const uint8_t *end = of->text.at + of->text.len;
+    if (end - value >= WINDOW) {
+        window in = window_at(value);
+        window_mask ends = window_either(in, ITEM_SEP, ITEM_SEP);
+        of->odd |= (window_high(in) & (ends - 1)) != 0;
+        if (ends) return span_of(value, window_before(ends));
+    }
+    of->odd = true;
+    const uint8_t *behind = memchr(value, ITEM_SEP, (size_t)(end - value));
+    return span_of(value, (size_t)((behind == NULL ? end : behind) - value));
+}
+
+/* A name ends at `p`, as it seems with the last letter of a known one: see whether it is one, and has a value. */
+static inline void known_look(searching *of, const uint8_t *p)
+{
+    span text = of->text;
+    size_t before = (size_t)(p - text.at), length = before > 0 && p[-1] == 'Y' ? 8 : 4;
+    if (before < length || (before > length && p[-1 - (ptrdiff_t)length] != ITEM_SEP)) return;
+    if (p + 1 == text.at + text.len || p[1] == ITEM_SEP) return;
+    known_name name = name_of(span_of(p - length, length));
+    if (!of->wanted[name] || of->known->values[name].at != NULL) return;
+    of->known->values[name] = value_at(of, p + 1);
+    of->left--;
+}
+
+static inline void window_look(searching *of, window in, const uint8_t *at, window_mask fresh)
+{
+    window_mask letters = window_either(in, 'S', 'Y'), first = (window_mask)1 << (STEP - 1);
+    /* What is before the window may end such a name. */
+    window_mask names = window_either(in, NAME_SEP, NAME_SEP) & (letters << STEP | first) & fresh;
+    while (names) {
+        size_t last = window_last(names);
+        known_look(of, at + last);
+        names &= ~((window_mask)1 << (last * STEP + STEP - 1));
+    }
+}
+
+/* From the end on: the last one of a name counts, and when all were found the rest need not be read. Give whether any
+ * value may be no ASCII. */
+static bool known_read(span text, const bool *wanted, properties_known *known)
+{
+    searching of = {text, wanted, known, 0, false};
+    for (int i = 0; i < KNOWN_NAMES; i++) of.left += wanted[i];
+    const uint8_t *p = text.at + text.len;
+    for (; of.left > 0 && p - text.at >= WINDOW; p -= WINDOW) {
+        window_look(&of, window_at(p - WINDOW), p - WINDOW, ~(window_mask)0);
+    }
+    size_t rest = (size_t)(p - text.at);
+    if (of.left > 0 && rest > 0) {
+        window_look(&of, last_window(text, text.at), text.at, ((window_mask)1 << rest * STEP) - 1);
+    }
+    return of.odd;
+}
+
+/* Make the values found UTF-8 if they are none. */
+static bool known_mend(properties_known *known, kept **kept)
+{
+    for (int i = 0; i < KNOWN_NAMES; i++) {
+        span value = known->values[i];
+        if (value.at == NULL || utf8_valid(value)) continue;
+        size_t length = mended_length(value);
+        uint8_t *room = kept_room(kept, length);
+        if (room == NULL) return false;
+        mended_write(value, room);
+        known->values[i] = span_of(room, length);
+    }
+    return true;
+}
+
+/* --- all --- */
+
+typedef struct {
+    pieces *items;
+    properties_known *known;
+    const uint8_t *start, *name_end; /* of the item that is being read; name_end == NULL: its name goes on */
+} reading;
+
+/* An item ends at `p`; without a name or a value it does not count. */
+static inline void item_ends(reading *of, const uint8_t *p)
+{
+    if (of->name_end == NULL || of->name_end == of->start || p == of->name_end + 1) return;
+    span name = span_of(of->start, (size_t)(of->name_end - of->start));
+    span value = span_of(of->name_end + 1, (size_t)(p - of->name_end - 1));
+    of->known->values[name_of(name)] = value;
+    of->items->at[of->items->count++] = (piece){name.at, (uint32_t)name.len, (uint32_t)value.len};
+}
+
+static inline void separators(reading *of, const uint8_t *window_start, window_mask mask)
+{
+    for (; mask; mask &= mask - 1) {
+        const uint8_t *p = window_start + window_before(mask);
+        if (*p == ITEM_SEP) {
+            item_ends(of, p);
+            of->start = p + 1;
+            of->name_end = NULL;
+        } else if (of->name_end == NULL) {
+            of->name_end = p;
+        }
+    }
+}
+
+/* Give whether there is any byte that is not ASCII. */
+static bool items_read(span text, pieces *items, properties_known *known)
+{
+    reading of = {items, known, text.at, NULL};
+    const uint8_t *p = text.at, *end = text.at + text.len;
+    window_mask high = 0;
+    for (; end - p >= WINDOW; p += WINDOW) {
+        window in = window_at(p);
+        high |= window_high(in);
+        separators(&of, p, window_either(in, NAME_SEP, ITEM_SEP));
+    }
+    if (p < end) {
+        size_t seen = text.len >= WINDOW ? (size_t)(WINDOW - (end - p)) : 0;
+        window in = last_window(text, p -= seen);
+        high |= window_high(in);
+        separators(&of, p, window_either(in, NAME_SEP, ITEM_SEP) & ~(((window_mask)1 << seen * STEP) - 1));
+    }
+    item_ends(&of, end);
+    return high != 0;
+}
+
+/* Make each of some names stand there once: at its first place, with its last value; give how many are left. */
+static size_t once(piece *items, size_t count, uint16_t *slots, size_t slot_count)
+{
+    size_t left = 0;
+    memset(slots, 0, slot_count * sizeof *slots);
+    for (size_t i = 0; i < count; i++) {
+        span name = span_of(items[i].at, items[i].len);
+        size_t slot = text_hash(name) >> 40 & (slot_count - 1);
+        while (slots[slot] != 0 && !same_text(name, span_of(items[slots[slot] - 1].at, items[slots[slot] - 1].len))) {
+            slot = (slot + 1) & (slot_count - 1);
+        }
+        if (slots[slot] == 0) slots[slot] = (uint16_t)++left;
+        items[slots[slot] - 1] = items[i];
+    }
+    return left;
+}
+
+/* Whether these are the names of the text before, as they mostly are. */
+static bool same_names(const piece *items, const piece *before, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!same_text(span_of(items[i].at, items[i].len), span_of(before[i].at, before[i].len))) return false;
+    }
+    return true;
+}
+
+static bool names_once(properties_reader *reader, size_t first)
+{
+    pieces *items = &reader->items;
+    size_t count = items->count - first, slots = 16, before = reader->before;
+    reader->before = count;
+    if (count < 2) return true;
+    if (count == before && same_names(items->at + first, items->at + first - count, count)) return true;
+    while (slots < count * 2) slots *= 2;
+    if (slots > reader->slot_room) {
+        uint16_t *room = realloc(reader->slots, slots * sizeof *room);
+        if (room == NULL) return false;
+        reader->slots = room;
+        reader->slot_room = slots;
+    }
+    reader->before = once(items->at + first, count, reader->slots, slots);
+    items->count = first + reader->before;
+    return true;
+}
+
+bool properties_read(properties_reader *reader, span text, properties_known *known)
+{
+    size_t first = reader->items.count;
+    *known = (properties_known){{{NULL, 0}}};
+    if (!reader->all) {
+        return !known_read(text, reader->wanted, known) || known_mend(known, reader->kept);
+    }
+    if (!pieces_room(&reader->items, text.len / 4 + 1)) return false;
+    if (items_read(text, &reader->items, known) && !utf8_valid(text)) {
+        size_t length = mended_length(text);
+        uint8_t *room = kept_room(reader->kept, length);
+        if (room == NULL) return false;
+        mended_write(text, room);
+        reader->items.count = first;
+        return properties_read(reader, span_of(room, length), known);
+    }
+    return names_once(reader, first);
+}
+
+void properties_done(properties_reader *reader)
+{
+    free(reader->items.at);
+    free(reader->slots);
+}

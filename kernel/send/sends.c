@@ -1,0 +1,320 @@
+/* Sends: the plain case of server.send_drafts, and the records and answers of store.append_loop and server.hot_sends. Whatever
+ * is not plain is handed over, and then nothing of it was done. */
+
+#include "send/sends.h"
+
+#include <stdlib.h>
+
+#include "delay/waited.h"
+
+enum { PROPERTIES_MOST = 32767, ESCAPE_MOST = 6 /* bytes of \uXXXX */, BATCH_MOST = 4096,
+       BATCH_PROPERTIES_MOST = 131072 /* as wire/fast.py has it */, ITEM_SEPARATOR = 2 };
+
+/* --- storing --- */
+
+static int64_t tags_code_of(const properties_found *found)
+{
+    return found->tags.at ? java_hash(0, found->tags) : 0;
+}
+
+static record record_of(const Sends *self, const send_request *send, const send_plan *plan, const QueueTail *queue,
+                        const path_context *context)
+{
+    return (record){
+        .topic_field = span_of(PyBytes_AsString(queue->topic_field), (size_t)PyBytes_Size(queue->topic_field)),
+        .magic = queue->magic,
+        .queue_id = queue->queue_id,
+        .flag = send->flag,
+        .sys_flag = plan->sys_flag,
+        .reconsume_times = send->reconsume_times,
+        .born_timestamp = send->born_timestamp,
+        .store_timestamp = context->now,
+        .born_host = context->born_host,
+        .store_host = self->store_host_field,
+    };
+}
+
+/* Write the answer to what was stored at `places`; nothing for a one-way send. */
+static path_result answer(Sends *self, const header *head, path_context *context, int32_t queue_id, int64_t queue_offset,
+                          size_t count, span recall_handle)
+{
+    if (head->flag & FLAG_ONEWAY) return PATH_TAKEN;
+    outbox *out = self->deferred ? &self->later : context->out;
+    send_answer one = {queue_id, head->opaque, head->serialize_type, queue_offset, self->places, count, recall_handle};
+    uint8_t *at = out_room(out, send_answer_most(&self->answers, &one));
+    if (at == NULL) return sends_no_memory();
+    out->used += (size_t)(send_answer_write(at, &self->answers, &one) - at);
+    return PATH_TAKEN;
+}
+
+/* Write the answer to what is over a quota: at once, for it waits for no disk. */
+static path_result refuse(const Sends *self, const header *head, path_context *context)
+{
+    if (head->flag & FLAG_ONEWAY) return PATH_TAKEN;
+    const bare_answer *refusal = &self->refusals[head->serialize_type];
+    uint8_t *at = out_room(context->out, bare_answer_most(refusal));
+    if (at == NULL) return sends_no_memory();
+    context->out->used += (size_t)(bare_answer_write(at, refusal, head->serialize_type, head->opaque) - at);
+    return PATH_TAKEN;
+}
+
+static bool items_room(Sends *self, size_t count)
+{
+    if (count <= self->items_room) return true;
+    size_t room = 2 * count;
+    batch_item *items = realloc(self->items, room * sizeof *items);
+    if (items != NULL) self->items = items;
+    int64_t *places = realloc(self->places, room * sizeof *places);
+    if (places != NULL) self->places = places;
+    if (items == NULL || places == NULL) return false;
+    self->items_room = room;
+    return true;
+}
+
+/* Have a record wait in the timer's queue until its message is due. */
+static path_result add_time(Sends *self, const send_plan *plan, const properties_found *found, int64_t now, record *one,
+                            span *recall_handle)
+{
+    size_t room = timer_texts_room(&plan->timer, found);
+    if (room > self->timer_room) {
+        uint8_t *grown = realloc(self->timer_scratch, 2 * room);
+        if (grown == NULL) return sends_no_memory();
+        self->timer_scratch = grown;
+        self->timer_room = 2 * room;
+    }
+    timer_texts texts;
+    if (!timer_texts_of(&plan->timer, found, now, self->timer_scratch, &texts)) return PATH_HANDED_OVER;
+    one->properties[1] = texts.properties;
+    one->properties[2] = texts.behind;
+    *recall_handle = texts.recall_handle;
+    size_t length = found->length + texts.properties.len + texts.behind.len;
+    return length + WAITED_ROOM > PROPERTIES_MOST ? PATH_HANDED_OVER : PATH_TAKEN;
+}
+
+static path_result offer_message(Sends *self, const frame *taken, const header *head, const send_request *send,
+                                 const batch_common *common, const send_plan *plan, path_context *context)
+{
+    (void)common;
+    span text, raw = send->properties;
+    properties_found found;
+    /* Behind the text without its escapes, which is no longer than with them, the text as it is stored. */
+    if (!items_room(self, 1) || !sends_scratch_room(self, 2 * raw.len + self->cluster_text.len + 1)) return sends_no_memory();
+    if (!sends_text_of(self, send, &text)) return PATH_HANDED_OVER;
+    uint8_t *rewritten = sends_scratch_behind(self, send);
+    properties_rewrite(text, self->cluster_text, rewritten, &found);
+    QueueTail *queue = found.steering ? plan->timer.queue : plan->queue;
+    if (queue == NULL || found.nul || found.length > PROPERTIES_MOST) return PATH_HANDED_OVER;
+
+    record one = record_of(self, send, plan, queue, context);
+    one.body = taken->body;
+    one.properties[0] = span_of(rewritten, found.length);
+    span recall_handle = span_of(NULL, 0);
+    if (found.steering) {
+        path_result timed = add_time(self, plan, &found, context->now, &one, &recall_handle);
+        if (timed != PATH_TAKEN) return timed;
+    }
+    size_t size = record_size(&one);
+    int room = group_room(&self->group, queue, 1, size);
+    if (room <= 0) return room < 0 ? PATH_ERROR : PATH_HANDED_OVER;
+    one.queue_offset = group_queue_offset(queue);
+    one.physical_offset = self->places[0] = group_place(&self->group);
+    if (group_add(&self->group, queue, &one, size, tags_code_of(&found), found.unique_key, found.keys) < 0) {
+        return PATH_ERROR;
+    }
+    self->waits |= found.wait != WAIT_OTHER;
+    if (plan->quota != NULL) {
+        uint64_t cost = send_quota_cost(plan->quota, taken->body.len, &found, found.steering);
+        send_quota_charge(plan->quota, cost, &self->quotas);
+    }
+    int32_t asked = found.steering ? send->queue_id : queue->queue_id;
+    return answer(self, head, context, asked, one.queue_offset, 1, recall_handle);
+}
+
+static span separator_behind(span properties)
+{
+    static const uint8_t separator = ITEM_SEPARATOR;
+    bool needed = properties.len > 0 && properties.at[properties.len - 1] != ITEM_SEPARATOR;
+    return span_of(&separator, needed);
+}
+
+static void fill_in(record *one, const batch_item *item, span tail)
+{
+    one->flag = item->message.flag;
+    one->body = item->message.body;
+    one->properties[0] = item->message.properties;
+    one->properties[1] = separator_behind(item->message.properties);
+    one->properties[2] = tail;
+}
+
+static void charge_batch(Sends *self, const send_quota *quota, size_t count)
+{
+    uint64_t cost = 0;
+    for (size_t each = 0; each < count; each++) {
+        const batch_item *item = &self->items[each];
+        cost += send_quota_cost(quota, item->message.body.len, &item->found, false);
+    }
+    send_quota_charge(quota, cost, &self->quotas);
+}
+
+/* Have the keys and the tag count that stand behind a message's own properties. */
+static void put_behind(properties_found *own, const properties_found *behind)
+{
+    if (behind->unique_key.at != NULL) own->unique_key = behind->unique_key;
+    if (behind->keys.at != NULL) own->keys = behind->keys;
+    if (behind->tags.at != NULL) own->tags = behind->tags;
+}
+
+/* Whether messages have no more properties in all than Python reads; to be asked when they may have. */
+static bool properties_fit(const Sends *self, size_t count)
+{
+    size_t items = 0;
+    for (size_t each = 0; each < count; each++) {
+        const uint8_t *at = self->items[each].message.properties.at, *end = at + self->items[each].message.properties.len;
+        while (at < end && (at = memchr(at, ITEM_SEPARATOR, (size_t)(end - at))) != NULL) {
+            items++;
+            at++;
+        }
+    }
+    return items <= BATCH_PROPERTIES_MOST;
+}
+
+/* Look at all messages of a batch: PATH_TAKEN if every one of them can be stored. */
+static path_result look_at_batch(Sends *self, span body, record *one, span tail, size_t *count, size_t *size)
+{
+    properties_found behind;
+    properties_look(tail, &behind);
+    *count = *size = 0;
+    size_t texts = 0;
+    for (;;) {
+        if (!items_room(self, *count + 1)) return sends_no_memory();
+        batch_item *item = &self->items[*count];
+        batch_state state = batch_next(&body, &item->message);
+        if (state == BATCH_END) {
+            bool fit = *count > 0 && (texts <= BATCH_PROPERTIES_MOST || properties_fit(self, *count));
+            return fit ? PATH_TAKEN : PATH_HANDED_OVER;
+        }
+        if (state == BATCH_BAD || *count == BATCH_MOST) return PATH_HANDED_OVER;
+        texts += item->message.properties.len;
+        properties_look(item->message.properties, &item->found);
+        put_behind(&item->found, &behind);
+        fill_in(one, item, tail);
+        size_t length = one->properties[0].len + one->properties[1].len + tail.len;
+        if (item->found.steering || item->found.nul || length > PROPERTIES_MOST) return PATH_HANDED_OVER;
+        item->size = record_size(one);
+        *size += item->size;
+        ++*count;
+    }
+}
+
+static path_result offer_batch(Sends *self, const frame *taken, const header *head, const send_request *send,
+                               const batch_common *common, const send_plan *plan, path_context *context)
+{
+    span tail = sends_tail_of(self, send, plan, common);
+    if (tail.at == NULL) return PATH_HANDED_OVER;
+    record one = record_of(self, send, plan, plan->queue, context);
+    size_t count, size;
+    path_result looked = look_at_batch(self, taken->body, &one, tail, &count, &size);
+    if (looked != PATH_TAKEN) return looked;
+    int room = group_room(&self->group, plan->queue, count, size);
+    if (room <= 0) return room < 0 ? PATH_ERROR : PATH_HANDED_OVER;
+    int64_t first = group_queue_offset(plan->queue);
+    for (size_t each = 0; each < count; each++) {
+        const batch_item *item = &self->items[each];
+        fill_in(&one, item, tail);
+        one.queue_offset = first + (int64_t)each;
+        one.physical_offset = self->places[each] = group_place(&self->group);
+        if (group_add(&self->group, plan->queue, &one, item->size, tags_code_of(&item->found), item->found.unique_key,
+                      item->found.keys) < 0) {
+            return PATH_ERROR;
+        }
+    }
+    self->waits |= plan->waits;
+    if (plan->quota != NULL) charge_batch(self, plan->quota, count);
+    return answer(self, head, context, plan->queue->queue_id, first, count, span_of(NULL, 0));
+}
+
+/* --- what the hub calls --- */
+
+static path_result serve(Sends *self, const frame *taken, const header *head, path_context *context)
+{
+    send_request send;
+    send_plan *plan;
+    if (!send_read(head, &send) || taken->body.len > (size_t)self->max_body) return PATH_HANDED_OVER;
+    if (send.properties.len > ESCAPE_MOST * PROPERTIES_MOST) return PATH_HANDED_OVER; /* no memory for what is refused */
+    batch_common common = {0};
+    path_result result = send.batch ? sends_look_at_common(self, &send, &common) : PATH_TAKEN;
+    if (result == PATH_TAKEN) result = sends_plan_for(self, &send, &common, &plan);
+    if (result != PATH_TAKEN) return result;
+    if (plan->quota != NULL && send_quota_refuses(plan->quota, context->steady_ns, &self->quotas)) {
+        result = refuse(self, head, context);
+    } else {
+        result = (send.batch ? offer_batch : offer_message)(self, taken, head, &send, &common, plan, context);
+    }
+    if (result == PATH_HANDED_OVER && plan->queue == NULL) plan->spent = true;
+    if (result == PATH_TAKEN) self->requests[head->code == CODE_SEND ? 0 : head->code == CODE_SEND_V2 ? 1 : 2]++;
+    return result;
+}
+
+/* Store timestamps do not go back from message to message as long as the clock does not: Python may have stored at a later
+ * time than this round's. If it stored at an earlier one the clock went back, and the round's time is wrong. */
+static bool is_in_time(Sends *self, const path_context *context)
+{
+    int64_t last = self->group.log->timestamp;
+    if (self->group.count == 0 && last < self->group.timestamp) {
+        self->enabled = 0; /* until the next round */
+        self->group.timestamp = last;
+    }
+    return self->enabled && context->now >= last;
+}
+
+path_result sends_offer(PyObject *sends, const frame *taken, const header *head, path_context *context)
+{
+    Sends *self = (Sends *)sends;
+    if (!self->enabled || !is_in_time(self, context)) return PATH_HANDED_OVER;
+    self->busy = true;
+    path_result result = serve(self, taken, head, context);
+    self->busy = false;
+    if (self->forget_later) sends_forget(self);
+    return result;
+}
+
+bool sends_ready(PyObject *sends) { return ((Sends *)sends)->enabled; }
+
+/* After an append that hung, others are to be refused: Python sees to it, and switches this off. */
+static int tell_of_slowness(Sends *self, int64_t took_ns)
+{
+    PyObject *result = PyObject_CallFunction(self->slow, "L", (long long)took_ns);
+    Py_XDECREF(result);
+    return result == NULL ? -1 : 0;
+}
+
+/* Under SYNC_FLUSH, give Python the answers that wait for the disk. */
+static int defer_answers(Sends *self, const path_context *context)
+{
+    bool waits = self->waits && self->deferred;
+    self->waits = false;
+    if (!waits) return 0;
+    PyObject *result =
+        PyObject_CallFunction(self->waiting, "Oy#L", context->session, self->later.used ? (char *)self->later.text : "",
+                              (Py_ssize_t)self->later.used, (long long)self->group.log->position);
+    out_clear(&self->later);
+    Py_XDECREF(result);
+    return result == NULL ? -1 : 0;
+}
+
+int sends_finish(PyObject *sends, path_context *context)
+{
+    Sends *self = (Sends *)sends;
+    int64_t took_ns;
+    int result = group_end(&self->group, &took_ns);
+    if (self->later.used > 0 && !self->waits) {
+        uint8_t *at = out_room(context->out, self->later.used);
+        if (at == NULL) return sends_no_memory();
+        memcpy(at, self->later.text, self->later.used);
+        context->out->used += self->later.used;
+        out_clear(&self->later);
+    }
+    if (result == 0) result = defer_answers(self, context);
+    if (result == 0 && took_ns > self->slow_ns) result = tell_of_slowness(self, took_ns);
+    return result;
+}

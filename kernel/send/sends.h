@@ -1,0 +1,89 @@
+/* `Sends`, between its Python side (sends_type.c) and the path that serves frames (sends.c). */
+#ifndef ROCKETWIRE_SENDS_H
+#define ROCKETWIRE_SENDS_H
+
+#include "core/kernel.h"
+
+#include "paths/bare_answer.h"
+#include "paths/outbox.h"
+#include "paths/plans.h"
+#include "wire/requests.h"
+#include "send/send_answer.h"
+#include "send/send_group.h"
+#include "send/send_path.h"
+#include "quota/send_quota.h"
+#include "send/send_timer.h"
+#include "message/text.h"
+
+/* What Python decided about sends with the same header fields. */
+typedef struct {
+    QueueTail *queue; /* NULL: they are for Python, all but those for a set time */
+    int32_t sys_flag; /* as it is stored */
+    PyObject *tail;   /* bytes: what follows the properties of each message of a batch; NULL for single messages */
+    bool waits;       /* a batch: its sender waits for the disk */
+    timer_plan timer; /* for single messages that are to be delivered at a set time */
+    send_quota *quota; /* NULL: none */
+    bool spent;       /* to be asked for anew: a message went to Python, which makes the queue */
+} send_plan;
+
+typedef struct {
+    batch_message message;
+    properties_found found;
+    size_t size; /* of its record */
+} batch_item;
+
+enum { SEND_CODES = 3 };
+
+typedef struct {
+    PyObject_HEAD
+    send_group group;
+    plan_table plans;
+    send_answers answers;
+    PyObject *plan, *waiting, *slow;                          /* callbacks */
+    PyObject *parts, *store_host, *cluster_item, *id_prefix; /* keep what the spans point to */
+    span store_host_field, cluster_text;
+    int64_t max_body, slow_ns;
+    char enabled, deferred;
+    char by_group;           /* plans depend on the producer group as well */
+    PyObject *refusal;       /* keeps what `refusals` point to; NULL: there are none, and no quotas */
+    bare_answer refusals[2]; /* to sends over a quota, by serialise type */
+    quota_counts quotas;
+    bool busy, forget_later; /* a frame is being served, and `forget` was called meanwhile */
+    bool waits;              /* one of the messages whose answers are in `later` waits for the disk */
+    outbox later;            /* answers to messages under SYNC_FLUSH */
+    uint8_t *scratch, *timer_scratch;
+    size_t scratch_room, timer_room;
+    batch_item *items;
+    int64_t *places;
+    size_t items_room;
+    int64_t requests[SEND_CODES]; /* taken, by code: 10, 310, 320 */
+} Sends;
+
+/* The properties of a batch as a whole: without JSON's escapes, and where the unique key's value is (at == NULL: none). */
+typedef struct {
+    span text, unique_key;
+} batch_common;
+
+bool sends_scratch_room(Sends *self, size_t size);
+path_result sends_no_memory(void); /* sets the exception */
+
+/* The property text without JSON's escapes, in `scratch` if it has any; false: it cannot be read here. */
+bool sends_text_of(Sends *self, const send_request *send, span *text);
+
+/* Behind the properties without their escapes: room for them once more, or for what follows a batch's properties. */
+uint8_t *sends_scratch_behind(Sends *self, const send_request *send);
+
+path_result sends_look_at_common(Sends *self, const send_request *send, batch_common *common);
+
+/* The plan for a send. PATH_TAKEN: there is one; it is valid until the frame is served. */
+path_result sends_plan_for(Sends *self, const send_request *send, const batch_common *common, send_plan **plan);
+
+/* What is stored behind the properties of each message; at == NULL: the plan does not say where the unique key goes. */
+span sends_tail_of(Sends *self, const send_request *send, const send_plan *plan, const batch_common *common);
+
+void send_plan_release(void *plan);
+
+/* Drop all plans, now or when the frame that is being served is done. */
+void sends_forget(Sends *self);
+
+#endif

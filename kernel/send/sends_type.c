@@ -1,0 +1,273 @@
+/* The Python side of `Sends`: how it is made, told to forget, and asked what it did; rocketwire/_kernel.pyi has the
+ * signatures. */
+
+#include "send/sends.h"
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <structmember.h>
+
+#include "index/keys.h"
+#include "core/values.h"
+
+/* --- making one --- */
+
+/* Have the spans point into what the objects hold. */
+static bool take_texts(Sends *self)
+{
+    PyObject *json, *binary;
+    return PyArg_ParseTuple(self->parts, "OO", &json, &binary) && spans_of_tuple(json, self->answers.parts[0], SEND_ANSWER_PARTS) &&
+           spans_of_tuple(binary, self->answers.parts[1], SEND_ANSWER_PARTS) &&
+           span_of_bytes(self->store_host, &self->store_host_field) &&
+           span_of_bytes(self->cluster_item, &self->cluster_text) && span_of_bytes(self->id_prefix, &self->answers.id_prefix);
+}
+
+static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"log",        "plan",         "make_room", "waiting", "slow",     "keys",
+                            "store_host", "cluster_item", "answers",   "id_prefix", "max_body", NULL};
+    PyObject *log, *plan, *make_room, *waiting, *slow, *keys, *store_host, *cluster_item, *parts, *id_prefix;
+    long long max_body;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!$OOOOOSSO!SL", names, LogTail_Type, &log, &plan, &make_room,
+                                     &waiting, &slow, &keys, &store_host, &cluster_item, &PyTuple_Type, &parts,
+                                     &id_prefix, &max_body)) {
+        return NULL;
+    }
+    if (keys != Py_None && !PyObject_TypeCheck(keys, KeyColumn_Type)) {
+        PyErr_SetString(PyExc_TypeError, "keys is a KeyColumn, or None where nothing is indexed");
+        return NULL;
+    }
+    Sends *self = (Sends *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    if (self == NULL) return NULL;
+    self->plan = Py_NewRef(plan);
+    self->waiting = Py_NewRef(waiting);
+    self->slow = Py_NewRef(slow);
+    self->parts = Py_NewRef(parts);
+    self->store_host = Py_NewRef(store_host);
+    self->cluster_item = Py_NewRef(cluster_item);
+    self->id_prefix = Py_NewRef(id_prefix);
+    self->max_body = max_body;
+    self->slow_ns = INT64_MAX;
+    self->enabled = 1;
+    if (group_init(&self->group, (LogTail *)log, make_room, keys)) {
+        if (!plans_init(&self->plans, send_plan_release)) {
+            PyErr_NoMemory();
+        } else if (take_texts(self)) {
+            return (PyObject *)self;
+        }
+    }
+    Py_DECREF(self);
+    return NULL;
+}
+
+/* --- the end of one --- */
+
+static int traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Sends *self = (Sends *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT((PyObject *)self->group.log);
+    Py_VISIT(self->group.make_room);
+    Py_VISIT(self->group.keys);
+    Py_VISIT(self->group.touched);
+    const send_plan *plan;
+    for (size_t at = 0; (plan = plans_next(&self->plans, &at)) != NULL;) {
+        Py_VISIT((PyObject *)plan->queue);
+        Py_VISIT(plan->tail);
+        Py_VISIT((PyObject *)plan->timer.queue);
+    }
+    Py_VISIT(self->plan);
+    Py_VISIT(self->waiting);
+    Py_VISIT(self->slow);
+    return 0;
+}
+
+static int clear(PyObject *object)
+{
+    Sends *self = (Sends *)object;
+    plans_clear(&self->plans);
+    Py_CLEAR(self->plan);
+    Py_CLEAR(self->waiting);
+    Py_CLEAR(self->slow);
+    return 0;
+}
+
+static void dealloc(PyObject *object)
+{
+    Sends *self = (Sends *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    clear(object);
+    plans_free(&self->plans);
+    group_free(&self->group);
+    out_free(&self->later);
+    free(self->scratch);
+    free(self->timer_scratch);
+    free(self->items);
+    free(self->places);
+    Py_CLEAR(self->parts);
+    Py_CLEAR(self->store_host);
+    Py_CLEAR(self->cluster_item);
+    Py_CLEAR(self->id_prefix);
+    Py_CLEAR(self->refusal);
+    quota_counts_free(&self->quotas);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+    Py_DECREF(type);
+}
+
+/* --- what Python calls --- */
+
+static PyObject *forget(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    sends_forget((Sends *)self);
+    Py_RETURN_NONE;
+}
+
+/* A dict of the requests taken, by code. */
+static PyObject *requests_by_code(const Sends *self)
+{
+    static const int codes[SEND_CODES] = {CODE_SEND, CODE_SEND_V2, CODE_SEND_BATCH};
+    PyObject *requests = PyDict_New();
+    for (int which = 0; requests != NULL && which < SEND_CODES; which++) {
+        if (self->requests[which] == 0) continue;
+        PyObject *code = PyLong_FromLong(codes[which]), *count = PyLong_FromLongLong(self->requests[which]);
+        if (code == NULL || count == NULL || PyDict_SetItem(requests, code, count) < 0) Py_CLEAR(requests);
+        Py_XDECREF(code);
+        Py_XDECREF(count);
+    }
+    return requests;
+}
+
+static PyObject *take(PyObject *object, PyObject *unused)
+{
+    Sends *self = (Sends *)object;
+    (void)unused;
+    PyObject *requests = requests_by_code(self);
+    PyObject *refused = requests == NULL ? NULL : quota_counts_take(&self->quotas);
+    PyObject *touched = refused == NULL ? NULL : group_take_touched(&self->group);
+    if (touched == NULL) {
+        Py_XDECREF(requests);
+        Py_XDECREF(refused);
+        return NULL;
+    }
+    PyObject *result = Py_BuildValue("NLLNLN", touched, (long long)self->group.messages,
+                                     (long long)self->group.stored_bytes, requests, (long long)self->quotas.converted,
+                                     refused);
+    memset(self->requests, 0, sizeof self->requests);
+    self->group.messages = self->group.stored_bytes = self->quotas.converted = 0;
+    return result;
+}
+
+/* Serve the frames in `data` up to the first that is handed over; give how many bytes those are, -1: an exception. */
+static Py_ssize_t serve_frames(PyObject *self, span data, path_context *context)
+{
+    size_t consumed = 0;
+    frame one;
+    header head;
+    while (frame_next(span_of(data.at + consumed, data.len - consumed), &one) == FRAME_WHOLE &&
+           header_read(one.header, one.serialize_type, &head)) {
+        path_result result = sends_offer(self, &one, &head, context);
+        if (result == PATH_ERROR) return -1;
+        if (result == PATH_HANDED_OVER) break;
+        consumed += one.size;
+    }
+    return (Py_ssize_t)consumed;
+}
+
+static PyObject *serve(PyObject *self, PyObject *args)
+{
+    Py_buffer data, born_host;
+    PyObject *session, *result = NULL;
+    long long now;
+    double seconds = 0;
+    if (!PyArg_ParseTuple(args, "Oy*Ly*|d", &session, &born_host, &now, &data, &seconds)) return NULL;
+    outbox out = {0};
+    path_context context = {now, nanoseconds_of(seconds), session, span_of(born_host.buf, (size_t)born_host.len), &out};
+    if (born_host.len != 8 && born_host.len != 20) {
+        PyErr_SetString(PyExc_ValueError, "an address has 8 or 20 bytes");
+    } else {
+        Py_ssize_t consumed = serve_frames(self, span_of(data.buf, (size_t)data.len), &context);
+        if (consumed >= 0 && sends_finish(self, &context) == 0) {
+            result = Py_BuildValue("Nn", PyBytes_FromStringAndSize((char *)out.text, (Py_ssize_t)out.used), consumed);
+        }
+    }
+    out_free(&out);
+    PyBuffer_Release(&born_host);
+    PyBuffer_Release(&data);
+    return result;
+}
+
+static PyObject *get_refusal(PyObject *object, void *unused)
+{
+    PyObject *refusal = ((Sends *)object)->refusal;
+    (void)unused;
+    return Py_NewRef(refusal == NULL ? Py_None : refusal);
+}
+
+static int set_refusal(PyObject *object, PyObject *value, void *unused)
+{
+    Sends *self = (Sends *)object;
+    PyObject *parts[2];
+    span spans[2][2];
+    (void)unused;
+    if (value == NULL || !PyTuple_Check(value)) {
+        PyErr_SetString(PyExc_TypeError, "a refusal is a tuple of headers");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(value, "OO", &parts[0], &parts[1]) || !spans_of_tuple(parts[0], spans[0], 2) ||
+        !spans_of_tuple(parts[1], spans[1], 2)) {
+        return -1;
+    }
+    PyObject *former = self->refusal;
+    self->refusal = Py_NewRef(value);
+    for (int type = 0; type < 2; type++) self->refusals[type] = (bare_answer){spans[type][0], spans[type][1]};
+    Py_XDECREF(former);
+    return 0;
+}
+
+static PyMethodDef methods[] = {
+    {"forget", forget, METH_NOARGS, "Drop all plans."},
+    {"take", take, METH_NOARGS,
+     "What was done since the last call: queues, messages stored, their bytes, requests by code, converted messages "
+     "charged, requests refused by kind of bucket."},
+    {"serve", serve, METH_VARARGS, "Serve frames up to the first that is handed over: (answers, bytes of them)."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef members[] = {
+    {"enabled", T_BOOL, offsetof(Sends, enabled), 0, "Whether frames are taken; all are handed over else."},
+    {"by_group", T_BOOL, offsetof(Sends, by_group), 0, "Whether plans depend on the producer group as well."},
+    {"deferred", T_BOOL, offsetof(Sends, deferred), 0, "Whether answers may have to wait for the disk."},
+    {"max_body", T_LONGLONG, offsetof(Sends, max_body), 0, "Bytes that a body has at most."},
+    {"slow_ns", T_LONGLONG, offsetof(Sends, slow_ns), 0, "A group that takes longer, in ns, is told to `slow`."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyGetSetDef properties[] = {
+    {"refusal", get_refusal, set_refusal, "Headers around the opaque of the answer to a send over a quota, by type.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "Stores plain sends and answers them; see rocketwire.server.send.kernel."},
+    {Py_tp_new, make},
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_traverse, traverse},
+    {Py_tp_clear, clear},
+    {Py_tp_methods, methods},
+    {Py_tp_members, members},
+    {Py_tp_getset, properties},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {"rocketwire._kernel.Sends", sizeof(Sends), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
+
+int sends_init(PyObject *module)
+{
+    PyObject *type = PyType_FromSpec(&spec);
+    int added = type == NULL ? -1 : PyModule_AddObjectRef(module, "Sends", type);
+    Py_XDECREF(type);
+    return added;
+}

@@ -1,9 +1,0 @@
-/* Whether bytes are UTF-8 as Python's strict decoder takes it: no overlong forms, no surrogates, nothing above U+10FFFF. */
-#ifndef ROCKETWIRE_UTF8_H
-#define ROCKETWIRE_UTF8_H
-
-#include "span.h"
-
-bool utf8_valid(span text);
-
-#endif
