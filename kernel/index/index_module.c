@@ -1,7 +1,6 @@
 /* index_put and index_scan for Python. */
 
-#include "index/index_put.h"
-#include "index/index_scan.h"
+#include "index/index_file.h"
 #include "core/kernel.h"
 
 enum { GIL_WORTH = 512 }; /* fewer entries take no longer than to let go of the interpreter and to get it again */

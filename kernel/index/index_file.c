@@ -1,8 +1,8 @@
-/* See index_put.h. Slots are met at random in a table of many MB: each is fetched into the cache some entries ahead. */
+/* See index_file.h. Slots are met at random in a table of many MB: each is fetched into the cache some entries ahead. */
 
-#include "index/index_put.h"
+#include "index/index_file.h"
 
-enum { AHEAD = 32 };
+enum { OFFSET_AT = 4, TIME_AT = 12, AHEAD = 32 };
 
 static uint32_t slot_of(const index_room *room, int64_t hash) { return (uint32_t)hash % room->slot_count; }
 
@@ -48,4 +48,20 @@ uint32_t index_put(const index_room *room, const int64_t *hashes, const int64_t 
         if (number == 1) begin = timestamps[at];
     }
     return newcomers;
+}
+
+size_t index_scan(const uint8_t *entries, size_t count, const index_wanted *wanted, int64_t *offsets, size_t most,
+                  bool *older)
+{
+    size_t found = 0;
+    *older = false;
+    for (const uint8_t *entry = entries + count * INDEX_ENTRY_SIZE; entry != entries;) {
+        entry -= INDEX_ENTRY_SIZE;
+        if (get32(entry) != wanted->key_hash) continue;
+        int64_t time = wanted->file_begin + (int64_t)(int32_t)get32(entry + TIME_AT) * 1000;
+        if (time < wanted->begin) *older = true;
+        if (time < wanted->begin || time > wanted->end || found == most) continue;
+        offsets[found++] = (int64_t)get64(entry + OFFSET_AT);
+    }
+    return found;
 }
