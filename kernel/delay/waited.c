@@ -3,8 +3,8 @@
 #include "core/decimal.h"
 #include "message/items.h"
 
-enum { FLAG_AT = 16, PLACE_AT = 28, SYS_FLAG_AT = 36, BORN_AT = 40, HOST_AT = 48, HOST_SIZE = 8, RECONSUME_AT = 72, BODY_AT = 88 };
-enum { MAGIC_AT = 4, HOST_BITS = 0x30, INT64_DIGITS = 19 };
+enum { MAGIC_AT = 4, FLAG_AT = 16, PLACE_AT = 28, SYS_FLAG_AT = 36, BORN_AT = 40, HOST_AT = 48, RECONSUME_AT = 72 };
+enum { BODY_AT = 88, HOST_SIZE = 8, HOST_BITS = 0x30, INT64_DIGITS = 19 };
 
 #define NAME(text) {text, sizeof text - 1}
 static const struct {

@@ -145,5 +145,6 @@ void key_rows_pass(KeyColumn *self, size_t groups)
 {
     self->taken = self->groups[groups - 1].rows_end;
     self->groups_taken = groups;
-    if (groups == self->groups_used && self->used == self->taken) key_rows_clear(self); /* memory that went is left to its taker */
+    /* Memory that went is left to its taker. */
+    if (groups == self->groups_used && self->used == self->taken) key_rows_clear(self);
 }

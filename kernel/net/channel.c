@@ -29,7 +29,8 @@ static int watch(Channel *channel)
 
 static void ignore(Channel *channel)
 {
-    epoll_ctl(channel->hub->epoll, EPOLL_CTL_DEL, channel->fd, NULL); /* the hub may be closed: then it is gone anyway */
+    /* The hub may be closed: then it is gone anyway. */
+    epoll_ctl(channel->hub->epoll, EPOLL_CTL_DEL, channel->fd, NULL);
 }
 
 Channel *channel_new(Hub *hub, int fd, PyObject *session, PyObject *born_host)

@@ -12,7 +12,7 @@ enum {
     READ_BYTES = 256 * 1024,           /* of one channel at a time; as server.reader */
     HIGH_WATER = 4 * 1024 * 1024,      /* bytes of unsent answers beyond which a channel is not read; as server.outgoing */
     BEGINNING_MOST = 64 * 1024,        /* of a frame, from which it is refused; as server.refusals */
-    COPIED_AGAIN_MOST = 16 * 1024,     /* a longer beginning of a frame is not copied again: its rest is received behind it */
+    COPIED_AGAIN_MOST = 16 * 1024,     /* of a frame; behind a longer beginning its rest is received in place */
 };
 
 typedef struct Channel Channel;
@@ -31,7 +31,7 @@ typedef struct {
     char took_sends, took_pulls; /* in this round */
     long long held;          /* bytes that the channels hold, all together */
     long long max_frame;     /* bytes of the longest frame that is taken, with both words */
-    long long read_ns;       /* how long frames of one read are served before others have their turn; 0: that does not matter */
+    long long read_ns;       /* frames of one read are served so long before others have their turn; 0: no limit */
     char timed;              /* whether `latencies` are kept */
     latencies latencies;     /* of what the kernel served by itself */
     outbox out;

@@ -7,8 +7,13 @@
 
 #include "delay/waited.h"
 
-enum { PROPERTIES_MOST = 32767, ESCAPE_MOST = 6 /* bytes of \uXXXX */, BATCH_MOST = 4096,
-       BATCH_PROPERTIES_MOST = 131072 /* as wire/fast.py has it */, ITEM_SEPARATOR = 2 };
+enum {
+    PROPERTIES_MOST = 32767,
+    ESCAPE_MOST = 6, /* bytes of \uXXXX */
+    BATCH_MOST = 4096,
+    BATCH_PROPERTIES_MOST = 131072, /* as wire/fast.py has it */
+    ITEM_SEPARATOR = 2,
+};
 
 /* --- storing --- */
 
@@ -240,7 +245,8 @@ static path_result serve(Sends *self, const frame *taken, const header *head, pa
     send_request send;
     send_plan *plan;
     if (!send_read(head, &send) || taken->body.len > (size_t)self->max_body) return PATH_HANDED_OVER;
-    if (send.properties.len > ESCAPE_MOST * PROPERTIES_MOST) return PATH_HANDED_OVER; /* no memory for what is refused */
+    /* No memory for what is refused. */
+    if (send.properties.len > ESCAPE_MOST * PROPERTIES_MOST) return PATH_HANDED_OVER;
     batch_common common = {0};
     path_result result = send.batch ? sends_look_at_common(self, &send, &common) : PATH_TAKEN;
     if (result == PATH_TAKEN) result = sends_plan_for(self, &send, &common, &plan);
