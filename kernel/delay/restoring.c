@@ -1,4 +1,4 @@
-/* Drafts and rows of messages that waited, out of their records: the plain ones, see server.restoring. */
+/* Drafts and rows of messages that waited, out of their records: the plain ones, see server.messages.restoring. */
 
 #include "core/kernel.h"
 

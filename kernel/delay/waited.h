@@ -1,4 +1,4 @@
-/* Records of messages that wait, for a delay level or for a set time, as server.restoring reads them. */
+/* Records of messages that wait, for a delay level or for a set time, as server.messages.restoring reads them. */
 #ifndef ROCKETWIRE_WAITED_H
 #define ROCKETWIRE_WAITED_H
 

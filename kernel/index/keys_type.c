@@ -1,4 +1,4 @@
-/* KeyColumn as Python sees it: see store.key_column. */
+/* KeyColumn as Python sees it: see store.index.key_column. */
 
 #include "index/key_rows.h"
 
@@ -25,7 +25,7 @@ static bool key_text(PyObject *key, span *text, PyObject **keeper)
     return true;
 }
 
-/* A message whose values stand in a list from `at` on, as store.append_loop puts them there. */
+/* A message whose values stand in a list from `at` on, as store.append.append_loop puts them there. */
 static bool add_message(PyObject *column, PyObject *values, Py_ssize_t at)
 {
     span unique_key, words;
@@ -132,8 +132,8 @@ static void dealloc(PyObject *column)
 }
 
 static PyMethodDef methods[] = {
-    {"add", add, METH_VARARGS, "Note a group of messages: see store.key_column."},
-    {"take", take, METH_VARARGS, "The keys of some groups: see store.key_column."},
+    {"add", add, METH_VARARGS, "Note a group of messages: see store.index.key_column."},
+    {"take", take, METH_VARARGS, "The keys of some groups: see store.index.key_column."},
     {"close", close_column, METH_NOARGS, "Forget everything, and what is added from now on."},
     {NULL, NULL, 0, NULL},
 };

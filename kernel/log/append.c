@@ -243,12 +243,12 @@ static void dealloc(PyObject *object)
 }
 
 static PyMethodDef methods[] = {
-    {"append", append, METH_VARARGS, "Append drafts until one is for the twin: see store.append_loop."},
+    {"append", append, METH_VARARGS, "Append drafts until one is for the twin: see store.append.append_loop."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "The loop over drafts: see store.append_loop."},
+    {Py_tp_doc, "The loop over drafts: see store.append.append_loop."},
     {Py_tp_new, new_loop},
     {Py_tp_dealloc, dealloc},
     {Py_tp_methods, methods},

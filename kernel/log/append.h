@@ -1,4 +1,4 @@
-/* AppendLoop: the loop of store.append_loop in C, over drafts that Python made.
+/* AppendLoop: the loop of store.append.append_loop in C, over drafts that Python made.
  *
  * Records are written into the mapping where they stay. A group becomes visible by the size word of its first record,
  * which is written last; the entries of the queues follow, so that no kill leaves an entry without a record. Before

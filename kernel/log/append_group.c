@@ -136,7 +136,7 @@ static bool size_of_note(AppendLoop *self, const group *in, PyObject *note, int6
     return ready;
 }
 
-/* As store.append_loop: its `size_behind` makes queues ready that are not. */
+/* As store.append.append_loop: its `size_behind` makes queues ready that are not. */
 static outcome ask_size_behind(AppendLoop *self, group *in, Py_ssize_t number, int64_t *size)
 {
     if (!append_publish(self, in)) {

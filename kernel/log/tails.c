@@ -1,6 +1,6 @@
 /* The Python types behind tails.h: numbers that both sides move, and the mapping they write through.
  *
- * A mapping is dropped by forgetting it (store.segment), so nothing here outlives a new value of `buffer`. What gives
+ * A mapping is dropped by forgetting it (store.disk.segment), so nothing here outlives a new value of `buffer`. What gives
  * no writable memory is kept as a value, and the kernel writes nothing through it. */
 
 #include "core/kernel.h"

@@ -1,6 +1,6 @@
 /* The ends of the commit log and of the consume queues, where the kernel and Python both append.
  *
- * `LogTail` and `QueueTail` are base classes of store.commit_log.CommitLog and store.queue_entries.QueueEntries; their
+ * `LogTail` and `QueueTail` are base classes of store.log.commit_log.CommitLog and store.queues.queue_entries.QueueEntries; their
  * twins in rocketwire.native have the same attributes. Python owns what they mean; the kernel appends only inside
  * [position, limit), and what has no room there is for Python. */
 #ifndef ROCKETWIRE_TAILS_H

@@ -18,7 +18,7 @@ typedef struct {
 size_t record_size(const record *from);
 
 /* Write it. With `whole` false the size word stays as it is: the caller publishes the group by writing the first
- * record's size last (see store.commit_log). */
+ * record's size last (see store.log.commit_log). */
 void record_write(uint8_t *to, const record *from, size_t size, bool whole);
 
 void queue_entry_write(uint8_t *to, int64_t physical_offset, int32_t size, int64_t tags_code);

@@ -1,4 +1,4 @@
-/* Going through queue entries: see fetch.h. The twin is store.fetch, whose two ways give the same here. */
+/* Going through queue entries: see fetch.h. The twin is store.read.fetch, whose two ways give the same here. */
 
 #include "pull/fetch.h"
 

@@ -1,11 +1,11 @@
-/* Which messages of a queue a pull gets: the rules of store.fetch, for what is asked of entries or of property texts. */
+/* Which messages of a queue a pull gets: the rules of store.read.fetch, for what is asked of entries or of property texts. */
 #ifndef ROCKETWIRE_FETCH_H
 #define ROCKETWIRE_FETCH_H
 
 #include "core/span.h"
 
 #define FETCH_RUNS_MOST 128
-#define FETCH_SCANNED_MOST 800 /* entries that one filtered pull looks at, as store.fetch: Apache's 16,000 bytes */
+#define FETCH_SCANNED_MOST 800 /* entries that one filtered pull looks at, as store.read.fetch: Apache's 16,000 bytes */
 
 typedef struct {
     int64_t most;   /* messages; one comes always */

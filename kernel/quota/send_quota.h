@@ -1,4 +1,4 @@
-/* Quotas of sends: which buckets a plan's sends have to pass, and what they are charged. The twin is server.throttle. */
+/* Quotas of sends: which buckets a plan's sends have to pass, and what they are charged. The twin is server.guards.throttle. */
 #ifndef ROCKETWIRE_SEND_QUOTA_H
 #define ROCKETWIRE_SEND_QUOTA_H
 

@@ -1,5 +1,5 @@
 /* Messages on their way into the store: written into the mapped log one after the other, seen by nobody until the group
- * is published. What is written is the same as store.append_loop's. */
+ * is published. What is written is the same as store.append.append_loop's. */
 #ifndef ROCKETWIRE_SEND_GROUP_H
 #define ROCKETWIRE_SEND_GROUP_H
 

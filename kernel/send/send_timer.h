@@ -1,4 +1,4 @@
-/* Sends of messages for a set time, as server.timer_sends stores and answers them. */
+/* Sends of messages for a set time, as server.timer.sends stores and answers them. */
 #ifndef ROCKETWIRE_SEND_TIMER_H
 #define ROCKETWIRE_SEND_TIMER_H
 

@@ -1,4 +1,4 @@
-/* Sends: the plain case of server.send_drafts, and the records and answers of store.append_loop and server.hot_sends. Whatever
+/* Sends: the plain case of server.send.drafts, and the records and answers of store.append.append_loop and server.send.hot_sends. Whatever
  * is not plain is handed over, and then nothing of it was done. */
 
 #include "send/sends.h"
