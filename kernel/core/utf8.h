@@ -1,4 +1,4 @@
-/* Whether bytes are UTF-8 as Python's strict decoder takes it: no overlong forms, no surrogates, nothing above U+10FFFF. */
+/* Whether bytes are UTF-8 as Python's strict decoder takes it: no overlong form, no surrogate, none above U+10FFFF. */
 #ifndef ROCKETWIRE_UTF8_H
 #define ROCKETWIRE_UTF8_H
 

@@ -94,7 +94,7 @@ static bool read_pair(PyObject *pair, int64_t *position, int64_t *outcome)
     return !PyErr_Occurred();
 }
 
-/* Settle pairs from `at` on, as far as they are in the file. The number behind the last one; -1: an exception is set. */
+/* Settle pairs from `at` on, as far as they are in the file. The number behind the last one; -1: an exception. */
 static Py_ssize_t settle_pairs(const log_file *file, PyObject *pairs, Py_ssize_t at, PyObject *counts)
 {
     int64_t position, outcome, count = 0;

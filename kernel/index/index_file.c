@@ -1,4 +1,4 @@
-/* See index_file.h. Slots are met at random in a table of many MB: each is fetched into the cache some entries ahead. */
+/* See index_file.h. Slots are met at random in a table of many MB: each is prefetched some entries ahead. */
 
 #include "index/index_file.h"
 

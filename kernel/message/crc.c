@@ -93,7 +93,7 @@ FOLDING static inline uint32_t reduce(__m128i lane)
     return (uint32_t)_mm_extract_epi32(_mm_xor_si128(lane, down), 1);
 }
 
-/* The last `left` bytes, fewer than 16, behind a lane: the lane moves up by so many, and what falls out of it is folded. */
+/* The last `left` bytes, fewer than 16, behind a lane: the lane moves up by so many, and what falls out is folded. */
 FOLDING static inline __m128i fold_rest(__m128i lane, const uint8_t *end, size_t left)
 {
 #define NOTHING 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80

@@ -10,7 +10,7 @@
 enum { POWER_2 = 31 * 31, POWER_4 = 31 * 31 * 31 * 31 };
 #define POWER_8 ((uint32_t)POWER_4 * (uint32_t)POWER_4)
 
-/* Eight ASCII characters at once: pairs, then pairs of pairs, side by side in one word (none overflows into the next). */
+/* Eight ASCII characters at once: pairs, then pairs of pairs, side by side in a word (none overflows into the next). */
 static uint32_t eight(uint64_t word)
 {
     uint64_t pairs = (word & LOW_BYTES) * 31 + (word >> 8 & LOW_BYTES);

@@ -1,4 +1,4 @@
-/* How long requests take that the kernel serves by itself; what is measured: server/operations/monitoring/latencies.py. */
+/* How long requests take that the kernel serves by itself, as server.operations.monitoring.latencies measures. */
 #ifndef ROCKETWIRE_LATENCIES_H
 #define ROCKETWIRE_LATENCIES_H
 

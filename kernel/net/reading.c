@@ -107,7 +107,7 @@ static int serve(reading *r)
     return result;
 }
 
-/* Serving one connection raised: the session logs it and closes, unless all is to end. What paths have begun is ended. */
+/* Serving one connection raised: the session logs it and closes, unless all is to end. What paths began is ended. */
 static int fail(reading *r)
 {
     PyObject *type, *error, *traceback;

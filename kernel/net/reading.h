@@ -1,5 +1,6 @@
 /* One read of a channel while it is served: what the files that receive it (receiving.c), cut it into frames (serving.c),
- * have Python serve runs of them (runs.c) and speak with its session (session_calls.c) share. Linux only. */
+ * have Python serve runs of them (runs.c), and speak with its session (session_calls.c), share.
+ * Linux only. */
 #ifndef ROCKETWIRE_READING_H
 #define ROCKETWIRE_READING_H
 

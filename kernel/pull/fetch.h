@@ -5,7 +5,7 @@
 #include "core/span.h"
 
 #define FETCH_RUNS_MOST 128
-#define FETCH_SCANNED_MOST 800 /* entries that one filtered pull looks at, as store.read.fetch: Apache's 16,000 bytes */
+#define FETCH_SCANNED_MOST 800 /* entries that one filtered pull looks at: Apache's 16,000 bytes */
 
 typedef struct {
     int64_t most;   /* messages; one comes always */

@@ -15,7 +15,7 @@ PyObject *text_of(span text)
     return PyUnicode_DecodeUTF8((const char *)text.at, (Py_ssize_t)text.len, NULL);
 }
 
-/* It matters where the subscription is that of a heartbeat. A request that brings its own may have another each time. */
+/* It matters where the subscription is that of a heartbeat. A request with its own may have another each time. */
 static int64_t version_of(const pull_request *request)
 {
     return request->sys_flag & OWN_SUBSCRIPTION ? 0 : request->sub_version;

@@ -10,7 +10,7 @@
 #include "wire/requests.h"
 #include "log/tails.h"
 
-/* Messages and bytes since the last `take`, of whoever `account` stands for. Lives as long as a plan or a list has it. */
+/* Messages and bytes since the last `take`, of whoever `account` stands for. Lives while a plan or a list has it. */
 typedef struct pull_tally {
     PyObject *account;
     int64_t messages, bytes;

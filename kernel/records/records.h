@@ -46,7 +46,7 @@ static inline size_t parts_within(const uint8_t *at, int64_t size, size_t head, 
     return (size_t)size;
 }
 
-/* The parts of the record at `at`, of which `room` bytes are there at most, and its size; 0: they do not fit together. */
+/* The parts of the record at `at`, of which `room` bytes are there, and its size; 0: they do not fit together. */
 static inline size_t parts_of(const uint8_t *at, size_t room, record_parts *found)
 {
     if (room < RECORD_SMALLEST) return 0;

@@ -59,7 +59,7 @@ typedef struct {
     int64_t requests[SEND_CODES]; /* taken, by code: 10, 310, 320 */
 } Sends;
 
-/* The properties of a batch as a whole: without JSON's escapes, and where the unique key's value is (at == NULL: none). */
+/* The properties of a whole batch: without JSON's escapes, and where the unique key's value is (at == NULL: none). */
 typedef struct {
     span text, unique_key;
 } batch_common;

@@ -1,6 +1,6 @@
 /* Columns made of records, as Arrow lays them out: first everything is measured, then all is written into one memory.
  *
- * Of a record that was measured only what was noted then is used, so that a buffer that changes meanwhile does no harm. */
+ * Of a record that was measured only what was noted then is used, so a buffer that changes meanwhile does no harm. */
 #ifndef ROCKETWIRE_RECORDS_COLUMNS_H
 #define ROCKETWIRE_RECORDS_COLUMNS_H
 
