@@ -33,7 +33,8 @@ static inline window_mask window_high(window in) { return (window_mask)_mm_movem
 /* Bytes that are one of two, each with one bit. */
 static inline window_mask window_either(window in, uint8_t one, uint8_t other)
 {
-    __m128i first = _mm_cmpeq_epi8(in, _mm_set1_epi8((char)one)), second = _mm_cmpeq_epi8(in, _mm_set1_epi8((char)other));
+    __m128i first = _mm_cmpeq_epi8(in, _mm_set1_epi8((char)one)),
+            second = _mm_cmpeq_epi8(in, _mm_set1_epi8((char)other));
     return (window_mask)_mm_movemask_epi8(_mm_or_si128(first, second));
 }
 
@@ -60,8 +61,8 @@ static inline window_mask window_special(window in)
 {
     uint64_t quote = in ^ EACH_BYTE('"');
     uint64_t backslash = in ^ EACH_BYTE('\\');
-    uint64_t found = ((quote - EACH_BYTE(1)) & ~quote) | ((backslash - EACH_BYTE(1)) & ~backslash) |
-                     ((in - EACH_BYTE(0x20)) & ~in);
+    uint64_t found =
+        ((quote - EACH_BYTE(1)) & ~quote) | ((backslash - EACH_BYTE(1)) & ~backslash) | ((in - EACH_BYTE(0x20)) & ~in);
     return found & EACH_BYTE(0x80);
 }
 

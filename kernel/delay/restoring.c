@@ -2,11 +2,11 @@
 
 #include "core/kernel.h"
 
-#include "log/drafts.h"
-#include "message/text.h"
 #include "core/utf8.h"
 #include "core/values.h"
 #include "delay/waited.h"
+#include "log/drafts.h"
+#include "message/text.h"
 
 enum { LAST_GIVEN = DRAFT_KEYS + 1, DUE_FIELDS = 5, ENTRY_SIZE = 20, WAITING_FIELDS = 5 };
 
@@ -48,8 +48,7 @@ static PyObject *keep(kept *last, span text, PyObject *(*make)(span))
 static bool has_destination(const waited *from, int64_t *queue_id)
 {
     span topic = from->values[WAITED_TOPIC];
-    return topic.at != NULL && utf8_valid(topic) &&
-           waited_number(from->values[WAITED_QUEUE_ID], INT32_MAX, queue_id) &&
+    return topic.at != NULL && utf8_valid(topic) && waited_number(from->values[WAITED_QUEUE_ID], INT32_MAX, queue_id) &&
            !span_is(topic, TIMER_TOPIC_FIELD + 1, WAITED_FIELD_SIZE - 1) &&
            !span_is(topic, "RMQ_SYS_TRANS_HALF_TOPIC", sizeof "RMQ_SYS_TRANS_HALF_TOPIC" - 1);
 }
@@ -68,7 +67,8 @@ static bool is_plain(const waited *from)
     return !from->nul && (tags.at == NULL || utf8_valid(tags));
 }
 
-static PyObject *new_draft(restoring *in, const waited *from, span topic, int64_t queue_id, span properties, int64_t prepared)
+static PyObject *new_draft(restoring *in, const waited *from, span topic, int64_t queue_id, span properties,
+                           int64_t prepared)
 {
     span tags = from->values[WAITED_TAGS];
     PyObject *values[LAST_GIVEN] = {
@@ -112,8 +112,8 @@ static PyObject *again(restoring *in, int64_t place, int64_t size, int64_t enque
     span record = record_at(in, place, size);
     int64_t queue_id = 0;
     if (record.at == NULL || !waited_read(record, TIMER_TOPIC_FIELD, &from) || from.size != size ||
-        from.physical_offset != place || !is_plain(&from) ||
-        from.twice || (!rolls && (is_early(&from, in->now) || !has_destination(&from, &queue_id)))) {
+        from.physical_offset != place || !is_plain(&from) || from.twice ||
+        (!rolls && (is_early(&from, in->now) || !has_destination(&from, &queue_id)))) {
         Py_RETURN_NONE;
     }
     int64_t numbers[] = {0, enqueued, in->now};

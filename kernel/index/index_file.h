@@ -9,8 +9,8 @@ enum { INDEX_SLOT_SIZE = 4, INDEX_ENTRY_SIZE = 20 };
 typedef struct {
     uint8_t *slots, *entries; /* where both begin in the mapping */
     uint32_t slot_count;
-    int64_t begin_timestamp;  /* of the file's header, in ms */
-    uint32_t first;           /* number of the first entry that is put */
+    int64_t begin_timestamp; /* of the file's header, in ms */
+    uint32_t first;          /* number of the first entry that is put */
 } index_room;
 
 /* Put `count` entries in their order, one after the other, as Apache does; give how many took a slot that was free. */
@@ -23,8 +23,8 @@ typedef struct {
     int64_t begin, end; /* what is wanted was stored between these, in ms */
 } index_wanted;
 
-/* Physical offsets of the entries wanted, newest first and `most` at most; give how many. `older` tells whether an entry
- * of this key was stored before the time that is wanted. */
+/* Physical offsets of the entries wanted, newest first and `most` at most; give how many. `older` tells whether an
+ * entry of this key was stored before the time that is wanted. */
 size_t index_scan(const uint8_t *entries, size_t count, const index_wanted *wanted, int64_t *offsets, size_t most,
                   bool *older);
 

@@ -1,7 +1,7 @@
 /* index_put and index_scan for Python. */
 
-#include "index/index_file.h"
 #include "core/kernel.h"
+#include "index/index_file.h"
 
 enum { GIL_WORTH = 512 }; /* fewer entries take no longer than to let go of the interpreter and to get it again */
 
@@ -39,8 +39,8 @@ static PyObject *put_index_entries(PyObject *self, PyObject *args)
     Py_ssize_t slots_at, entries_at, count;
     unsigned int slot_count, first;
     long long begin;
-    if (!PyArg_ParseTuple(args, "w*(nInIL)y*y*y*n:put_index_entries", &views[MAPPING], &slots_at, &slot_count, &entries_at,
-                          &first, &begin, &views[HASHES], &views[OFFSETS], &views[TIMESTAMPS], &count)) {
+    if (!PyArg_ParseTuple(args, "w*(nInIL)y*y*y*n:put_index_entries", &views[MAPPING], &slots_at, &slot_count,
+                          &entries_at, &first, &begin, &views[HASHES], &views[OFFSETS], &views[TIMESTAMPS], &count)) {
         return NULL;
     }
     uint8_t *base = views[MAPPING].buf;
@@ -82,14 +82,13 @@ static PyObject *scan_index_entries(PyObject *self, PyObject *args)
     index_wanted wanted;
     unsigned int key_hash;
     long long file_begin, begin, end;
-    if (!PyArg_ParseTuple(args, "y*nnInLLL:scan_index_entries", &view, &at, &count, &key_hash, &most, &file_begin, &begin,
-                          &end)) {
+    if (!PyArg_ParseTuple(args, "y*nnInLLL:scan_index_entries", &view, &at, &count, &key_hash, &most, &file_begin,
+                          &begin, &end)) {
         return NULL;
     }
     wanted = (index_wanted){key_hash, file_begin, begin, end};
     PyObject *result = NULL;
-    if (at < 0 || count < 0 || most < 0 || at > view.len ||
-        count > (view.len - at) / INDEX_ENTRY_SIZE) {
+    if (at < 0 || count < 0 || most < 0 || at > view.len || count > (view.len - at) / INDEX_ENTRY_SIZE) {
         PyErr_SetString(PyExc_ValueError, "there are not so many entries");
     } else {
         result = scanned(&view, &wanted, (size_t)at, (size_t)count, (size_t)(most < count ? most : count));

@@ -1,9 +1,9 @@
 /* Where a KeyColumn keeps its keys.
  *
- * Three rows of numbers side by side (hash, physical offset, store timestamp of each key) and a mark a group of messages.
- * Rows are counted from the beginning of time; `first_row` is the number of the one that stands first in memory. What is
- * taken is copied, or goes with its memory, so nothing here is shared with the thread that works on it; all calls come
- * with the GIL held. */
+ * Three rows of numbers side by side (hash, physical offset, store timestamp of each key) and a mark a group of
+ * messages. Rows are counted from the beginning of time; `first_row` is the number of the one that stands first in
+ * memory. What is taken is copied, or goes with its memory, so nothing here is shared with the thread that works on it;
+ * all calls come with the GIL held. */
 #ifndef ROCKETWIRE_KEY_ROWS_H
 #define ROCKETWIRE_KEY_ROWS_H
 
@@ -39,8 +39,8 @@ void key_rows_free(KeyColumn *self);
 /* Groups are taken; no row of theirs is needed any more. */
 void key_rows_pass(KeyColumn *self, size_t groups);
 
-/* The rows of a column that are not taken yet, up to `end`: a memoryview of numbers. Much goes with its memory if it goes
- * `whole`: when no group is left once these are passed. */
+/* The rows of a column that are not taken yet, up to `end`: a memoryview of numbers. Much goes with its memory if it
+ * goes `whole`: when no group is left once these are passed. */
 PyObject *key_rows_view(const KeyColumn *self, int column, uint64_t end, bool whole);
 
 #endif

@@ -1,4 +1,5 @@
-/* Keys of appended messages on their way to the index. `KeyColumn` is a Python type (keys.c); store.index.index_backlog owns one.
+/* Keys of appended messages on their way to the index. `KeyColumn` is a Python type (keys.c); store.index.index_backlog
+ * owns one.
  *
  * The event loop's thread adds; another one takes and writes index files. */
 #ifndef ROCKETWIRE_KEYS_H

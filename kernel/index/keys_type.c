@@ -79,10 +79,9 @@ static PyObject *take(PyObject *column, PyObject *args)
     if (stop == at) Py_RETURN_NONE;
     const key_group *last = &self->groups[stop - 1];
     bool whole = stop == self->groups_used;
-    PyObject *result = Py_BuildValue("(NNNLLL)", key_rows_view(self, HASHES, rows_end, whole),
-                                     key_rows_view(self, OFFSETS, rows_end, whole),
-                                     key_rows_view(self, TIMESTAMPS, rows_end, whole), end, last->last_offset,
-                                     last->last_timestamp);
+    PyObject *result = Py_BuildValue(
+        "(NNNLLL)", key_rows_view(self, HASHES, rows_end, whole), key_rows_view(self, OFFSETS, rows_end, whole),
+        key_rows_view(self, TIMESTAMPS, rows_end, whole), end, last->last_offset, last->last_timestamp);
     if (result != NULL) key_rows_pass(self, stop);
     return result;
 }

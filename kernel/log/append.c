@@ -194,7 +194,8 @@ static bool init(AppendLoop *self, PyObject *arguments)
     const char *host;
     Py_ssize_t host_size;
     if (!PyArg_ParseTuple(arguments, "O!O!OOy#OO!O:AppendLoop", LogTail_Type, &log, &PyDict_Type, &self->queues,
-                          &self->create, &keys, &host, &host_size, &draft, &PyType_Type, &appended, &self->size_behind)) {
+                          &self->create, &keys, &host, &host_size, &draft, &PyType_Type, &appended,
+                          &self->size_behind)) {
         self->queues = self->create = self->size_behind = NULL;
         return false;
     }
@@ -230,9 +231,9 @@ static void dealloc(PyObject *object)
 {
     AppendLoop *self = (AppendLoop *)object;
     PyTypeObject *type = Py_TYPE(object);
-    PyObject *held[] = {(PyObject *)self->log, self->queues,     self->create,
-                        self->keys,            self->size_behind, self->delay_name,
-                        (PyObject *)self->appended};
+    PyObject *held[] = {
+        (PyObject *)self->log,     self->queues, self->create, self->keys, self->size_behind, self->delay_name,
+        (PyObject *)self->appended};
     for (size_t i = 0; i < sizeof held / sizeof held[0]; i++) {
         Py_XDECREF(held[i]);
     }

@@ -15,9 +15,9 @@ typedef enum { FAILED = -1, HANDED_OVER = 0, DONE = 1 } outcome; /* FAILED: an e
 typedef struct {
     PyObject_HEAD
     LogTail *log;
-    PyObject *queues, *create;  /* dict of (topic, queue id), and what makes a queue */
-    PyObject *keys;             /* KeyColumn, or NULL: there is no index */
-    PyObject *size_behind;      /* for drafts that belong together and need their queues made ready */
+    PyObject *queues, *create; /* dict of (topic, queue id), and what makes a queue */
+    PyObject *keys;            /* KeyColumn, or NULL: there is no index */
+    PyObject *size_behind;     /* for drafts that belong together and need their queues made ready */
     PyObject *delay_name;
     PyTypeObject *appended;
     newfunc new_tuple;
@@ -61,8 +61,8 @@ outcome append_log_room(AppendLoop *self, group *in, int64_t size);
 /* Bytes of a record besides its body and properties. */
 int64_t append_overhead(const AppendLoop *self, size_t born_host_size, const QueueTail *queue);
 
-/* Add to `size` the bytes of the drafts that belong to one and come behind it, and to `entries` how many of them are for
- * its queue. */
+/* Add to `size` the bytes of the drafts that belong to one and come behind it, and to `entries` how many of them are
+ * for its queue. */
 outcome append_size_behind(AppendLoop *self, group *in, const draft *first, Py_ssize_t number, int64_t *size,
                            int64_t *entries);
 

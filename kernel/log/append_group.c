@@ -77,13 +77,17 @@ outcome append_enter_queue(AppendLoop *self, group *in, const draft *from)
     return read_delay(self, queue, in);
 }
 
-static int64_t next_place(const QueueTail *queue) { return queue->position + (int64_t)queue->pending * QUEUE_ENTRY_SIZE; }
+static int64_t next_place(const QueueTail *queue)
+{
+    return queue->position + (int64_t)queue->pending * QUEUE_ENTRY_SIZE;
+}
 
 outcome append_entry_room(AppendLoop *self, group *in, int64_t entries)
 {
     QueueTail *queue = in->queue;
     if (next_place(queue) + entries * QUEUE_ENTRY_SIZE > queue->limit) {
-        PyObject *done = append_publish(self, in) ? PyObject_CallMethod((PyObject *)queue, "extend", "L", (long long)entries) : NULL;
+        PyObject *done =
+            append_publish(self, in) ? PyObject_CallMethod((PyObject *)queue, "extend", "L", (long long)entries) : NULL;
         if (done == NULL) {
             return FAILED;
         }
@@ -178,7 +182,8 @@ outcome append_log_room(AppendLoop *self, group *in, int64_t size)
 {
     LogTail *log = self->log;
     if (in->at + size > log->limit) {
-        PyObject *done = append_publish(self, in) ? PyObject_CallMethod((PyObject *)log, "make_room", "L", (long long)size) : NULL;
+        PyObject *done =
+            append_publish(self, in) ? PyObject_CallMethod((PyObject *)log, "make_room", "L", (long long)size) : NULL;
         if (done == NULL) {
             return FAILED;
         }

@@ -1,4 +1,5 @@
-/* Taking a store.append.drafts.Draft apart: its fields as values of C, as long as they are of the types they are declared with. */
+/* Taking a store.append.drafts.Draft apart: its fields as values of C, as long as they are of the types they are
+ * declared with. */
 #ifndef ROCKETWIRE_DRAFTS_H
 #define ROCKETWIRE_DRAFTS_H
 

@@ -1,7 +1,7 @@
 /* The Python types behind tails.h: numbers that both sides move, and the mapping they write through.
  *
- * A mapping is dropped by forgetting it (store.disk.segment), so nothing here outlives a new value of `buffer`. What gives
- * no writable memory is kept as a value, and the kernel writes nothing through it. */
+ * A mapping is dropped by forgetting it (store.disk.segment), so nothing here outlives a new value of `buffer`. What
+ * gives no writable memory is kept as a value, and the kernel writes nothing through it. */
 
 #include "core/kernel.h"
 
@@ -9,13 +9,14 @@
 #include <stddef.h>
 #include <structmember.h>
 
-#include "message/record.h"
 #include "log/tails.h"
+#include "message/record.h"
 
 PyTypeObject *LogTail_Type, *QueueTail_Type;
 
 /* Put another value in place of the one whose memory is in use. */
-static void exchange(PyObject **slot, Py_buffer *view, bool *has_view, PyObject *value) {
+static void exchange(PyObject **slot, Py_buffer *view, bool *has_view, PyObject *value)
+{
     PyObject *former = *slot;
     Py_buffer old = *view;
     bool had_view = *has_view;
@@ -34,13 +35,15 @@ static void exchange(PyObject **slot, Py_buffer *view, bool *has_view, PyObject 
     Py_XDECREF(former);
 }
 
-static int refuse_deletion(PyObject *value) {
+static int refuse_deletion(PyObject *value)
+{
     if (value != NULL) return 0;
     PyErr_SetString(PyExc_TypeError, "this attribute cannot be deleted");
     return -1;
 }
 
-static void free_object(PyObject *self) {
+static void free_object(PyObject *self)
+{
     PyTypeObject *type = Py_TYPE(self);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF(type);
@@ -48,13 +51,15 @@ static void free_object(PyObject *self) {
 
 /* --- the log --- */
 
-static PyObject *log_buffer(PyObject *self, void *unused) {
+static PyObject *log_buffer(PyObject *self, void *unused)
+{
     (void)unused;
     PyObject *buffer = ((LogTail *)self)->buffer;
     return Py_NewRef(buffer == NULL ? Py_None : buffer);
 }
 
-static int log_set_buffer(PyObject *self, PyObject *value, void *unused) {
+static int log_set_buffer(PyObject *self, PyObject *value, void *unused)
+{
     LogTail *log = (LogTail *)self;
     (void)unused;
     if (refuse_deletion(value) < 0) return -1;
@@ -62,7 +67,8 @@ static int log_set_buffer(PyObject *self, PyObject *value, void *unused) {
     return 0;
 }
 
-static void log_dealloc(PyObject *self) {
+static void log_dealloc(PyObject *self)
+{
     LogTail *log = (LogTail *)self;
     exchange(&log->buffer, &log->view, &log->has_view, NULL);
     free_object(self);
@@ -95,12 +101,14 @@ static PyType_Spec log_spec = {"rocketwire._kernel.LogTail", sizeof(LogTail), 0,
 
 /* --- a queue --- */
 
-static PyObject *queue_buffer(PyObject *self, void *unused) {
+static PyObject *queue_buffer(PyObject *self, void *unused)
+{
     (void)unused;
     return Py_NewRef(((QueueTail *)self)->buffer);
 }
 
-static int queue_set_buffer(PyObject *self, PyObject *value, void *unused) {
+static int queue_set_buffer(PyObject *self, PyObject *value, void *unused)
+{
     QueueTail *queue = (QueueTail *)self;
     (void)unused;
     if (refuse_deletion(value) < 0) return -1;
@@ -108,12 +116,14 @@ static int queue_set_buffer(PyObject *self, PyObject *value, void *unused) {
     return 0;
 }
 
-static PyObject *queue_topic_field(PyObject *self, void *unused) {
+static PyObject *queue_topic_field(PyObject *self, void *unused)
+{
     (void)unused;
     return Py_NewRef(((QueueTail *)self)->topic_field);
 }
 
-static int queue_set_topic_field(PyObject *self, PyObject *value, void *unused) {
+static int queue_set_topic_field(PyObject *self, PyObject *value, void *unused)
+{
     QueueTail *queue = (QueueTail *)self;
     (void)unused;
     if (refuse_deletion(value) < 0) return -1;
@@ -127,7 +137,8 @@ static int queue_set_topic_field(PyObject *self, PyObject *value, void *unused) 
     return 0;
 }
 
-static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
     PyObject *self = PyType_GenericNew(type, args, kwargs);
     if (self == NULL) return NULL;
     QueueTail *queue = (QueueTail *)self;
@@ -137,7 +148,8 @@ static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return self;
 }
 
-static void queue_dealloc(PyObject *self) {
+static void queue_dealloc(PyObject *self)
+{
     QueueTail *queue = (QueueTail *)self;
     exchange(&queue->buffer, &queue->view, &queue->has_view, NULL);
     Py_CLEAR(queue->topic_field);
@@ -196,7 +208,8 @@ bool queue_publish(QueueTail *queue, int64_t place, int32_t size, int64_t tags_c
     return true;
 }
 
-int tails_init(PyObject *module) {
+int tails_init(PyObject *module)
+{
     LogTail_Type = (PyTypeObject *)PyType_FromSpec(&log_spec);
     if (LogTail_Type == NULL || PyModule_AddObjectRef(module, "LogTail", (PyObject *)LogTail_Type) < 0) return -1;
     QueueTail_Type = (PyTypeObject *)PyType_FromSpec(&queue_spec);

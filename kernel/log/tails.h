@@ -1,8 +1,8 @@
 /* The ends of the commit log and of the consume queues, where the kernel and Python both append.
  *
- * `LogTail` and `QueueTail` are base classes of store.log.commit_log.CommitLog and store.queues.queue_entries.QueueEntries; their
- * twins in rocketwire.native have the same attributes. Python owns what they mean; the kernel appends only inside
- * [position, limit), and what has no room there is for Python. */
+ * `LogTail` and `QueueTail` are base classes of store.log.commit_log.CommitLog and
+ * store.queues.queue_entries.QueueEntries; their twins in rocketwire.native have the same attributes. Python owns what
+ * they mean; the kernel appends only inside [position, limit), and what has no room there is for Python. */
 #ifndef ROCKETWIRE_TAILS_H
 #define ROCKETWIRE_TAILS_H
 
@@ -13,11 +13,11 @@
 
 typedef struct {
     PyObject_HEAD
-    int64_t position; /* physical offset of the next record */
-    int64_t limit;    /* a record that ends behind this needs make_room() first */
-    int64_t base;     /* physical offset of the first byte of `view` */
+    int64_t position;  /* physical offset of the next record */
+    int64_t limit;     /* a record that ends behind this needs make_room() first */
+    int64_t base;      /* physical offset of the first byte of `view` */
     int64_t timestamp; /* store timestamp in ms of what was appended last, 0: nothing since the start */
-    PyObject *buffer; /* the mapping of the file being written, or None; setting it takes the view */
+    PyObject *buffer;  /* the mapping of the file being written, or None; setting it takes the view */
     Py_buffer view;
     bool has_view;
 } LogTail;

@@ -1,7 +1,7 @@
 /* The body of a batch send: wire.batch.BATCH_ITEM, one after the other. */
 
-#include "message/text.h"
 #include "core/utf8.h"
+#include "message/text.h"
 
 enum { FLAG_AT = 12, BODY_LENGTH_AT = 16, BODY_AT = 20, LEAST = 22, MOST_PROPERTIES = 0x7FFF };
 

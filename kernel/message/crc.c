@@ -101,7 +101,8 @@ FOLDING static inline __m128i fold_rest(__m128i lane, const uint8_t *end, size_t
 #undef NOTHING
     __m128i fallen = load(places + left), new_bytes = _mm_cmpgt_epi8(fallen, _mm_set1_epi8(-1));
     __m128i moved = _mm_shuffle_epi8(lane, load(places + 16 + left));
-    return fold(_mm_shuffle_epi8(lane, fallen), FOLD_128, _mm_or_si128(moved, _mm_and_si128(load(end - 16), new_bytes)));
+    return fold(_mm_shuffle_epi8(lane, fallen), FOLD_128,
+                _mm_or_si128(moved, _mm_and_si128(load(end - 16), new_bytes)));
 }
 
 /* One lane, on over what is left: there are at least 16 bytes before it. */
@@ -138,7 +139,10 @@ FOLDING static uint32_t by_folding(uint32_t crc, const uint8_t *p, size_t left)
 /* The same with two lanes an instruction. */
 #define FOLDING_WIDE __attribute__((target("pclmul,sse4.1,avx2,vpclmulqdq")))
 
-FOLDING_WIDE static inline __m256i load_wide(const uint8_t *p) { return _mm256_loadu_si256((const __m256i *)(const void *)p); }
+FOLDING_WIDE static inline __m256i load_wide(const uint8_t *p)
+{
+    return _mm256_loadu_si256((const __m256i *)(const void *)p);
+}
 
 FOLDING_WIDE static inline __m256i fold_wide(__m256i lanes, __m256i by, __m256i next)
 {

@@ -166,7 +166,8 @@ static PyObject *write_queue_entry(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef functions[] = {
-    {"rewrite_properties", rewrite_properties, METH_VARARGS, "A client's property text as it is stored, and what it says."},
+    {"rewrite_properties", rewrite_properties, METH_VARARGS,
+     "A client's property text as it is stored, and what it says."},
     {"look_at_properties", look_at_properties, METH_VARARGS, "What a property text says that is stored as it is."},
     {"take_batch", take_batch, METH_VARARGS, "The messages of a batch; None: Python says what is wrong with it."},
     {"java_hash", hash_of, METH_VARARGS, "String.hashCode of UTF-8 text, going on from a hash."},

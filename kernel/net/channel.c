@@ -175,7 +175,8 @@ static void dealloc(PyObject *self)
 
 static PyMemberDef members[] = {
     {"last_activity", T_DOUBLE, offsetof(Channel, last_activity), 0, "When bytes last came or went, in seconds."},
-    {"frame_started", T_DOUBLE, offsetof(Channel, frame_started), 0, "When the unfinished frame began; infinite: none."},
+    {"frame_started", T_DOUBLE, offsetof(Channel, frame_started), 0,
+     "When the unfinished frame began; infinite: none."},
     {"began", T_BOOL, offsetof(Channel, began), READONLY, "Whether a whole frame has come."},
     {"writing", T_BOOL, offsetof(Channel, writing), 0, "Whether the session's writing task is at work."},
     {"stalled", T_BOOL, offsetof(Channel, stalled), READONLY, "Whether nothing is read, as the client reads nothing."},

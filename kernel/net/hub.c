@@ -1,5 +1,5 @@
-/* `Hub`: one epoll for many connections, served in turns (turns.c). `ready` begins one, `round` serves it; when that takes
- * long, `round` stops and goes on at its next call. */
+/* `Hub`: one epoll for many connections, served in turns (turns.c). `ready` begins one, `round` serves it; when that
+ * takes long, `round` stops and goes on at its next call. */
 
 #define _GNU_SOURCE
 #ifdef __linux__
@@ -248,8 +248,8 @@ int hub_init(PyObject *module)
     if (Hub_Type == NULL || PyModule_AddObjectRef(module, "Hub", (PyObject *)Hub_Type) < 0) {
         return -1;
     }
-    if (PyModule_AddIntConstant(module, "HIGH_WATER", HIGH_WATER) < 0
-        || PyModule_AddIntConstant(module, "READ_BYTES", READ_BYTES) < 0) {
+    if (PyModule_AddIntConstant(module, "HIGH_WATER", HIGH_WATER) < 0 ||
+        PyModule_AddIntConstant(module, "READ_BYTES", READ_BYTES) < 0) {
         return -1;
     }
     return channel_types(module) < 0 ? -1 : session_calls_init();

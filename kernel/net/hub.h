@@ -9,10 +9,10 @@
 #include "paths/paths.h"
 
 enum {
-    READ_BYTES = 256 * 1024,           /* of one channel at a time; as server.net.reader */
-    HIGH_WATER = 4 * 1024 * 1024,      /* bytes of unsent answers; with more a channel is not read, as server.net.outgoing */
-    BEGINNING_MOST = 64 * 1024,        /* of a frame, from which it is refused; as server.net.refusals */
-    COPIED_AGAIN_MOST = 16 * 1024,     /* of a frame; behind a longer beginning its rest is received in place */
+    READ_BYTES = 256 * 1024,      /* of one channel at a time; as server.net.reader */
+    HIGH_WATER = 4 * 1024 * 1024, /* bytes of unsent answers; with more a channel is not read, as server.net.outgoing */
+    BEGINNING_MOST = 64 * 1024,   /* of a frame, from which it is refused; as server.net.refusals */
+    COPIED_AGAIN_MOST = 16 * 1024, /* of a frame; behind a longer beginning its rest is received in place */
 };
 
 typedef struct Channel Channel;
@@ -23,17 +23,17 @@ typedef struct {
     bool serving;
     PyObject *buffer, *view; /* a bytearray that all channels read into, and a memoryview of it */
     uint8_t *bytes;
-    PyObject *sends, *pulls; /* NULL: frames for them are Python's */
-    PyObject *frame_type;    /* wire.connection.RawFrame */
-    PyObject *clock;         /* gives ms since 1970 */
-    int64_t ms;              /* the time of this round, or later */
-    double seconds;          /* of the event loop, in this round */
+    PyObject *sends, *pulls;     /* NULL: frames for them are Python's */
+    PyObject *frame_type;        /* wire.connection.RawFrame */
+    PyObject *clock;             /* gives ms since 1970 */
+    int64_t ms;                  /* the time of this round, or later */
+    double seconds;              /* of the event loop, in this round */
     char took_sends, took_pulls; /* in this round */
-    long long held;          /* bytes that the channels hold, all together */
-    long long max_frame;     /* bytes of the longest frame that is taken, with both words */
-    long long read_ns;       /* frames of one read are served so long before others have their turn; 0: no limit */
-    char timed;              /* whether `latencies` are kept */
-    latencies latencies;     /* of what the kernel served by itself */
+    long long held;              /* bytes that the channels hold, all together */
+    long long max_frame;         /* bytes of the longest frame that is taken, with both words */
+    long long read_ns;           /* frames of one read are served so long before others have their turn; 0: no limit */
+    char timed;                  /* whether `latencies` are kept */
+    latencies latencies;         /* of what the kernel served by itself */
     outbox out;
     Channel **turn; /* who is served in this turn (references) */
     size_t turn_at, turn_end, turn_room;
@@ -48,14 +48,14 @@ struct Channel {
     PyObject *born_host; /* bytes */
     int fd;
     bool closed;
-    bool stalled; /* not read, for its client does not read either */
-    bool whole;   /* `held` begins with whole frames: they come before anything is read */
-    bool listed;  /* stands in hub->later, or came from there into this turn */
-    char began;   /* a whole frame came: what follows is no other protocol's beginning */
-    char writing; /* a task of the session's is writing: more answers go behind what it has */
-    int64_t arrived; /* when it was received what is served or held, in ns; 0: that was not noted */
+    bool stalled;                        /* not read, for its client does not read either */
+    bool whole;                          /* `held` begins with whole frames: they come before anything is read */
+    bool listed;                         /* stands in hub->later, or came from there into this turn */
+    char began;                          /* a whole frame came: what follows is no other protocol's beginning */
+    char writing;                        /* a task of the session's is writing: more answers go behind what it has */
+    int64_t arrived;                     /* when it was received what is served or held, in ns; 0: that was not noted */
     double last_activity, frame_started; /* seconds; when the last bytes came, and the first of an unfinished frame */
-    PyObject *held; /* a bytearray: received, not served yet; or NULL */
+    PyObject *held;                      /* a bytearray: received, not served yet; or NULL */
     size_t held_at, held_end;
     size_t counted; /* bytes of it in hub->held */
 };

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "wire/requests.h"
 #include "core/values.h"
+#include "wire/requests.h"
 
 static const int32_t codes[LATENCY_CODES] = {CODE_SEND,    CODE_PULL,       CODE_UPDATE_OFFSET,
                                              CODE_SEND_V2, CODE_SEND_BATCH, CODE_LITE_PULL};
@@ -12,8 +12,8 @@ static const int64_t us = 1000, ms = 1000000;
 
 /* ns, inclusive */
 static const int64_t bounds[LATENCY_BOUNDS] = {
-    10 * us,   25 * us,  63 * us,  160 * us, 400 * us, 1 * ms,   2500 * us, 6300 * us,
-    16 * ms,   40 * ms,  100 * ms, 250 * ms, 630 * ms, 1600 * ms, 4000 * ms, 10000 * ms,
+    10 * us, 25 * us, 63 * us,  160 * us, 400 * us, 1 * ms,    2500 * us, 6300 * us,
+    16 * ms, 40 * ms, 100 * ms, 250 * ms, 630 * ms, 1600 * ms, 4000 * ms, 10000 * ms,
 };
 
 void latency_request(latency_requests of, int32_t code)

@@ -1,21 +1,21 @@
-/* One read of a channel while it is served: what the files that receive it (receiving.c), cut it into frames (serving.c),
- * have Python serve runs of them (runs.c), and speak with its session (session_calls.c), share.
- * Linux only. */
+/* One read of a channel while it is served: what the files that receive it (receiving.c), cut it into frames
+ * (serving.c), have Python serve runs of them (runs.c), and speak with its session (session_calls.c), share. Linux
+ * only. */
 #ifndef ROCKETWIRE_READING_H
 #define ROCKETWIRE_READING_H
 
-#include "wire/frame.h"
 #include "net/hub.h"
+#include "wire/frame.h"
 
 /* How serving goes on. */
 typedef enum {
-    FAILED = -1,  /* an exception is set */
-    GO_ON = 0,    /* all that was there is served, or the frame at hand may be */
-    LOOK_AGAIN,   /* a run was served in part: go on with the frame at `at` */
+    FAILED = -1, /* an exception is set */
+    GO_ON = 0,   /* all that was there is served, or the frame at hand may be */
+    LOOK_AGAIN,  /* a run was served in part: go on with the frame at `at` */
     WAIT_FOR_OTHERS,
     WAIT_FOR_CLIENT, /* the session stalls */
-    NO_FRAME,     /* the bytes at `at` are none */
-    OVER          /* the channel was closed, and what is left goes with it */
+    NO_FRAME,        /* the bytes at `at` are none */
+    OVER             /* the channel was closed, and what is left goes with it */
 } verdict;
 
 typedef struct {
@@ -27,13 +27,13 @@ typedef struct {
     PyObject *view;   /* a memoryview of it, made for the first frame that goes to Python */
     const uint8_t *bytes;
     size_t at, end;
-    int64_t until;    /* others have their turn then, in ns; 0: whenever */
+    int64_t until; /* others have their turn then, in ns; 0: whenever */
     PyObject *run; /* frames for Python: a list, or NULL */
     size_t run_at;
-    size_t unsent;     /* bytes of answers that wait in the session */
-    bool handed;       /* Python served some of it */
+    size_t unsent;          /* bytes of answers that wait in the session */
+    bool handed;            /* Python served some of it */
     latency_requests taken; /* by the kernel, where that is noted */
-    int refused;       /* sends in a row that were handed over: the others of this read are not offered any more */
+    int refused;            /* sends in a row that were handed over: the others of this read are not offered any more */
 } reading;
 
 /* receiving.c */

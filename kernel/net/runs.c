@@ -1,5 +1,5 @@
-/* Frames for Python: those that no path takes gather in a run, which goes to `Session.serve` as one list, for Python has
- * groups of its own. */
+/* Frames for Python: those that no path takes gather in a run, which goes to `Session.serve` as one list, for Python
+ * has groups of its own. */
 
 #define _GNU_SOURCE
 #ifdef __linux__
@@ -57,10 +57,7 @@ static size_t run_position(const reading *r, Py_ssize_t number)
     return at;
 }
 
-int run_finish_sends(reading *r)
-{
-    return r->hub->sends == NULL ? 0 : sends_finish(r->hub->sends, &r->context);
-}
+int run_finish_sends(reading *r) { return r->hub->sends == NULL ? 0 : sends_finish(r->hub->sends, &r->context); }
 
 /* Python may have appended at a later time than the round's: what the kernel appends comes after it. */
 static int look_at_clock(reading *r)

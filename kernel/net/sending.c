@@ -14,8 +14,8 @@ enum { IOVECS_MOST = 512 };
 /* One piece after the other: the text before a range, the range, ..., the text behind the last range. */
 typedef struct {
     const outbox *out;
-    int range;     /* the next one */
-    bool in_text;  /* its text comes before it */
+    int range;    /* the next one */
+    bool in_text; /* its text comes before it */
     size_t text_at;
 } pieces;
 
@@ -43,10 +43,7 @@ static bool next_piece(pieces *row, span *piece, PyObject **owner)
     return false;
 }
 
-static pieces pieces_of(const outbox *out)
-{
-    return (pieces){.out = out, .range = 0, .in_text = true, .text_at = 0};
-}
+static pieces pieces_of(const outbox *out) { return (pieces){.out = out, .range = 0, .in_text = true, .text_at = 0}; }
 
 static ptrdiff_t send_ranges(const outbox *out, int fd)
 {

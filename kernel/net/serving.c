@@ -1,15 +1,15 @@
-/* The frames of one read, each for one of the paths or for Python, in their order: a group of sends ends before a run is
- * served, a run before the next frame is offered to a path. */
+/* The frames of one read, each for one of the paths or for Python, in their order: a group of sends ends before a run
+ * is served, a run before the next frame is offered to a path. */
 
 #define _GNU_SOURCE
 #ifdef __linux__
 
 #include "net/reading.h"
 
-#include "wire/header.h"
 #include "pull/pull_path.h"
-#include "wire/requests.h"
 #include "send/send_path.h"
+#include "wire/header.h"
+#include "wire/requests.h"
 
 enum { REFUSED_MOST = 2 };
 

@@ -85,10 +85,7 @@ int session_send_answers(reading *r)
 }
 
 /* Only answers that its socket did not take can make it so, and what Python served. */
-int session_stalled(const reading *r)
-{
-    return r->channel->writing || r->handed ? is(r, name_stalled) : 0;
-}
+int session_stalled(const reading *r) { return r->channel->writing || r->handed ? is(r, name_stalled) : 0; }
 
 int session_calls_init(void)
 {
@@ -96,9 +93,9 @@ int session_calls_init(void)
         PyObject **name;
         const char *text;
     } names[] = {
-        {&name_serve, "serve"},         {&name_write, "write"},       {&name_flush, "flush"},
-        {&name_stalled, "stalled"},     {&name_unsent, "unsent"},     {&name_lets_others, "lets_others"},
-        {&name_failed, "failed"},       {&name_misread, "misread"},   {&name_close, "close"},
+        {&name_serve, "serve"},     {&name_write, "write"},     {&name_flush, "flush"},
+        {&name_stalled, "stalled"}, {&name_unsent, "unsent"},   {&name_lets_others, "lets_others"},
+        {&name_failed, "failed"},   {&name_misread, "misread"}, {&name_close, "close"},
     };
     for (size_t each = 0; each < sizeof names / sizeof *names; each++) {
         *names[each].name = PyUnicode_InternFromString(names[each].text);

@@ -1,5 +1,5 @@
-/* Turns of a hub. A turn is everything that is readable at one moment, each channel once, and those that had frames left
- * from the turn before. */
+/* Turns of a hub. A turn is everything that is readable at one moment, each channel once, and those that had frames
+ * left from the turn before. */
 
 #define _GNU_SOURCE
 #ifdef __linux__

@@ -19,7 +19,7 @@ typedef struct {
 static inline int64_t nanoseconds_of(double seconds) { return (int64_t)(seconds * 1e9); }
 
 typedef enum {
-    PATH_ERROR = -1, /* a Python exception is set */
+    PATH_ERROR = -1,      /* a Python exception is set */
     PATH_HANDED_OVER = 0, /* nothing was done: the frame is for Python */
     PATH_TAKEN = 1
 } path_result;

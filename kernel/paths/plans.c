@@ -16,7 +16,8 @@ struct plan_slot {
 };
 
 /* Eight bytes at a time, each multiplied in; the upper half, which depends on all bits, is folded back. */
-static uint64_t hash_of(span key) {
+static uint64_t hash_of(span key)
+{
     const uint64_t factor = 0x9E3779B97F4A7C15u;
     uint64_t hash = key.len * factor, word;
     size_t at = 0;
@@ -30,7 +31,8 @@ static uint64_t hash_of(span key) {
     return hash ^ hash >> 32;
 }
 
-static plan_slot *slot_of(const plan_table *table, span key, uint64_t hash) {
+static plan_slot *slot_of(const plan_table *table, span key, uint64_t hash)
+{
     size_t at = (size_t)hash & table->mask;
     for (;; at = (at + 1) & table->mask) {
         plan_slot *slot = &table->slots[at];
@@ -39,13 +41,15 @@ static plan_slot *slot_of(const plan_table *table, span key, uint64_t hash) {
     }
 }
 
-static bool set_room(plan_table *table, size_t slots) {
+static bool set_room(plan_table *table, size_t slots)
+{
     table->slots = calloc(slots, sizeof *table->slots);
     table->mask = slots - 1;
     return table->slots != NULL;
 }
 
-bool plans_init(plan_table *table, void (*release)(void *plan)) {
+bool plans_init(plan_table *table, void (*release)(void *plan))
+{
     table->count = 0;
     table->release = release;
     return set_room(table, SLOTS_FIRST);
@@ -53,7 +57,8 @@ bool plans_init(plan_table *table, void (*release)(void *plan)) {
 
 void *plans_find(const plan_table *table, span key) { return slot_of(table, key, hash_of(key))->plan; }
 
-static bool grow(plan_table *table) {
+static bool grow(plan_table *table)
+{
     plan_slot *former = table->slots;
     size_t slots = table->mask + 1;
     if (!set_room(table, 2 * slots)) {
@@ -62,13 +67,15 @@ static bool grow(plan_table *table) {
         return false;
     }
     for (size_t at = 0; at < slots; at++) {
-        if (former[at].key != NULL) *slot_of(table, span_of(former[at].key, former[at].length), former[at].hash) = former[at];
+        if (former[at].key != NULL)
+            *slot_of(table, span_of(former[at].key, former[at].length), former[at].hash) = former[at];
     }
     free(former);
     return true;
 }
 
-bool plans_put(plan_table *table, span key, void *plan) {
+bool plans_put(plan_table *table, span key, void *plan)
+{
     if (table->count >= PLANS_MOST) plans_clear(table);
     uint64_t hash = hash_of(key);
     plan_slot *slot = slot_of(table, key, hash);
@@ -90,7 +97,8 @@ bool plans_put(plan_table *table, span key, void *plan) {
     return true;
 }
 
-void *plans_next(const plan_table *table, size_t *at) {
+void *plans_next(const plan_table *table, size_t *at)
+{
     while (table->slots != NULL && *at <= table->mask) {
         const plan_slot *slot = &table->slots[(*at)++];
         if (slot->key != NULL) return slot->plan;
@@ -98,7 +106,8 @@ void *plans_next(const plan_table *table, size_t *at) {
     return NULL;
 }
 
-void plans_clear(plan_table *table) {
+void plans_clear(plan_table *table)
+{
     if (table->slots == NULL) return;
     /* A plan's release may run code that asks this table, so each is taken out first. */
     for (size_t at = 0; at <= table->mask && table->count > 0; at++) {
@@ -111,7 +120,8 @@ void plans_clear(plan_table *table) {
     }
 }
 
-void plans_free(plan_table *table) {
+void plans_free(plan_table *table)
+{
     if (table->slots == NULL) return;
     plans_clear(table);
     free(table->slots);

@@ -18,7 +18,7 @@ typedef struct {
 bool plans_init(plan_table *table, void (*release)(void *plan));
 void *plans_find(const plan_table *table, span key);
 bool plans_put(plan_table *table, span key, void *plan); /* takes the plan over; false: no memory, it was released */
-void *plans_next(const plan_table *table, size_t *at); /* one after the other, from *at == 0 on; NULL: that was all */
+void *plans_next(const plan_table *table, size_t *at);   /* one after the other, from *at == 0 on; NULL: that was all */
 void plans_clear(plan_table *table);
 void plans_free(plan_table *table);
 

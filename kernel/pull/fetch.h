@@ -1,4 +1,5 @@
-/* Which messages of a queue a pull gets: the rules of store.read.fetch, for what is asked of entries or of property texts. */
+/* Which messages of a queue a pull gets: the rules of store.read.fetch, for what is asked of entries or of property
+ * texts. */
 #ifndef ROCKETWIRE_FETCH_H
 #define ROCKETWIRE_FETCH_H
 

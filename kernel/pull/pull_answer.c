@@ -7,10 +7,7 @@
 
 #define WORD 4 /* bytes of a length */
 
-size_t pull_answer_most(const pull_answer *from)
-{
-    return FRAME_WORDS + from->length + 5 * (DECIMAL_MOST + WORD);
-}
+size_t pull_answer_most(const pull_answer *from) { return FRAME_WORDS + from->length + 5 * (DECIMAL_MOST + WORD); }
 
 static uint8_t *put_json(uint8_t *to, const span *parts, const pull_numbers *numbers)
 {

@@ -9,15 +9,9 @@
 
 static char yes, no; /* what the table holds: the places of these */
 
-static void keep(void *decision)
-{
-    (void)decision;
-}
+static void keep(void *decision) { (void)decision; }
 
-bool pull_filter_init(plan_table *decided)
-{
-    return plans_init(decided, keep);
-}
+bool pull_filter_init(plan_table *decided) { return plans_init(decided, keep); }
 
 void pull_filter_free(pull_filter *filter)
 {
@@ -82,7 +76,8 @@ void property_values(span text, const span *names, int count, span *values)
         }
         for (int each = 0; each < count; each++) {
             size_t length = names[each].len;
-            if ((size_t)(item_end - at) > length + 1 && at[length] == NAME_END && memcmp(at, names[each].at, length) == 0) {
+            if ((size_t)(item_end - at) > length + 1 && at[length] == NAME_END &&
+                memcmp(at, names[each].at, length) == 0) {
                 values[each] = span_of(at + length + 1, (size_t)(item_end - at) - length - 1);
             }
         }

@@ -6,8 +6,8 @@
 
 #include "core/kernel.h"
 
-#include "pull/fetch.h"
 #include "paths/plans.h"
+#include "pull/fetch.h"
 
 #define FILTER_NAMES_MOST 8
 

@@ -2,9 +2,9 @@
 #ifndef ROCKETWIRE_PULL_PATH_H
 #define ROCKETWIRE_PULL_PATH_H
 
+#include "paths/paths.h"
 #include "wire/frame.h"
 #include "wire/header.h"
-#include "paths/paths.h"
 
 bool pulls_ready(PyObject *pulls); /* whether any frame is taken now */
 path_result pulls_offer(PyObject *pulls, const frame *taken, const header *head, path_context *context);

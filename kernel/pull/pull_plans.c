@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#define OWN_SUBSCRIPTION 4 /* a bit of the sysFlag */
+#define OWN_SUBSCRIPTION 4                  /* a bit of the sysFlag */
 #define KEY_NUMBERS (1 + 4 * 4 + 8 + 4 * 2) /* which fields are there, four numbers, subVersion, four lengths */
 
 PyObject *text_of(span text)
@@ -144,8 +144,7 @@ static bool take_answer(pull_plan *plan, PyObject *answer, const pull_request *r
     plan->tally->account = Py_NewRef(account);
     plan->tally->users = 1;
     plan->queue = (QueueTail *)Py_NewRef(queue);
-    return plan->group != NULL && plan->topic != NULL && take_codes(plan, codes) &&
-           take_filter(plan, filter, decided);
+    return plan->group != NULL && plan->topic != NULL && take_codes(plan, codes) && take_filter(plan, filter, decided);
 }
 
 void pull_plan_refused(void)
@@ -158,10 +157,10 @@ void pull_plan_refused(void)
 pull_plan *pull_plan_ask(PyObject *ask, const pull_request *request, plan_table *decided)
 {
     PyObject *most_bytes = request->has_max_msg_bytes ? PyLong_FromLong(request->max_msg_bytes) : Py_NewRef(Py_None);
-    PyObject *answer = PyObject_CallFunction(
-        ask, "NNiiLNNiN", text_of(request->consumer_group), text_of(request->topic),
-        (int)request->queue_id, (int)request->sys_flag, (long long)version_of(request),
-        text_of(request->subscription), text_of(request->expression_type), (int)request->max_msg_nums, most_bytes);
+    PyObject *answer = PyObject_CallFunction(ask, "NNiiLNNiN", text_of(request->consumer_group),
+                                             text_of(request->topic), (int)request->queue_id, (int)request->sys_flag,
+                                             (long long)version_of(request), text_of(request->subscription),
+                                             text_of(request->expression_type), (int)request->max_msg_nums, most_bytes);
     if (answer == NULL) {
         pull_plan_refused();
         return NULL;

@@ -4,11 +4,11 @@
 
 #include "core/kernel.h"
 
+#include "log/tails.h"
+#include "paths/plans.h"
 #include "pull/fetch.h"
 #include "pull/pull_filter.h"
-#include "paths/plans.h"
 #include "wire/requests.h"
-#include "log/tails.h"
 
 /* Messages and bytes since the last `take`, of whoever `account` stands for. Lives while a plan or a list has it. */
 typedef struct pull_tally {
@@ -21,7 +21,7 @@ typedef struct pull_tally {
 typedef struct {
     QueueTail *queue; /* NULL: such pulls are for Python */
     fetch_wish wish;
-    int64_t *codes; /* the wish's own, or NULL */
+    int64_t *codes;      /* the wish's own, or NULL */
     pull_filter *filter; /* by properties, or NULL */
     pull_tally *tally;
     PyObject *group, *topic;

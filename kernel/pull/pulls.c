@@ -1,7 +1,9 @@
-/* Pulls (11, 361) that find messages or wait for one, and offset updates (15), from the request's frame to the answer's.
+/* Pulls (11, 361) that find messages or wait for one, and offset updates (15), from the request's frame to the
+ * answer's.
  *
- * The twins are server.pull.handlers and server.offsets.handlers. What is no plain case is handed over before anything was counted or
- * changed. Records go to the outbox as ranges of the mapped log; short runs of them are copied, which costs less. */
+ * The twins are server.pull.handlers and server.offsets.handlers. What is no plain case is handed over before anything
+ * was counted or changed. Records go to the outbox as ranges of the mapped log; short runs of them are copied, which
+ * costs less. */
 
 #include "pull/pulls.h"
 
@@ -82,9 +84,8 @@ static path_result hold_pull(Pulls *self, const pull_plan *plan, const pull_requ
         return PATH_HANDED_OVER;
     }
     PyObject *held = PyObject_CallFunction(self->hold, "OOLLiii", session, plan->tally->account,
-                                           (long long)request->queue_offset,
-                                           (long long)request->suspend_timeout_millis, (int)head->code,
-                                           (int)head->opaque, (int)head->serialize_type);
+                                           (long long)request->queue_offset, (long long)request->suspend_timeout_millis,
+                                           (int)head->code, (int)head->opaque, (int)head->serialize_type);
     PyErr_Clear(); /* Python meets it again */
     Py_XDECREF(held);
     return held == NULL ? PATH_HANDED_OVER : PATH_TAKEN;
@@ -198,8 +199,8 @@ static path_result offer_offset(Pulls *self, const header *head, path_context *c
     if (plan == NULL) {
         return PATH_ERROR;
     }
-    if (plan == Py_None || !commit(self, PyTuple_GetItem(plan, 0), PyTuple_GetItem(plan, 1), request.queue_id,
-                                   request.commit_offset)) {
+    if (plan == Py_None ||
+        !commit(self, PyTuple_GetItem(plan, 0), PyTuple_GetItem(plan, 1), request.queue_id, request.commit_offset)) {
         return PATH_HANDED_OVER;
     }
     if (head->flag & FLAG_ONEWAY) {

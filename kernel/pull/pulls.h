@@ -13,9 +13,9 @@ typedef struct {
     PyObject_HEAD
     LogTail *log;
     PyObject *plan, *plan_offset, *commit, *hold; /* what it asks of Python */
-    PyObject *texts;                       /* a tuple that keeps the bytes of the answers' parts */
-    pull_answer answers[2][2];             /* messages found, none that passed the filter; each by serialise type */
-    bare_answer done[2];                   /* to offset updates */
+    PyObject *texts;                              /* a tuple that keeps the bytes of the answers' parts */
+    pull_answer answers[2][2]; /* messages found, none that passed the filter; each by serialise type */
+    bare_answer done[2];       /* to offset updates */
     long long max_frame;
     plan_table plans;        /* pull_plan */
     plan_table decided;      /* by filters: see pull_filter.h */

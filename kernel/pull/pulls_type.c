@@ -5,12 +5,12 @@
  * subscription version, subscription, expression type, and how many messages and bytes are wanted at most. It gives the
  * queue, a list of tags codes (None: all), a filter by properties (None; or names, what is asked with a property text,
  * and how many bytes of text at most), how many messages at most, the bytes behind the log's end that count as in
- * memory, the most messages and bytes in memory and on the disk, and whom `take` tells of what was delivered; None: such
- * requests are for Python; False: this one is, ask again. `plan_offset` is asked with group and topic whether offset
- * updates are but noted, which `commit` does (group, topic, queue id, offset). `hold` keeps a pull until there is a
- * message (session, whom it is for, offset, how long in ms, code, opaque, serialise type). `texts` are the parts of answers
- * (pull_answer.h): messages found, none to match, offset noted; each as JSON and as ROCKETMQ. No answer is longer than
- * `max_frame` bytes. */
+ * memory, the most messages and bytes in memory and on the disk, and whom `take` tells of what was delivered; None:
+ * such requests are for Python; False: this one is, ask again. `plan_offset` is asked with group and topic whether
+ * offset updates are but noted, which `commit` does (group, topic, queue id, offset). `hold` keeps a pull until there
+ * is a message (session, whom it is for, offset, how long in ms, code, opaque, serialise type). `texts` are the parts
+ * of answers (pull_answer.h): messages found, none to match, offset noted; each as JSON and as ROCKETMQ. No answer is
+ * longer than `max_frame` bytes. */
 
 #include "pull/pulls.h"
 
@@ -38,8 +38,8 @@ static bool take_texts(Pulls *self)
     }
     for (int type = 0; type < 2; type++) {
         span around[2];
-        if (!take_parts(found[type], &self->answers[0][type]) || !take_parts(unmatched[type], &self->answers[1][type]) ||
-            !spans_of_tuple(done[type], around, 2)) {
+        if (!take_parts(found[type], &self->answers[0][type]) ||
+            !take_parts(unmatched[type], &self->answers[1][type]) || !spans_of_tuple(done[type], around, 2)) {
             return false;
         }
         self->done[type] = (bare_answer){around[0], around[1]};
@@ -47,10 +47,7 @@ static bool take_texts(Pulls *self)
     return true;
 }
 
-static void release_object(void *object)
-{
-    Py_DECREF((PyObject *)object);
-}
+static void release_object(void *object) { Py_DECREF((PyObject *)object); }
 
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -180,8 +177,7 @@ static PyObject *take(PyObject *object, PyObject *unused)
     (void)unused;
     PyObject *delivered = PyList_New(0);
     for (pull_tally *tally = self->touched; tally != NULL && delivered != NULL; tally = tally->next) {
-        PyObject *one =
-            Py_BuildValue("OLL", tally->account, (long long)tally->messages, (long long)tally->bytes);
+        PyObject *one = Py_BuildValue("OLL", tally->account, (long long)tally->messages, (long long)tally->bytes);
         if (one == NULL || PyList_Append(delivered, one) < 0) {
             Py_CLEAR(delivered);
         }

@@ -8,9 +8,9 @@
 
 typedef struct {
     PyObject_HEAD
-    long long rate;         /* converted messages a second */
-    long long level;        /* nano-messages */
-    long long taken;        /* converted messages, in all */
+    long long rate;           /* converted messages a second */
+    long long level;          /* nano-messages */
+    long long taken;          /* converted messages, in all */
     int64_t capacity, lowest; /* the most and the least that `level` may be */
     int64_t last;             /* the latest time it was asked with, in ns */
 } Bucket;

@@ -1,9 +1,10 @@
-/* Quotas of sends: which buckets a plan's sends have to pass, and what they are charged. The twin is server.guards.throttle. */
+/* Quotas of sends: which buckets a plan's sends have to pass, and what they are charged. The twin is
+ * server.guards.throttle. */
 #ifndef ROCKETWIRE_SEND_QUOTA_H
 #define ROCKETWIRE_SEND_QUOTA_H
 
-#include "quota/bucket.h"
 #include "message/text.h"
+#include "quota/bucket.h"
 
 enum { QUOTA_BUCKETS = 3, QUOTA_KINDS = 8 };
 

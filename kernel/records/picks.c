@@ -2,8 +2,8 @@
 
 #include "records/records_module.h"
 
-#include "records/texts.h"
 #include "core/values.h"
+#include "records/texts.h"
 
 /* The number of a topic in `codes`, which grows; negative: an exception is set. */
 static int32_t code_of(PyObject *codes, span topic)
@@ -112,7 +112,8 @@ static PyObject *tags_of_records(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef functions[] = {
-    {"topics_of_records", topics_of_records, METH_VARARGS, "A code for each record's topic; the topics by their codes."},
+    {"topics_of_records", topics_of_records, METH_VARARGS,
+     "A code for each record's topic; the topics by their codes."},
     {"tags_of_records", tags_of_records, METH_VARARGS, "Whether the tags of each record are among those wanted."},
     {NULL, NULL, 0, NULL},
 };

@@ -1,7 +1,7 @@
 /* Records of a commit log by the thousand, for readers of whole stores: where their parts are, and which to believe.
  *
- * A record is believed when all that store.records.columns checks fits together, but for CRC and lost pages. The twin is
- * spark/twin. Nothing outside of the buffer is read, whatever is in it. */
+ * A record is believed when all that store.records.columns checks fits together, but for CRC and lost pages. The twin
+ * is spark/twin. Nothing outside of the buffer is read, whatever is in it. */
 #ifndef ROCKETWIRE_RECORDS_H
 #define ROCKETWIRE_RECORDS_H
 
@@ -13,7 +13,7 @@
 
 typedef struct {
     const uint8_t *at;
-    uint8_t hosts;         /* the bits of its sysFlag that say which hosts are IPv6 */
+    uint8_t hosts;          /* the bits of its sysFlag that say which hosts are IPv6 */
     span body, topic, text; /* `text` are the properties */
 } record_parts;
 
@@ -28,7 +28,8 @@ static inline size_t store_size(uint8_t hosts) { return hosts & V6_STORE ? V6_SI
 static inline size_t head_size(uint8_t hosts) { return 72 + born_size(hosts) + store_size(hosts); }
 
 /* The parts of a record of some size, of which it is known how long its head and the length of its topic are. */
-static inline size_t parts_within(const uint8_t *at, int64_t size, size_t head, size_t topic_length, record_parts *found)
+static inline size_t parts_within(const uint8_t *at, int64_t size, size_t head, size_t topic_length,
+                                  record_parts *found)
 {
     int64_t left = size - (int64_t)(head + topic_length + 2); /* for body, topic and properties */
     if (left < 0) return 0;

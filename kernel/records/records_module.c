@@ -42,8 +42,8 @@ static PyObject *check_records(PyObject *self, PyObject *args)
     chosen of;
     Py_buffer sizes;
     PyObject *base_object;
-    if (!PyArg_ParseTuple(args, "y*y*y*Ow*:check_records", &of.views[BUFFER], &of.views[POSITIONS], &sizes, &base_object,
-                          &of.views[RESULTS])) {
+    if (!PyArg_ParseTuple(args, "y*y*y*Ow*:check_records", &of.views[BUFFER], &of.views[POSITIONS], &sizes,
+                          &base_object, &of.views[RESULTS])) {
         return NULL;
     }
     int64_t number;
@@ -84,7 +84,8 @@ static PyObject *check_bodies(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef functions[] = {
-    {"walk_records", walk_records, METH_VARARGS, "Where whole records are from a position on; how many, and where they end."},
+    {"walk_records", walk_records, METH_VARARGS,
+     "Where whole records are from a position on; how many, and where they end."},
     {"check_records", check_records, METH_VARARGS, "At which positions a whole record of such a size is."},
     {"check_bodies", check_bodies, METH_VARARGS, "Which records' bodies have the CRC that their heads say."},
     {NULL, NULL, 0, NULL},

@@ -4,13 +4,14 @@
 
 #include <stdlib.h>
 
-#include "message/items.h"
 #include "core/scan.h"
 #include "core/utf8.h"
+#include "message/items.h"
 
 static inline known_name name_of(span name)
 {
-    if (name.len == 4) return memcmp(name.at, "TAGS", 4) == 0 ? TAGS : memcmp(name.at, "KEYS", 4) == 0 ? KEYS : NAMELESS;
+    if (name.len == 4)
+        return memcmp(name.at, "TAGS", 4) == 0 ? TAGS : memcmp(name.at, "KEYS", 4) == 0 ? KEYS : NAMELESS;
     return name.len == 8 && memcmp(name.at, "UNIQ_KEY", 8) == 0 ? UNIQUE_KEY : NAMELESS;
 }
 

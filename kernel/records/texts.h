@@ -39,8 +39,8 @@ typedef enum { NAMELESS, TAGS, KEYS, UNIQUE_KEY, KNOWN_NAMES } known_name;
 /* Property texts, many of them. */
 typedef struct {
     bool wanted[KNOWN_NAMES];
-    bool all;     /* whether `items` are wanted: each name once, with its last value, in the order of the first */
-    pieces items; /* of all texts, one behind the other */
+    bool all;      /* whether `items` are wanted: each name once, with its last value, in the order of the first */
+    pieces items;  /* of all texts, one behind the other */
     size_t before; /* how many names the text before had; the same ones need no second look */
     kept **kept;
     uint16_t *slots; /* a table of the names of one text */
@@ -81,6 +81,9 @@ static inline bool same_text(span a, span b) { return a.len == b.len && memcmp(a
 
 /* Where a text is kept, or is to be. */
 static inline lately_one *lately(lately_one *all, span text) { return &all[text_hash(text) >> 56]; }
-static inline bool lately_is(const lately_one *one, span text) { return one->text.at != NULL && same_text(one->text, text); }
+static inline bool lately_is(const lately_one *one, span text)
+{
+    return one->text.at != NULL && same_text(one->text, text);
+}
 
 #endif

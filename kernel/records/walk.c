@@ -2,8 +2,8 @@
 
 #include "records/records.h"
 
-#include "message/record.h"
 #include "core/utf8.h"
+#include "message/record.h"
 
 enum { PHYSICAL_OFFSET_AT = 28, BODY_CRC_AT = 8, CRC_MASK = 0x7FFFFFFF };
 
@@ -11,10 +11,7 @@ enum { PHYSICAL_OFFSET_AT = 28, BODY_CRC_AT = 8, CRC_MASK = 0x7FFFFFFF };
 
 /* Whether all eight bytes are ASCII, and none is a NUL: what is subtracted would set the high bit of such a one, or of
  * one behind it. */
-static inline bool plain_word(uint64_t word)
-{
-    return (((word - EACH_ONE) | word) & EACH_ONE * 0x80) == 0;
-}
+static inline bool plain_word(uint64_t word) { return (((word - EACH_ONE) | word) & EACH_ONE * 0x80) == 0; }
 
 static inline uint64_t word_at(const uint8_t *at)
 {

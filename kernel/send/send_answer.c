@@ -10,7 +10,8 @@ enum { PREFIX_SIZE = 8, WORD = 4, PLACE_DIGITS = 16, NUMBERS = SEND_ANSWER_PARTS
 
 size_t send_answer_most(const send_answers *all, const send_answer *one)
 {
-    size_t size = sizeof RECALL_JSON + one->recall_handle.len + PREFIX_SIZE + NUMBERS * (DECIMAL_MOST + WORD) + one->count * (all->id_prefix.len + PLACE_DIGITS + 1);
+    size_t size = sizeof RECALL_JSON + one->recall_handle.len + PREFIX_SIZE + NUMBERS * (DECIMAL_MOST + WORD) +
+                  one->count * (all->id_prefix.len + PLACE_DIGITS + 1);
     for (int part = 0; part < SEND_ANSWER_PARTS; part++) size += all->parts[one->serialize_type][part].len;
     return size;
 }

@@ -100,8 +100,8 @@ int group_add(send_group *group, QueueTail *queue, const record *from, size_t si
         if (PyList_Append(group->touched, (PyObject *)queue) < 0) return -1;
         queue->touched = true;
     }
-    if (group->keys != NULL && key_column_add(group->keys, queue->index_prefix_hash, unique_key, keys, place,
-                                              from->store_timestamp) < 0) {
+    if (group->keys != NULL &&
+        key_column_add(group->keys, queue->index_prefix_hash, unique_key, keys, place, from->store_timestamp) < 0) {
         return -1;
     }
     record_write(log_at(group, place), from, size, group->count > 0);

@@ -3,8 +3,8 @@
 #ifndef ROCKETWIRE_SEND_GROUP_H
 #define ROCKETWIRE_SEND_GROUP_H
 
-#include "message/record.h"
 #include "log/tails.h"
+#include "message/record.h"
 
 typedef struct {
     QueueTail *queue; /* `touched` has a reference */
@@ -24,7 +24,7 @@ typedef struct {
     int64_t timestamp;   /* of the records written, in ms; when they are published, of the last one published */
     group_entry *entries;
     size_t count, room;
-    int64_t began_ns; /* when the first of the groups since group_end began, 0 while there is none */
+    int64_t began_ns;               /* when the first of the groups since group_end began, 0 while there is none */
     int64_t messages, stored_bytes; /* published, since they were taken */
 } send_group;
 
@@ -32,8 +32,8 @@ typedef struct {
  * before is published if room has to be made. 1: there is room; 0: there is none; -1: a Python exception is set. */
 int group_room(send_group *group, QueueTail *queue, size_t count, size_t size);
 
-/* Write a record, for which there is room, at `group_place` and with `group_queue_offset`. -1: a Python exception is set,
- * nothing was written. */
+/* Write a record, for which there is room, at `group_place` and with `group_queue_offset`. -1: a Python exception is
+ * set, nothing was written. */
 int group_add(send_group *group, QueueTail *queue, const record *from, size_t size, int64_t tags_code, span unique_key,
               span keys);
 

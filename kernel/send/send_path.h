@@ -5,9 +5,9 @@
 #ifndef ROCKETWIRE_SEND_PATH_H
 #define ROCKETWIRE_SEND_PATH_H
 
+#include "paths/paths.h"
 #include "wire/frame.h"
 #include "wire/header.h"
-#include "paths/paths.h"
 
 bool sends_ready(PyObject *sends); /* whether any send is taken now; if not, a read's go to Python as one group */
 path_result sends_offer(PyObject *sends, const frame *taken, const header *head, path_context *context);

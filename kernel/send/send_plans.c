@@ -48,7 +48,8 @@ static span key_of(const Sends *self, const send_request *send, const batch_comm
     if (fixed + send->topic.len + group.len + text > PLAN_KEY_MOST) return span_of(NULL, 0);
     room[0] = send->batch;
     room[1] = common->unique_key.at != NULL;
-    uint8_t *p = put32(put32(put16(room + 2, (uint16_t)send->topic.len), (uint32_t)send->queue_id), (uint32_t)send->sys_flag);
+    uint8_t *p =
+        put32(put32(put16(room + 2, (uint16_t)send->topic.len), (uint32_t)send->queue_id), (uint32_t)send->sys_flag);
     p = put_span(put_span(put16(p, (uint16_t)group.len), group), send->topic);
     p = put_replaced(p, common->text, common->unique_key, span_of(NULL, 0));
     return span_of(room, (size_t)(p - room));

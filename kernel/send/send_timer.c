@@ -24,7 +24,8 @@ bool timer_plan_read(PyObject *answer, timer_plan *plan)
     }
     if (!PyArg_ParseTuple(answer, "O!LSO", QueueTail_Type, &queue, &most, &behind, &handle)) return false;
     if (most > INT64_MAX / 4 || (handle != Py_None && !PyBytes_Check(handle))) {
-        PyErr_SetString(PyExc_ValueError, "a plan for timer messages has a longest delay, and bytes or None for the handle");
+        PyErr_SetString(PyExc_ValueError,
+                        "a plan for timer messages has a longest delay, and bytes or None for the handle");
         return false;
     }
     *plan = (timer_plan){(QueueTail *)Py_NewRef(queue), most, Py_NewRef(behind),
@@ -97,7 +98,8 @@ size_t timer_texts_room(const timer_plan *plan, const properties_found *found)
     return sizeof WAIT_ITEM + found->wait_text.len + sizeof OUT_ITEM + DECIMAL_MOST + handle + base64_size(handle);
 }
 
-bool timer_texts_of(const timer_plan *plan, const properties_found *found, int64_t now, uint8_t *room, timer_texts *made)
+bool timer_texts_of(const timer_plan *plan, const properties_found *found, int64_t now, uint8_t *room,
+                    timer_texts *made)
 {
     int64_t due;
     span wait = found->wait_text, key = found->unique_key;

@@ -9,10 +9,10 @@
 
 /* What Python decided about such sends to one queue. */
 typedef struct {
-    QueueTail *queue;   /* where they wait; NULL: they are for Python */
-    int64_t most;       /* ms that a message may wait */
-    PyObject *behind;   /* bytes: the properties that say where it is to be delivered, the separator first */
-    PyObject *handle;   /* bytes: the recall handle up to the time; NULL: there are none */
+    QueueTail *queue; /* where they wait; NULL: they are for Python */
+    int64_t most;     /* ms that a message may wait */
+    PyObject *behind; /* bytes: the properties that say where it is to be delivered, the separator first */
+    PyObject *handle; /* bytes: the recall handle up to the time; NULL: there are none */
 } timer_plan;
 
 /* Read Python's answer: None, or a tuple of those. False: an exception is set. */
@@ -29,6 +29,7 @@ typedef struct {
 size_t timer_texts_room(const timer_plan *plan, const properties_found *found);
 
 /* Write them. False: when the message is due, or whether it is, is for Python to say. */
-bool timer_texts_of(const timer_plan *plan, const properties_found *found, int64_t now, uint8_t *room, timer_texts *made);
+bool timer_texts_of(const timer_plan *plan, const properties_found *found, int64_t now, uint8_t *room,
+                    timer_texts *made);
 
 #endif

@@ -1,5 +1,5 @@
-/* Sends: the plain case of server.send.drafts, and the records and answers of store.append.append_loop and server.send.hot_sends. Whatever
- * is not plain is handed over, and then nothing of it was done. */
+/* Sends: the plain case of server.send.drafts, and the records and answers of store.append.append_loop and
+ * server.send.hot_sends. Whatever is not plain is handed over, and then nothing of it was done. */
 
 #include "send/sends.h"
 
@@ -17,10 +17,7 @@ enum {
 
 /* --- storing --- */
 
-static int64_t tags_code_of(const properties_found *found)
-{
-    return found->tags.at ? java_hash(0, found->tags) : 0;
-}
+static int64_t tags_code_of(const properties_found *found) { return found->tags.at ? java_hash(0, found->tags) : 0; }
 
 static record record_of(const Sends *self, const send_request *send, const send_plan *plan, const QueueTail *queue,
                         const path_context *context)
@@ -40,8 +37,8 @@ static record record_of(const Sends *self, const send_request *send, const send_
 }
 
 /* Write the answer to what was stored at `places`; nothing for a one-way send. */
-static path_result answer(Sends *self, const header *head, path_context *context, int32_t queue_id, int64_t queue_offset,
-                          size_t count, span recall_handle)
+static path_result answer(Sends *self, const header *head, path_context *context, int32_t queue_id,
+                          int64_t queue_offset, size_t count, span recall_handle)
 {
     if (head->flag & FLAG_ONEWAY) return PATH_TAKEN;
     outbox *out = self->deferred ? &self->later : context->out;
@@ -103,7 +100,8 @@ static path_result offer_message(Sends *self, const frame *taken, const header *
     span text, raw = send->properties;
     properties_found found;
     /* Behind the text without its escapes, which is no longer than with them, the text as it is stored. */
-    if (!items_room(self, 1) || !sends_scratch_room(self, 2 * raw.len + self->cluster_text.len + 1)) return sends_no_memory();
+    if (!items_room(self, 1) || !sends_scratch_room(self, 2 * raw.len + self->cluster_text.len + 1))
+        return sends_no_memory();
     if (!sends_text_of(self, send, &text)) return PATH_HANDED_OVER;
     uint8_t *rewritten = sends_scratch_behind(self, send);
     properties_rewrite(text, self->cluster_text, rewritten, &found);
@@ -174,7 +172,8 @@ static bool properties_fit(const Sends *self, size_t count)
 {
     size_t items = 0;
     for (size_t each = 0; each < count; each++) {
-        const uint8_t *at = self->items[each].message.properties.at, *end = at + self->items[each].message.properties.len;
+        const uint8_t *at = self->items[each].message.properties.at,
+                      *end = at + self->items[each].message.properties.len;
         while (at < end && (at = memchr(at, ITEM_SEPARATOR, (size_t)(end - at))) != NULL) {
             items++;
             at++;
@@ -261,8 +260,8 @@ static path_result serve(Sends *self, const frame *taken, const header *head, pa
     return result;
 }
 
-/* Store timestamps do not go back from message to message as long as the clock does not: Python may have stored at a later
- * time than this round's. If it stored at an earlier one the clock went back, and the round's time is wrong. */
+/* Store timestamps do not go back from message to message as long as the clock does not: Python may have stored at a
+ * later time than this round's. If it stored at an earlier one the clock went back, and the round's time is wrong. */
 static bool is_in_time(Sends *self, const path_context *context)
 {
     int64_t last = self->group.log->timestamp;

@@ -4,26 +4,26 @@
 
 #include "core/kernel.h"
 
+#include "message/text.h"
 #include "paths/bare_answer.h"
 #include "paths/outbox.h"
 #include "paths/plans.h"
-#include "wire/requests.h"
+#include "quota/send_quota.h"
 #include "send/send_answer.h"
 #include "send/send_group.h"
 #include "send/send_path.h"
-#include "quota/send_quota.h"
 #include "send/send_timer.h"
-#include "message/text.h"
+#include "wire/requests.h"
 
 /* What Python decided about sends with the same header fields. */
 typedef struct {
-    QueueTail *queue; /* NULL: they are for Python, all but those for a set time */
-    int32_t sys_flag; /* as it is stored */
-    PyObject *tail;   /* bytes: what follows the properties of each message of a batch; NULL for single messages */
-    bool waits;       /* a batch: its sender waits for the disk */
-    timer_plan timer; /* for single messages that are to be delivered at a set time */
+    QueueTail *queue;  /* NULL: they are for Python, all but those for a set time */
+    int32_t sys_flag;  /* as it is stored */
+    PyObject *tail;    /* bytes: what follows the properties of each message of a batch; NULL for single messages */
+    bool waits;        /* a batch: its sender waits for the disk */
+    timer_plan timer;  /* for single messages that are to be delivered at a set time */
     send_quota *quota; /* NULL: none */
-    bool spent;       /* to be asked for anew: a message went to Python, which makes the queue */
+    bool spent;        /* to be asked for anew: a message went to Python, which makes the queue */
 } send_plan;
 
 typedef struct {
@@ -39,7 +39,7 @@ typedef struct {
     send_group group;
     plan_table plans;
     send_answers answers;
-    PyObject *plan, *waiting, *slow;                          /* callbacks */
+    PyObject *plan, *waiting, *slow;                         /* callbacks */
     PyObject *parts, *store_host, *cluster_item, *id_prefix; /* keep what the spans point to */
     span store_host_field, cluster_text;
     int64_t max_body, slow_ns;

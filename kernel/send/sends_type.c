@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <structmember.h>
 
-#include "index/keys.h"
 #include "core/values.h"
+#include "index/keys.h"
 
 /* --- making one --- */
 
@@ -17,15 +17,17 @@
 static bool take_texts(Sends *self)
 {
     PyObject *json, *binary;
-    return PyArg_ParseTuple(self->parts, "OO", &json, &binary) && spans_of_tuple(json, self->answers.parts[0], SEND_ANSWER_PARTS) &&
+    return PyArg_ParseTuple(self->parts, "OO", &json, &binary) &&
+           spans_of_tuple(json, self->answers.parts[0], SEND_ANSWER_PARTS) &&
            spans_of_tuple(binary, self->answers.parts[1], SEND_ANSWER_PARTS) &&
            span_of_bytes(self->store_host, &self->store_host_field) &&
-           span_of_bytes(self->cluster_item, &self->cluster_text) && span_of_bytes(self->id_prefix, &self->answers.id_prefix);
+           span_of_bytes(self->cluster_item, &self->cluster_text) &&
+           span_of_bytes(self->id_prefix, &self->answers.id_prefix);
 }
 
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"log",        "plan",         "make_room", "waiting", "slow",     "keys",
+    static char *names[] = {"log",        "plan",         "make_room", "waiting",   "slow",     "keys",
                             "store_host", "cluster_item", "answers",   "id_prefix", "max_body", NULL};
     PyObject *log, *plan, *make_room, *waiting, *slow, *keys, *store_host, *cluster_item, *parts, *id_prefix;
     long long max_body;
@@ -152,9 +154,9 @@ static PyObject *take(PyObject *object, PyObject *unused)
         Py_XDECREF(refused);
         return NULL;
     }
-    PyObject *result = Py_BuildValue("NLLNLN", touched, (long long)self->group.messages,
-                                     (long long)self->group.stored_bytes, requests, (long long)self->quotas.converted,
-                                     refused);
+    PyObject *result =
+        Py_BuildValue("NLLNLN", touched, (long long)self->group.messages, (long long)self->group.stored_bytes, requests,
+                      (long long)self->quotas.converted, refused);
     memset(self->requests, 0, sizeof self->requests);
     self->group.messages = self->group.stored_bytes = self->quotas.converted = 0;
     return result;
@@ -246,7 +248,8 @@ static PyMemberDef members[] = {
 };
 
 static PyGetSetDef properties[] = {
-    {"refusal", get_refusal, set_refusal, "Headers around the opaque of the answer to a send over a quota, by type.", NULL},
+    {"refusal", get_refusal, set_refusal, "Headers around the opaque of the answer to a send over a quota, by type.",
+     NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -262,7 +265,8 @@ static PyType_Slot slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec spec = {"rocketwire._kernel.Sends", sizeof(Sends), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
+static PyType_Spec spec = {"rocketwire._kernel.Sends", sizeof(Sends), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+                           slots};
 
 int sends_init(PyObject *module)
 {

@@ -3,10 +3,10 @@
 #include "core/kernel.h"
 
 #include "core/decimal.h"
-#include "wire/frame.h"
-#include "wire/requests.h"
 #include "core/utf8.h"
 #include "core/values.h"
+#include "wire/frame.h"
+#include "wire/requests.h"
 
 /* A text that the header holds as UTF-8; None: it is not there. */
 static PyObject *text_of(span text)
@@ -27,8 +27,7 @@ static PyObject *number_or_none(bool there, int64_t value)
     return number_of(value);
 }
 
-#define TUPLE(...) \
-    tuple_of((PyObject *[]){__VA_ARGS__}, sizeof((PyObject *[]){__VA_ARGS__}) / sizeof(PyObject *))
+#define TUPLE(...) tuple_of((PyObject *[]){__VA_ARGS__}, sizeof((PyObject *[]){__VA_ARGS__}) / sizeof(PyObject *))
 
 static PyObject *scan_frame(PyObject *self, PyObject *data)
 {
@@ -191,8 +190,10 @@ static PyObject *unescape(PyObject *self, PyObject *data)
 }
 
 static PyMethodDef functions[] = {
-    {"scan_frame", scan_frame, METH_O, "The first frame of some bytes: state, size, type, (at, length) of header and body."},
-    {"read_header", read_header, METH_VARARGS, "A header's code, flag, opaque and fields as they stand there, or None."},
+    {"scan_frame", scan_frame, METH_O,
+     "The first frame of some bytes: state, size, type, (at, length) of header and body."},
+    {"read_header", read_header, METH_VARARGS,
+     "A header's code, flag, opaque and fields as they stand there, or None."},
     {"read_send", read_send, METH_VARARGS, "The fields of a send's header, or None."},
     {"read_pull", read_pull, METH_VARARGS, "The fields of a pull's header, or None."},
     {"read_offset", read_offset, METH_VARARGS, "The fields of an offset update's header, or None."},

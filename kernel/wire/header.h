@@ -1,8 +1,8 @@
 /* A request's header, JSON or ROCKETMQ, taken apart without a copy.
  *
- * Only what official clients write is read here: JSON without blanks and with plain numbers, each key once, valid UTF-8.
- * Anything else is refused (false) and is for the general decoder in Python, so that there is one place that says what
- * is wrong with it, and one that is lenient. */
+ * Only what official clients write is read here: JSON without blanks and with plain numbers, each key once, valid
+ * UTF-8. Anything else is refused (false) and is for the general decoder in Python, so that there is one place that
+ * says what is wrong with it, and one that is lenient. */
 #ifndef ROCKETWIRE_HEADER_H
 #define ROCKETWIRE_HEADER_H
 

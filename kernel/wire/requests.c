@@ -111,7 +111,8 @@ bool send_read(const header *from, send_request *found)
         if (!shortened) {
             letter = letter_of(field->name);
         } else {
-            letter = field->name.len == 1 && field->name.at[0] >= 'a' && field->name.at[0] <= 'n' ? field->name.at[0] : 0;
+            letter =
+                field->name.len == 1 && field->name.at[0] >= 'a' && field->name.at[0] <= 'n' ? field->name.at[0] : 0;
         }
         if (letter == 0) {
             if (!passed_over(field)) {

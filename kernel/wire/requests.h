@@ -5,11 +5,18 @@
 
 #include "wire/header.h"
 
-enum { CODE_SEND = 10, CODE_PULL = 11, CODE_UPDATE_OFFSET = 15, CODE_SEND_V2 = 310, CODE_SEND_BATCH = 320, CODE_LITE_PULL = 361 };
+enum {
+    CODE_SEND = 10,
+    CODE_PULL = 11,
+    CODE_UPDATE_OFFSET = 15,
+    CODE_SEND_V2 = 310,
+    CODE_SEND_BATCH = 320,
+    CODE_LITE_PULL = 361
+};
 enum { FLAG_RESPONSE = 1, FLAG_ONEWAY = 2 };
 
 typedef struct {
-    span producer_group, topic, default_topic; /* without escapes */
+    span producer_group, topic, default_topic;  /* without escapes */
     span unit_mode, max_reconsume_times, bname; /* as text; at == NULL: not there */
     int32_t default_topic_queue_nums, queue_id, sys_flag, flag, reconsume_times;
     bool has_reconsume_times;
@@ -20,8 +27,8 @@ typedef struct {
 } send_request;
 
 typedef struct {
-    span consumer_group, topic;                  /* without escapes */
-    span subscription, expression_type, bname;   /* without escapes; at == NULL: not there */
+    span consumer_group, topic;                /* without escapes */
+    span subscription, expression_type, bname; /* without escapes; at == NULL: not there */
     int32_t queue_id, max_msg_nums, sys_flag, max_msg_bytes;
     bool has_max_msg_bytes;
     int64_t queue_offset, commit_offset, suspend_timeout_millis, sub_version;

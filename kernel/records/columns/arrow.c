@@ -50,8 +50,12 @@ static void batch_release(arrow_array *array)
 static void array_put(arrow_array *to, size_t length, const void **buffers, int64_t n_buffers, arrow_array **children,
                       int64_t n_children)
 {
-    *to = (arrow_array){.length = (int64_t)length, .n_buffers = n_buffers, .buffers = buffers, .n_children = n_children,
-                        .children = children, .release = child_release};
+    *to = (arrow_array){.length = (int64_t)length,
+                        .n_buffers = n_buffers,
+                        .buffers = buffers,
+                        .n_children = n_children,
+                        .children = children,
+                        .release = child_release};
 }
 
 /* The column of `count` records with `number` words, properties or nulls, whose parts are in `part`. */
@@ -123,7 +127,8 @@ static PyObject *arrow_of_columns(PyObject *self, PyObject *args)
     (void)self;
     PyObject *names, *places, *memory;
     Py_ssize_t count;
-    if (!PyArg_ParseTuple(args, "O!nOO!:arrow_of_columns", &PyTuple_Type, &names, &count, &memory, &PyTuple_Type, &places)) {
+    if (!PyArg_ParseTuple(args, "O!nOO!:arrow_of_columns", &PyTuple_Type, &names, &count, &memory, &PyTuple_Type,
+                          &places)) {
         return NULL;
     }
     size_t columns = (size_t)PyTuple_Size(names);
@@ -154,7 +159,8 @@ static PyObject *arrow_of_columns(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef functions[] = {
-    {"arrow_of_columns", arrow_of_columns, METH_VARARGS, "Where a struct of Arrow's C data interface is, to be imported once."},
+    {"arrow_of_columns", arrow_of_columns, METH_VARARGS,
+     "Where a struct of Arrow's C data interface is, to be imported once."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -2,8 +2,8 @@
 
 #include "records/columns/columns.h"
 
-#include "records/records_module.h"
 #include "core/values.h"
+#include "records/records_module.h"
 
 /* What the names ask for; false: an exception is set. */
 static bool names_read(PyObject *names, column_place *places, size_t count, measured *to)
@@ -89,8 +89,7 @@ static PyObject *record_columns(PyObject *self, PyObject *args)
     all.count = (size_t)positions.len / sizeof(int64_t);
     if (count > COLUMNS_MOST) {
         PyErr_Format(PyExc_ValueError, "more than %d columns", COLUMNS_MOST);
-    } else if (positions_aligned(&positions) && names_read(names, places, count, &all) &&
-               records_measure(&all)) {
+    } else if (positions_aligned(&positions) && names_read(names, places, count, &all) && records_measure(&all)) {
         result = written(&all, places, count, allocate);
     }
     records_measured_free(&all);

@@ -40,8 +40,8 @@ typedef struct {
     const uint8_t **records; /* where each begins */
     uint8_t *host_bits;      /* and the bits that say which of its hosts are IPv6 */
     pieces lists[LISTS];
-    uint64_t bytes[LISTS];      /* of all texts of a list */
-    uint64_t value_bytes;       /* of ITEMS */
+    uint64_t bytes[LISTS]; /* of all texts of a list */
+    uint64_t value_bytes;  /* of ITEMS */
     uint64_t id_bytes, offset_id_bytes;
     int32_t *word_ends, *item_ends; /* behind the words or items of each record */
     size_t tagless;                 /* records without tags */

@@ -76,7 +76,8 @@ static size_t id_write(const measured *from, size_t row, uint8_t *to)
     return offset_id_size(from, row);
 }
 
-static void ids_write(const measured *from, const pieces *keys, size_t first, size_t behind, int32_t *ends, uint8_t *data)
+static void ids_write(const measured *from, const pieces *keys, size_t first, size_t behind, int32_t *ends,
+                      uint8_t *data)
 {
     size_t at = (size_t)ends[first];
     for (size_t row = first; row < behind; row++) {
@@ -95,7 +96,8 @@ static void valid_write(const pieces *list, size_t first, size_t behind, uint8_t
 {
     for (size_t i = first; i < behind; i += 8) {
         unsigned valid = 0;
-        for (size_t bit = 0; bit < 8 && i + bit < behind; bit++) valid |= (unsigned)(list->at[i + bit].at != NULL) << bit;
+        for (size_t bit = 0; bit < 8 && i + bit < behind; bit++)
+            valid |= (unsigned)(list->at[i + bit].at != NULL) << bit;
         bits[i / 8] = (uint8_t)valid;
     }
 }
