@@ -9,13 +9,13 @@ import pytest
 
 from rocketwire import native
 from rocketwire.wire.connection import RawFrame
-from tests.kernel.hub_support import Session
-from tests.kernel.pulls_support import Twins
+from tests.kernel.net.hub_support import Session
+from tests.kernel.pull.pulls_support import Twins
 from tests.store.support import draft, open_store, small
 from tools.build_kernel import PRODUCT, ROOT, newer_source
 
 if os.environ.get("ROCKETWIRE_KERNEL") == "python":
-    collect_ignore_glob = ["test_*.py"]
+    collect_ignore_glob = ["*test_*.py"]  # in whatever room
 elif native.kernel is None:
     raise pytest.UsageError("the kernel is not built: python -m tools.build_kernel, or set ROCKETWIRE_KERNEL=python")
 else:
@@ -23,7 +23,7 @@ else:
     if newer is not None:  # it may answer all the same, but as it did before
         raise pytest.UsageError(f"the kernel is older than {newer.relative_to(ROOT)}: run python -m tools.build_kernel")
     if not hasattr(native.kernel, "Hub"):  # it needs Linux
-        collect_ignore_glob = ["test_hub*.py", "test_ahead.py"]
+        collect_ignore_glob = ["net/test_hub*.py", "log/test_ahead.py"]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from hypothesis import example, given
 
 from rocketwire import _kernel as kernel
 from rocketwire.wire.message import Message, encode_record
-from tests.kernel.record_rows import rows_of
+from tests.kernel.records.record_rows import rows_of
 from tests.property_readers import CLUSTER, Reader, check
 from tests.test_property_readers import EVERY_NAME, texts
 

@@ -7,7 +7,7 @@ import ctypes
 
 from rocketwire import _kernel as kernel
 from rocketwire.store.records.walk import walk
-from tests.kernel.record_rows import NAMES, host_text, positions_of, row_of, rows_of, walked
+from tests.kernel.records.record_rows import NAMES, host_text, positions_of, row_of, rows_of, walked
 
 _PLACES = 8
 

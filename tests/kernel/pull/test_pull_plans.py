@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rocketwire.store.store import MessageStore
-from tests.kernel.pulls_support import Asking, Twins, numbered, update
+from tests.kernel.pull.pulls_support import Asking, Twins, numbered, update
 from tests.store.support import draft, open_store, small
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from rocketwire import _kernel as kernel
 from rocketwire.store.records.walk import walk
 from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, Message, encode_record
-from tests.kernel.record_rows import (
+from tests.kernel.records.record_rows import (
     INTS,
     LONGS,
     NAMES,

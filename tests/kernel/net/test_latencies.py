@@ -11,10 +11,10 @@ import pytest
 
 from rocketwire import native
 from rocketwire.wire.connection import RawFrame
-from tests.kernel.hub_support import NOW, Session, frame, serve
-from tests.kernel.pulls_support import Asking, Twins, numbered, update
-from tests.kernel.test_hub_sends import Mixed
-from tests.kernel.test_sends import BATCH, V2, batch, send
+from tests.kernel.net.hub_support import NOW, Session, frame, serve
+from tests.kernel.net.test_hub_sends import Mixed
+from tests.kernel.pull.pulls_support import Asking, Twins, numbered, update
+from tests.kernel.send.test_sends import BATCH, V2, batch, send
 
 MS = 1_000_000
 

@@ -15,7 +15,7 @@ import pytest
 from rocketwire import _kernel as kernel
 from rocketwire.spark.schema import arrow_schema
 from rocketwire.wire.message import encode_record
-from tests.kernel.record_rows import NAMES, host_text, message, positions_of
+from tests.kernel.records.record_rows import NAMES, host_text, message, positions_of
 
 RECORD = encode_record(message(properties=b"TAGS\x01a\x02KEYS\x01k l", body=b"body"))
 

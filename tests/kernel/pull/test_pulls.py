@@ -14,7 +14,7 @@ from rocketwire.store.read.fetch import FetchLimits, FetchStatus
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
-from tests.kernel.pulls_support import ANSWERED, Asking, Twins, numbered, replace_limits, update
+from tests.kernel.pull.pulls_support import ANSWERED, Asking, Twins, numbered, replace_limits, update
 from tests.server.harness import BINARY, JSON
 from tests.store.support import draft, open_store, remove_log_file, small
 

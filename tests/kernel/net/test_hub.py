@@ -14,7 +14,7 @@ import pytest
 
 from rocketwire import native
 from rocketwire.wire.connection import FrameReader, RawFrame
-from tests.kernel.hub_support import HOST, KIB, MIB, Session, feed, frame, readable, serve
+from tests.kernel.net.hub_support import HOST, KIB, MIB, Session, feed, frame, readable, serve
 from tests.store.support import descriptors
 
 kernel = native.kernel

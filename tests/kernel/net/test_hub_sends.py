@@ -9,8 +9,8 @@ import pytest
 
 from rocketwire import native
 from rocketwire.wire.connection import RawFrame
-from tests.kernel.hub_support import MIB, NOW, Session, frame, serve
-from tests.kernel.test_sends import Rig, send
+from tests.kernel.net.hub_support import MIB, NOW, Session, frame, serve
+from tests.kernel.send.test_sends import Rig, send
 
 
 class Mixed:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rocketwire.server.filters import MessageFilter
 from rocketwire.server.filters.sql.properties import SEPARATOR, property_reader
-from tests.kernel.pulls_support import Asking, Twins, numbered
+from tests.kernel.pull.pulls_support import Asking, Twins, numbered
 from tests.store.support import draft, open_store, small
 
 
@@ -25,7 +25,7 @@ def test_a_filter_is_asked_once_for_the_same_values(tmp_path: Path, monkeypatch:
         return b"a\x013" in text
 
     chosen = MessageFilter(by_properties=wanted, most_text=1 << 20, properties=("a",))
-    monkeypatch.setattr("tests.kernel.pulls_support.filter_of", lambda _: chosen)
+    monkeypatch.setattr("tests.kernel.pull.pulls_support.filter_of", lambda _: chosen)
     twins = Twins(store)
     pull = Asking(expression="a = 3")
     for _ in range(3):
@@ -72,7 +72,7 @@ def test_what_a_filter_raises_is_for_python(tmp_path: Path, monkeypatch: pytest.
         raise ValueError
 
     chosen = MessageFilter(by_properties=wanted, most_text=1 << 20, properties=("a",))
-    monkeypatch.setattr("tests.kernel.pulls_support.filter_of", lambda _: chosen)
+    monkeypatch.setattr("tests.kernel.pull.pulls_support.filter_of", lambda _: chosen)
     store = numbered(tmp_path)
     assert Twins(store).serve(Asking().frame()) == (b"", 0)
     store.close()

@@ -16,7 +16,7 @@ from rocketwire.server.guards.throttle.bucket import PythonBucket
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, ResponseCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header, encode_header_around_opaque
-from tests.kernel.test_sends import BATCH, BORN, NOW, SESSION, V2, Queue, Rig, batch, send
+from tests.kernel.send.test_sends import BATCH, BORN, NOW, SESSION, V2, Queue, Rig, batch, send
 from tests.server.harness import BINARY, JSON, batch_body, send_ext
 
 SECOND = 1_000_000_000

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rocketwire.wire.connection import RawFrame
-from tests.kernel.hub_support import Session, frame, readable, serve
+from tests.kernel.net.hub_support import Session, frame, readable, serve
 
 
 def test_the_rest_of_a_read_waits_for_the_others_turn(hub: Any, sessions: Callable[[], Session]) -> None:
