@@ -151,8 +151,7 @@ async def test_the_store_is_closed_even_when_the_offsets_cannot_be_written(
 
     broker = made(tmp_path)
     monkeypatch.setattr(OffsetTable, "persist", full)
-    filters = broker._tables[-1][0]
-    assert isinstance(filters, ConsumerFilterTable)
+    (filters,) = (table for table, _, _ in broker._tables if isinstance(table, ConsumerFilterTable))
     filters.put(ConsumerFilter(topic="T", consumer_group="G"))
     with pytest.raises(StoreNotWritable):
         broker.close()
