@@ -36,11 +36,11 @@ class RocketMQDataSource(DataSource):
         Raises:
             SparkSourceError: an option is wrong.
         """
-        from rocketwire.spark.option_parsing import read_options, wants_queues_table
+        from rocketwire.spark.request.option_parsing import read_options, wants_queues_table
         from rocketwire.spark.schema import spark_schema
 
         if wants_queues_table(self.options):
-            from rocketwire.spark import queues_table
+            from rocketwire.spark.stores import queues_table
 
             return queues_table.schema(self.options)
         return spark_schema(read_options(self.options).columns)
@@ -51,28 +51,28 @@ class RocketMQDataSource(DataSource):
         Raises:
             SparkSourceError: an option is wrong, or the schema has other columns than there are.
         """
-        from rocketwire.spark.option_parsing import is_of_endpoint, wants_queues_table
+        from rocketwire.spark.request.option_parsing import is_of_endpoint, wants_queues_table
 
         if wants_queues_table(self.options):
-            from rocketwire.spark.queues_table import QueuesReader
+            from rocketwire.spark.stores.queues_table import QueuesReader
 
             return QueuesReader(self.options, schema)
         if is_of_endpoint(self.options):
             name, kind = "endpoint.reading", "EndpointReader"
         else:
-            name, kind = "batch", "StoreReader"
+            name, kind = "read.batch", "StoreReader"
         found: DataSourceReader = getattr(import_module(f"rocketwire.spark.{name}"), kind)(self.options, schema)
         return found
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """The reader of a stream of messages; one that says what is wrong where options or columns are."""
         from rocketwire.spark.errors import SparkSourceError
-        from rocketwire.spark.option_parsing import is_of_endpoint
+        from rocketwire.spark.request.option_parsing import is_of_endpoint
 
         if is_of_endpoint(self.options):
             name, kind = "endpoint.stream", "EndpointStreamReader"
         else:
-            name, kind = "stream", "StoreStreamReader"
+            name, kind = "stream.stream", "StoreStreamReader"
         try:
             found: DataSourceStreamReader = getattr(import_module(f"rocketwire.spark.{name}"), kind)(
                 self.options, schema
@@ -87,7 +87,7 @@ class RocketMQDataSource(DataSource):
         Raises:
             SparkSourceError: an option or a column is wrong.
         """
-        from rocketwire.spark.endpoint.writing import batch_writer
+        from rocketwire.spark.endpoint.write.writing import batch_writer
 
         return batch_writer(schema, self.options, overwrite=overwrite)
 
@@ -101,7 +101,7 @@ class RocketMQDataSource(DataSource):
         Raises:
             SparkSourceError: an option or a column is wrong.
         """
-        from rocketwire.spark.endpoint.writing import stream_writer
+        from rocketwire.spark.endpoint.write.writing import stream_writer
 
         return stream_writer(schema, self.options, overwrite=overwrite)
 

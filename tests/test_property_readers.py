@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rocketwire.spark.twin.texts import texts_of
+from rocketwire.spark.columns.twin.texts import texts_of
 from rocketwire.store.index.key_hash import positive_hash
 from rocketwire.store.records.property_columns import index_hashes, properties_of
 from rocketwire.store.records.walk import walk

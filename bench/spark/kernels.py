@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from bench.spark.made_store import MIB, Pattern
 from rocketwire import native
-from rocketwire.spark import twin
-from rocketwire.spark.kernel import RECORD_COLUMNS, Kernel
+from rocketwire.spark.columns import twin
+from rocketwire.spark.columns.kernel import RECORD_COLUMNS, Kernel
 from rocketwire.spark.schema import DEFAULT_COLUMNS
 
 BUFFER = 2 * MIB
@@ -64,7 +64,7 @@ class Log:
         }
         kernels: dict[str, Kernel] = {"twin": twin}
         if native.kernel is not None and hasattr(native.kernel, "record_columns"):
-            kernels["native"] = import_module("rocketwire.spark.native_kernel")
+            kernels["native"] = import_module("rocketwire.spark.columns.native_kernel")
         for name, kernel in kernels.items():
             rows[f"{name}: six columns"] = partial(self._read, kernel, DEFAULT_COLUMNS)
             rows[f"{name}: six columns, walked"] = partial(self._read, kernel, DEFAULT_COLUMNS, walked=True)

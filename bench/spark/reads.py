@@ -22,7 +22,7 @@ from bench.spark.made_store import MIB
 from bench.spark.tables import Row
 from bench.spark.usage import Cost, cost_of
 from rocketwire.spark.export.exporting import export
-from rocketwire.spark.option_parsing import read_options
+from rocketwire.spark.request.option_parsing import read_options
 from rocketwire.spark.schema import COLUMNS, DEFAULT_COLUMNS
 
 _BLOCK: Final = 2 * MIB

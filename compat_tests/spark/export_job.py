@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rocketwire.cli.spark.session import Session
 from rocketwire.spark.export import export
-from rocketwire.spark.option_parsing import read_options
+from rocketwire.spark.request.option_parsing import read_options
 
 
 class Bar:

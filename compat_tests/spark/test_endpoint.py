@@ -18,7 +18,7 @@ from compat_tests.endpoints import TARGETS, Endpoint, running
 from compat_tests.messages import SYSTEM_PROPERTIES
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.spark.endpoint.queues import bounds
-from rocketwire.spark.offsets import MessageQueue
+from rocketwire.spark.stream.offsets import MessageQueue
 
 MESSAGES = 2000
 SCHEMA = """

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 from bench.wide_store import WideStore
 from compat_tests.spark.export_job import bar
 from rocketwire.spark.export import export
-from rocketwire.spark.option_parsing import read_options
+from rocketwire.spark.request.option_parsing import read_options
 from tools import demo_store
 
 ROOT = Path(__file__).resolve().parents[2]

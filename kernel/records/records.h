@@ -1,7 +1,7 @@
 /* Records of a commit log by the thousand, for readers of whole stores: where their parts are, and which to believe.
  *
  * A record is believed when all that store.records.columns checks fits together, but for CRC and lost pages. The twin
- * is spark/twin. Nothing outside of the buffer is read, whatever is in it. */
+ * is spark/columns/twin. Nothing outside of the buffer is read, whatever is in it. */
 #ifndef ROCKETWIRE_RECORDS_H
 #define ROCKETWIRE_RECORDS_H
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from rocketwire.remoting.credentials import Credentials
-from rocketwire.spark import values
 from rocketwire.spark.errors import OptionInvalid
+from rocketwire.spark.request import values
 from rocketwire.wire.names import group_problem
 
 #: The options that only endpoints have, as documentation spells them.

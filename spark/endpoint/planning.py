@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pyspark.sql.datasource import InputPartition
 
-from rocketwire.spark.offsets import MessageQueue, Ranges
+from rocketwire.spark.stream.offsets import MessageQueue, Ranges
 
 
 class Span(NamedTuple):

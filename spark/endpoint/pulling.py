@@ -18,7 +18,7 @@ from rocketwire.spark.endpoint.options import EndpointOptions
 from rocketwire.spark.endpoint.planning import Span
 from rocketwire.spark.endpoint.queues import NOTHING_THERE, pull
 from rocketwire.spark.endpoint.session import BUSY, Patience, opened
-from rocketwire.spark.offsets import MessageQueue
+from rocketwire.spark.stream.offsets import MessageQueue
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.pull import PullMessageResponseHeader

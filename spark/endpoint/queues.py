@@ -10,10 +10,10 @@ from rocketwire.remoting.cluster import Cluster
 from rocketwire.remoting.connection import Answer, Connection
 from rocketwire.remoting.errors import NoSuchTopic
 from rocketwire.remoting.pulls import pull_header
-from rocketwire.spark import kernel
+from rocketwire.spark.columns import kernel
 from rocketwire.spark.errors import OptionInvalid, TopicUnknown
-from rocketwire.spark.offsets import MessageQueue, Offsets, Ranges
-from rocketwire.spark.request import Request
+from rocketwire.spark.request.request import Request
+from rocketwire.spark.stream.offsets import MessageQueue, Offsets, Ranges
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.offset import (
     GetMaxOffsetRequestHeader,

@@ -12,20 +12,20 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
 from rocketwire.remoting.cluster import Cluster
-from rocketwire.spark import kernel
+from rocketwire.spark.columns import kernel
+from rocketwire.spark.columns.kernel import Positions
 from rocketwire.spark.endpoint.options import EndpointOptions, endpoint_options
 from rocketwire.spark.endpoint.planning import BrokerPart, plan
 from rocketwire.spark.endpoint.pulling import Pulled, Puller
 from rocketwire.spark.endpoint.queues import at_time, bounds, check_offsets, mean_size, wanted_queues
 from rocketwire.spark.endpoint.session import Patience, Sleep, asked, source_errors
-from rocketwire.spark.kernel import Positions
-from rocketwire.spark.offsets import Ranges
-from rocketwire.spark.option_parsing import options_for
-from rocketwire.spark.pushing import NarrowedReader
-from rocketwire.spark.ranges import asked_range, lost
-from rocketwire.spark.request import FOREVER, Request, request_of
-from rocketwire.spark.rows import Damaged, Rows
-from rocketwire.spark.selecting import Wanted
+from rocketwire.spark.read.rows import Damaged, Rows
+from rocketwire.spark.read.selecting import Wanted
+from rocketwire.spark.request.option_parsing import options_for
+from rocketwire.spark.request.pushing import NarrowedReader
+from rocketwire.spark.request.ranges import asked_range, lost
+from rocketwire.spark.request.request import FOREVER, Request, request_of
+from rocketwire.spark.stream.offsets import Ranges
 from rocketwire.store.records.walk import Stop
 
 _TOGETHER: Final = 2 << 20

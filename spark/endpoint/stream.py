@@ -14,10 +14,10 @@ from rocketwire.spark.endpoint.planning import BrokerPart, plan
 from rocketwire.spark.endpoint.queues import bounds, mean_size, wanted_queues
 from rocketwire.spark.endpoint.reading import read, snapshot
 from rocketwire.spark.endpoint.session import Session
-from rocketwire.spark.offsets import MessageQueue, Offsets, Ranges, checked, shares
-from rocketwire.spark.queue_stream import QueueStreamReader
-from rocketwire.spark.ranges import REMOVED, lost
-from rocketwire.spark.request import FOREVER
+from rocketwire.spark.request.ranges import REMOVED, lost
+from rocketwire.spark.request.request import FOREVER
+from rocketwire.spark.stream.offsets import MessageQueue, Offsets, Ranges, checked, shares
+from rocketwire.spark.stream.queue_stream import QueueStreamReader
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

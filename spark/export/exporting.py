@@ -17,13 +17,13 @@ from rocketwire.spark.errors import ExportImpossible, OptionInvalid, SparkSource
 from rocketwire.spark.export.ledger import Finished, Ledger
 from rocketwire.spark.export.ranges import missing
 from rocketwire.spark.export.writing import NEEDED, TOLD, Task, told, write_span
-from rocketwire.spark.options import ReadOptions
-from rocketwire.spark.partitions import LogSpan
-from rocketwire.spark.planning import plan
-from rocketwire.spark.request import request_of
+from rocketwire.spark.plan.partitions import LogSpan
+from rocketwire.spark.plan.planning import plan
+from rocketwire.spark.request.options import ReadOptions
+from rocketwire.spark.request.request import request_of
 from rocketwire.spark.schema import COLUMNS
-from rocketwire.spark.snapshot import StoreSnapshot
-from rocketwire.spark.stores import open_stores
+from rocketwire.spark.stores.opening import open_stores
+from rocketwire.spark.stores.snapshot import StoreSnapshot
 from rocketwire.store.archive.read.directory import State
 from rocketwire.store.archive.read.log import Log
 from rocketwire.store.archive.read.queues import Queue

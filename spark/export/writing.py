@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 
 from rocketwire.spark.errors import ExportImpossible, SparkSourceError
 from rocketwire.spark.export.places import NO_VALUE, file_name, folder
-from rocketwire.spark.partitions import LogSpan
-from rocketwire.spark.reading import read
-from rocketwire.spark.request import Request
+from rocketwire.spark.plan.partitions import LogSpan
+from rocketwire.spark.read.reading import read
+from rocketwire.spark.request.request import Request
 from rocketwire.spark.schema import CORRUPT_RECORD
 
 #: Bytes of rows that are held before they are written: mostly all of a span.

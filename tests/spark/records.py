@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from rocketwire import native
 from rocketwire.cli.shown_message import json_object
-from rocketwire.spark import kernel, twin
+from rocketwire.spark.columns import kernel, twin
 from rocketwire.store.archive.read.selected import with_properties
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.compression import decompress
@@ -26,7 +26,7 @@ from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, RECORD, body_crc, decode
 #: Both kernels, by name.
 KERNELS: dict[str, Any] = {"twin": twin}
 if native.kernel is not None:
-    from rocketwire.spark import native_kernel
+    from rocketwire.spark.columns import native_kernel
 
     KERNELS["native"] = native_kernel
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

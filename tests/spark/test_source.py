@@ -8,7 +8,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from pyspark_rocketmq import DefaultSource
 from rocketwire.spark.errors import OptionInvalid
-from rocketwire.spark.stream import StoreStreamReader
+from rocketwire.spark.stream.stream import StoreStreamReader
 
 
 def test_spark_finds_it_by_name() -> None:

@@ -18,7 +18,7 @@ from rocketwire.cli.times import parsed
 if TYPE_CHECKING:
     from rocketwire.cli.serve import Commands
     from rocketwire.spark.export import Exported
-    from rocketwire.spark.options import ReadOptions
+    from rocketwire.spark.request.options import ReadOptions
 
 _EPILOG = """\
 Each run adds what is new, and a run that was stopped is taken up where it was: no message is written twice. DIR is for
@@ -76,7 +76,7 @@ def _export(options: argparse.Namespace) -> int:
 
 def _read_options(options: argparse.Namespace) -> ReadOptions:
     """The same as options of the data source."""
-    from rocketwire.spark.option_parsing import read_options
+    from rocketwire.spark.request.option_parsing import read_options
 
     given = {
         "paths": json.dumps(options.stores),

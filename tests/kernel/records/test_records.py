@@ -1,6 +1,6 @@
 """Records as columns: the kernel reads what wire.message wrote, believes what store.walk believes, and nothing else.
 
-tests/spark/test_kernel.py holds the same against the twin, with Arrow around it.
+tests/spark/columns/test_kernel.py holds the same against the twin, with Arrow around it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Columns handed to Arrow in one: what is imported holds the memory as long as anything needs it, and no longer.
 
-tests/spark/test_kernel.py looks at the values of every column.
+tests/spark/columns/test_kernel.py looks at the values of every column.
 """
 
 from __future__ import annotations

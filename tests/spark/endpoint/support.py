@@ -10,7 +10,7 @@ import pyarrow as pa
 from rocketwire.cli.message.pulls import Queue
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.spark.endpoint.options import write_options
-from rocketwire.spark.endpoint.writing import write
+from rocketwire.spark.endpoint.write.writing import write
 from rocketwire.store.archive.read.selected import Selected
 
 NOW = 1_790_000_000_000

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.spark.endpoint.planning import plan
-from rocketwire.spark.offsets import MessageQueue
+from rocketwire.spark.stream.offsets import MessageQueue
 
 queues = st.builds(MessageQueue, st.sampled_from("ab"), st.sampled_from("TU"), st.integers(0, 3))
 ranges = st.tuples(st.integers(0, 50), st.integers(0, 50)).map(lambda pair: (pair[0], pair[0] + pair[1]))

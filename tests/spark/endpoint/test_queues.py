@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.remoting.errors import NoSuchTopic
 from rocketwire.spark.endpoint.queues import _search, at_time, bounds, mean_size, wanted_queues
-from rocketwire.spark.offsets import MessageQueue
-from rocketwire.spark.option_parsing import read_options
-from rocketwire.spark.request import request_of
+from rocketwire.spark.request.option_parsing import read_options
+from rocketwire.spark.request.request import request_of
+from rocketwire.spark.stream.offsets import MessageQueue
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import TopicList
 from rocketwire.wire.codes import RequestCode

@@ -21,10 +21,10 @@ from rocketwire.spark.errors import (
     RecordMalformed,
     TopicUnknown,
 )
-from rocketwire.spark.option_parsing import read_options
+from rocketwire.spark.request.option_parsing import read_options
+from rocketwire.spark.request.topics import is_hidden
 from rocketwire.spark.schema import COLUMNS, CORRUPT_RECORD, spark_schema
 from rocketwire.spark.source import RocketMQDataSource
-from rocketwire.spark.topics import is_hidden
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.message import Message, encode_record
 from tests.cli.endpoint import Answers, FakeServer, Told, fake_server

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from rocketwire.spark.export import Exported, export
-from rocketwire.spark.option_parsing import read_options
+from rocketwire.spark.request.option_parsing import read_options
 
 
 class Context:

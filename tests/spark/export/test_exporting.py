@@ -12,7 +12,7 @@ import pytest
 
 from rocketwire.spark.errors import ExportImpossible, OptionInvalid, PathUnreadable, SparkSourceError
 from rocketwire.spark.export import exporting, ledger, writing
-from rocketwire.spark.reading import read
+from rocketwire.spark.read.reading import read
 from tests.spark.export.runs import Bar, Context, exported, rows
 from tests.store.support import START, Clock, draft, kill, open_store, small
 

@@ -16,11 +16,11 @@ from rocketwire.spark.files.far import FarFiles
 from rocketwire.spark.files.generic import GenericRemote, generic
 from rocketwire.spark.files.remote import FarFile, Found
 from rocketwire.spark.files.together import AT_ONCE, in_slices
-from rocketwire.spark.partitions import LogSpan
+from rocketwire.spark.plan.partitions import LogSpan
 from rocketwire.store.archive.read.file_system import LOCAL
 from tests.spark.made import Made, make
 from tests.spark.reads import Read
-from tests.spark.test_queues_table import table
+from tests.spark.stores.test_queues_table import table
 from tests.store.support import START
 
 DELAY: Final = 0.004

@@ -1,0 +1,204 @@
+"""Sends messages and waits until brokers have them: several requests are on their way at once, to several brokers.
+
+Theory: a request is answered once, or its connection fails. What was not answered with success is sent again, to
+another queue if it may go to any; so a message may be stored twice, when its answer was lost, but not be missing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
+
+from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.connection import Connection
+from rocketwire.remoting.errors import NoBroker, NotReached, Refused, RemotingError
+from rocketwire.spark.endpoint.session import BUSY, BUSY_TRIES, Sleep, pause
+from rocketwire.spark.endpoint.write.clock import Clock
+from rocketwire.spark.endpoint.write.routing import AUTO_CREATED_QUEUES, Routes
+from rocketwire.spark.errors import SendFailed
+from rocketwire.spark.stream.offsets import MessageQueue
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.headers.send import SendMessageRequestHeader
+from rocketwire.wire.names import AUTO_CREATE_TOPIC
+
+_GROUP: Final = "rocketwire_spark"
+_IN_FLIGHT: Final = 8
+"""Requests on their way to one broker; as many bodies are in memory."""
+_STORED: Final = frozenset(
+    {
+        ResponseCode.SUCCESS,
+        ResponseCode.FLUSH_DISK_TIMEOUT,
+        ResponseCode.SLAVE_NOT_AVAILABLE,
+        ResponseCode.FLUSH_SLAVE_TIMEOUT,
+    }
+)
+"""Answers that say the broker has the message, as clients take them: maybe not yet on its disk, or on a second one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parcel:
+    """What one request sends.
+
+    Attributes:
+        topic: Where to.
+        queue_id: The queue that was named; None for any.
+        body: A body, or a batch.
+        properties: Of a message by itself; None for a batch.
+        flag: Of a message by itself.
+        count: Messages in it.
+        failures: How often it was sent in vain.
+        avoided: The broker that failed last.
+    """
+
+    topic: str
+    queue_id: int | None
+    body: bytes = field(repr=False)
+    properties: str | None = None
+    flag: int = 0
+    count: int = 1
+    failures: int = 0
+    avoided: str | None = None
+
+
+class _Sent(NamedTuple):
+    opaque: int
+    parcel: Parcel
+    queue: MessageQueue
+
+
+class _Lane(NamedTuple):
+    """The connection to a broker and what is on its way there, the oldest first."""
+
+    connection: Connection
+    waiting: deque[_Sent]
+
+
+class Sender:
+    """Sends parcels.
+
+    Attributes:
+        acknowledged: Messages that brokers have said to have.
+    """
+
+    def __init__(self, cluster: Cluster, routes: Routes, *, retries: int, clock: Clock, sleep: Sleep) -> None:
+        self.acknowledged = 0
+        self._cluster = cluster
+        self._routes = routes
+        self._retries = retries
+        self._clock = clock
+        self._sleep = sleep
+        self._lanes: dict[str, _Lane] = {}
+        self._failed: list[Parcel] = []
+        self._rounds = 0  # in which nothing was acknowledged, one after the other
+
+    def send(self, parcel: Parcel) -> None:
+        """Send it, now or when some of what was sent before is answered.
+
+        Raises:
+            SendFailed: this one, or one before it, was not acknowledged however often it was sent.
+            TopicUnknown: there is no such topic or queue.
+        """
+        self._post(parcel)
+        if self._failed:
+            self.finish()
+
+    def finish(self) -> None:
+        """Wait until all is acknowledged.
+
+        Raises:
+            SendFailed, TopicUnknown: as with `send`.
+        """
+        self._settle_all()
+        while self._failed:
+            again, self._failed = self._failed, []
+            self._rounds += 1
+            self._sleep(pause(self._rounds))
+            for topic in {parcel.topic for parcel in again}:
+                self._routes.renew(topic)
+            for parcel in again:
+                self._post(parcel)
+            self._settle_all()
+
+    def _post(self, parcel: Parcel) -> None:
+        queue = self._routes.choose(parcel.topic, parcel.queue_id, avoided=parcel.avoided)
+        try:
+            lane = self._lane(queue.broker)
+            while len(lane.waiting) >= _IN_FLIGHT:
+                self._settle(queue.broker)
+                lane = self._lane(queue.broker)
+            code, header = self._request(parcel, queue)
+            opaque = lane.connection.send(code, header, parcel.body)
+        except (NotReached, NoBroker) as error:
+            self._lost(queue.broker, error)
+            self._fail(parcel, queue, error)
+        else:
+            lane.waiting.append(_Sent(opaque, parcel, queue))
+
+    def _lane(self, broker: str) -> _Lane:
+        if broker not in self._lanes:
+            self._lanes[broker] = _Lane(self._cluster.broker(broker), deque())
+        return self._lanes[broker]
+
+    def _request(self, parcel: Parcel, queue: MessageQueue) -> tuple[RequestCode, SendMessageRequestHeader]:
+        header = SendMessageRequestHeader(
+            producer_group=_GROUP,
+            topic=parcel.topic,
+            default_topic=AUTO_CREATE_TOPIC,
+            default_topic_queue_nums=AUTO_CREATED_QUEUES,
+            queue_id=queue.queue_id,
+            sys_flag=0,
+            born_timestamp=self._clock(),
+            flag=parcel.flag,
+            properties=parcel.properties or "",
+            reconsume_times=0,
+            unit_mode=False,
+            batch=parcel.properties is None,
+        )
+        batch = parcel.properties is None
+        return RequestCode.SEND_BATCH_MESSAGE if batch else RequestCode.SEND_MESSAGE_V2, header
+
+    def _settle_all(self) -> None:
+        while any(lane.waiting for lane in self._lanes.values()):
+            for broker in list(self._lanes):
+                if broker in self._lanes and self._lanes[broker].waiting:
+                    self._settle(broker)
+
+    def _settle(self, broker: str) -> None:
+        """Take the answer to what was sent to a broker first."""
+        lane = self._lanes[broker]
+        sent = lane.waiting.popleft()
+        try:
+            answer = lane.connection.answer(sent.opaque)
+        except NotReached as error:
+            self._lost(broker, error)
+            self._fail(sent.parcel, sent.queue, error)
+            return
+        if answer.code in _STORED:
+            self.acknowledged += sent.parcel.count
+            self._rounds = 0
+        else:
+            self._fail(sent.parcel, sent.queue, Refused(lane.connection.what, answer.code, answer.remark))
+
+    def _lost(self, broker: str, error: RemotingError) -> None:
+        """A connection failed, and with it what was on its way."""
+        lane = self._lanes.pop(broker, None)
+        if lane is not None:
+            self._cluster.forget(lane.connection)
+            for _, parcel, queue in lane.waiting:
+                self._fail(parcel, queue, error)
+
+    def _fail(self, parcel: Parcel, queue: MessageQueue, error: RemotingError) -> None:
+        code = error.code if isinstance(error, Refused) else None
+        if code in BUSY:
+            # The broker takes it later. Others may be taken meanwhile: no end while there are such.
+            failures, last = parcel.failures, self._rounds >= BUSY_TRIES
+        else:
+            failures = parcel.failures + 1
+            last = failures > self._retries or code == ResponseCode.MESSAGE_ILLEGAL
+        if last:
+            raise SendFailed(
+                f"{parcel.count} messages were not acknowledged by {queue}: {error}",
+                "Others of this write may have been stored; see the log of the broker, and write again",
+            ) from error
+        self._failed.append(replace(parcel, failures=failures, avoided=queue.broker))

@@ -1,0 +1,156 @@
+"""A walk over the log in parts: where a record begins inside a file is known from consume queues, so there it is cut.
+
+Of a time range only the part of the log is walked that can hold it. Store times are taken to rise along the log, but
+for a clock that was set back by up to a minute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from heapq import nlargest
+from itertools import pairwise
+from typing import Final
+
+from rocketwire.spark.plan.entries import Entries
+from rocketwire.spark.plan.partitions import LogSpan, QueueRange
+from rocketwire.spark.request.ranges import lost
+from rocketwire.spark.request.request import CLOCK_MARGIN, FOREVER, Request
+from rocketwire.spark.stores.snapshot import StoreSnapshot
+from rocketwire.store.archive.read.directory import RowFile
+from rocketwire.store.archive.read.heads import LARGEST_HEAD, promised_size
+from rocketwire.store.archive.read.log import Log, LogFile
+from rocketwire.store.archive.read.opening import FileGone
+from rocketwire.store.archive.read.queues import Queue
+
+#: Queues that are asked where records begin: the largest.
+_ASKED: Final = 4
+#: A record is near enough to where a cut is wanted at this part of a span's size.
+_NEAR: Final = 8
+
+
+def plan_walk(
+    store: StoreSnapshot, request: Request, least: int, parts: Sequence[tuple[int, int]] | None = None
+) -> list[LogSpan]:
+    """Spans of the log that are walked.
+
+    Args:
+        store: The store.
+        request: What is asked for: its times narrow the walk.
+        least: No fewer spans, if there are so many places to cut at.
+        parts: Physical offsets, of a record and of an end, between which alone is walked; None for all of the log.
+
+    Raises:
+        StoreUnreadable: a file cannot be read.
+        DataLost: a part of the log is missing, and options say that this is an error.
+    """
+    guides = _guides(store)
+    low, high = _of_times(store, request, guides) if request.has_times else (store.start, store.end)
+    wanted = [(store.start, store.end)] if parts is None else parts
+    if store.lost_tail is not None and any(end >= store.end for _, end in wanted):
+        store.lost_tail.told(store.broker, request)
+    clipped = [(max(start, low), min(end, high)) for start, end in wanted]
+    total = sum(max(0, end - start) for start, end in clipped)
+    size = max(1, min(request.options.max_bytes_per_partition, -(-total // least)))
+    return [span for start, end in clipped for span in _spans(store, request, guides, start, end, size)]
+
+
+def _spans(
+    store: StoreSnapshot, request: Request, guides: Sequence[QueueRange], low: int, high: int, size: int
+) -> Iterator[LogSpan]:
+    behind = low
+    for file in store.directory.commit_log:
+        start, end = max(file.start, low), min(file.end, high)
+        if start >= end:
+            continue
+        if start > behind:
+            what = f"the {start - behind} bytes of the log before {file.path} are missing"
+            lost(what, fail=request.options.fail_on_data_loss)
+        behind = end
+        places = [start, *_record_places(file, guides, start, end, size), end]
+        for first, last in pairwise(places):
+            yield LogSpan(broker=store.broker, state=store.directory.state, start=first, end=last, files=(file,))
+
+
+def _record_places(file: RowFile, guides: Sequence[QueueRange], start: int, end: int, size: int) -> Iterator[int]:
+    """Where records begin, about `size` bytes from each other."""
+    if end - start <= size or not guides:
+        return
+    readers = [Entries(guide) for guide in guides]
+    try:
+        with LogFile(file) as opened:
+            reached = start
+            while reached + size < end:
+                wanted = reached + size
+                found = _place_behind(opened, guides, readers, wanted, size // _NEAR)
+                if found is None or found >= end:
+                    return
+                yield found
+                reached = found
+    except FileGone:
+        return
+    finally:
+        for reader in readers:
+            reader.close()
+
+
+def _place_behind(
+    file: LogFile, guides: Sequence[QueueRange], readers: Sequence[Entries], wanted: int, near: int
+) -> int | None:
+    best: int | None = None
+    for guide, reader in zip(guides, readers, strict=True):
+        number = reader.bisect(guide.first, guide.end, lambda place: place < wanted)
+        if number == guide.end:
+            continue
+        place, size, _ = reader.entry(number)
+        # Of a hole in the queue the place is 0.
+        if place < wanted or (best is not None and place >= best):
+            continue
+        if promised_size(file.read(place, LARGEST_HEAD), 0, place) == size:
+            best = place
+            if place <= wanted + near:
+                break
+    return best
+
+
+def _guides(store: StoreSnapshot) -> list[QueueRange]:
+    """Whole ranges of the queues that have most room for entries."""
+    guides = []
+    for files in nlargest(_ASKED, store.queue_files(), key=lambda queue: queue.files[-1].end - queue.files[0].start):
+        with Queue(files, log_start=store.start) as queue:
+            if queue.end > queue.min:
+                guides.append(QueueRange(files.topic, files.queue_id, files.path, queue.min, queue.end, files.files))
+    return guides
+
+
+def _of_times(store: StoreSnapshot, request: Request, guides: Sequence[QueueRange]) -> tuple[int, int]:
+    """The part of the log, from a record on, that can hold messages of the times asked for."""
+    since, until = request.since - CLOCK_MARGIN, request.until + CLOCK_MARGIN
+    low, high = store.start, store.end
+    with Log(store.directory.commit_log) as log:
+        for file in store.directory.commit_log:
+            first = log.store_time(file.start)
+            if first is not None and first < since:
+                low = max(low, file.start)
+            if first is not None and first >= until:
+                high = min(high, file.start)
+        for guide in guides:
+            with Entries(guide) as entries:
+                number = entries.bisect(guide.first, guide.end, lambda place: store_time(log, place, FOREVER) < since)
+                if number > guide.first:
+                    place = entries.entry(number - 1)[0]
+                    low = max(low, place) if store_time(log, place, FOREVER) < since else low
+                number = entries.bisect(guide.first, guide.end, lambda place: store_time(log, place, -FOREVER) < until)
+                if number < guide.end:
+                    place = entries.entry(number)[0]
+                    high = min(high, place) if store_time(log, place, -FOREVER) >= until else high
+    return low, high
+
+
+def store_time(log: Log, place: int, otherwise: int) -> int:
+    """When the message at a physical offset was stored, in ms; something else where none can be read.
+
+    Raises:
+        StoreUnreadable: the file cannot be read.
+    """
+    found = log.store_time(place)
+    return otherwise if found is None else found

@@ -1,0 +1,122 @@
+"""A part of the log read from its begin to its end, past what is damaged.
+
+A record that begins in the part belongs to it, wherever it ends. What was there when the read was planned and is no
+longer is lost; what never was a record is damaged, and the next whole one is looked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import pyarrow as pa
+
+from rocketwire.spark.columns import kernel
+from rocketwire.spark.plan.partitions import LogSpan
+from rocketwire.spark.read.rows import Damaged, Rows
+from rocketwire.spark.read.selecting import Wanted
+from rocketwire.spark.request.options import Mode
+from rocketwire.spark.request.ranges import lost
+from rocketwire.spark.request.request import Request
+from rocketwire.store.archive.read.heads import LARGEST_HEAD, promised_size
+from rocketwire.store.archive.read.log import LogFile
+from rocketwire.store.archive.read.opening import FileGone
+from rocketwire.store.archive.read.salvage import next_record
+from rocketwire.store.archive.read.scan import next_place
+from rocketwire.store.records.walk import Stop
+
+#: Bytes read at once: few enough for the cache of the processor until they are rows, and enough for thousands of these.
+BLOCK: Final = 2 << 20
+MOST_ROWS: Final = 32_768
+#: A record ends with its topic, of a character at least, the length of its properties, and these.
+_RECORDS_END: Final = 3
+_LENGTHS: Final = "its lengths do not fit together"
+_HOLE: Final = "nothing was ever written here, but behind it"
+
+
+def walked(span: LogSpan, request: Request, rows: Rows) -> Iterator[pa.RecordBatch]:
+    """The wanted messages of a span.
+
+    Raises:
+        StoreUnreadable: a file cannot be read.
+        DataLost: a file was removed or cut, and options say that this is an error.
+        RecordMalformed: something is damaged, and options say that this is an error.
+    """
+    wanted = Wanted(request, span.broker)
+    for file in span.files:
+        start, end = max(span.start, file.start), min(span.end, file.end)
+        try:
+            with LogFile(file) as opened:
+                opened.expect([(start, end - start)])
+                yield from _Walk(opened, request, rows, wanted).run(start, end)
+        except FileGone:
+            what = f"{file.path} was removed since the read was planned"
+            lost(what, fail=request.options.fail_on_data_loss)
+    yield from rows.rest()
+
+
+class _Walk:
+    """The walk over one file."""
+
+    def __init__(self, file: LogFile, request: Request, rows: Rows, wanted: Wanted) -> None:
+        self._file = file
+        self._request = request
+        self._rows = rows
+        self._wanted = wanted
+        self._buffer = bytearray(BLOCK)
+        #: The size of the record to be read next, where that is more than a block, or than the rest of the part.
+        self._size = 0
+
+    def run(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
+        at: int | None = start
+        while at is not None and at < end:
+            length = min(self._file.end - at, max(min(BLOCK, end - at), self._size, LARGEST_HEAD))
+            if length > len(self._buffer):
+                self._buffer = bytearray(length)
+            with memoryview(self._buffer) as view:
+                filled = self._file.read_into(at, view[:length])
+                whole = filled < length or at + length == self._file.end
+                position, stop, reason = 0, Stop.FULL, ""
+                while stop is Stop.FULL:
+                    positions, position, stop, reason = kernel.walk(
+                        view, base=at, position=position, end=filled, whole=whole, most=MOST_ROWS
+                    )
+                    positions = positions[positions < end - at]
+                    yield from self._rows.of(view, self._wanted.of_log(view, positions), self._file.path)
+            if stop is Stop.MORE:
+                at = self._more(at, position, end)
+            elif stop is Stop.BLANK or at + position >= end:
+                at = None
+            else:
+                at = self._past(at + position, end, stop, reason, short=filled < length)
+
+    def _more(self, at: int, position: int, end: int) -> int | None:
+        """Where to go on when a block ends inside a record."""
+        if position:
+            self._size = 0
+            return at + position
+        # Not even one: room for it is made only if its head can be believed.
+        size = promised_size(bytes(self._buffer[:LARGEST_HEAD]), 0, at)
+        if size is None or size == self._size:
+            return self._past(at, end, Stop.DAMAGED, _LENGTHS, short=False)
+        self._size = size
+        return at
+
+    def _past(self, here: int, end: int, stop: Stop, reason: str, *, short: bool) -> int | None:
+        """Where to go on behind what is no record; None when nothing comes."""
+        self._size = 0
+        unwritten = stop is Stop.UNWRITTEN
+        following = next_record(self._file, here + 1) if unwritten else next_place(self._file, here)
+        following = None if following is None or following >= end else following
+        if following is None and (unwritten or short or self._ends_in_zeros(end)):
+            what = f"{self._file.path} has nothing from physical offset {here} to {end}: it was cut, or never written"
+            lost(what, fail=self._request.options.fail_on_data_loss)
+        # What is damaged has no topic; where one is asked for, nobody knows whether it was of that.
+        elif not self._request.is_restricted or self._request.options.mode is Mode.FAILFAST:
+            self._rows.damaged(Damaged(self._file.path, here, _HOLE if unwritten else reason))
+        return following
+
+    def _ends_in_zeros(self, end: int) -> bool:
+        """Whether a part that ended with a record, and not with its file, does so no more."""
+        start = end - _RECORDS_END
+        return start >= self._file.start and end < self._file.end and not any(self._file.read(start, _RECORDS_END))

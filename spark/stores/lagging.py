@@ -1,0 +1,53 @@
+"""Whether a queue has entries still to come: a broker that starts after a crash clears queues, and fills them anew.
+
+Who looks at a store meanwhile finds less in a queue than there was. It is not lost as long as the log has it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rocketwire.spark.stores.snapshot import StoreSnapshot
+from rocketwire.store.archive.read.log import Block, LogFile
+from rocketwire.store.archive.read.opening import FileGone
+
+
+def lags(store: StoreSnapshot, topic: str, queue_id: int) -> bool:
+    """Whether the log has messages of a queue behind the last one that the queue has an entry of.
+
+    The log is walked from the queue's last message on.
+
+    Raises:
+        StoreUnreadable: a file cannot be read.
+    """
+    most = store.bounds(topic, queue_id)[1]
+    start = _last_place(store, topic, queue_id)
+    for file in store.directory.commit_log:
+        if file.end <= start or file.start >= store.end:
+            continue
+        try:
+            with LogFile(file) as log:
+                blocks = log.blocks(max(start, file.start), check_crc=False)
+                if any(_has(block, topic.encode(), queue_id, most) for block in blocks):
+                    return True
+        except FileGone:
+            continue
+    return False
+
+
+def _last_place(store: StoreSnapshot, topic: str, queue_id: int) -> int:
+    first, end = store.bounds(topic, queue_id)
+    if first == end:
+        return store.start
+    with store.queue(topic, queue_id) as queue:
+        try:
+            return max(store.start, queue.entry(end - 1)[0])
+        except FileGone:
+            return store.start
+
+
+def _has(block: Block, topic: bytes, queue_id: int, least: int) -> bool:
+    records = block.records
+    chosen = np.flatnonzero((records.queue_id == queue_id) & (records.queue_offset >= least))
+    places = zip(records.topic_position[chosen].tolist(), records.topic_length[chosen].tolist(), strict=True)
+    return any(block.buffer[at : at + length] == topic for at, length in places)

@@ -1,0 +1,178 @@
+"""Opening the stores of a read, and checking that what its options name is there: here bad input is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from rocketwire.spark.errors import NotAStore, OptionInvalid, PathUnreadable, SparkSourceError, TopicUnknown
+from rocketwire.spark.files.schemes import unreadable
+from rocketwire.spark.request.options import ReadOptions
+from rocketwire.spark.request.topics import is_hidden
+from rocketwire.spark.request.values import AskedOffsets, nearest
+from rocketwire.spark.stores.roots import StoreRoot, open_roots
+from rocketwire.spark.stores.snapshot import StoreSnapshot
+from rocketwire.store.archive.read.config import table
+from rocketwire.store.archive.read.directory import Directory, RowFile, discover
+from rocketwire.store.archive.read.log import LogFile
+from rocketwire.store.archive.read.opening import FileGone
+from rocketwire.store.archive.read.queues import Queue
+from rocketwire.store.errors import StoreError, StoreForeign, StoreUnreadable
+from rocketwire.store.layout.record import SMALLEST
+from rocketwire.wire.message import BLANK_MAGIC, MAGIC_AT, MAGIC_V1, MAGIC_V2, PHYSICAL_OFFSET_AT
+
+_A_ROOT: Final = "Name the directory that a broker's storePathRootDir names: it holds commitlog and consumequeue"
+_READABLE: Final = "Check that the path is right, and that the user of Spark's driver and workers may read all of it"
+_VERSIONS: Final = "Stores of RocketMQ 4.x and 5.x can be read; a newer rocketwire may know this one"
+_DLEDGER: Final = "dledger"
+_MAGICS: Final = frozenset({MAGIC_V1, MAGIC_V2, BLANK_MAGIC, 0})
+
+
+def open_stores(options: ReadOptions) -> list[StoreSnapshot]:
+    """The stores of the option `path`, each as it is now.
+
+    Raises:
+        SparkSourceError: one is no store, or cannot be read; or options name a topic or queue that none of them has.
+    """
+    stores = [opened(root) for root in open_roots(options)]
+    check_names(stores, options)
+    return stores
+
+
+def opened(root: StoreRoot) -> StoreSnapshot:
+    """One store as it is now.
+
+    Raises:
+        SparkSourceError: it is no store, or cannot be read.
+    """
+    try:
+        directory = discover(root.root, files=root.files)
+        _check_log(directory)
+        return StoreSnapshot(root.broker, directory)
+    except StoreError as error:
+        raise source_error(error) from error
+
+
+def source_error(error: StoreError) -> SparkSourceError:
+    """An error of the store as one of the data source: with its class, and what helps."""
+    if isinstance(error, StoreForeign):
+        return NotAStore(f"{error.path} is no RocketMQ store: {error.what}", _A_ROOT)
+    if isinstance(error.__cause__, NotADirectoryError) and isinstance(error, StoreUnreadable):
+        return NotAStore(f"{error.path} is a file, and no RocketMQ store", _A_ROOT)
+    cause = error.__cause__
+    if isinstance(cause, OSError) and isinstance(error, StoreUnreadable) and "://" in error.path:
+        return unreadable(error.path, cause)
+    return PathUnreadable(str(error), _READABLE)
+
+
+def _check_log(directory: Directory) -> None:
+    """Refuse a store that keeps its messages in another way, or elsewhere."""
+    if any(name.startswith(_DLEDGER) for name in directory.others) and not directory.commit_log:
+        what = f"{directory.root} is the store of a DLedger group, whose log is of another form"
+        raise NotAStore(what, "Read from the running brokers: option namesrv instead of a path")
+    if not directory.commit_log:
+        if any(_has_messages(directory)):
+            what = f"{directory.root} has consume queues with messages, and no commit log"
+            raise NotAStore(what, f"Link the folder that storePathCommitLog names to {directory.root}/commitlog")
+        return
+    magic = _unknown_magic(directory.commit_log[0])
+    if magic is not None:
+        what = f"{directory.root} holds records of an unknown version (magic number {magic & 0xFFFFFFFF:08X})"
+        raise NotAStore(what, _VERSIONS)
+
+
+def _unknown_magic(first: RowFile) -> int | None:
+    """The magic number of a file's first two records, if it is none that is known: damage hardly hits both so."""
+    at, magics = first.start, []
+    try:
+        with LogFile(first) as file:
+            for _ in range(2):
+                head = file.read(at, SMALLEST)
+                size = int.from_bytes(head[:MAGIC_AT])
+                own = int.from_bytes(head[PHYSICAL_OFFSET_AT : PHYSICAL_OFFSET_AT + 8], signed=True)
+                if len(head) < SMALLEST or size < SMALLEST or own != at:
+                    return None
+                magics.append(int.from_bytes(head[MAGIC_AT : MAGIC_AT + 4], signed=True))
+                at += size
+    except FileGone:
+        return None
+    return magics[0] if magics[0] == magics[1] and magics[0] not in _MAGICS else None
+
+
+def _has_messages(directory: Directory) -> Iterable[bool]:
+    for files in directory.queues:
+        with Queue(files) as queue:
+            yield len(queue) > 0
+
+
+def check_names(stores: Sequence[StoreSnapshot], options: ReadOptions) -> None:
+    """Refuse topics, queues and brokers that options name and no store has.
+
+    Of stores without topics.json and consume queues nobody knows the topics.
+
+    Raises:
+        TopicUnknown: there is no such topic, or none of the topics read has such a queue.
+        OptionInvalid: there is no such broker, or two have the same name.
+    """
+    names = [store.broker for store in stores]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise OptionInvalid(f"two stores have the broker {twice}", "Give each a name of its own by the option brokers")
+    queues: dict[str, set[int]] = {}
+    for store in stores:
+        found = _queues_of(store)
+        if found is None:
+            return
+        for topic, numbers in found.items():
+            queues.setdefault(topic, set()).update(numbers)
+    for topic in options.topics:
+        _need_topic(topic, queues)
+    read = [numbers for topic, numbers in queues.items() if options.takes_topic(topic)]
+    for number in sorted(options.queues or ()) if read else ():
+        if not any(number in numbers for numbers in read):
+            raise TopicUnknown(f"no topic that is read has a queue {number}", "Check the option queues")
+    for asked in (options.starting_offsets, options.ending_offsets):
+        if isinstance(asked, dict):
+            _check_offsets(asked, queues, names)
+
+
+def _check_offsets(asked: AskedOffsets, queues: dict[str, set[int]], brokers: list[str]) -> None:
+    for broker, topics in asked.items():
+        if broker is not None and broker not in brokers:
+            raise OptionInvalid(f"offsets are given of {broker}, which no store is", f"They are {', '.join(brokers)}")
+        for topic, offsets in topics.items():
+            _need_topic(topic, queues)
+            for number in offsets:
+                if topic in queues and number not in queues[topic]:
+                    known = ", ".join(map(str, sorted(queues[topic])))
+                    raise TopicUnknown(f"{topic} has no queue {number}, of which offsets are given", f"It has {known}")
+
+
+def _need_topic(topic: str, known: dict[str, set[int]]) -> None:
+    # Of RocketMQ's own topics not all stand in topics.json.
+    if topic not in known and not is_hidden(topic):
+        remedy = nearest(topic, sorted(known)) or "rocketwire store ls lists the topics of a store"
+        raise TopicUnknown(f"there is no topic {topic}", remedy.strip())
+
+
+def _queues_of(store: StoreSnapshot) -> dict[str, set[int]] | None:
+    """The topics of a store with the numbers of their queues, with messages or without; None when it does not say."""
+    topics = store.topics()
+    if topics is None:
+        return None
+    found: dict[str, set[int]] = {topic: set() for topic in topics}
+    directory = store.directory
+    for files in (*directory.queues, *directory.batch_queues):
+        found[files.topic].add(files.queue_id)
+    try:
+        configured = table(directory, "topics.json", "topicConfigTable")
+    except StoreUnreadable:
+        configured = {}
+    for topic, config in configured.items():
+        found[topic].update(range(_count(config, "readQueueNums")), range(_count(config, "writeQueueNums")))
+    return found
+
+
+def _count(config: object, name: str) -> int:
+    count = config.get(name) if isinstance(config, dict) else None
+    return count if isinstance(count, int) and 0 <= count <= 1 << 16 else 0

@@ -1,0 +1,153 @@
+"""Stores as they are when a read is planned: nothing that comes later belongs to it.
+
+The commit log ends behind its last whole record (`log_end`), each queue with the last entry that leads to a record
+before that. Of a store at rest entries are believed, so that one that leads out of the log is noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from rocketwire.spark.files.together import in_slices
+from rocketwire.spark.request.options import ReadOptions
+from rocketwire.spark.request.ranges import asked_range
+from rocketwire.spark.stores.log_end import log_end
+from rocketwire.spark.stores.lost_tail import LostTail, lost_tail
+from rocketwire.store.archive.read.config import topic_names
+from rocketwire.store.archive.read.directory import Directory, QueueFiles, State
+from rocketwire.store.archive.read.opening import FileGone
+from rocketwire.store.archive.read.queues import BLANK_SIZE, Queue
+from rocketwire.store.errors import StoreUnreadable
+
+
+class StoreSnapshot:
+    """One store at one moment.
+
+    Attributes:
+        broker: Name of its broker.
+        directory: Its files.
+        start, end: Physical offsets: where the commit log's first file begins, and where its last whole record ends.
+    """
+
+    def __init__(self, broker: str, directory: Directory) -> None:
+        """Look at the store.
+
+        Raises:
+            StoreUnreadable: a file cannot be read.
+        """
+        self.broker = broker
+        self.directory = directory
+        self.start = directory.start
+        self._log_end = log_end(directory)
+        self.end = max(self.start, self._log_end.offset)
+        self._bounds: dict[tuple[str, int], tuple[int, int]] = {}
+        self._files = {(files.topic, files.queue_id): files for files in directory.queues if files.files}
+
+    @cached_property
+    def lost_tail(self) -> LostTail | None:
+        """What is missing at the log's end; None when nothing is, or nobody can say.
+
+        Raises:
+            StoreUnreadable: a file cannot be read.
+        """
+        return lost_tail(self.directory, self._log_end, complete=self.queues_complete)
+
+    @property
+    def queues_complete(self) -> bool:
+        """Whether consume queues lead to every message: not after a crash, nor where 5.x keeps other kinds of them."""
+        directory = self.directory
+        return (
+            directory.state in (State.LIVE, State.AT_REST)
+            and bool(self._files)
+            and not any(queue.files for queue in directory.batch_queues)
+            and not any("consumequeue" in name.lower() for name in directory.others)
+        )
+
+    def queue_files(self) -> Iterator[QueueFiles]:
+        """The consume queues that have files, by topic and number."""
+        return iter(self._files.values())
+
+    def has_queues(self, topic: str) -> bool:
+        """Whether a topic has a consume queue."""
+        return any(topic == found for found, _ in self._files)
+
+    def topics(self) -> set[str] | None:
+        """The topics there are; None when the store does not say it."""
+        try:
+            found = topic_names(self.directory)
+        except StoreUnreadable:
+            found = set(self.directory.topics)
+        found.update(queue.topic for queue in self.directory.batch_queues)
+        return found or None
+
+    def files_of(self, topic: str, queue_id: int) -> QueueFiles | None:
+        """The files of a consume queue; None when it has none."""
+        return self._files.get((topic, queue_id))
+
+    def queue(self, topic: str, queue_id: int) -> Queue:
+        """A consume queue, open.
+
+        Raises:
+            KeyError: there is none.
+            StoreUnreadable: a file cannot be read.
+        """
+        return Queue(self._files[topic, queue_id], log_start=self.start)
+
+    def bounds(self, topic: str, queue_id: int) -> tuple[int, int]:
+        """Queue offsets: of the first message that is in the log, and behind the last one; 0 and 0 without a queue.
+
+        Raises:
+            StoreUnreadable: a file cannot be read.
+        """
+        key = topic, queue_id
+        if key not in self._files:
+            return 0, 0
+        if key not in self._bounds:
+            self._bounds[key] = self._bounds_of(*key)
+        return self._bounds[key]
+
+    def _bounds_of(self, topic: str, queue_id: int) -> tuple[int, int]:
+        with self.queue(topic, queue_id) as queue:
+            return queue.min, self._end_of(queue)
+
+    def _end_of(self, queue: Queue) -> int:
+        if self.directory.state is State.AT_REST or queue.end == queue.min:
+            return queue.end
+        try:
+            # A broker may write an entry before its message, and a crash may lose the message and keep the entry.
+            if queue.entry(queue.end - 1)[0] < self.end:
+                return queue.end
+            return queue.bisect(queue.min, queue.end, lambda entry: entry[0] < self.end or entry[1] == BLANK_SIZE)
+        except FileGone:
+            return queue.end
+
+    def selected(self, options: ReadOptions) -> dict[tuple[str, int], tuple[int, int]]:
+        """The queues that options select, with the offsets of the messages asked for, of those that are there.
+
+        Light queues of 5.x, which lead to messages of other topics, are selected by name only.
+
+        Raises:
+            StoreUnreadable: a file cannot be read.
+            DataLost: an offset asked for is not there, and options say that this is an error.
+        """
+        return {
+            (topic, queue_id): asked_range(options, self.broker, topic, queue_id, bounds)
+            for (topic, queue_id), bounds in self.selected_bounds(options).items()
+        }
+
+    def selected_bounds(self, options: ReadOptions) -> dict[tuple[str, int], tuple[int, int]]:
+        """The queues that options select, each with the offsets it has: see `bounds`.
+
+        Raises:
+            StoreUnreadable: a file cannot be read.
+        """
+        wanted = [
+            (topic, queue_id)
+            for topic, queue_id in self._files
+            if options.takes_topic(topic) and (options.queues is None or queue_id in options.queues)
+        ]
+        new = [key for key in wanted if key not in self._bounds]
+        found = in_slices(self.directory.files, lambda some: [self._bounds_of(*key) for key in some], new)
+        self._bounds.update(zip(new, found, strict=True))
+        return {key: self._bounds[key] for key in wanted}

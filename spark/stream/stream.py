@@ -1,0 +1,144 @@
+"""Streams of stores: the reader that Spark asks, again and again, how far there is something to read.
+
+A stream reads by consume queues. Each question opens the stores anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, TypeVar
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+
+from rocketwire.spark.errors import NotAStore, PathUnreadable, TopicUnknown
+from rocketwire.spark.plan.partitions import LogSpan
+from rocketwire.spark.plan.planning import narrowed_ranges, plan_ranges
+from rocketwire.spark.read.reading import read
+from rocketwire.spark.request.ranges import REMOVED, lost
+from rocketwire.spark.stores.lagging import lags
+from rocketwire.spark.stores.opening import open_stores, source_error
+from rocketwire.spark.stores.snapshot import StoreSnapshot
+from rocketwire.spark.stream.admission import admitted
+from rocketwire.spark.stream.offsets import MessageQueue, Offsets, Ranges, checked
+from rocketwire.spark.stream.queue_stream import QueueStreamReader
+from rocketwire.store.archive.read.directory import State
+from rocketwire.store.errors import StoreError
+
+_WAIT: Final = "Wait until it is ready, and start the query again"
+_OTHERWISE: Final = "Use spark.read in place of readStream, or read from the running broker: option namesrv"
+T = TypeVar("T")
+Stores = list[StoreSnapshot]
+
+
+class StoreStreamReader(QueueStreamReader[Stores]):
+    """Reads the messages of store directories as they come."""
+
+    replaced = "Was the store replaced? Begin with a new checkpointLocation, or set failOnDataLoss to false"
+
+    def partitions(self, start: dict, end: dict) -> list[InputPartition]:  # type: ignore[type-arg] # Spark's signature
+        """The tasks that read what lies between two offsets.
+
+        Raises:
+            SparkSourceError: a store cannot be read; messages are gone, and options say that this is an error.
+        """
+        begun, ended = checked(start), checked(end)
+        return self._ask(lambda stores: self._plan(stores, begun, ended))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one task.
+
+        Raises:
+            SparkSourceError: a file cannot be read; messages are gone or damaged, and options say that is an error.
+        """
+        if isinstance(partition, LogSpan):
+            yield from read(partition, self._request)
+
+    def _ask(self, ask: Callable[[Stores], T]) -> T:
+        try:
+            return ask(open_stores(self._options))
+        except StoreError as error:
+            raise source_error(error) from error
+
+    def _begin(self, source: Stores) -> Offsets:
+        found: Offsets = {}
+        for store in source:
+            self._check_queues(store)
+            ranges = store.selected(self._options)
+            narrowed = narrowed_ranges(store, self._request, ranges)
+            for (topic, queue_id), (_, end) in ranges.items():
+                first, _ = narrowed.get((topic, queue_id), (end, end))
+                found[MessageQueue(store.broker, topic, queue_id)] = first
+        return found
+
+    def _check_queues(self, store: StoreSnapshot) -> None:
+        """Refuse what no consume queue leads to: a stream would find nothing in it, ever, and say nothing.
+
+        Raises:
+            NotAStore: there are messages, and no queue at all.
+            TopicUnknown: a topic that is named has queues of another kind.
+        """
+        directory = store.directory
+        elsewhere = any("consumequeue" in name.lower() for name in directory.others)
+        # A live broker may be about to make its first queue, or to fill all of them anew.
+        none_is_due = elsewhere or directory.state is not State.LIVE
+        if store.end > store.start and none_is_due and next(store.queue_files(), None) is None:
+            raise NotAStore(f"{directory.root} has messages and no consume queues, which a stream follows", _OTHERWISE)
+        for topic in self._options.topics:
+            if any(queue.topic == topic and queue.files for queue in directory.batch_queues):
+                raise TopicUnknown(f"{topic} is a batch topic of 5.x, whose queues no stream can follow", _OTHERWISE)
+
+    def _bounds(self, source: Stores) -> Ranges:
+        return {
+            MessageQueue(store.broker, topic, queue_id): bounds
+            for store in source
+            for (topic, queue_id), bounds in store.selected_bounds(self._options).items()
+        }
+
+    def _admitted(self, source: Stores, ranges: Ranges, rows: int | None, size: int | None) -> Offsets:
+        return admitted(source, ranges, rows, size)
+
+    def _is_lagging(self, source: Stores, queue: MessageQueue) -> bool:
+        return any(lags(store, queue.topic, queue.queue_id) for store in source if store.broker == queue.broker)
+
+    def _named(self, queue: MessageQueue) -> str:
+        return f"{queue.topic}, queue {queue.queue_id} of {queue.broker}"
+
+    def _plan(self, stores: Stores, begun: Offsets, ended: Offsets) -> list[InputPartition]:
+        self._check_brokers(stores, ended)
+        spans: list[InputPartition] = []
+        for store in stores:
+            ranges = {
+                (queue.topic, queue.queue_id): self._there(store, queue, begun.get(queue), end)
+                for queue, end in ended.items()
+                if queue.broker == store.broker and begun.get(queue) != end
+            }
+            spans += plan_ranges(
+                store,
+                ranges,
+                max_bytes=self._options.max_bytes_per_partition,
+                min_partitions=self._options.min_partitions,
+                entries_only=self._request.needs_no_log,
+            )
+        return spans
+
+    def _check_brokers(self, stores: Stores, offsets: Offsets) -> None:
+        known = {store.broker for store in stores}
+        for broker in {queue.broker for queue in offsets} - known:
+            what = f"the checkpoint has offsets of {broker}, and none of the stores is of that broker"
+            lost(what, fail=self._options.fail_on_data_loss, remedy=self.replaced)
+
+    def _there(self, store: StoreSnapshot, queue: MessageQueue, first: int | None, end: int) -> tuple[int, int]:
+        """The part of a range that the store has: all of it, but for what was lost."""
+        least, most = store.bounds(queue.topic, queue.queue_id)
+        if first is None or first > end:  # the queue was noted, or made anew: see `_ranges`
+            first = least
+        where = f"{self._named(queue)} has the offsets from {least} to {most}"
+        fail = self._options.fail_on_data_loss
+        if end > most:
+            if store.directory.state is State.LIVE and lags(store, queue.topic, queue.queue_id):
+                raise PathUnreadable(f"{where}: the broker fills its queues anew after a crash", _WAIT)
+            lost(f"{where}: those up to {end} were there before", fail=fail, remedy=self.replaced)
+        if first < least:
+            lost(f"{where}: those from {first} on were to be read", fail=fail, remedy=REMOVED)
+        return max(least, first), min(end, most)

@@ -1,0 +1,93 @@
+"""What filters narrow a read to."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql.datasource import (
+    EqualNullSafe,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNotNull,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+    StringStartsWith,
+)
+
+from rocketwire.spark.request.filters import narrowed_by
+from rocketwire.spark.request.request import FOREVER, Narrowed
+
+TIME = datetime(2026, 1, 31, tzinfo=UTC)
+MS = 1_769_817_600_000
+
+
+@pytest.mark.parametrize(
+    ("one", "narrowed"),
+    [
+        (EqualTo(("topic",), "T"), Narrowed(topics=frozenset({"T"}))),
+        (EqualNullSafe(("tags",), "x"), Narrowed(tags=frozenset({"x"}))),
+        (In(("queue_id",), (1, 2, None)), Narrowed(queues=frozenset({1, 2}))),
+        (EqualTo(("message_id",), "X"), Narrowed(message_ids=frozenset({"X"}))),
+        (EqualTo(("offset_message_id",), "X"), Narrowed(offset_message_ids=frozenset({"X"}))),
+        (EqualTo(("queue_offset",), 7), Narrowed(first_offset=7, end_offset=8)),
+        (In(("queue_offset",), (7, 3)), Narrowed(first_offset=3, end_offset=8)),
+        (In(("queue_offset",), (None,)), Narrowed(first_offset=0, end_offset=0)),
+        (GreaterThan(("queue_offset",), 7), Narrowed(first_offset=8)),
+        (GreaterThanOrEqual(("queue_offset",), 7), Narrowed(first_offset=7)),
+        (LessThan(("queue_offset",), 7), Narrowed(end_offset=7)),
+        (LessThanOrEqual(("queue_offset",), 7), Narrowed(end_offset=8)),
+        (GreaterThan(("store_timestamp",), TIME), Narrowed(since=MS)),
+        (GreaterThanOrEqual(("store_timestamp",), TIME), Narrowed(since=MS)),
+        (LessThanOrEqual(("store_timestamp",), TIME.astimezone(timezone(timedelta(hours=3)))), Narrowed(until=MS + 1)),
+        (EqualTo(("store_timestamp",), TIME), Narrowed(since=MS, until=MS + 1)),
+        (EqualTo(("store_timestamp",), TIME.replace(tzinfo=None)), Narrowed(since=MS, until=MS + 1)),
+        # These do not narrow.
+        (EqualNullSafe(("tags",), None), Narrowed()),
+        (EqualTo(("body",), b"x"), Narrowed()),
+        (EqualTo(("properties", "topic"), "x"), Narrowed()),
+        (Not(EqualTo(("topic",), "T")), Narrowed()),
+        (IsNotNull(("topic",)), Narrowed()),
+        (StringStartsWith(("topic",), "T"), Narrowed()),
+        (GreaterThan(("topic",), "T"), Narrowed()),
+        (LessThan(("queue_offset",), None), Narrowed()),
+    ],
+)
+def test_one_filter(one: Filter, narrowed: Narrowed) -> None:
+    assert narrowed_by([one]) == narrowed
+
+
+def test_filters_hold_together() -> None:
+    both = [In(("topic",), ("A", "B")), EqualTo(("topic",), "B"), GreaterThan(("queue_offset",), 3)]
+    assert narrowed_by([*both, LessThan(("queue_offset",), 9)]) == Narrowed(
+        topics=frozenset({"B"}), first_offset=4, end_offset=9
+    )
+    assert narrowed_by([EqualTo(("topic",), "A"), EqualTo(("topic",), "B")]).topics == frozenset()
+
+
+@given(st.integers(-(10**6), 10**6), st.integers(-(10**6), 10**6), st.sampled_from(range(6)))
+def test_what_passes_is_within(number: int, compared: int, kind: int) -> None:
+    filters = [EqualTo, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual, EqualNullSafe]
+    passes = [
+        number == compared,
+        number > compared,
+        number >= compared,
+        number < compared,
+        number <= compared,
+        number == compared,
+    ][kind]
+    offsets = narrowed_by([filters[kind](("queue_offset",), compared)])
+    time = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(microseconds=compared)
+    times = narrowed_by([filters[kind](("store_timestamp",), time)])
+    ms = MS - 30 * 86_400_000 + number // 1000
+    if passes and number >= 0:
+        assert offsets.first_offset <= number < offsets.end_offset
+    if passes and number % 1000 == 0:
+        assert times.since <= ms < times.until
+    assert times.since >= -FOREVER
