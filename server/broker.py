@@ -16,8 +16,8 @@ from rocketwire.server.clients.order_locks import OrderLocks
 from rocketwire.server.config.config import ServerConfig
 from rocketwire.server.config.limits import Limits
 from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.clock import Clock
-from rocketwire.server.core.decisions import Decisions
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Peer
 from rocketwire.server.core.threads import RunSync
@@ -120,7 +120,7 @@ class Broker:
         self.store_host = encode_host(ip_address(advertised.host, option="--advertise, brokerIP1"), advertised.port)
         self.store = opened_store(store_settings(config), clock, self.store_host)
         self._open_tables(config)
-        self.decisions = Decisions()
+        self.invalidation = CacheInvalidation()
         self.throttle = Throttle(live, self.topics, metrics)
         self.clients = ClientGroups(self.groups.notifies)
         self._make_storing(config)
@@ -196,7 +196,7 @@ class Broker:
             clients=self.clients,
             config=self.config,
             consume_rates=self.consume_rates,
-            decisions=self.decisions,
+            invalidation=self.invalidation,
             filters=self.filters,
             groups=self.groups,
             long_poll=self.long_poll,
@@ -269,17 +269,17 @@ class Broker:
         self.runtime_info = RuntimeInfo(self.store, timer)
 
     def _tell_of_changes(self) -> None:
-        changed = self.decisions.changed
+        changed = self.invalidation.invalidate
         self.topics.changed = self._registration.register
         self.clients.emptied = self.filters.unregister
         self.config.changed = changed
         self.topics.table.changed = changed
         self.groups.table.changed = changed
-        self.clients.resubscribed = self.decisions.resubscribed
-        self.filters.changed = self.decisions.resubscribed
+        self.clients.resubscribed = self.invalidation.invalidate_subscriptions
+        self.filters.changed = self.invalidation.invalidate_subscriptions
         self.store.queues.removed = changed
         self.throttle.forgets = changed
-        self.decisions.watch(self.throttle.changed)
+        self.invalidation.register(self.throttle.changed)
 
     def _kernel_sends(self, answers: SendAnswers) -> KernelSends | None:
         if native.kernel is None:
@@ -294,7 +294,7 @@ class Broker:
             metrics=self.metrics,
             page_cache=self._page_cache,
             flush=self._flush,
-            decisions=self.decisions,
+            invalidation=self.invalidation,
         )
 
     def make_hub(self, guarded: Callable[[], bool]) -> Hub | None:

@@ -1,6 +1,6 @@
 """Whether a pull is served, and which messages it wants: what its topic, its group and its subscription decide.
 
-All that is decided here stays until `Decisions.changed` is called: the kernel keeps it for the pulls that follow.
+The kernel keeps what is decided here for the pulls that follow, until `CacheInvalidation` invalidates it.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class KernelPulls:
             texts=answer_texts(services.pull_answers),
             max_frame=MAX_FRAME_LENGTH,
         )
-        services.decisions.watch(self.native.forget, subscriptions=True)
+        services.invalidation.register(self.native.forget, subscriptions=True)
 
     def before_round(self, _now: int, *, guarded: bool) -> None:
         """Say whether the kernel may answer anything."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.config.live import LiveConfig
-from rocketwire.server.core.decisions import Decisions
+from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.guards.throttle.throttle import Throttle
@@ -25,7 +25,7 @@ class PullServices:
     clients: ClientGroups
     config: LiveConfig
     consume_rates: ConsumeRates
-    decisions: Decisions
+    invalidation: CacheInvalidation
     filters: ConsumerFilters
     groups: SubscriptionGroups
     long_poll: LongPoll

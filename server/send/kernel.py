@@ -10,7 +10,7 @@ from typing import Final
 
 from rocketwire import native
 from rocketwire.server.config.live import LiveConfig
-from rocketwire.server.core.decisions import Decisions
+from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.metrics import SEND, Metrics
 from rocketwire.server.guards.throttle.bucket import PythonBucket
 from rocketwire.server.messages.page_cache import PageCacheGuard
@@ -59,7 +59,7 @@ class KernelSends:
         metrics: Metrics,
         page_cache: PageCacheGuard,
         flush: GroupCommit | None,
-        decisions: Decisions,
+        invalidation: CacheInvalidation,
     ) -> None:
         assert native.kernel is not None  # noqa: S101 - whoever makes one has looked
         self._sending = sending
@@ -86,7 +86,7 @@ class KernelSends:
         )
         self.native.deferred = flush is not None
         page_cache.noticed = self._stop
-        decisions.watch(self._changed)
+        invalidation.register(self._changed)
         self._changed()
 
     def _changed(self) -> None:

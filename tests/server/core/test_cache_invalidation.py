@@ -5,30 +5,30 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.server.core.decisions import Decisions
+from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.wire.codes import RequestCode
 from tests.server.harness import Client, consumer, serving, subscription
 
 
-def test_all_who_watch_are_told() -> None:
-    decisions = Decisions()
-    decisions.changed()
-    told: list[str] = []
-    decisions.watch(lambda: told.append("one"))
-    decisions.watch(lambda: told.append("two"))
-    decisions.changed()
-    assert told == ["one", "two"]
+def test_every_registered_cache_is_invalidated() -> None:
+    invalidation = CacheInvalidation()
+    invalidation.invalidate()
+    invalidated: list[str] = []
+    invalidation.register(lambda: invalidated.append("one"))
+    invalidation.register(lambda: invalidated.append("two"))
+    invalidation.invalidate()
+    assert invalidated == ["one", "two"]
 
 
-def test_changes_of_subscriptions_are_told_to_those_who_depend_on_them() -> None:
-    decisions = Decisions()
-    told: list[str] = []
-    decisions.watch(lambda: told.append("sends"))
-    decisions.watch(lambda: told.append("pulls"), subscriptions=True)
-    decisions.resubscribed()
-    assert told == ["pulls"]
-    decisions.changed()
-    assert told == ["pulls", "sends", "pulls"]
+def test_changes_of_subscriptions_invalidate_what_depends_on_them() -> None:
+    invalidation = CacheInvalidation()
+    invalidated: list[str] = []
+    invalidation.register(lambda: invalidated.append("sends"))
+    invalidation.register(lambda: invalidated.append("pulls"), subscriptions=True)
+    invalidation.invalidate_subscriptions()
+    assert invalidated == ["pulls"]
+    invalidation.invalidate()
+    assert invalidated == ["pulls", "sends", "pulls"]
 
 
 async def change_topic(client: Client) -> None:
@@ -58,47 +58,47 @@ async def leave(client: Client) -> None:
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        (change_topic, "changed"),
-        (change_group, "changed"),
-        (remove_group, "changed"),
-        (change_config, "changed"),
-        (subscribe, "resubscribed"),
-        (leave, "resubscribed"),
+        (change_topic, "invalidate"),
+        (change_group, "invalidate"),
+        (remove_group, "invalidate"),
+        (change_config, "invalidate"),
+        (subscribe, "invalidate_subscriptions"),
+        (leave, "invalidate_subscriptions"),
     ],
 )
-async def test_every_place_tells(
+async def test_every_change_invalidates(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Client], Awaitable[None]], what: str
 ) -> None:
-    told: list[str] = []
-    for each in ("changed", "resubscribed"):
-        monkeypatch.setattr(Decisions, each, lambda _self, said=each: told.append(said))
+    invalidated: list[str] = []
+    for each in ("invalidate", "invalidate_subscriptions"):
+        monkeypatch.setattr(CacheInvalidation, each, lambda _self, said=each: invalidated.append(said))
     async with serving(tmp_path) as server:
         client = server.broker()
         await client.create_topic("T")
         await client.send("T")
         await client.ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=b'{"groupName":"G"}')
         await client.heartbeat("one", consumer("G", subscription("T", "A")))
-        told.clear()
+        invalidated.clear()
         await client.heartbeat("one", consumer("G", subscription("T", "A")))
         await client.send("T")
         await client.pull("T")
         await server.broker().arrived()
-        assert not told
+        assert not invalidated
         await change(client)
         await server.broker().arrived()
-        assert told
-        assert set(told) == {what}
+        assert invalidated
+        assert set(invalidated) == {what}
 
 
-async def test_the_end_of_a_queue_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[None] = []
-    monkeypatch.setattr(Decisions, "changed", lambda _self: told.append(None))
+async def test_a_removed_queue_invalidates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    invalidated: list[None] = []
+    monkeypatch.setattr(CacheInvalidation, "invalidate", lambda _self: invalidated.append(None))
     async with serving(tmp_path) as server:
         await server.broker().send("T")
     for topics in (tmp_path / "config").glob("topics.json*"):
         topics.unlink()
     async with serving(tmp_path) as server:
         client = server.broker()
-        told.clear()
+        invalidated.clear()
         await client.ask(RequestCode.CLEAN_UNUSED_TOPIC)
-        assert told
+        assert invalidated
