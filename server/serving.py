@@ -183,7 +183,7 @@ async def _serve_on(
         async with trio.open_nursery() as nursery:
             broker.start(nursery)
             if faults is not None:
-                nursery.start_soon(faults.held.run)
+                nursery.start_soon(faults.delayed.run)
             for each in (routes, key_values, hub, name_server_hub):
                 if each is not None:
                     nursery.start_soon(each.run)

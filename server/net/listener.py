@@ -14,7 +14,7 @@ from rocketwire.server.core.standstill import Rounds
 from rocketwire.server.net.admission import Admission
 from rocketwire.server.net.hub import Hub
 from rocketwire.server.net.reader import Reader
-from rocketwire.server.net.refusals import Refusals
+from rocketwire.server.net.refusals import ConnectionRefuser
 from rocketwire.server.net.session import Dispatcher, Session
 from rocketwire.server.net.tls.gate import Remote, TlsGate
 from rocketwire.wire.addresses import Address
@@ -76,7 +76,7 @@ class Listener:
     ) -> None:
         self._sock = sock
         self._admission = admission
-        self._refusals = Refusals(admission.farewells)
+        self._refusals = ConnectionRefuser(admission.farewells)
         self._tls = tls
         self._on_tls = self._begin_tls  # one for all sessions
         self._hub = hub

@@ -64,7 +64,7 @@ async def drain(sock: socket.socket, *, seconds: float = SECONDS) -> None:
             pass
 
 
-class Refusals:
+class ConnectionRefuser:
     """Refuses connections, and takes descriptors of `farewells` meanwhile."""
 
     def __init__(self, farewells: Room) -> None:

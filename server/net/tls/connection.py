@@ -15,8 +15,8 @@ from typing import Final
 import trio
 
 from rocketwire.server.net.refusals import drain
+from rocketwire.server.net.tls.buffered import TO_CLIENT, TO_SESSION, BufferedBytes
 from rocketwire.server.net.tls.engine import Engine, TlsFault
-from rocketwire.server.net.tls.held import TO_CLIENT, TO_SESSION, Held
 
 BUFFER_BYTES: Final = 64 * 1024
 LITTLE_BYTES: Final = 4 * 1024
@@ -39,7 +39,7 @@ class Connection:
 
     __slots__ = ("_drains", "_empty", "_engine", "_fault", "_held", "_inner", "_outer", "_unsent")
 
-    def __init__(self, outer: socket.socket, inner: socket.socket, engine: Engine, held: Held) -> None:
+    def __init__(self, outer: socket.socket, inner: socket.socket, engine: Engine, held: BufferedBytes) -> None:
         """`outer` leads to the client, `inner` to the session; the caller closes both."""
         self._held = held
         self._outer = outer

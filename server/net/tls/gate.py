@@ -12,10 +12,10 @@ import trio
 from rocketwire.server.net.admission import counted_as
 from rocketwire.server.net.in_flight import InFlight
 from rocketwire.server.net.session import TLS_HANDSHAKE
+from rocketwire.server.net.tls.buffered import BufferedBytes
 from rocketwire.server.net.tls.connection import Connection, receive
 from rocketwire.server.net.tls.contexts import TlsContexts
 from rocketwire.server.net.tls.engine import Engine, TlsFault
-from rocketwire.server.net.tls.held import Held
 from rocketwire.server.net.tls.settings import TlsMode
 
 log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class TlsGate:
         self._contexts = contexts
         self._in_flight = in_flight
         self._limits = in_flight.limits
-        self._held: set[Held] = set()
+        self._held: set[BufferedBytes] = set()
         in_flight.relieve_of(self._held)
         self._handshakes: Counter[str | bytes] = Counter()
         self._turn = trio.Lock()
@@ -94,7 +94,7 @@ class TlsGate:
         if handshakes[address] >= HANDSHAKES_OF_ADDRESS_MOST or handshakes.total() >= HANDSHAKES_MOST:
             self._limits.refused(_LIMIT, remote.text)
             return
-        held = Held(self._in_flight, remote.text)
+        held = BufferedBytes(self._in_flight, remote.text)
         self._held.add(held)
         try:
             with held.scope:
@@ -112,7 +112,7 @@ class TlsGate:
             metrics.tls_connections -= 1
 
     async def _shake_hands(
-        self, outer: socket.socket, inner: socket.socket, address: str | bytes, first: bytes, held: Held
+        self, outer: socket.socket, inner: socket.socket, address: str | bytes, first: bytes, held: BufferedBytes
     ) -> Connection:
         self._handshakes[address] += 1
         try:

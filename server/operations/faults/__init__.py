@@ -1,1 +1,1 @@
-"""Faults on purpose, for who writes a client: rules say which requests are struck and how (docs/faults.md)."""
+"""Fault injection, for authors of clients: rules say which requests get which fault (docs/faults.md)."""

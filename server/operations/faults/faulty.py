@@ -1,8 +1,8 @@
-"""A dispatcher in front of the real one, where faults are allowed: it carries out what rules strike requests with.
+"""A dispatcher in front of the real one, where faults are allowed: it applies the actions of matching fault rules.
 
-While no rule is in force, it hands whole reads on. Else it hands on frames one by one, so that each is struck or
-handled in its turn. A struck request takes the general way; what strikes its answer sees the answer as the bytes of a
-frame, whenever it comes (see `Session.divert`): those of held pulls, and those that wait for the disk, as any other.
+While no rule is in force, it passes on whole reads. Otherwise it passes on one frame at a time, so that faults keep the
+order of the requests. A matched request never takes a fast path. A fault of an answer is applied to the bytes of the
+answer's frame, also when that comes late (see `Session.divert`): from a held pull, or after a flush to disk.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply
 from rocketwire.server.dispatch.dispatcher import LONGEST_SECONDS, FrameDispatcher
 from rocketwire.server.net.session import Session
-from rocketwire.server.operations.faults.held import Held
+from rocketwire.server.operations.faults.delay_queue import DelayQueue
 from rocketwire.server.operations.faults.rule import (
     UNDELAYED,
     Action,
@@ -39,41 +39,41 @@ _REMARK: Final = "a fault rule of this endpoint says so"
 
 
 class Faults:
-    """What both listeners share.
+    """The fault state that both listeners share.
 
     Attributes:
-        rules: Those in force.
-        held: What is delayed; its `run` is a task.
-        choose: Gives a number by chance: one below its argument, each as likely.
+        rules: The rules in force.
+        delayed: Delayed requests and answers; its `run` is a task.
+        choose: Returns a random number below its argument, uniformly.
     """
 
     def __init__(self, rules: Sequence[Rule], *, choose: Callable[[int], int], metrics: Metrics) -> None:
         self.rules = FaultRules(rules, choose=choose, metrics=metrics)
-        self.held = Held()
+        self.delayed = DelayQueue()
         self.choose = choose
         self._metrics = metrics
 
     def in_front(
         self, dispatcher: FrameDispatcher, on_close: Callable[[Session], None], listener: str
     ) -> tuple[FrameDispatcher | FaultyDispatcher, Callable[[Session], None]]:
-        """What serves the sessions of the listener of that name, and what is told of those that close."""
+        """Wrap the dispatcher and the close callback of the listener of that name."""
 
         def closed(session: Session) -> None:
-            self.held.peer_closed(session)
+            self.delayed.peer_closed(session)
             on_close(session)
 
         return FaultyDispatcher(dispatcher, self, ListenerName(listener)), closed
 
     def delay(self, session: Session, action: Delay, size: int, carry_out: Callable[[], None]) -> None:
-        """Carry something out later, or at once where too much waits already."""
+        """Carry something out after the delay, or at once when the queue is full."""
         ms = action.shortest + self.choose(action.longest - action.shortest + 1)
-        if not self.held.hold(session, ms / 1000, size, carry_out):
+        if not self.delayed.hold(session, ms / 1000, size, carry_out):
             self._metrics.faults[UNDELAYED] += 1
             carry_out()
 
 
 class FaultyDispatcher:
-    """Strikes the requests of one listener, and serves the others by the dispatcher behind it."""
+    """Applies faults to the requests of one listener; the dispatcher behind it serves the others."""
 
     def __init__(self, behind: FrameDispatcher, faults: Faults, listener: ListenerName) -> None:
         self._behind = behind
@@ -83,13 +83,13 @@ class FaultyDispatcher:
 
     @property
     def guarded(self) -> bool:
-        """Whether requests are to come here one by one now."""
+        """Whether fast paths must leave each request to `serve` now."""
         return self._faults.rules.active or self._behind.guarded
 
     def serve(self, session: Session, frames: list[RawFrame]) -> int:
-        """Handle or strike frames in order; return how many, before the session paused or was closed.
+        """Handle frames in order, with faults; return how many, before the session paused or was closed.
 
-        Others have their turn when this takes long, as with the dispatcher behind.
+        Like the dispatcher behind, it yields to other sessions when this takes long.
 
         Raises:
             FrameError: a frame's header cannot be read; those before it were handled.
@@ -112,7 +112,7 @@ class FaultyDispatcher:
         except FrameError:
             action = None  # the dispatcher behind ends the connection
         else:
-            action = None if header.flag & FLAG_RESPONSE else self._strike(session, header, frame)
+            action = None if header.flag & FLAG_RESPONSE else self._match(session, header, frame)
         if action is None:
             self._behind.serve(session, [frame])
         elif isinstance(action, AnswerWith):
@@ -120,16 +120,18 @@ class FaultyDispatcher:
             reply = Reply(code=action.code, remark=remark, ext=self._behind.empty_fields(header.code))
             session.answer(header, frame.serialize_type, reply)
         elif isinstance(action, Corrupt) or action.part is Part.ANSWER:
-            self._strike_answer(session, header, frame, action)
+            self._apply_to_answer(session, header, frame, action)
         else:
-            self._strike_request(session, frame, action)
+            self._apply_to_request(session, frame, action)
 
-    def _strike(self, session: Session, header: Header, frame: RawFrame) -> Action | None:
-        # A longer body is not read for the groups in it: nor is it by who serves heartbeats, for it takes too long.
+    def _match(self, session: Session, header: Header, frame: RawFrame) -> Action | None:
+        # Longer bodies are not parsed for groups: that takes too long, and the heartbeat handler refuses them too.
         longest = session.in_flight.limits.config.max_heartbeat_bytes
-        return self._faults.rules.strike(self._listener, header, frame.body if len(frame.body) <= longest else b"")
+        return self._faults.rules.match(self._listener, header, frame.body if len(frame.body) <= longest else b"")
 
-    def _strike_request(self, session: Session, frame: RawFrame, action: Delay | Drop | Disconnect | Duplicate) -> None:
+    def _apply_to_request(
+        self, session: Session, frame: RawFrame, action: Delay | Drop | Disconnect | Duplicate
+    ) -> None:
         behind = self._behind
         match action:
             case Delay():
@@ -149,7 +151,7 @@ class FaultyDispatcher:
                 behind.serve_generally(session, frame)
                 behind.serve_generally(session, frame)
 
-    def _strike_answer(
+    def _apply_to_answer(
         self, session: Session, header: Header, frame: RawFrame, action: Delay | Drop | Disconnect | Duplicate | Corrupt
     ) -> None:
         if not header.flag & FLAG_ONEWAY:
@@ -159,18 +161,18 @@ class FaultyDispatcher:
             _disconnect(session)
 
     def ask(self, session: Session, header: Header, frame: bytes) -> None:
-        """Write a request of the server's own to a session, unless a rule strikes it."""
+        """Write a request of the server's own to a session, with the fault of the rule that matches it."""
         rules = self._faults.rules
-        action = rules.strike(self._listener, header, b"", own=True) if rules.active else None
+        action = rules.match(self._listener, header, b"", own=True) if rules.active else None
         if action is None or isinstance(action, AnswerWith):
             self._behind.ask(session, header, frame)
-        elif isinstance(action, Disconnect):  # soon: who asks several clients may not lose one meanwhile
-            self._faults.held.hold(session, 0, 0, session.close)
+        elif isinstance(action, Disconnect):  # soon, not now: the caller may be iterating over several clients
+            self._faults.delayed.hold(session, 0, 0, session.close)
         else:
             self._send(session, frame, action)
 
     def _send(self, session: Session, frame: bytes, action: Delay | Drop | Disconnect | Duplicate | Corrupt) -> None:
-        """Send a frame as it is struck."""
+        """Send a frame with a fault."""
         match action:
             case Delay():
 
@@ -190,6 +192,6 @@ class FaultyDispatcher:
 
 
 def _disconnect(session: Session) -> None:
-    """Close a connection; answers that are there go out first, as far as the socket takes them."""
+    """Close a connection, after flushing what the socket takes of pending answers."""
     session.flush()
     session.close()

@@ -1,4 +1,4 @@
-r"""Fault rules as text, read and written.
+r"""The text form of fault rules: parser and writer.
 
     RULE      = ACTION *( "," KEY "=" VALUE )
     ACTION    = "answer:" CODE [ ":" REMARK ] / "delay:" MS [ "-" MS ] [ ":" PART ]
@@ -7,8 +7,8 @@ r"""Fault rules as text, read and written.
     SPOT      = "header" / "body" / "length"
     KEY       = "code" / "group" / "topic" / "rate" / "count" / "listener"
 
-A remark, group or topic with a comma or a quotation mark in it stands in quotation marks; there `\"` and `\\` mean the
-second character. The value of "code" is one or several numbers or names of request codes with "|" between.
+A remark, group or topic that contains a comma or a quotation mark is quoted; inside the quotes `\"` and `\\` are
+escapes. The value of "code" is one or several numbers or names of request codes, separated by "|".
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ _KEYS: Final = "code=, group=, topic=, rate=, count=, listener="
 
 
 class RuleInvalid(Exception):
-    """A text that is no fault rule; its text is one line that says what is allowed."""
+    """A text is not a valid fault rule; the message is one line that says what is allowed."""
 
 
 # --- reading ---
 
 
 def parse_rule(text: str) -> Rule:
-    """Read a rule.
+    """Parse a rule.
 
     Raises:
-        RuleInvalid: it is none.
+        RuleInvalid: the text is not a rule.
     """
     action_text, *conditions = _fields(text)
     name, _, argument = action_text.partition(":")
@@ -87,7 +87,7 @@ def parse_rule(text: str) -> Rule:
 
 
 def _fields(text: str) -> list[str]:
-    """The texts between the commas that are not in quotation marks."""
+    """Split at the commas outside quotation marks."""
     found = []
     at = 0
     while True:
@@ -106,7 +106,7 @@ def _shown(text: str) -> str:
 
 
 def _text(text: str, what: str) -> str:
-    """A remark or name, in quotation marks or without."""
+    """Parse a remark or name, quoted or not."""
     match = _QUOTED.fullmatch(text)
     plain = text if match is None else re.sub(r"\\(.)", r"\1", match[1])
     if (match is None and '"' in text) or not plain or not plain.isprintable():
@@ -190,7 +190,7 @@ def _listener(value: str) -> ListenerName:
 
 
 def _check_own(rule: Rule) -> None:
-    """What the server sends itself is not handled by it, nor answered: only the request can be struck."""
+    """Reject answer faults of requests that the server itself sends: the client answers them."""
     own = OWN_CODES.intersection(rule.codes)
     action = rule.action
     answer = isinstance(action, AnswerWith) or getattr(action, "part", Part.REQUEST) is Part.ANSWER
@@ -224,7 +224,7 @@ _CONDITIONS: Final[dict[str, tuple[str, Callable[[str], object]]]] = {
 
 
 def rule_text(rule: Rule) -> str:
-    """Write a rule so that `parse_rule` reads the same one."""
+    """Format a rule so that `parse_rule` returns an equal one."""
     return ",".join((_action_text(rule.action), *_condition_texts(rule)))
 
 

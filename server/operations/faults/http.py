@@ -1,7 +1,7 @@
-"""`/faults` over HTTP: rules are listed, added and removed while the server runs.
+"""The HTTP resource `/faults`: lists, adds and removes fault rules while the server runs.
 
-Rules are text, one a line, as `--fault` takes them; or JSON, `{"rule": ...}` or a list of such. Answers are JSON for
-who accepts `application/json`, text for others.
+Rules are text, one a line, as `--fault` takes them; or JSON, `{"rule": ...}` or a list of such. Responses are JSON if
+the client accepts `application/json`, otherwise text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Given(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def fault_routes(faults: Faults | None) -> Routes:
-    """What serves `/faults`; None: no faults are allowed, and that is what all are told."""
+    """The routes of `/faults`; None: faults are not allowed, and every request gets 403."""
     handlers = _Refusing() if faults is None else _Serving(faults.rules)
     return {
         ("GET", "/faults"): handlers.show,
@@ -63,7 +63,7 @@ class _Serving:
         return _told(request, added, status=201)
 
     async def remove(self, request: HttpRequest) -> HttpResponse:
-        """Take the rule of `?id=` out of force, or all: not where another parameter was meant to say which."""
+        """Remove the rule of `?id=`, or all; refuse other parameters, which may be a misspelt id."""
         if others := sorted(request.parameters.keys() - {"id"}):
             return text_response(f"{', '.join(others)}: allowed is /faults or /faults?id=NUMBER", status=400)
         text = request.parameters.get("id")
@@ -99,9 +99,9 @@ def _parsed(text: str) -> Rule:
 def _told(request: HttpRequest, rules: Sequence[RuleInForce], *, status: int = 200) -> HttpResponse:
     if _JSON in request.headers.get("accept", ""):
         return json_response({"faults": [_value(each) for each in rules]}, status=status)
-    lines = [f"{each.number} struck={each.struck} {rule_text(each.rule)}" for each in rules]
+    lines = [f"{each.number} struck={each.matches} {rule_text(each.rule)}" for each in rules]
     return text_response("\n".join(lines) or "no faults", status=status)
 
 
 def _value(each: RuleInForce) -> dict[str, Any]:
-    return {"id": each.number, "struck": each.struck, "spent": each.spent, "rule": rule_text(each.rule)}
+    return {"id": each.number, "struck": each.matches, "spent": each.spent, "rule": rule_text(each.rule)}

@@ -1,4 +1,4 @@
-"""What a fault rule says, as values: which requests it strikes, and what becomes of one that is struck."""
+"""Fault rules as values: the conditions that match requests, and the action on a matched one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import ClassVar, Final, TypeAlias
 from rocketwire.wire.codes import RequestCode
 
 ALWAYS: Final = 1_000_000
-"""The rate of a rule that strikes every request it is for: rates are millionths."""
+"""The rate of a rule that applies to every request that meets its conditions: rates are millionths."""
 LONGEST_DELAY_MS: Final = 600_000
 MOST_RULES: Final = 1000
 
@@ -22,21 +22,21 @@ OWN_CODES: Final = frozenset(
         RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT,
     }
 )
-"""Requests that only the server sends, to clients: struck by rules that name their code, and by no other.
+"""Requests that only the server sends, to clients: matched only by rules that name their code.
 
-307 and 309, which the broker hands on, are struck where they come in.
+307 and 309, which the broker forwards, are matched where they come in.
 """
 
 
 class Part(StrEnum):
-    """Which of the two is struck: the request, before it is handled, or its answer."""
+    """What the fault applies to: the request, before it is handled, or its answer."""
 
     REQUEST = "request"
     ANSWER = "answer"
 
 
 class Spot(StrEnum):
-    """Which bytes of a frame are spoiled."""
+    """Which bytes of a frame are corrupted."""
 
     HEADER = "header"
     BODY = "body"
@@ -44,7 +44,7 @@ class Spot(StrEnum):
 
 
 class ListenerName(StrEnum):
-    """Who a request was sent to."""
+    """The listener that receives a request."""
 
     BROKER = "broker"
     NAME_SERVER = "namesrv"
@@ -61,7 +61,7 @@ class AnswerWith:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delay:
-    """The request is handled, or its answer sent, so many ms later: each time as many as chance picks of the range."""
+    """The request is handled, or its answer sent, after a delay in ms, drawn from the range each time."""
 
     NAME: ClassVar = "delay"
     shortest: int
@@ -79,7 +79,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disconnect:
-    """The connection is closed in place of handling the request, or of answering it."""
+    """The connection is closed instead of handling the request, or of answering it."""
 
     NAME: ClassVar = "disconnect"
     part: Part = Part.REQUEST
@@ -95,7 +95,7 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corrupt:
-    """One byte of the answer is another one; which, chance decides."""
+    """One randomly chosen byte of the answer is changed."""
 
     NAME: ClassVar = "corrupt"
     spot: Spot = Spot.HEADER
@@ -104,22 +104,22 @@ class Corrupt:
 Action: TypeAlias = AnswerWith | Delay | Drop | Disconnect | Duplicate | Corrupt
 
 UNDELAYED: Final = "undelayed"
-"""What metrics count requests and answers under that were to be delayed when too many others were."""
+"""The metrics label of requests and answers that were not delayed because the queue was full."""
 COUNTED: Final = (*(each.NAME for each in (AnswerWith, Delay, Drop, Disconnect, Duplicate, Corrupt)), UNDELAYED)
-"""All that faults are counted under."""
+"""All metrics labels of faults."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One rule: its action strikes requests that meet all its conditions.
+    """One rule: its action applies to requests that meet all its conditions.
 
     Attributes:
         codes: Request codes; empty: all that clients send.
         group: The producer or consumer group; None: any, and requests without one.
-        topic: The same of topics.
-        listener: Who is asked; None: either.
-        rate: How many in a million of the requests are struck.
-        count: How many are struck at most; None: without end.
+        topic: The topic; None: any, and requests without one.
+        listener: The listener that receives the request; None: either.
+        rate: How many in a million of the requests that meet the conditions match.
+        count: How many requests match at most; None: no limit.
     """
 
     action: Action

@@ -1,7 +1,7 @@
-"""The rules in force: which of them strikes a request, and how often each has struck.
+"""The fault rules in force: finds the one that matches a request, and counts the matches of each.
 
-The first rule that strikes wins, in the order in which they were given. One whose conditions are not met, that chance
-leaves out this time, or that has struck as often as it may, strikes nothing, so the next is asked.
+The first rule that matches wins, in the order in which they were given. A rule does not match when its conditions are
+not met, when its rate leaves this request out, or when its count is used up.
 """
 
 from __future__ import annotations
@@ -21,48 +21,48 @@ log = logging.getLogger(__name__)
 
 
 class TooManyRules(Exception):
-    """No further rule is taken; the text is one line."""
+    """There are too many rules to add another; the message is one line."""
 
     def __init__(self) -> None:
         super().__init__(f"allowed are {MOST_RULES} fault rules: remove some that are in force")
 
 
 class RuleInForce:
-    """One rule that strikes.
+    """One rule with its counter.
 
     Attributes:
         number: Its id.
-        rule: What it says.
-        struck: How often it has struck.
+        rule: Its conditions and action.
+        matches: How many requests it has matched.
     """
 
-    __slots__ = ("number", "rule", "struck")
+    __slots__ = ("matches", "number", "rule")
 
     def __init__(self, number: int, rule: Rule) -> None:
         self.number = number
         self.rule = rule
-        self.struck = 0
+        self.matches = 0
 
     @property
     def spent(self) -> bool:
-        """Whether it has struck as often as it may."""
-        return self.rule.count is not None and self.struck >= self.rule.count
+        """Whether its count is used up."""
+        return self.rule.count is not None and self.matches >= self.rule.count
 
 
 class FaultRules:
     """All rules of one server.
 
     Attributes:
-        active: Whether any rule may still strike.
+        active: Whether any rule may still match.
     """
 
     def __init__(self, rules: Sequence[Rule] = (), *, choose: Callable[[int], int], metrics: Metrics) -> None:
         """Begin with some rules.
 
         Args:
-            rules: Those of the start.
-            choose: Gives a number by chance: one below its argument, each as likely.
-            metrics: Counts what strikes.
+            rules: The rules to begin with.
+            choose: Returns a random number below its argument, uniformly.
+            metrics: Counts matches by action.
 
         Raises:
             TooManyRules: there are too many.
@@ -75,16 +75,16 @@ class FaultRules:
         self.add_all(rules)
 
     def __iter__(self) -> Iterator[RuleInForce]:
-        """The rules in the order in which they are asked, spent ones too."""
+        """The rules in the order in which they are tried, spent ones too."""
         return iter(tuple(self._rules.values()))
 
     @property
     def in_force(self) -> int:
-        """How many rules may still strike."""
+        """How many rules may still match."""
         return sum(not each.spent for each in self._rules.values())
 
     def add_all(self, rules: Sequence[Rule]) -> tuple[RuleInForce, ...]:
-        """Put rules behind the others: all of them, or none.
+        """Append rules to the others: all of them, or none.
 
         Raises:
             TooManyRules: there would be too many.
@@ -101,22 +101,22 @@ class FaultRules:
         return added
 
     def remove(self, number: int) -> bool:
-        """Take a rule out of force; whether there is one with that id."""
+        """Remove a rule; return whether there was one with that id."""
         removed = self._rules.pop(number, None)
         if removed is None:
             return False
         self._look()
-        log.warning("fault %d is removed, it struck %d times: %s", number, removed.struck, rule_text(removed.rule))
+        log.warning("fault %d is removed, it struck %d times: %s", number, removed.matches, rule_text(removed.rule))
         return True
 
-    def strike(self, listener: ListenerName, header: Header, body: Buffer, *, own: bool = False) -> Action | None:
-        """What strikes a request, if anything does; each call is one request, and is counted.
+    def match(self, listener: ListenerName, header: Header, body: Buffer, *, own: bool = False) -> Action | None:
+        """Return the action of the rule that matches a request, and count the match; None: no rule matches.
 
         Args:
-            listener: Who it is sent to, or whose client it goes to.
-            header: Its header.
-            body: Its body, where groups may be named.
-            own: Whether it is the server's own, to a client.
+            listener: The listener of the connection.
+            header: The request's header.
+            body: The request's body, which may name groups.
+            own: Whether the server sends the request, to a client.
         """
         subject = Subject(header, body)
         for each in self._rules.values():
@@ -130,11 +130,11 @@ class FaultRules:
     def _hits(self, rule: Rule) -> bool:
         return rule.rate == ALWAYS or self._choose(ALWAYS) < rule.rate
 
-    def _count(self, struck: RuleInForce) -> None:
-        struck.struck += 1
-        self._metrics.faults[struck.rule.action.NAME] += 1
-        if struck.spent:
-            log.warning("fault %d has struck %d times and is spent", struck.number, struck.struck)
+    def _count(self, matched: RuleInForce) -> None:
+        matched.matches += 1
+        self._metrics.faults[matched.rule.action.NAME] += 1
+        if matched.spent:
+            log.warning("fault %d has struck %d times and is spent", matched.number, matched.matches)
             self._look()
 
     def _look(self) -> None:
@@ -142,7 +142,7 @@ class FaultRules:
 
 
 def _is_for(rule: Rule, listener: ListenerName, code: int, *, own: bool) -> bool:
-    # The server's own requests are struck by name only: `drop` alone is not meant for them.
+    # Only rules that name their code match the server's own requests: `drop` alone is not meant for them.
     named = code in rule.codes and (code in OWN_CODES) == own
     return (named or not (own or rule.codes)) and (rule.listener is None or rule.listener is listener)
 

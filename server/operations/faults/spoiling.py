@@ -1,4 +1,4 @@
-"""Broken frames: one byte of a good one becomes another one."""
+"""Corrupt frames: changes one byte of a good one."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _OTHER_BYTES = 255
 
 
 def spoiled(frame: bytes, spot: Spot, choose: Callable[[int], int]) -> bytes:
-    """A frame with one byte of its header, body or length changed; one without a body is given back as it is.
+    """Change one byte of a frame's header, body or length; a frame that lacks the body is returned unchanged.
 
     Args:
         frame: The whole frame.
-        spot: Which bytes may be hit. The length is the first word of the frame.
-        choose: Gives a number by chance: one below its argument.
+        spot: Which bytes may change. The length is the first word of the frame.
+        choose: Returns a random number below its argument, uniformly.
     """
     body_at = PREFIX.size + (PREFIX.unpack_from(frame)[1] & HEADER_LENGTH_MASK)
     low, high = {

@@ -1,4 +1,4 @@
-"""Where a server's start meets faults: what carries them out is imported only where they are allowed."""
+"""Fault injection at start: its code is imported only if the configuration allows faults."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def allowed_faults(config: ServerConfig, choose: Callable[[int], int], metrics: Metrics) -> Faults | None:
-    """What strikes requests, or None where nothing may.
+    """The fault state, or None if faults are not allowed.
 
     Args:
-        config: Says whether faults are allowed, and which rules there are from the start.
-        choose: Gives a number by chance: one below its argument, each as likely.
-        metrics: Counts what strikes.
+        config: Says whether faults are allowed, and has the rules to begin with.
+        choose: Returns a random number below its argument, uniformly.
+        metrics: Counts matches by action.
     """
     if not config.faults_allowed:
         return None
@@ -32,12 +32,12 @@ def allowed_faults(config: ServerConfig, choose: Callable[[int], int], metrics: 
 def no_faults(
     dispatcher: FrameDispatcher, on_close: Callable[[Session], None], _listener: str
 ) -> tuple[FrameDispatcher | FaultyDispatcher, Callable[[Session], None]]:
-    """Serve a listener's sessions as they are: `Faults.in_front` where nothing is struck."""
+    """Return the dispatcher and the close callback as they are: `Faults.in_front` without faults."""
     return dispatcher, on_close
 
 
 def banner_lines(config: ServerConfig) -> Iterator[str]:
-    """What the person who started the server is told: nobody is to take this endpoint for a healthy one."""
+    """Warnings for the console at start: nobody should take this endpoint for a healthy one."""
     if config.faults:
         from rocketwire.server.operations.faults.grammar import rule_text  # noqa: PLC0415 - see above
 

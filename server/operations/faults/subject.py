@@ -1,4 +1,4 @@
-"""What rules look at in a request: its code, topic and groups, wherever its header or body has them."""
+"""What fault rules match on: the topic and groups of a request, wherever its header or body names them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TOPICS_SHORT: Final = ("b",)
 
 
 class Subject:
-    """What one request is about. Its body is read once at most: when a rule asks for a group."""
+    """Topic and groups of one request. The body is parsed at most once, when a rule has a group."""
 
     __slots__ = ("_body", "_header", "_in_body")
 
@@ -37,7 +37,7 @@ class Subject:
         return _names(header, _TOPICS_SHORT if header.code in _SHORT else _TOPICS, topic)
 
     def has_group(self, group: str) -> bool:
-        """Whether the request is of this producer or consumer group: by its header, else by its body."""
+        """Whether the header, or else the body, names this producer or consumer group."""
         header = self._header
         if _names(header, _GROUPS_SHORT if header.code in _SHORT else _GROUPS, group):
             return True

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import trio
 
+from rocketwire.server.net.tls.buffered import BufferedBytes
 from rocketwire.server.net.tls.connection import (
     BUFFER_BYTES,
     EMPTY_BYTES,
@@ -20,7 +21,6 @@ from rocketwire.server.net.tls.connection import (
     send,
 )
 from rocketwire.server.net.tls.engine import TlsFault
-from rocketwire.server.net.tls.held import Held
 from tests.server.harness import account, settle
 
 
@@ -103,7 +103,7 @@ async def test_a_client_that_asks_tls_itself_and_does_not_read_is_ended(pairs: l
 
     async def serve() -> None:
         try:
-            await Connection(outer, inner, engine, Held(account(), "")).pump()
+            await Connection(outer, inner, engine, BufferedBytes(account(), "")).pump()
         except TlsFault as fault:
             faults.append(fault)
 
@@ -126,7 +126,7 @@ async def test_a_client_that_sends_no_data_is_read_in_small_parts_and_ended(pair
 
         async def serve() -> None:
             with pytest.raises(TlsFault, match="the client sends no data"):
-                await Connection(outer, inner, engine, Held(account(), "")).pump()
+                await Connection(outer, inner, engine, BufferedBytes(account(), "")).pump()
 
         nursery.start_soon(serve)
         for _ in range(20):
@@ -142,7 +142,7 @@ async def test_who_is_refused_can_read_why_while_it_still_sends(pairs: list[sock
     engine: Any = Plain()
 
     async def serve() -> None:
-        await Connection(outer, inner, engine, Held(account(), "")).pump()
+        await Connection(outer, inner, engine, BufferedBytes(account(), "")).pump()
         outer.close()
 
     async with trio.open_nursery() as nursery:
@@ -163,7 +163,7 @@ async def test_a_session_that_has_closed_is_not_drained(pairs: list[socket.socke
     session.send(b"last")
     session.close()
     with trio.fail_after(60):
-        await Connection(outer, inner, engine, Held(account(), "")).pump()
+        await Connection(outer, inner, engine, BufferedBytes(account(), "")).pump()
     assert client.recv(10) == b"last."
 
 
@@ -193,7 +193,7 @@ async def test_what_a_client_does_not_read_counts_until_the_connection_is_refuse
     _, outer, inner, session = pairs
     engine: Any = Plain()
     owner = account(max_in_flight_bytes=1 << 20)
-    held = Held(owner, "c")
+    held = BufferedBytes(owner, "c")
     owner.relieve_of([held])
 
     async def serve() -> None:
@@ -220,7 +220,7 @@ async def test_what_a_session_does_not_read_counts_until_it_does(pairs: list[soc
     engine: Any = Plain()
     owner = account()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(Connection(outer, inner, engine, Held(owner, "")).pump)
+        nursery.start_soon(Connection(outer, inner, engine, BufferedBytes(owner, "")).pump)
         while not owner.total:
             with contextlib.suppress(BlockingIOError):
                 client.send(bytes(BUFFER_BYTES))

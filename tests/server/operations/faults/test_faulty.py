@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.operations.faults import held
+from rocketwire.server.operations.faults import delay_queue
 from rocketwire.server.operations.faults.faulty import Faults, FaultyDispatcher
 from rocketwire.server.operations.faults.grammar import parse_rule
 from rocketwire.server.operations.faults.rule import ListenerName
@@ -265,7 +265,7 @@ async def test_held_pulls(tmp_path: Path) -> None:
         assert [each.serialize_type for each in late] == [JSON, BINARY]
 
 
-async def test_another_request_with_the_opaque_of_a_struck_one_is_answered(tmp_path: Path) -> None:
+async def test_another_request_with_the_opaque_of_a_matched_one_is_answered(tmp_path: Path) -> None:
     async with faulty(tmp_path, "drop:answer,code=11") as (server, client):
         held_pull = pull_ext(
             SEND.topic, sys_flag=PullSysFlag.SUSPEND | PullSysFlag.SUBSCRIPTION, suspend_timeout_millis=15_000
@@ -368,7 +368,7 @@ def test_others_have_their_turn_while_a_rule_is_in_force(rule: str) -> None:
 
 async def test_delayed_requests_of_a_connection_that_closes_are_not_handled(tmp_path: Path, made: list[Faults]) -> None:
     async with faulty(tmp_path, "delay:500,code=310") as (server, client):
-        waits = made[0].held
+        waits = made[0].delayed
         await client.write(SEND.frame(client) * 3)
         await settle()
         assert len(waits) == 3
@@ -386,12 +386,12 @@ async def test_a_stop_with_delayed_requests(
     async with faulty(tmp_path, "delay:5000,code=310", "delay:5000:answer,code=30") as (_, client):
         await client.write(SEND.frame(client) + QUESTION.frame(client))
         await settle()
-        assert len(made[0].held) == 2
+        assert len(made[0].delayed) == 2
     assert [each.getMessage() for each in caplog.records if each.levelno > logging.WARNING] == []
 
 
 async def test_beyond_so_many_nothing_is_delayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held, "MOST_HELD", 2)
+    monkeypatch.setattr(delay_queue, "MOST_HELD", 2)
     async with faulty(tmp_path, "delay:5000,code=30") as (server, client):
         await client.write(QUESTION.frame(client) * 3)
         assert len(await client.arrived()) == 1

@@ -23,7 +23,7 @@ def test_without_a_word_of_faults_nothing_is_in_front() -> None:
     assert list(banner_lines(ServerConfig())) == []
 
 
-def test_what_strikes_is_not_even_imported() -> None:
+def test_the_rules_code_is_not_even_imported() -> None:
     code = "import sys, rocketwire.server.run; sys.exit('rocketwire.server.operations.faults.faulty' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[4])
 

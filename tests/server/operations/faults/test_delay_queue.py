@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 import trio
 
-from rocketwire.server.operations.faults import held
-from rocketwire.server.operations.faults.held import Held
+from rocketwire.server.operations.faults import delay_queue
+from rocketwire.server.operations.faults.delay_queue import DelayQueue
 from tests.server.harness import mock_clock, settle
 
 
 @asynccontextmanager
-async def running() -> AsyncIterator[Held]:
-    waits = Held()
+async def running() -> AsyncIterator[DelayQueue]:
+    waits = DelayQueue()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(waits.run)
         yield waits
@@ -46,7 +46,7 @@ async def test_each_is_carried_out_at_its_time_in_the_order_in_which_it_is_due()
 
 
 async def test_those_of_a_connection_that_closes_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held, "_SLACK", 2)
+    monkeypatch.setattr(delay_queue, "_SLACK", 2)
     async with running() as waits:
         done: list[int] = []
         stays, leaves = session(), session()
@@ -61,7 +61,7 @@ async def test_those_of_a_connection_that_closes_are_forgotten(monkeypatch: pyte
 
 
 async def test_no_more_bytes_than_so_many(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(held, "MOST_HELD_BYTES", 100)
+    monkeypatch.setattr(delay_queue, "MOST_HELD_BYTES", 100)
     async with running() as waits:
         assert waits.hold(session(), 1, 100, nothing)
         assert not waits.hold(session(), 1, 1, nothing)
@@ -74,7 +74,7 @@ async def test_no_more_bytes_than_so_many(monkeypatch: pytest.MonkeyPatch, caplo
 
 
 async def test_what_keeps_nothing_is_taken_however_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held, "MOST_HELD", 0)
+    monkeypatch.setattr(delay_queue, "MOST_HELD", 0)
     async with running() as waits:
         done: list[str] = []
         assert not waits.hold(session(), 0, 1, partial(done.append, "one"))

@@ -1,6 +1,6 @@
-"""Delayed requests and answers: copies that wait for their time, bounded in number and bytes.
+"""The queue of delayed requests and answers: copies that wait for their due time, bounded in number and bytes.
 
-One task waits for the earliest; a connection that closes takes its copies with it.
+One task waits for the earliest; closing a connection drops its copies.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SLACK: Final = 1024
 
 
 class _Copy:
-    """One that waits; `carry_out` is None once it does so no more."""
+    """One entry; `carry_out` is None once it is done or dropped."""
 
     __slots__ = ("carry_out", "session", "size")
 
@@ -34,8 +34,8 @@ class _Copy:
         self.carry_out: Callable[[], None] | None = carry_out
 
 
-class Held:
-    """All copies that wait."""
+class DelayQueue:
+    """All entries, in the order of their due times."""
 
     def __init__(self) -> None:
         self._numbers = count()
@@ -55,9 +55,9 @@ class Held:
         return self._bytes
 
     def hold(self, session: Session, seconds: float, size: int, carry_out: Callable[[], None]) -> bool:
-        """Have something carried out later, that keeps so many bytes until then; False: there is no room for it.
+        """Call `carry_out` after so many seconds; return False if the queue has no room for `size` bytes.
 
-        What keeps nothing is always taken.
+        An entry of no bytes is always accepted.
         """
         if size and (self._count >= MOST_HELD or self._bytes + size > MOST_HELD_BYTES):
             if not self._full:
@@ -72,7 +72,7 @@ class Held:
         if not self._heap or due < self._heap[0][0]:
             self._sooner.set()
         heappush(self._heap, (due, next(self._numbers), copy))
-        if len(self._heap) > 2 * self._count + _SLACK:  # mostly those of connections that closed
+        if len(self._heap) > 2 * self._count + _SLACK:  # mostly dropped entries of closed connections
             self._heap = [entry for entry in self._heap if entry[2].carry_out is not None]
             heapify(self._heap)
         return True
@@ -85,7 +85,7 @@ class Held:
             self._bytes -= copy.size
 
     async def run(self) -> None:
-        """Carry out each at its time, for ever."""
+        """Carry out each entry when it is due; never returns."""
         while True:
             while self._heap and self._heap[0][0] <= trio.current_time():
                 self._release(heappop(self._heap)[2])
@@ -107,5 +107,5 @@ class Held:
         self._full = False
         try:
             carry_out()
-        except Exception as error:  # noqa: BLE001 - the session logs it: a bug in serving one must not end the others
+        except Exception as error:  # noqa: BLE001 - the session logs it: a bug in one must not end the others
             copy.session.failed(error)

@@ -1,4 +1,4 @@
-"""What one TLS connection holds for its ends until they read, as a part of the account of bytes in flight."""
+"""Back-pressure accounting of one TLS connection: the bytes it buffers until the client or the session reads."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ TO_CLIENT: Final = 0
 TO_SESSION: Final = 1
 
 
-class Held:
-    """Counts one connection's bytes, and ends it when they are too much for all.
+class BufferedBytes:
+    """Counts one connection's buffered bytes as bytes in flight, and ends the connection when the total is too much.
 
     Attributes:
         remote_text: The client's ``host:port``.
-        scope: What serves the connection runs in it.
+        scope: The cancel scope that the connection is served in.
         stuck_since: When bytes began to wait.
     """
 
@@ -34,16 +34,16 @@ class Held:
 
     @property
     def held(self) -> int:
-        """Bytes in the account."""
+        """Bytes that are counted now."""
         return sum(self._sizes)
 
     @property
     def silent_since(self) -> float:
-        """When bytes began to wait: nothing comes or goes from then on, or little."""
+        """When bytes began to wait: from then on little or nothing was transferred."""
         return self.stuck_since
 
     def count(self, way: int, size: int) -> None:
-        """Have so many bytes wait on one of the ways, in place of those before."""
+        """Set how many bytes wait in one direction."""
         if self._refused:
             return
         if not self.held:
@@ -52,12 +52,12 @@ class Held:
         self._in_flight.add(more)
 
     def refuse(self, _error: LimitExceeded) -> None:
-        """End the connection; that its client does not read is why it is refused."""
+        """End the connection, whose client does not read."""
         self.let_go()
         self.scope.cancel()
 
     def let_go(self) -> None:
-        """Count nothing any more."""
+        """Take all bytes out of the count, and ignore later ones."""
         for way in (TO_CLIENT, TO_SESSION):
             self.count(way, 0)
         self._refused = True
