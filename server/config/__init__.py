@@ -1,1 +1,1 @@
-"""What the server can be told: Apache's configuration keys, the limits, and the configuration in force."""
+"""Configuration: Apache's keys, the keys of limits, and the configuration in force."""

@@ -1,8 +1,7 @@
-"""The keys that Apache's broker 4.9.7 knows and that change nothing here.
+"""The keys of Apache's 4.9.7 broker that have no effect here.
 
-An existing `broker.conf` holds some of them; they are accepted with a warning each. The names are the
-setters of BrokerConfig, MessageStoreConfig, NettyServerConfig and NettyClientConfig, less those that
-`ServerConfig` declares.
+An existing `broker.conf` may contain them; each is accepted with a warning. The names are the setters of BrokerConfig,
+MessageStoreConfig, NettyServerConfig and NettyClientConfig, except those that `ServerConfig` declares.
 """
 
 from __future__ import annotations
@@ -54,4 +53,4 @@ APACHE_KEYS_WITHOUT_EFFECT: Final = frozenset(
 WHY_WITHOUT_EFFECT: Final = {
     "namesrvAddr": ": the broker registers with the name server in its own process (--namesrv)",
 }
-"""What to say of a key instead of nothing, where its owner may count on it."""
+"""The warning for a key without effect, where an operator may rely on the effect."""

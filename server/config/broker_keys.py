@@ -1,4 +1,4 @@
-"""Keys that say who the broker is, and what it does with topics, groups and messages."""
+"""Keys of the broker's identity, its topics, groups and messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rocketwire.wire.addresses import MAX_PORT
 from rocketwire.wire.codes import MAX_FRAME_LENGTH
 
 LARGEST_BODY: Final = MAX_FRAME_LENGTH - 64 * 1024
-"""The most one frame carries: what is left beside a header and a record's own fields and properties."""
+"""The largest body of one frame: the rest is for the header and a record's own fields and properties."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,11 @@
-"""What the server can be told: Apache's configuration keys, with Apache's names and defaults.
+"""The server's configuration: Apache's keys, with Apache's names and defaults.
 
-`ServerConfig` declares each key once. Settings come as text by name (`broker.conf`, `--set`), later ones
-win, and are read by `read_settings`; a bad value raises `ConfigError`. Code 25 changes some keys of a
-running broker: `ServerConfig.updated`. The three addresses of the command line have fields of their own
-where Apache has no key.
+`ServerConfig` declares each key once. `read_settings` reads settings, which are text by name (`broker.conf`, `--set`);
+the last one of a name wins; a bad value raises `ConfigError`. Code 25 changes some keys of a running broker:
+`ServerConfig.updated`. Addresses of the command line that have no key in Apache are fields of their own.
 
-Differences from Apache's defaults: `brokerName` is `broker-a` (Apache: the host's name), addresses are
-loopback's, the store is `./data`, `enablePropertyFilter` is true.
+Differences from Apache's defaults: `brokerName` is `broker-a` (Apache: the host's name), addresses are loopback's, the
+store is `./data`, `enablePropertyFilter` is true.
 """
 
 from __future__ import annotations
@@ -43,19 +42,19 @@ _UNIT_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig(GuardKeys):
-    """Everything one server process was told. Times are milliseconds, sizes are bytes."""
+    """The configuration of one server process. Times are milliseconds, sizes are bytes."""
 
     # Addresses that only the command line sets.
     name_server: Address = NAME_SERVER
     """Where the name server listens."""
     advertised_port: int | None = None
-    """The port clients are told, if it is not the one the broker listens on (NAT, containers)."""
+    """The port that clients are given, if it is not the one that the broker listens on (NAT, containers)."""
     http: Address | None = None
-    """Where metrics and health are told over HTTP; None: nowhere."""
+    """Where the HTTP server for metrics and health listens; None: there is none."""
     log_format: str = CONSOLE
-    """How the log is written: one of `logs.FORMATS`."""
+    """The format of the log: one of `logs.FORMATS`."""
 
-    # Faults on purpose, that only the command line sets: docs/faults.md.
+    # Fault injection, set only by the command line: docs/faults.md.
     faults: tuple[Rule, ...] = ()
     """The rules in force from the start."""
 
@@ -66,7 +65,7 @@ class ServerConfig(GuardKeys):
 
     @property
     def advertised_host(self) -> str:
-        """The host clients are told."""
+        """The host that clients are given."""
         return self.broker_ip1 or self.bind_address
 
     @property
@@ -105,16 +104,15 @@ class ServerConfig(GuardKeys):
         return tuple(int(each[:-1]) * _UNIT_MS[each[-1]] for each in self.message_delay_level.split(" "))
 
     def properties(self) -> dict[str, str]:
-        """Every key with effect and its value as text, as code 26 tells them."""
+        """Every key with effect and its value as text: the answer to code 26."""
         texts = {each.name: write(getattr(self, each.attribute)) for each in KEYS}
         return {**texts, "brokerIP1": self.advertised_host, "namesrvAddr": str(self.name_server)}
 
     def updated(self, changes: Mapping[str, str]) -> ServerConfig:
-        """This configuration with some keys changed, as code 25 asks for it.
+        """A copy with some keys changed, as code 25 does.
 
         Raises:
-            ConfigError: a bad value, a key without effect, or one that is read at the start only; nothing
-            is changed.
+            ConfigError: a bad value, a key without effect, or one that is read at the start only.
         """
         values: dict[str, Value] = {}
         for name, text in changes.items():
@@ -134,10 +132,10 @@ _BY_NAME: Final[dict[str, Key]] = {name: each for each in KEYS for name in (each
 
 
 def read_settings(settings: Mapping[str, str]) -> tuple[ServerConfig, tuple[str, ...]]:
-    """Read settings given as text; of two spellings of a key the later one counts.
+    """Read settings given as text; if a key is given in two spellings, the later one wins.
 
     Returns:
-        the configuration, and one line of warning for each key that changes nothing.
+        the configuration, and one warning line for each key without effect.
 
     Raises:
         ConfigError: a value that is not allowed.

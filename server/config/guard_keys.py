@@ -1,4 +1,4 @@
-"""Keys of what protects the endpoint and its users (quotas, access control, TLS, limits) and tells how it is."""
+"""Keys of the endpoint's protection (quotas, access control, TLS, limits) and of its metrics."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class GuardKeys(ThrottleKeys):
         known=OURS,
     )
 
-    # Faults on purpose: docs/faults.md.
+    # Fault injection: docs/faults.md.
     fault_injection_enable: bool = key(
         "fault rules may be given over HTTP; --fault allows it too", default=False, known=OURS
     )

@@ -1,10 +1,9 @@
-r"""Java's `.properties` text: what `broker.conf` is written in, and the body of codes 25 and 26.
+r"""Java's `.properties` format, as in `broker.conf` and the bodies of codes 25 and 26.
 
-The rules are those of `java.util.Properties.load`: a logical line is `key`, then `=`, `:` or blanks, then the
-value; blanks around the separator do not count, blanks at the end of the value do. A line whose first visible
-character is `#` or `!` is a comment. An odd number of backslashes at the end of a line continues it with the
-next one, whose leading blanks do not count. A backslash takes the meaning from the character behind it;
-`\t \n \r \f` and `\uXXXX` stand for characters.
+The rules are those of `java.util.Properties.load`: a logical line is `key`, then `=`, `:` or blanks, then the value;
+blanks around the separator do not count, blanks at the end of the value do. A line whose first visible character is `#`
+or `!` is a comment. An odd number of backslashes at the end of a line continues it with the next one, whose leading
+blanks do not count. A backslash escapes the character behind it; `\t \n \r \f` and `\uXXXX` stand for characters.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _WRITE = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f", "\\": "\\\\"}
 
 
 class PropertiesInvalid(ValueError):
-    r"""A text that Java would refuse: an `\u` without four hexadecimal digits. The message shows the line."""
+    r"""rA text that Java would refuse: a `\u` without four hexadecimal digits. The message shows the line."""
 
     def __init__(self, line: str) -> None:
         super().__init__(f"\\u without four hexadecimal digits in {line!r}")
@@ -71,7 +70,7 @@ def _ends_with_odd_backslashes(line: str) -> bool:
 
 
 def _key_end(line: str) -> int:
-    """Where the key ends: at the first separator or blank that no backslash protects."""
+    """The index where the key ends: at the first separator or blank that is not escaped."""
     at = 0
     while at < len(line):
         if line[at] == "\\":

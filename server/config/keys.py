@@ -1,9 +1,8 @@
 """How one configuration key is declared, read from text and written back.
 
-A key is a field of `ServerConfig` made by `key(...)`: the default tells the type (bool, int or str), the
-arguments tell the bounds or choices and the meaning. Everything else follows from that: reading, error
-messages, code 25's answer and docs/configuration.md. Apache's spelling of a name lives here and nowhere
-further in.
+A key is a field of `ServerConfig` made by `key(...)`: the default gives the type (bool, int or str), the arguments give
+bounds or choices and the meaning. Parsing, error messages, code 25's answer and docs/configuration.md follow from that.
+Only this module knows Apache's spelling of a name.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ INT_MAX: Final = 2**31 - 1
 _METADATA: Final = "rocketwire key"
 
 OURS: Final = "not Apache's"
-"""Of a key that no broker of Apache knows."""
+"""A key that no Apache broker knows."""
 NEWER: Final = "of Apache 5.5.0, not of 4.9.7"
-"""Of a key that only the newer of Apache's brokers knows."""
+"""A key that only the newer Apache broker knows."""
 
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
 
@@ -43,10 +42,10 @@ class Key:
         low: smallest allowed number.
         high: largest allowed number.
         choices: the allowed texts; empty = any.
-        form: a regular expression the whole text must match, and what it asks for in words; empty = any.
+        form: a regular expression for the whole text, and its meaning in words; empty = any.
         aliases: other spellings that mean the same.
         online: whether code 25 may change it while the broker runs.
-        known: which broker knows the key, where Apache 4.9.7 does not: `OURS` or `NEWER`; else empty.
+        known: `OURS` or `NEWER` if Apache 4.9.7 does not know the key; else empty.
     """
 
     name: str
@@ -75,7 +74,7 @@ class Key:
         return "any text but an empty one" if self.default else "any text"
 
     def read(self, text: str, *, spelling: str = "") -> Value:
-        """Turn a value's text into the value; an error names the key as it was spelt.
+        """Parse a value; an error names the key as it was spelt.
 
         Raises:
             ConfigError: not of the key's type, or outside what is allowed.
@@ -100,7 +99,7 @@ class Key:
 
 
 def write(value: Value) -> str:
-    """Turn a value into the text that reads back as the same value."""
+    """Format a value so that `read` returns an equal one."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -119,7 +118,7 @@ def key(
 ) -> V:
     """Declare a field of `ServerConfig` as a key; see `Key` for the arguments.
 
-    Without `name`, it is the field's own in camel case.
+    The default of `name` is the field's name in camel case.
     """
     declaration = {
         "meaning": meaning,
@@ -132,7 +131,7 @@ def key(
         "online": online,
         "known": known,
     }
-    # What `field` really returns is a Field; the dataclass decorator replaces it by the default.
+    # `field` really returns a Field; the dataclass decorator replaces it by the default.
     made: V = field(default=default, metadata={_METADATA: declaration})
     return made
 

@@ -1,4 +1,4 @@
-"""Keys that bound what clients may take of the endpoint: docs/limits.md says what each holds and what clients see."""
+"""Keys of limits on what clients may use: docs/limits.md says what each limits and what clients see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The limits in force, and the account of what they refused."""
+"""The limits in force; counts and logs what they refuse."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ LIMITS: Final = (
     ),
     *("topicName", "batchMessages", "batchProperties"),
 )
-"""What refusals are counted by: keys, and names of limits that are fixed."""
+"""The labels under which refusals are counted: keys, and names of fixed limits."""
 _TOLD_AGAIN_SECONDS: Final = 10.0
 
 
 class Limits:
-    """What clients may take; `docs/limits.md` has the list.
+    """Limits on what clients may use; `docs/limits.md` lists them.
 
     Attributes:
-        longest_frame: Bytes of the longest frame that is taken, and the key that said so at the start.
+        longest_frame: The longest accepted frame in bytes, and the key that set it at the start.
         metrics: Counts refusals by the name of the limit's key.
     """
 
@@ -54,17 +54,17 @@ class Limits:
 
     @property
     def config(self) -> ServerConfig:
-        """The configuration, whose limits may change while the server runs."""
+        """The current configuration: limits may change while the server runs."""
         return self._config()
 
     def refused(self, key: str, who: str) -> None:
-        """Count what a limit refused to somebody, and log it: a line for each limit in ten seconds, not one each."""
+        """Count a refusal, and log it: at most one line per limit in ten seconds."""
         self.metrics.limited[key] += 1
         if self.line_is_due(key):
             log.warning("limit %s: %s refused, %d so far", key, who, self.metrics.limited[key])
 
     def line_is_due(self, kind: str) -> bool:
-        """Whether a line of this kind is to be logged now: one in ten seconds. There are to be few kinds."""
+        """Whether to log a line of this kind now: at most one in ten seconds. The number of kinds must be small."""
         now = trio.current_time()
         due = now >= self._told.get(kind, now)
         if due:

@@ -10,7 +10,7 @@ from rocketwire.wire.bodies.topic import DataVersion
 
 
 class LiveConfig:
-    """Holds the current `ServerConfig`; whoever needs a setting asks for it when it is needed.
+    """Holds the current `ServerConfig`; users read a setting each time they need it.
 
     Attributes:
         changed: Called after each change.

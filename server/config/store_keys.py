@@ -1,4 +1,4 @@
-"""Keys of the store and of messages for a set time."""
+"""Keys of the store and of timer messages."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class StoreKeys(BrokerKeys):
     flush_consume_queue_least_pages: int = key("flush them at so many dirty pages of 4 KiB", default=2)
     flush_consume_queue_thorough_interval: int = key("ms after which fewer pages are flushed too", default=60_000)
 
-    # Messages for a set time.
+    # Timer messages.
     timer_wheel_enable: bool = key("deliver messages at a set time; else they are refused", default=True, known=NEWER)
     timer_precision_ms: int = key(
         "ms of a slot of the timer's wheel, a multiple of 10; delivery is by the ms all the same",

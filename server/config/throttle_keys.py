@@ -1,4 +1,4 @@
-"""Keys of quotas, and of what else has requests refused with code 215: docs/throttling.md."""
+"""Keys of quotas, and of the other reasons for code 215: docs/throttling.md."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_FACTOR: Final = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThrottleKeys(LimitKeys):
-    """Quotas and triggers. Quotas are converted messages a second."""
+    """Quotas and thresholds. Quotas are converted messages a second."""
 
     instance_tps: int = key(
         "quota of the broker, both directions together; 0: none", default=0, online=True, known=OURS

@@ -1,4 +1,4 @@
-"""Refusals by who is on line: questions to clients, and resets of offsets. Codes: `server.core.errors`."""
+"""Errors of requests that the broker forwards to clients, and of offset resets. Codes: `server.core.errors`."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from rocketwire.server.core.server_error import ServerError
 
 
 class ConsumerGroupOffline(ServerError):
-    """Nobody of a consumer group is on line."""
+    """No member of a consumer group is connected."""
 
     def __init__(self, group: str) -> None:
         super().__init__(f"the consumer group[{group}] not online")
 
 
 class ProducerGroupOffline(ServerError):
-    """Nobody of a producer group is on line."""
+    """No member of a producer group is connected."""
 
     def __init__(self, group: str) -> None:
         super().__init__(f"the producer group[{group}] not exist")
 
 
 class GroupEmpty(ServerError):
-    """Nobody of a consumer group is on line to be asked for offsets."""
+    """No member of a consumer group is connected that could report its offsets."""
 
     def __init__(self, group: str) -> None:
         super().__init__(f"No Any Consumer online in the consumer group: [{group}]")
@@ -34,7 +34,7 @@ class ClientNotOnline(ServerError):
 
 
 class ClientTooOld(ServerError):
-    """A client that cannot answer the broker's questions."""
+    """A client's version does not support requests from the broker."""
 
     def __init__(self, client_id: str, version: str) -> None:
         super().__init__(
@@ -43,14 +43,14 @@ class ClientTooOld(ServerError):
 
 
 class ClientOutdated(ServerError):
-    """A client of a group that cannot be reset or asked for its offsets."""
+    """A client's version supports neither resetting nor reporting offsets."""
 
     def __init__(self, version: str) -> None:
         super().__init__(f"the client does not support this feature. version={version}")
 
 
 class ClientSilent(ServerError):
-    """A client did not answer a question that was handed on to it, in time or at all."""
+    """A client did not answer a request of the broker in time, or at all."""
 
     def __init__(self, group: str, client_id: str, address: str, seconds: float) -> None:
         super().__init__(
@@ -60,35 +60,35 @@ class ClientSilent(ServerError):
 
 
 class ClientBusy(ServerError):
-    """A client is not asked: it does not read, too much that it was asked waits, or it has just left."""
+    """A client takes no request: it does not read, has too many to answer, or has just disconnected."""
 
     def __init__(self, group: str, client_id: str, address: str) -> None:
         super().__init__(f"invoke consumer <{group}> <{client_id}> Exception: the channel <{address}> takes no request")
 
 
 class ResetTopicMissing(ServerError):
-    """Offsets of a topic that the broker does not have cannot be reset."""
+    """The topic of an offset reset does not exist on the broker."""
 
     def __init__(self, topic: str) -> None:
         super().__init__(f"[reset-offset] reset offset failed, no topic in this broker. topic={topic}")
 
 
 class GroupWithoutOffsets(ServerError):
-    """A group to reset has committed no offset of some queue."""
+    """The group of an offset reset has no committed offset of some queue."""
 
     def __init__(self, group: str) -> None:
         super().__init__(f"THe consumer group <{group}> not exist")
 
 
 class OffsetOutOfRange(ServerError):
-    """An offset to go on with that is not in its queue."""
+    """The target of an offset reset is outside its queue."""
 
     def __init__(self, offset: int, low: int, high: int) -> None:
         super().__init__(f"Target offset {offset} not in consume queue range [{low}-{high}]")
 
 
 class ResetGroupOffline(ServerError):
-    """Nobody of a group to reset is on line; whoever asks commits the offsets itself."""
+    """No member of the group of an offset reset is connected; the caller then commits the offsets itself."""
 
     def __init__(self, group: str, topic: str, timestamp: int) -> None:
         super().__init__(

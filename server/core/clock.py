@@ -1,7 +1,7 @@
-"""Wall time, asked for in one place.
+"""The one source of wall time.
 
-Time stamps in records and bodies are milliseconds since the epoch. Waiting and expiry go by the event loop's
-monotonic clock (`trio.current_time`, seconds), which tests replace with a mock.
+Time stamps in records and bodies are milliseconds since the epoch. Waiting and expiry use the event loop's monotonic
+clock (`trio.current_time`, seconds), which tests replace with a mock.
 """
 
 from __future__ import annotations

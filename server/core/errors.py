@@ -1,6 +1,6 @@
-"""What can go wrong in serving a request, and the one table from error to response code.
+"""The errors of serving a request, and the one table from error to response code.
 
-The remarks are the texts a 4.9.7 broker or name server sends: clients and people look for them.
+The remarks are the texts of a 4.9.7 broker or name server: clients and people search for them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ FAQ = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
 
 
 class RequestUnsupported(ServerError):
-    """Nobody serves this request code."""
+    """No handler serves this request code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(f" request type {code} not supported")
@@ -81,7 +81,7 @@ class QueueIllegal(ServerError):
 
 
 class QueuesTooMany(ServerError):
-    """More queues than a topic may be made with, or than one answer can tell of."""
+    """More queues than a topic may have, or than one answer can hold."""
 
     def __init__(self, whose: str, queues: int, most: int) -> None:
         super().__init__(f"{whose} has {queues} queues, {most} are the most")
@@ -96,7 +96,7 @@ class MessageIllegal(ServerError):
 
 
 class PropertyHoldsNul(MessageIllegal):
-    """A NUL character in a property: those have no checksum, so after a crash zeros could be a page that was lost."""
+    """A property contains NUL, which recovery could not tell from a lost page: properties have no checksum."""
 
     def __init__(self) -> None:
         super().__init__("the message is illegal: a property holds a NUL character (\\u0000)")
@@ -110,35 +110,35 @@ class TimerDisabled(ServerError):
 
 
 class RecallRefused(ServerError):
-    """A message that cannot be cancelled by what a producer says of it."""
+    """A message cannot be cancelled with the data that a producer sent."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"recall failed, {reason}")
 
 
 class RecallTopicUnknown(RecallRefused):
-    """A message that is to be cancelled, of a topic that does not exist on the broker."""
+    """The topic of a message to cancel does not exist on the broker."""
 
     def __init__(self, topic: str) -> None:
         super().__init__(f"the topic[{topic}] not exist")
 
 
 class RecallForbidden(RecallRefused):
-    """Messages cannot be cancelled by request here."""
+    """The configuration does not allow cancelling messages by request."""
 
     def __init__(self) -> None:
         super().__init__("operation is forbidden")
 
 
 class RecallFailed(RecallRefused):
-    """What cancels a message could not be stored."""
+    """The record that cancels a message could not be stored."""
 
     def __init__(self) -> None:
         super().__init__("execute error")
 
 
 class MessageTypeWrong(ServerError):
-    """A message of another type than its topic takes."""
+    """The message's type is not the one that its topic accepts."""
 
     def __init__(self, topic: str, accepted: str, found: str) -> None:
         super().__init__(
@@ -148,7 +148,7 @@ class MessageTypeWrong(ServerError):
 
 
 class AttributeRejected(ServerError):
-    """A change of a topic's attributes that cannot be made."""
+    """A change of a topic's attributes is not valid."""
 
 
 class GroupNotFound(ServerError):
@@ -159,7 +159,7 @@ class GroupNotFound(ServerError):
 
 
 class RetryGroupNotFound(ServerError):
-    """The group of a message to be tried again does not exist and may not be created."""
+    """The group of a message that is sent back for a retry does not exist and may not be created."""
 
     def __init__(self, group: str) -> None:
         super().__init__(f"subscription group not exist, {group} {FAQ}")
@@ -181,7 +181,7 @@ class SubscriptionInvalid(ServerError):
 
 
 class FilterDataMissing(ServerError):
-    """The group's SQL filter is not there: its expression could not be parsed."""
+    """The group has no SQL filter: its expression could not be parsed."""
 
     def __init__(self) -> None:
         super().__init__("The broker's consumer filter data is not exist!Your expression may be wrong!")
@@ -206,7 +206,7 @@ class NotFound(ServerError):
 
 
 class ServiceUnavailable(ServerError):
-    """The store takes no writes. The words about the disk are Apache's; missing files are told in plain ones."""
+    """The store takes no writes. The text about the disk is Apache's, the one about missing files is not."""
 
     def __init__(self, reason: StoreError | str | None) -> None:
         super().__init__(
@@ -228,14 +228,14 @@ class SystemBusy(ServerError):
 
 
 class TransactionNotFound(ServerError):
-    """No half message is where a producer says that its one is."""
+    """There is no half message at the place that a producer names."""
 
     def __init__(self) -> None:
         super().__init__("Find prepared transaction message failed")
 
 
 class TransactionWrong(ServerError):
-    """A half message is not the one that a producer means."""
+    """The half message at the place that a producer names is another one."""
 
 
 class BodyRejected(ServerError):

@@ -1,4 +1,4 @@
-"""Refusals by what protects the endpoint: quotas, access control, limits. Codes: `server.core.errors`."""
+"""Errors of what protects the endpoint: quotas, access control, limits. Codes: `server.core.errors`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rocketwire.server.core.server_error import ServerError
 
 ITEMS: Final = "headerItems"
 MOST_ITEMS: Final = 8192
-"""Items of a list that stands as one text: tags of a filter, permissions of an account, addresses."""
+"""The most items of a list in one string: tags of a filter, permissions of an account, addresses."""
 
 
 class FrameRefused(ServerError):
@@ -35,18 +35,18 @@ class AccessRefused(ServerError):
 
 
 class AccessOpen(ServerError):
-    """A question about accounts, where access control is off."""
+    """A request about accounts, while access control is off."""
 
     def __init__(self) -> None:
         super().__init__("access control is off: aclEnable is false")
 
 
 class AccountNotUpdated(ServerError):
-    """An account that cannot be made or changed as asked."""
+    """An account cannot be created or changed as requested."""
 
 
 class AccountNotDeleted(ServerError):
-    """An account that cannot be deleted."""
+    """An account cannot be deleted."""
 
     def __init__(self, access_key: str | None) -> None:
         name = "null" if access_key is None else access_key
@@ -54,7 +54,7 @@ class AccountNotDeleted(ServerError):
 
 
 class AddressesNotUpdated(ServerError):
-    """Addresses that need no account, which cannot be set as asked."""
+    """The white list of addresses that need no account cannot be set as requested."""
 
     def __init__(self, addresses: str) -> None:
         super().__init__(f"The globalWhiteAddresses[{addresses}] has been updated failed.")

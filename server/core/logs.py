@@ -1,8 +1,8 @@
-"""The log on stderr: lines for people, or one JSON object a line for programs.
+"""The log on stderr: lines for people, or one JSON object per line for programs.
 
-All modules log by the standard library's `logging`. For JSON structlog renders what they log; it is loaded for that
-only, since it costs a start as much as all else. Where a call says more than its text (`extra={"peer": …}`), that is a
-field of its own there.
+All modules log with the standard library's `logging`. In the JSON format structlog renders the records; it is imported
+only for that, since the import takes as long as the rest of a start. What a call gives in `extra` (`extra={"peer": …}`)
+becomes a field of the object.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ FORMATS: Final = (CONSOLE, JSON)
 LEVELS: Final = ("debug", "info", "warning", "error")
 
 _LINE: Final = "%(asctime)s %(levelname)s %(message)s"
-#: What ends a line for some reader, moves a terminal, or turns what follows around; and halves of characters.
+#: Control characters, line and paragraph separators, bidirectional controls, and surrogates: what could end a line,
+#: move a terminal's cursor or reorder text.
 _UNPRINTED: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _LONGEST: Final = 4096
-"""Characters of a line, or of a field of one, that are written: clients choose names of up to a megabyte."""
+"""The most characters of a line, or of one of its fields: clients choose names of up to a megabyte."""
 _LONGEST_TRACE: Final = 64 * 1024
 _FIRST: Final = ("time", "level", "event", "logger")
 
 
 def start_logging(form: str, level: str) -> None:
-    """Log to stderr from now on, in one of `FORMATS`, what is at one of `LEVELS` or above.
+    """Log to stderr from now on, in one of `FORMATS`, records of one of `LEVELS` or above.
 
-    As JSON, what nobody caught is logged, too, and so are Python's warnings.
+    The JSON format also logs uncaught exceptions and Python's warnings.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_json() if form == JSON else _Console(_LINE))
@@ -51,20 +52,20 @@ _Caught: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | N
 
 
 class _Console(logging.Formatter):
-    """A line for each record, then its traceback, indented: clients choose parts of both, and must not make records."""
+    """One line per record, then its traceback, indented: clients choose parts of both and must not forge records."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library names it
-        """Write the line, with escapes in place of what is no text."""
+        """Format the line, with unprintable characters escaped."""
         return _UNPRINTED.sub(_escaped, _cut(super().formatMessage(record)))
 
     def formatException(self, ei: _Caught) -> str:  # noqa: N802 - the library names it
-        """Write the traceback, likewise; its lines stay lines."""
+        """Format the traceback, escaped likewise; its line breaks stay."""
         lines = _cut(super().formatException(ei), _LONGEST_TRACE).split("\n")
         return "\n".join("  " + _UNPRINTED.sub(_escaped, line) for line in lines)
 
 
 def _cut(text: str, longest: int = _LONGEST) -> str:
-    """The text's beginning, with how much is left out."""
+    """The beginning of the text, and how many characters were cut."""
     return text if len(text) <= longest else f"{text[:longest]} … ({len(text) - longest} more characters)"
 
 
@@ -73,7 +74,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def complain(form: str, line: str, *, level: int = logging.ERROR) -> None:
-    """Tell who started the program what is wrong, in one line."""
+    """Report a problem to the person who started the program, in one line."""
     if form == JSON:
         log.log(level, "%s", line)
     else:
@@ -97,7 +98,7 @@ def _json() -> logging.Formatter:
 
 
 def _with_time(_logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Put the record's time in, and first what every line has."""
+    """Add the record's time, and put the fields that every line has first."""
     made = datetime.fromtimestamp(event["_record"].created, UTC)
     event["time"] = made.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return {name: event.pop(name) for name in _FIRST} | dict(event)

@@ -1,4 +1,4 @@
-"""Counts of what was served, kept where they cost an addition."""
+"""Counters of served and refused requests: plain integers, so that counting costs one addition."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from collections import Counter
 from typing import Final
 
 UNSERVED: Final = -1
-"""What all codes that nobody serves are counted under: clients may send any."""
+"""The key that counts all codes without a handler: clients may send any."""
 
 SEND: Final = "send"
 RECEIVE: Final = "receive"
 """The two directions of quotas."""
 
 ACL_REASONS: Final = ("no_access_key", "unknown_access_key", "signature", "admin", "permission")
-"""What access control refuses requests for."""
+"""The reasons for which access control refuses requests."""
 
 
 class Metrics:
     """What was served and what was refused, since the start.
 
     Attributes:
-        requests: By request code, `UNSERVED` for those that nobody serves.
+        requests: By request code, `UNSERVED` for codes without a handler.
         converted: Converted messages (docs/throttling.md) that quotas let pass, by direction.
-        throttled: Requests refused with code 215, by direction and by what refused them.
+        throttled: Requests refused with code 215, by direction and trigger.
         acl_refused: Requests that access control refused, by reason.
         limited: Requests and connections that a limit refused or ended, by limit.
         faults: Injected faults, by action.
         tls_connections: Open connections that speak TLS.
-        tls_failures: TLS handshakes that came to nothing.
+        tls_failures: Failed TLS handshakes.
     """
 
     __slots__ = (

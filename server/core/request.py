@@ -1,6 +1,6 @@
-"""What a handler gets and what it gives back.
+"""The request that a handler receives and the reply that it returns.
 
-Both are made for every request, so they are msgspec structs: frozen as dataclasses are, at a fraction of the cost.
+Both are made for every request, so they are msgspec structs: frozen like dataclasses, at a fraction of the cost.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from rocketwire.wire.frame import Buffer, FrameHeads
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import WireHeader, encode_ext
 
-if TYPE_CHECKING:  # whose work gives replies
+if TYPE_CHECKING:  # for annotations only: `works` imports this module
     from rocketwire.server.core.works import Steps
 
 FieldsT = TypeVar("FieldsT")
 
 _NO_BODY: Final = memoryview(b"")
 _LONGEST_REMARK: Final = 16 * 1024
-"""Characters: remarks name what a request asked for, however long that is."""
+"""Characters: remarks quote parts of the request, which may be long."""
 
 
 class Peer(Protocol):
-    """The connection a request came on, as far as services may know it."""
+    """A client's connection, as services see it."""
 
     @property
     def remote_text(self) -> str:
@@ -41,7 +41,7 @@ class Peer(Protocol):
         """Send a one-way request of the server's own; nothing is sent on a closed or congested connection.
 
         Raises:
-            WireError: no frame can hold it.
+            WireError: it does not fit in a frame.
         """
 
     def call(
@@ -55,25 +55,25 @@ class Peer(Protocol):
     ) -> None:
         """Send a request of the server's own that the client answers.
 
-        `done` is called once: with the answer (then it may give what is still to be done with it, in steps), or with
-        None when there is none after `seconds`, when the connection closes, or (before this returns) when it is closed
-        already, congested, or too much waits on it already.
+        `done` is called once: with the answer (then it may return further work, in steps), or with None when there is
+        no answer within `seconds`, when the connection closes, or (before this returns) when it is already closed,
+        congested, or waits for too many answers.
 
         Raises:
-            WireError: no frame can hold it; `done` is not called.
+            WireError: it does not fit in a frame; `done` is not called.
         """
 
     def reply(self, request: Request[Any], reply: Reply | SharedReply) -> None:
-        """Answer a request that was held; nothing is sent for a one-way one or on a closed connection."""
+        """Answer a held request; nothing is sent for a one-way request or on a closed connection."""
 
     def flush(self) -> None:
-        """Send what was written."""
+        """Send the buffered bytes."""
 
     def keep(self, size: int) -> None:
-        """Note how many bytes of memory, about, are kept for the client until its connection ends."""
+        """Count about so many bytes of memory as kept for the client until its connection ends."""
 
     def limited(self, error: LimitExceeded) -> None:
-        """Count that a limit refused a request of the client."""
+        """Count that a limit refused a request of this client."""
 
     @property
     def closed(self) -> bool:
@@ -106,13 +106,13 @@ class Request(msgspec.Struct, Generic[FieldsT], frozen=True, kw_only=True, gc=Fa
     fields: FieldsT
 
     def held(self) -> Request[None]:
-        """What its answer needs, to be kept: the rest may be large, and the body is in a buffer that is used again."""
+        """A copy with only what the answer needs: the header may be large, and the body's buffer will be reused."""
         header = self.header
         return held_request(self.peer, header.code, header.opaque, self.serialize_type, flag=header.flag)
 
 
 def held_request(peer: Peer, code: int, opaque: int, serialize_type: int, *, flag: int = 0) -> Request[None]:
-    """What the answer of a request needs."""
+    """A request with only what its answer needs."""
     return Request(
         peer=peer,
         header=Header(code=code, opaque=opaque, flag=flag),
@@ -147,7 +147,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class SharedReply:
-    """One reply to many requests: encoded once in each serialisation, for only the opaques differ."""
+    """One reply to many requests: encoded once per serialisation, since only the opaques differ."""
 
     __slots__ = ("_heads", "reply")
 
@@ -159,7 +159,7 @@ class SharedReply:
         """The answer's frame up to the body.
 
         Raises:
-            WireError: no frame can hold the answer.
+            WireError: the answer does not fit in a frame.
         """
         heads = self._heads.get(serialize_type)
         if heads is None:

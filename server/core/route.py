@@ -1,4 +1,4 @@
-"""What is served: families of request codes, each code with the function that serves it."""
+"""Routes: families of request codes, each code with its handler."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rocketwire.wire.codes import RequestCode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A request code, its header and response header types, and the function that serves it.
+    """A request code, its header and response header types, and its handler.
 
-    `handler(services, request)` returns the reply, what carries the request out in steps, or None when a service has
-    taken the request over and answers later. `short` marks headers with the one-letter names of SEND_MESSAGE_V2.
-    `heading` says in a few words what the request is for.
+    `handler(services, request)` returns the reply, a generator that carries the request out in steps, or None when a
+    service answers later. `short` marks headers with the one-letter names of SEND_MESSAGE_V2. `heading` says in a few
+    words what the request is for.
     """
 
     code: RequestCode
@@ -30,7 +30,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """Routes of one subject, and what their handlers are given as `services`."""
+    """The routes of one subject, and the `services` that their handlers are given."""
 
     routes: Sequence[Route]
     services: Any

@@ -1,7 +1,7 @@
-"""What all errors have in common that a request is refused with."""
+"""The base class of all errors that refuse a request."""
 
 from __future__ import annotations
 
 
 class ServerError(Exception):
-    """A request that is refused; the text is the remark of the answer."""
+    """A request is refused; the text is the remark of the answer."""

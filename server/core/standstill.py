@@ -1,8 +1,8 @@
-"""Rounds of a search for who has been silent too long, which know when the process stood still.
+"""Periodic expiry of silent peers that takes pauses of the whole process into account.
 
-A process that is stopped for a while, or whose machine sleeps, reads nothing meanwhile. What others sent then, such as
-heartbeats, waits in the sockets, or was lost for a reason that is not theirs. Once the process goes on, nobody's
-silence counts that began before.
+A process that is suspended, or whose machine sleeps, reads nothing meanwhile. What peers sent then, such as heartbeats,
+waits in the sockets or was lost through no fault of theirs. So silence that began before the process resumed does not
+count.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Final
 import trio
 
 _LATE_SECONDS: Final = 10.0
-"""A round that comes so much too late says that the process stood still; a busy one is late by much less."""
+"""A round that is this late means that the process was suspended; a busy process is late by much less."""
 
 
 class Rounds:
-    """The rounds of one search."""
+    """The rounds of one periodic expiry."""
 
     def __init__(self) -> None:
         self._awake_since = -math.inf
@@ -31,6 +31,6 @@ class Rounds:
             self._awake_since = now
 
     def limit(self, seconds: float) -> float:
-        """Who was heard of last before this time has been silent for longer than `seconds`; nobody if it is -inf."""
+        """Peers last heard of before this time have been silent for longer than `seconds`; -inf: no peer has."""
         limit = trio.current_time() - seconds
         return limit if limit >= self._awake_since else -math.inf

@@ -1,4 +1,4 @@
-"""Work that must not block the event loop: in a thread, or in steps between which others have their turn."""
+"""Running work without blocking the event loop: in a thread, or in steps with a checkpoint between them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class RunSync(Protocol):
 
 
 async def in_turns(steps: Generator[None, None, T]) -> T:
-    """What steps give at their end; between them others have their turn."""
+    """Run a generator to its end with a checkpoint after each step; return its value."""
     while True:
         try:
             next(steps)

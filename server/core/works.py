@@ -1,11 +1,11 @@
-"""Long requests: carried out in steps, so that no other connection waits longer than for one of them.
+"""Long requests: carried out in steps, so that no other connection waits longer than for one step.
 
-A handler whose work may be long is a generator. It yields None where others may have their turn, and what `apart` makes
-where a function of the protocol has to go through much at once: that is done in a thread, one at a time, which gives
-the interpreter back every millisecond. What the generator returns is the reply. As long as nothing takes long, it all
-happens at once and costs no more than a function.
+A handler whose work may take long is a generator. It yields None where the scheduler may switch to others, and what
+`apart` makes where one long call of the protocol is needed: that runs in a thread, one at a time, which releases the
+interpreter every millisecond. The generator returns the reply. While nothing takes long, all steps run at once and cost
+no more than a function.
 
-One step is taken at a time, however many connections have asked for much: then the others have their turn.
+Only one step is taken at a time, however many connections have long requests: then other tasks run.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ from rocketwire.wire.json_bounds import MOST_ENTRIES
 T = TypeVar("T")
 
 Apart: TypeAlias = Callable[[], Any]
-"""What is to be called in a thread: it shares nothing with the event loop that either changes."""
+"""A call for a thread: it shares nothing with the event loop that either side changes."""
 Steps: TypeAlias = Generator[Apart | None, Any, T]
-"""Work that gives a value in the end."""
+"""A generator that does work and returns a value."""
 Work: TypeAlias = Steps[Reply]
 
 LARGE: Final = 4 * 1024
-"""Bytes of a body above which it is read in a thread: so much takes 3 ms if it is nothing but empty objects."""
+"""A larger body, in bytes, is parsed in a thread: this much takes 3 ms if it is nothing but empty objects."""
 ROWS: Final = 64
-"""So many rows of a list are made at once; a longer one is written in a thread."""
+"""The most rows of a list that are encoded on the event loop; longer lists are encoded in a thread."""
 STEP_SECONDS: Final = 0.002
 _SHORT_SECONDS: Final = 0.0005
 _REST: Final = 16
-"""For so many times as long as a first step took, no other is taken at once, unless that was short: with many
-connections that ask for much at one moment, whoever comes behind them would wait for all of those."""
+"""After a first step that was not short, no other first step is taken at once for this many times its duration:
+otherwise requests behind many long ones, which arrived at one moment, would wait for all of those."""
 SWITCH_SECONDS: Final = 0.001
-"""How long a thread may keep the interpreter while the event loop waits for it: Python's own 5 ms for each answer that
-is sent meanwhile would add up."""
+"""How long a thread may keep the interpreter while the event loop waits for it: Python's default of 5 ms would add up
+over the answers sent meanwhile."""
 LONGEST_ANSWER: Final = MAX_FRAME_LENGTH - 64 * 1024
-"""Bytes of a body that a list fits in: the rest is for the header."""
+"""The most bytes of a list's body: the rest of the frame is for the header."""
 _KEY: Final = "answerBytes"
 
 
 def body_of(cls: type[T], body: memoryview, *, most_entries: int = MOST_ENTRIES) -> Steps[T]:
-    """Read a request's JSON body, which need not stay where it is.
+    """Parse a request's JSON body from a copy of it.
 
     Raises:
         BodyInvalid: see `decode_body`.
@@ -61,7 +61,7 @@ def body_of(cls: type[T], body: memoryview, *, most_entries: int = MOST_ENTRIES)
 
 
 def at_turn(function: Callable[[], T]) -> Steps[T]:
-    """Call it as one step: how long that takes decides when others' first steps are taken."""
+    """Call it as one step, whose duration counts for when the next first steps are taken."""
     yield from ()
     return function()
 
@@ -73,16 +73,16 @@ def apart(function: Callable[[], T]) -> Steps[T]:
 
 
 def written(body: object, rows: int, least: int, *, strict: bool = False) -> Steps[bytes]:
-    """Write an answer's body.
+    """Encode an answer's body.
 
     Args:
-        body: A body dataclass that nobody changes any more.
-        rows: How many entries its lists have.
-        least: Bytes that it takes at least.
+        body: A body dataclass that no longer changes.
+        rows: The number of entries in its lists.
+        least: The least number of bytes that it takes.
         strict: See `encode_body`.
 
     Raises:
-        LimitExceeded: no frame can hold so much.
+        LimitExceeded: it does not fit in a frame.
     """
     check_answer(least)
     if rows <= ROWS:
@@ -93,32 +93,32 @@ def written(body: object, rows: int, least: int, *, strict: bool = False) -> Ste
 
 
 def check_answer(least: int) -> None:
-    """Raise LimitExceeded when an answer of so many bytes, or more, is one that no frame can hold."""
+    """Raise LimitExceeded if an answer of at least so many bytes does not fit in a frame."""
     if least > LONGEST_ANSWER:
         raise LimitExceeded(_KEY, LONGEST_ANSWER)
 
 
 def texts_size(texts: Iterable[str]) -> int:
-    """Bytes that texts take in JSON at least, with quotes and commas."""
+    """The least number of bytes that texts take in JSON, with quotes and commas."""
     sizes = list(map(len, texts))
     return sum(sizes) + 3 * len(sizes)
 
 
 def in_parts(rows: Collection[T]) -> Iterator[list[T]]:
-    """The rows, `ROWS` at a time."""
+    """The rows in lists of `ROWS`."""
     left = iter(rows)
     while part := list(islice(left, ROWS)):
         yield part
 
 
 class Paused(NamedTuple):
-    """Work that is not done; `asked` is to be called in a thread before it goes on, if it is there."""
+    """Unfinished work; `asked`, if any, is to be called in a thread before it continues."""
 
     asked: Apart | None
 
 
 class Works:
-    """Carries out the long requests of a server; without `run_sync`, what belongs in a thread is done at once."""
+    """Carries out the long requests of a server; without `run_sync`, calls for a thread run at once."""
 
     def __init__(self, run_sync: RunSync | None = None, *, now: Callable[[], float] = lambda: 0.0) -> None:
         self._run_sync = run_sync
@@ -128,9 +128,9 @@ class Works:
         self._rests_until = -math.inf
 
     def begin(self, work: Steps[T]) -> T | Paused:
-        """Take the first step: give what comes of the work, or where it paused, for `go_on`.
+        """Take the first step; return the result of the work, or where it paused, for `go_on`.
 
-        It pauses before that when first steps took long just now.
+        It pauses before the first step if other first steps took long just now.
 
         Raises:
             Exception: what the work raises.
@@ -146,7 +146,7 @@ class Works:
                 self._rests_until = began + _REST * took
 
     async def go_on(self, work: Steps[T], paused: Paused) -> T:
-        """Do the rest of what `begin` began.
+        """Finish the work that `begin` started.
 
         Raises:
             Exception: what the work raises.
@@ -172,7 +172,7 @@ class Works:
         return Paused(asked)
 
     async def _in_thread(self, work: Steps[T], asked: Apart) -> Callable[[], Apart | None]:
-        """Call it, once no other call is under way: of two threads the event loop would wait for both."""
+        """Make the call in a thread, one at a time: the event loop would compete with each of two threads."""
         async with self._thread:
             run_sync = self._run_sync or _run_inline
             resume: Callable[[], Apart | None] = await run_sync(_called, work, asked)
@@ -184,7 +184,7 @@ async def _run_inline(sync_fn: Callable[..., Any], *args: Any) -> Any:  # noqa: 
 
 
 def _called(work: Steps[T], asked: Apart) -> Callable[[], Apart | None]:
-    """Call it; give how the work takes what came of it."""
+    """Make the call; return how the work continues with its result or error."""
     try:
         value = asked()
     except Exception as error:  # noqa: BLE001 - it is the work's
