@@ -11,6 +11,7 @@ from collections import deque
 from typing import Any, Final, NamedTuple
 
 from rocketwire import native
+from rocketwire.store.index.key_hash import positive_hashes
 from rocketwire.wire.properties import KEY_SEP
 
 #: Values of a message in a group: hash of `topic#`, unique key, keys, physical offset, store timestamp.
@@ -101,8 +102,6 @@ def hashed(values: list[Any], end: int) -> Keys:
         ImportError: this needs numpy, which cannot be imported.
     """
     import numpy as np  # noqa: PLC0415 - takes 0.1 s of the start
-
-    from rocketwire.store.index.key_hashes import positive_hashes  # noqa: PLC0415 - needs numpy
 
     prefixes, keys, offsets, timestamps = _flatten(values)
     hashes = positive_hashes(prefixes, keys)

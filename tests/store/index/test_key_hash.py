@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.store.index.key_hash import positive_hash
-from rocketwire.store.index.key_hashes import positive_hashes
+from rocketwire.store.index.key_hash import positive_hash, positive_hashes
 from rocketwire.wire.java import string_hash
 
 
