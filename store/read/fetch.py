@@ -22,7 +22,7 @@ from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT, HIGH
 from rocketwire.store.layout.record import properties_of
 from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.consume_queue import ConsumeQueue
-from rocketwire.store.records.record_text import property_text
+from rocketwire.store.records.property_text import property_text
 
 #: Entries that one call looks at, whatever the filter makes of them: Apache's 16,000 bytes.
 _MOST_SCANNED: Final = 16_000 // ENTRY_SIZE
