@@ -12,8 +12,7 @@ from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.store.index.key_column import PythonKeyColumn
 from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.consume_queue import ConsumeQueue
-from rocketwire.store.timer.units import DueUnit
-from rocketwire.store.timer.waiting import Waiting
+from rocketwire.store.timer.units import DueUnit, Waiting
 from rocketwire.wire.connection import RawFrame
 
 # text_module.c: for tests and fuzzers

@@ -12,8 +12,7 @@ from typing import Final
 import trio
 
 from rocketwire.server.timer.topic import TimerTopic
-from rocketwire.store.timer.units import slot_of
-from rocketwire.store.timer.waiting import Waiting
+from rocketwire.store.timer.units import Waiting, slot_of
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.java import natural_number
 from rocketwire.wire.property_edits import reader_of

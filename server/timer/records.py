@@ -16,8 +16,7 @@ from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.store.layout.record import SMALLEST, properties_of
 from rocketwire.store.read.reader import LogPart
-from rocketwire.store.timer.units import DueUnit
-from rocketwire.store.timer.waiting import Waiting
+from rocketwire.store.timer.units import DueUnit, Waiting
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.java import INT32_MAX, natural_number, string_hash

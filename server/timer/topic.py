@@ -8,7 +8,7 @@ from rocketwire.server.timer.groups import GROUP_BYTES
 from rocketwire.server.timer.records import cancels, waiting_in
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
 from rocketwire.store.protocol import Messages
-from rocketwire.store.timer.waiting import Waiting
+from rocketwire.store.timer.units import Waiting
 from rocketwire.wire.names import TIMER_TOPIC
 
 QUEUE: Final = (TIMER_TOPIC, 0)

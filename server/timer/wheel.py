@@ -18,10 +18,9 @@ from rocketwire.server.timer.pieces import with_few_markers
 from rocketwire.server.timer.topic import Entries, TimerTopic
 from rocketwire.store.layout.timer_log import NO_COPY
 from rocketwire.store.layout.timer_wheel import SLOT_COUNT
-from rocketwire.store.timer.making_way import make_way
+from rocketwire.store.timer.packing import make_way
 from rocketwire.store.timer.timer_index import TimerIndex
-from rocketwire.store.timer.units import Unit, due, slot_of
-from rocketwire.store.timer.waiting import Waiting
+from rocketwire.store.timer.units import Unit, Waiting, due, slot_of
 
 #: Slots are read so long before they begin, in ms; two of them at least.
 _AHEAD: Final = 2000

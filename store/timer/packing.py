@@ -1,15 +1,22 @@
-"""Messages that are to wait, as units of the timer log: which slot each goes into, how a slot's units are chained."""
+"""Packing messages into units of the timer log: which slot each goes into, and how a slot's units are chained.
+
+A message goes into a slot less than one lap of the wheel after the slot to be read next. Only when the clock was set
+back can slots that hold units be farther away, and take the place of an earlier slot; `make_way` moves them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from rocketwire.store.errors import DiskFull
+from rocketwire.store.errors import DiskFull, WheelFull
 from rocketwire.store.layout.timer_log import NO_UNIT, UNIT_SIZE, UNIT_STRUCT, WAITS, UnitMagic
 from rocketwire.store.timer.log import TimerLog
-from rocketwire.store.timer.waiting import Waiting
-from rocketwire.store.timer.wheel import Slot, TimerWheel
+from rocketwire.store.timer.units import Waiting
+from rocketwire.store.timer.wheel import Slot, TimerWheel, empty
+
+if TYPE_CHECKING:
+    from rocketwire.store.timer.timer_index import TimerIndex
 
 _DEFAULT: Final = int(UnitMagic.DEFAULT)
 _ROLL: Final = int(UnitMagic.ROLL)
@@ -19,7 +26,7 @@ _INT32_MAX: Final = (1 << 31) - 1
 
 
 class Slots(Protocol):
-    """What is asked of the index."""
+    """What `pack` needs of the index."""
 
     precision: int
     window: int
@@ -117,3 +124,38 @@ def _take(index: Slots, number: int, slots: dict[int, list[int]], *, first: bool
         return None
     slots[number] = fields = list(slot)
     return fields
+
+
+def make_way(index: TimerIndex) -> int:
+    """Free the slot that the last `put` could not use, if units of a later lap are in it: they roll in an earlier slot.
+
+    That slot is at least half a lap, and less than one, later than the slot to be read next: so it comes before the
+    units' own slot even when the timer is far behind.
+
+    Args:
+        index: The index.
+
+    Returns:
+        The start in ms of the slot where they roll.
+
+    Raises:
+        WheelFull: the units there are of an earlier lap, or no other slot is free.
+        DiskFull: there is no room for that slot.
+    """
+    number, precision, slots = index.blocked, index.precision, index.wheel.slots
+    slot = None if number is None else index.wheel.at(number)
+    if number is None or slot is None or slot.time <= number:
+        raise WheelFull(index.wheel.path)
+    half, write_time = slots // 2, index.read_time
+    first = write_time // precision + half
+    places = (first + (slot.time % (slots // 4) + further) % half for further in range(half))
+    free = next((place for place in places if index.slot_to_put(place) == empty(place)), None)
+    if free is None:
+        raise WheelFull(index.wheel.path)
+    waiting = index.waiting_in(slot.time * precision)
+    # At every moment each of them belongs to the slot that its time is of.
+    index.wheel.put(Slot(free, waiting[-1].position, waiting[0].position, slot.messages, 0))
+    for unit in waiting:
+        magic, delay = unit.magic | int(UnitMagic.ROLL), free * precision - write_time
+        index.log.rewrite(unit._replace(magic=magic, write_time=write_time, delay=delay))
+    return free * precision

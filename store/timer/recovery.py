@@ -35,11 +35,9 @@ from rocketwire.store.layout.timer_log import (
     UnitMagic,
 )
 from rocketwire.store.timer.check import Check, Ends, believed
-from rocketwire.store.timer.copies import Key, find_copies, is_copy_of, key_of_copy, keys_of_record
-from rocketwire.store.timer.foreign_copies import ForeignCopies
-from rocketwire.store.timer.unit_records import fits, is_timer_record, topic_hash_of
+from rocketwire.store.timer.copies import ForeignCopies, Key, find_copies, is_copy_of, key_of_copy, keys_of_record
 from rocketwire.store.timer.unit_table import ByRecord, UnitTable
-from rocketwire.store.timer.units import Unit, slot_of
+from rocketwire.store.timer.units import Unit, fits, is_timer_record, slot_of, topic_hash_of
 from rocketwire.store.timer.wheel_rebuild import behind_a_lap, bring_nearer, leads_to_all, rebuild
 from rocketwire.wire.names import TIMER_TOPIC
 

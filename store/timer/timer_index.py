@@ -20,8 +20,7 @@ from rocketwire.store.timer.check import Check, Ends
 from rocketwire.store.timer.log import TimerLog
 from rocketwire.store.timer.packing import pack
 from rocketwire.store.timer.saver import Saver, Snapshot
-from rocketwire.store.timer.units import Unit, slot_of
-from rocketwire.store.timer.waiting import Waiting
+from rocketwire.store.timer.units import Unit, Waiting, slot_of
 from rocketwire.store.timer.wheel import Slot, TimerWheel, empty
 from rocketwire.wire.names import TIMER_TOPIC
 

@@ -1,4 +1,4 @@
-"""One unit of the timer log, and what follows from its times.
+"""One unit of the timer log, the record it is of, and how times, slots and TIMER_OUT_MS follow from one another.
 
 A slot of the wheel holds what is due within `precision` milliseconds: slot number k is of the messages that are due
 after k * precision and up to (k + 1) * precision. Slots are spoken of by the time in ms at which they begin.
@@ -13,13 +13,36 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from rocketwire.store.layout.timer_log import UnitMagic
+from rocketwire.store.layout.record import properties_of, topic_of
+from rocketwire.store.layout.timer_log import WAITS, UnitMagic
+from rocketwire.wire.java import natural_number, string_hash
+from rocketwire.wire.names import TIMER_TOPIC
+from rocketwire.wire.properties import REAL_TOPIC, TIMER_OUT_MS, decode_properties
 
 # Plain numbers: an enum's `&` makes an enum again, which costs more than the rest of what is done with a unit.
 _ROLL: Final = int(UnitMagic.ROLL)
 _DELETE: Final = int(UnitMagic.DELETE)
 _GRID: Final = 10
 _LAST: Final = _GRID - 1
+_TOPIC: Final = TIMER_TOPIC.encode()
+
+
+class Waiting(NamedTuple):
+    """A timer record, as the index of the timer takes it.
+
+    Attributes:
+        out: Its TIMER_OUT_MS: a time in ms since 1970, from which the time it is due follows.
+        physical_offset: Where the record stands in the log.
+        record_size: Its size in bytes.
+        topic_hash: Java's hash of the topic it is to be delivered to.
+        deletes: Whether it is a marker, that cancels another message.
+    """
+
+    out: int
+    physical_offset: int
+    record_size: int
+    topic_hash: int
+    deletes: bool
 
 
 class Unit(NamedTuple):
@@ -89,3 +112,32 @@ def due(out: int, precision: int) -> int:
     if last == _LAST:
         return out + 1
     return out if last else out + precision
+
+
+def is_timer_record(record: memoryview | None) -> bool:
+    """Whether it is a record of a message that waits."""
+    return record is not None and topic_of(record) == _TOPIC
+
+
+def topic_hash_of(record: memoryview) -> int:
+    """What the unit of a timer record says of the topic it is for."""
+    return string_hash(_properties(record).get(REAL_TOPIC, ""))
+
+
+def fits(unit: Unit, record: memoryview | None) -> bool:
+    """Whether a unit says what its record says.
+
+    A unit that waits goes on before the record's time only when it rolls: else it is of a record that the log has lost,
+    in whose place another one was stored.
+    """
+    if record is None or len(record) != unit.record_size or topic_of(record) != _TOPIC:
+        return False
+    properties = _properties(record)
+    if string_hash(properties.get(REAL_TOPIC, "")) != unit.topic_hash:
+        return False
+    out = natural_number(properties.get(TIMER_OUT_MS, ""))
+    return unit.outcome != WAITS or (out is not None and (out > unit.slot_time) is unit.rolls)
+
+
+def _properties(record: memoryview) -> dict[str, str]:
+    return decode_properties(properties_of(record).decode("utf-8", "replace"))

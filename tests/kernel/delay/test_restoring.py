@@ -16,8 +16,7 @@ from rocketwire.server.messages.restoring import Undeliverable
 from rocketwire.server.timer.records import TIMER_ROOM, restored_timer, rolled_timer, waiting_of
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
-from rocketwire.store.timer.units import DueUnit
-from rocketwire.store.timer.waiting import Waiting
+from rocketwire.store.timer.units import DueUnit, Waiting
 from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, Message, encode_record
 from rocketwire.wire.names import SCHEDULE_TOPIC, TIMER_TOPIC, TRANS_HALF_TOPIC
 from tests.wire.test_message import messages

@@ -28,8 +28,7 @@ from rocketwire.server.timer.records import (
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
 from rocketwire.store.read.reader import LogPart
-from rocketwire.store.timer.units import DueUnit
-from rocketwire.store.timer.waiting import Waiting
+from rocketwire.store.timer.units import DueUnit, Waiting
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import Message, encode_record

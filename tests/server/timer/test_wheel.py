@@ -16,7 +16,7 @@ from rocketwire.server.timer.topic import Entries, TimerTopic
 from rocketwire.server.timer.wheel import NearWheel
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.timer.timer_index import TimerIndex
-from rocketwire.store.timer.waiting import Waiting
+from rocketwire.store.timer.units import Waiting
 from tests.server.harness import Clock
 from tests.server.timer.support import Timers
 from tests.store.support import START, open_store, small

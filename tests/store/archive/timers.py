@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rocketwire.store.timer.timer_index import TimerIndex
-from rocketwire.store.timer.waiting import Waiting
+from rocketwire.store.timer.units import Waiting
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.names import TIMER_TOPIC
 from tests.store.archive.support import Quick

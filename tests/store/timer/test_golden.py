@@ -15,7 +15,7 @@ from rocketwire.store.layout.timer_wheel import SLOT_COUNT
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 from rocketwire.store.timer.timer_index import TimerIndex
-from rocketwire.store.timer.waiting import Waiting
+from rocketwire.store.timer.units import Waiting
 from tests.store.support import HOST, Clock, Golden
 
 WINDOW = 30

@@ -25,8 +25,7 @@ from rocketwire.store.layout.record import properties_of
 from rocketwire.store.layout.timer_log import NO_COPY
 from rocketwire.store.timer.copies import find_copies
 from rocketwire.store.timer.timer_index import TimerIndex
-from rocketwire.store.timer.units import Unit, due, slot_of
-from rocketwire.store.timer.waiting import Waiting
+from rocketwire.store.timer.units import Unit, Waiting, due, slot_of
 from rocketwire.store.timer.wheel import TimerWheel
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.names import TIMER_TOPIC

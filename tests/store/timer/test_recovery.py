@@ -16,7 +16,7 @@ from rocketwire.store.layout import timer_check, timer_log
 from rocketwire.store.layout.timer_log import FILLER, NO_COPY, NO_RECORD, UNIT_SIZE
 from rocketwire.store.timer.check import Check, read_check, write_check
 from rocketwire.store.timer.timer_index import TimerIndex
-from rocketwire.store.timer.waiting import Waiting
+from rocketwire.store.timer.units import Waiting
 from rocketwire.store.timer.wheel import TimerWheel
 from tests.store import disk_images
 from tests.store.crash_disk import CrashDisk

@@ -18,8 +18,7 @@ from rocketwire.store.layout.timer_log import UNIT_SIZE, blank
 from rocketwire.store.layout.timer_wheel import SLOT_COUNT
 from rocketwire.store.timer.check import Check, Extension, decode_check, encode_check
 from rocketwire.store.timer.timer_index import TimerIndex
-from rocketwire.store.timer.units import slot_of
-from rocketwire.store.timer.waiting import Waiting
+from rocketwire.store.timer.units import Waiting, slot_of
 from rocketwire.store.timer.wheel import TimerWheel
 from tests.store.crash_disk import CrashDisk
 from tests.store.support import START, kill, open_store, small

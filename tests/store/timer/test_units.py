@@ -1,4 +1,4 @@
-"""When timer messages are due, by what their records say."""
+"""Units of the timer log: when their messages are due, and whether they fit their records."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.store.timer.units import due, out_time, slot_of
+from rocketwire.store.layout.timer_log import NO_COPY, NO_UNIT, WAITS, UnitMagic
+from rocketwire.store.timer.units import Unit, due, fits, out_time, slot_of, topic_hash_of
+from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.names import TIMER_TOPIC
+from tests.store.timer.timers import HASH
 
 precisions = st.one_of(st.sampled_from([10, 100, 200, 500, 1000]), st.integers(1, 1 << 20).map(lambda tens: 10 * tens))
 times = st.one_of(
@@ -47,3 +51,32 @@ def test_what_cancels_goes_to_the_slot_of_its_message(time: int, precision: int,
 @pytest.mark.parametrize(("time", "out"), [(5000, 4999), (4990, 4989), (4999, 4999), (4991, 4991), (1, 1), (10, 9)])
 def test_the_time_in_a_record(time: int, out: int) -> None:
     assert out_time(time) == out
+
+
+OUT = 5_001
+RECORD = memoryview(
+    encode_record(
+        Message(
+            topic=TIMER_TOPIC, queue_id=0, body=b"", properties=f"TIMER_OUT_MS\x01{OUT}\x02REAL_TOPIC\x01T".encode()
+        )
+    )
+)
+ROLLS = UnitMagic.DEFAULT | UnitMagic.ROLL
+
+
+@pytest.mark.parametrize(
+    ("magic", "time", "outcome", "fit"),
+    [
+        (UnitMagic.DEFAULT, OUT, WAITS, True),
+        (UnitMagic.DEFAULT, OUT + 9_000, WAITS, True),
+        (UnitMagic.DEFAULT, OUT - 1, WAITS, False),
+        (UnitMagic.DEFAULT, OUT - 1, NO_COPY, True),
+        (ROLLS, OUT - 1, WAITS, True),
+        (ROLLS, OUT, WAITS, False),
+    ],
+)
+def test_a_unit_that_waits_does_not_deliver_before_its_records_time(
+    magic: int, time: int, outcome: int, *, fit: bool
+) -> None:
+    assert topic_hash_of(RECORD) == HASH
+    assert fits(Unit(0, NO_UNIT, magic, time - 1, 1, 0, len(RECORD), HASH, outcome), RECORD) is fit

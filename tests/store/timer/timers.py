@@ -10,8 +10,7 @@ from rocketwire.store.disk.files import FileSystem, RealFileSystem
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 from rocketwire.store.timer.timer_index import TimerIndex
-from rocketwire.store.timer.units import Unit
-from rocketwire.store.timer.waiting import Waiting
+from rocketwire.store.timer.units import Unit, Waiting
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.names import TIMER_TOPIC
 from tests.store.support import START, Clock, draft, kill, open_store, small

@@ -1,4 +1,4 @@
-"""What waits for a later lap, in the way of an earlier one."""
+"""Putting messages into the wheel where a later lap has taken their slot."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rocketwire.store.errors import WheelFull
-from rocketwire.store.timer.making_way import make_way
+from rocketwire.store.timer.packing import make_way
 from rocketwire.store.timer.wheel import Slot, TimerWheel
 from tests.store.support import kill
 from tests.store.timer.timers import NOW, Timers
