@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from rocketwire.store.archive.read.by_queue import by_queue, entries_at, is_of
 from rocketwire.store.archive.read.directory import Directory, QueueFiles
 from rocketwire.store.archive.read.log import Block
-from rocketwire.store.archive.verify.findings import Finding, Kind, Report
-from rocketwire.store.archive.verify.gathered import Gathered
+from rocketwire.store.archive.verify.findings import Finding, Gathered, Kind, Report
 from rocketwire.store.disk.segment import file_name
 from rocketwire.store.layout.consume_queue import HIGHEST_EXT_ADDRESS
 from rocketwire.store.records.property_columns import properties_of

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from rocketwire.store.archive.read.directory import PlainFile
 from rocketwire.store.archive.read.index_files import Header
 from rocketwire.store.archive.read.opening import OpenFile
-from rocketwire.store.archive.verify.findings import Finding, Kind, Report
-from rocketwire.store.archive.verify.gathered import Gathered
+from rocketwire.store.archive.verify.findings import Finding, Gathered, Kind, Report
 from rocketwire.store.layout.derive import dtype_fields
 from rocketwire.store.layout.index import ENTRY as LAYOUT
 from rocketwire.store.layout.index import ENTRY_SIZE, HEADER_OFFSETS, HEADER_SIZE, SLOT_DTYPE, SLOT_SIZE

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from rocketwire.store.archive.read.directory import QueueFiles
 from rocketwire.store.archive.read.entry_files import ENTRY
 from rocketwire.store.archive.read.queues import Queue
-from rocketwire.store.archive.verify.findings import Finding, Kind, Report
-from rocketwire.store.archive.verify.gathered import Gathered
+from rocketwire.store.archive.verify.findings import Finding, Gathered, Kind, Report
 from rocketwire.store.archive.verify.ranges import Ranges
 from rocketwire.store.layout.consume_queue import AHEAD, ENTRY_SIZE, ENTRY_STRUCT
 

@@ -1,12 +1,11 @@
-"""Findings about numbered things: rows are one line, and of many rows the first are told."""
+"""Findings: consecutive ones are one line, and of many the first are reported."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.store.archive.verify.findings import Finding, Kind
-from rocketwire.store.archive.verify.gathered import MOST, Gathered
+from rocketwire.store.archive.verify.findings import MOST, Finding, Gathered, Kind
 
 
 def of(number: int, *, count: int = 1, kind: Kind = Kind.DAMAGE, offset: int | None = None) -> Finding:
