@@ -280,7 +280,7 @@ class Segment:
         With `keep_open` the next call, until `unmap`, needs no new descriptor. Safe in a thread.
 
         Raises:
-            OSError: the disk refused.
+            OSError: the disk reported an error.
             StoreGone: somebody else removed the file, or moved it away.
         """
         descriptor = self._kept

@@ -237,7 +237,7 @@ class CommitLog(LogTail):
             rewrite: A sync failed before, so that no page is known to be there that only seems to be written.
 
         Raises:
-            OSError: the disk refused.
+            OSError: the disk reported an error.
         """
         with self._flushing:
             segments = self.segments

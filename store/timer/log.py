@@ -269,7 +269,7 @@ class TimerLog:
         """Put files on the disk, and which there are. Blocking; safe in a thread.
 
         Raises:
-            OSError: the disk refused.
+            OSError: the disk reported an error.
         """
         self.segments.sync_directory()
         for segment in segments:

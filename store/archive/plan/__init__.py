@@ -1,1 +1,1 @@
-"""What to read of a store directory, and what is in it."""
+"""Finding messages in a store directory, and summaries of what it holds."""

@@ -1,4 +1,4 @@
-"""What a whole store is: whose it looks like, what it holds and takes, and how far it is on the disk."""
+"""Overview of a whole store: which broker wrote it, what it holds, its disk usage, and up to where it was flushed."""
 
 from __future__ import annotations
 
@@ -128,9 +128,9 @@ def overview(directory: Directory) -> Overview:
 
 
 def _version_of(directory: Directory, topics: dict[str, Any], *, own_timer: bool) -> tuple[str, list[str]]:
-    """Whose store it looks like, `5.x`, `4.x` or `unknown`, and the facts that say so.
+    """Which broker wrote the store, `5.x`, `4.x` or `unknown`, and the evidence.
 
-    A 4.x one may also be Rocketwire's, which writes the same files; those of the timer say whose they are.
+    A 4.x one may also be Rocketwire's, which writes the same files; the timer's files tell them apart.
     """
     present = {f"config/{file.name}" for file in directory.config} | set(directory.others)
     present |= {"timerwheel"} if directory.timer_wheel is not None else set()

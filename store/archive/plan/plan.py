@@ -1,15 +1,15 @@
-"""Finding wanted messages in the cheapest way there is; what is found is the same in every way, and in the log's order.
+"""Query plans: find the wanted messages the cheapest way. Every plan finds the same, in the order of the log.
 
-- a message id that says where the record is: one look there
-- a key, or a unique key as message id: the index, and a walk over the parts of the log that it does not cover
+- an offset message id: one read at that physical offset
+- a key, or a unique key as message id: the index, and a scan of the parts of the log that it does not cover
 - topics that have consume queues: their entries
-- else a walk over the log; of a time range only over the commit log files that can hold it
+- else a scan of the log; for a time range only of the commit log files that can hold it
 
-After a crash queues and index may lack what the log has, so then the log is walked. Store times are taken to rise along
-the log, but for a clock that was set back by up to a minute.
+After a crash queues and index may lack what the log has, so then the log is scanned. Store times are assumed to rise
+along the log, except that the clock may have been set back by up to a minute.
 
-What a deleted topic left in the log is found by a walk, and when the topic is named. If the topic was made again, its
-new queues do not lead to its former messages. A key without a topic is looked for in the topics that still exist.
+Messages of a deleted topic are found by a scan, and when the topic is named. If the topic was created again, its new
+queues do not lead to its former messages. A key without a topic is looked up in the topics that still exist.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def find(directory: Directory, wanted: Wanted, report: Report) -> Iterator[Selec
     Args:
         directory: The store; what is appended to a live one later is not looked for.
         wanted: What they must have.
-        report: Told of every damaged record that is met on the way, and of files that were removed meanwhile.
+        report: Gets every damaged record that is found on the way, and files that were removed meanwhile.
 
     Raises:
         StoreUnreadable: a file cannot be read.
@@ -66,7 +66,7 @@ def known_topics(directory: Directory, report: Report) -> set[str]:
 
 
 def plan(directory: Directory, wanted: Wanted, report: Report) -> ById | ByKey | ByQueues | ByWalk:
-    """The cheapest way to find the wanted messages; `report` is told when topics.json is needed and damaged.
+    """The cheapest plan for the wanted messages; `report` gets a topics.json that is needed and damaged.
 
     Raises:
         StoreUnreadable: a file cannot be read.
@@ -94,7 +94,7 @@ def plan(directory: Directory, wanted: Wanted, report: Report) -> ById | ByKey |
 
 
 def _by_offset_id(directory: Directory, message_id: str) -> Selected | None:
-    """The message at the place that an id says, if it has that id: a unique key looks just the same."""
+    """The message at the physical offset in an id, if it has that id: a unique key looks just the same."""
     try:
         _, offset = parse_offset_message_id(message_id)
     except MessageIdInvalid:
@@ -226,8 +226,8 @@ class ByQueues:
     def run(self, report: Report) -> Iterator[Selected]:
         """See `find`."""
         gone: set[str] = set()
-        # What the queues vouch for is not asked of the messages: those of several queues (5.x's multi-dispatch) keep
-        # the topic that they were sent to.
+        # Topic and queue are known from the queue and not checked in the record: messages of several queues (5.x's
+        # multi-dispatch) keep the topic that they were sent to.
         left = replace(self.wanted, topics=None, system_topics=True, queue_ids=None, first_offset=0, end_offset=FOREVER)
         with Log(self.directory.commit_log) as log:
             wanted = [files for files in self.files if self.wanted.takes_queue(files.queue_id)]
@@ -253,7 +253,7 @@ class ByQueues:
     def _places(self, number: int, queue: Queue, log: Log, most: int) -> Iterator[Place]:
         wanted = self.wanted
         since, until = wanted.since - _CLOCK_MARGIN, wanted.until + _CLOCK_MARGIN
-        # Where a time cannot be read the range is taken to be wider.
+        # If a time cannot be read, the range gets wider.
         first, end = queue.within(
             wanted.first_offset,
             wanted.end_offset,

@@ -1,4 +1,4 @@
-"""Which messages are wanted: what a record must have, asked of whole batches first and then of each that is left."""
+"""The filter of a query: tests whole batches of records by their columns first, then each remaining message."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOREVER: Final = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What messages must have; None, and the defaults, ask for nothing.
+    """Conditions that messages must meet; None, and the defaults, mean no condition.
 
     Attributes:
         topics: Their topic is one of these.
@@ -66,9 +66,9 @@ class Wanted:
         return np.flatnonzero(passed)
 
     def may_take(self, properties: bytes) -> bool:
-        """Whether a message may be wanted that has these properties as stored: quick, and only of tags, key and id.
+        """Whether a message with these stored properties may be wanted: a quick check of tags, key and id only.
 
-        The id is taken for a unique key: an offset message id says itself where its message is.
+        The id is compared as a unique key: an offset message id is found by its physical offset.
         """
         texts = [text for text in (self.key, self.message_id) if text is not None]
         return all(_stored(text) in properties for text in texts) and (
@@ -76,7 +76,7 @@ class Wanted:
         )
 
     def takes(self, one: Selected) -> bool:
-        """Whether a message is wanted: the whole truth, asked of one."""
+        """Whether a message is wanted: the full check of a single one."""
         message = one.message
         return (
             self.first_offset <= message.queue_offset < self.end_offset

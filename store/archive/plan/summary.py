@@ -1,4 +1,4 @@
-"""What is in a store, in numbers: of each queue, of each group, and of the whole."""
+"""Summaries of a store in numbers: per queue, per consumer group, and of the commit log."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class GroupLag:
 class LogSummary:
     """The commit log: from which physical offset to which it has records; store times (ms) of the first and the last.
 
-    `troubles` are what stands in the way of reading its end.
+    `troubles` are the reasons why its end could not be read.
     """
 
     start: int

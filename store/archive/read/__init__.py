@@ -1,1 +1,1 @@
-"""A store directory as files that somebody else may be writing."""
+"""Read access to the files of a store that a broker may be writing to."""

@@ -1,4 +1,4 @@
-"""What consume queues say of the log's end: where their newest entries lead to, and which lead behind it."""
+"""The newest entries of consume queues, and entries that point behind the end of the commit log."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rocketwire.store.archive.read.queues import BLANK_SIZE, Queue
 
 
 class Ahead(NamedTuple):
-    """The entries of one queue that lead behind a place in the log.
+    """The entries of one queue that point at or behind a physical offset.
 
     Attributes:
         topic, queue_id: Which queue it is.
         offset: Queue offset of the first of them.
         entries: How many they are.
-        first: Physical offset that the first says.
+        first: Physical offset that the first one points to.
         end: Physical offset behind the record of the last.
     """
 
@@ -34,7 +34,7 @@ def newest_entries(directory: Directory, queues: Iterable[QueueFiles]) -> Iterat
     """The newest entry of each queue that has one whose message the log may have; the queue is open until the next.
 
     Raises:
-        StoreUnreadable: a file cannot be read. (One that was removed is passed over.)
+        StoreUnreadable: a file cannot be read. (One that was removed is skipped.)
     """
     for files in queues:
         if files.files:

@@ -1,4 +1,4 @@
-"""Records of the log, taken apart by their consume queues, and the entries that stand for them."""
+"""Grouping records of the log by consume queue, and reading the entries that point to them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def entries_at(files: QueueFiles, offsets: NDArray[np.int64]) -> NDArray[Any]:
     """The entry at each of some offsets of a queue, all zeros where there is none.
 
     Raises:
-        StoreUnreadable: the disk refused.
+        StoreUnreadable: a read failed.
     """
     found = np.zeros(len(offsets), ENTRY)
     with Queue(files) as queue:

@@ -1,4 +1,4 @@
-"""What a store's config files say, read from outside: of either version, by any broker, without owning them."""
+"""Reading a store's config files, written by any broker of 4.x or 5.x, without changing them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def document(directory: Directory, name: str) -> dict[str, Any]:
         StoreUnreadable: what there is cannot be read, or is no JSON object.
     """
     trouble: StoreUnreadable | None = None
-    # Twice: a broker that adds to a file may write over the one that is being read, once another has its name.
+    # Two tries: a broker may overwrite the file that is being read, once another one has its name.
     for candidate in (name, name, name + ".bak"):
         path = f"{directory.root}/config/{candidate}"
         try:

@@ -1,10 +1,10 @@
-"""What a store directory holds: `discover` looks at names and sizes, and opens nothing but `lock`.
+"""The files of a store directory: `discover` looks at names and sizes, and opens nothing but `lock`.
 
-The picture is that of one moment. Of a store that a broker is writing, files may be gone when they are opened, and
-the last ones may have grown more content; sizes of whole files do not change.
+The result is a snapshot. While a broker is writing, files may be gone when they are opened, and the last ones may have
+grown more content; sizes of whole files do not change.
 
-Files of a row (commit log, consume queue, timer log) are made at their full size, so a row's file size is that of its
-first file. What does not belong where it stands is listed in `strange` and otherwise passed over.
+Commit log, consume queue and timer log are rows of files that are created at full size, so a row's file size is that of
+its first file. What does not belong in a directory is listed in `strange` and otherwise skipped.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from rocketwire.wire.java import INT32_MAX, INT64_MAX
 
 _TIME_DIGITS: Final = 17
 _UNFINISHED: Final = (".next", ".old", ".tmp")
-"""Ends of the names under which a broker prepares a config file; a kill may leave such."""
+"""Suffixes of the temporary files that a broker makes for config files; a kill may leave such a file."""
 _DIRECTORIES: Final = frozenset({"commitlog", "consumequeue", "batchconsumequeue", "index", "timerlog", "config"})
 _KNOWN: Final = _DIRECTORIES | {"timerwheel", "checkpoint", "abort", "abort.bak", "lock"}
 
 
 class State(enum.Enum):
-    """Whether somebody uses the store."""
+    """Whether a broker uses the store."""
 
     LIVE = "live: a broker has it open"
     AT_REST = "at rest: the last broker stopped cleanly"
@@ -73,7 +73,7 @@ class PlainFile(NamedTuple):
 
 
 class Strange(NamedTuple):
-    """What does not belong where it stands, and why."""
+    """A file or directory that does not belong there, and why."""
 
     path: str
     reason: str
@@ -81,7 +81,7 @@ class Strange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueFiles:
-    """The files of one consume queue, in order; none for a queue of which only the directory is left."""
+    """The files of one consume queue, in order; none if only its directory is left."""
 
     topic: str
     queue_id: int
@@ -107,8 +107,8 @@ class Directory:
         checkpoint: The checkpoint file.
         abort: Whether `abort` is there: a broker runs, or did not stop cleanly.
         others: Names in `root` that are none of these: other stores of 5.x, for instance.
-        strange: What does not belong where it stands.
-        files: Where all of it is.
+        strange: Files and directories that do not belong there.
+        files: The file system that holds them.
     """
 
     root: str
@@ -143,7 +143,7 @@ def discover(root: str, *, commit_log: str | None = None, files: FileSystem = LO
     Args:
         root: The store's directory.
         commit_log: The commit log's directory, if it is not `commitlog` in the store's.
-        files: Where both are. Where nobody can say who holds the lock, a store that has `abort` is UNKNOWN.
+        files: The file system of both. If it cannot tell who holds the lock, a store that has `abort` is UNKNOWN.
 
     Raises:
         StoreForeign: it is no RocketMQ store.
@@ -152,7 +152,7 @@ def discover(root: str, *, commit_log: str | None = None, files: FileSystem = LO
     root = root.rstrip("/") or "/"
     look = _Look(root, files)
     top = {entry.name: entry for entry in look.at(root, needed=True)}
-    # One that serves its first second has no more than lock and abort yet; `config` alone may be anything's.
+    # In a broker's first second there are only lock and abort; a `config` directory alone may belong to anything.
     if not top.keys() & {"commitlog", "consumequeue", "checkpoint", "abort"}:
         raise StoreForeign(root, "it holds neither commitlog, consumequeue nor checkpoint")
     if commit_log is None:
@@ -196,7 +196,7 @@ def _state(root: str, files: FileSystem, *, abort: bool) -> State:
 
 
 class _Look:
-    """One look at a directory and all below it; `strange` gathers what does not belong."""
+    """One listing of a directory and all below it; `strange` collects what does not belong."""
 
     def __init__(self, root: str, files: FileSystem, strange: list[Strange] | None = None) -> None:
         self.root = root

@@ -1,4 +1,4 @@
-"""The files of one consume queue, read by queue offset: the one that was read last stays open."""
+"""Reading the files of one consume queue by queue offset; the file that was read last stays open."""
 
 from __future__ import annotations
 

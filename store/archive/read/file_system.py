@@ -1,7 +1,7 @@
-"""Where a store's files are read: on this machine, or wherever a `FileSystem` reaches them.
+"""The file systems that a store can be read from: this machine's, or a remote one behind `FileSystem`.
 
-`discover` is given one, and every file that it finds carries it. Paths are text with `/` between names. What goes wrong
-is an OSError, which `opening` and `directory` put into the store's words: FileNotFoundError for what is not there.
+`discover` gets one, and every file that it finds carries it. Paths are text with `/` between names. Errors are OSError
+(FileNotFoundError for what does not exist), which `opening` and `directory` turn into the store's errors.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ReadableFile(Protocol):
         """Size in bytes, now or when the file was opened.
 
         Raises:
-            OSError: it cannot be asked.
+            OSError: it is not known.
         """
         ...
 
@@ -48,9 +48,9 @@ class ReadableFile(Protocol):
         ...
 
     def expect(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Be told what will be read next: offsets and lengths, by offset. A file far away fetches them ahead.
+        """Announce the next reads: offsets and lengths, by offset. A remote file prefetches them.
 
-        Other reads are answered as well; a second call takes the place of the first.
+        Other reads are possible as well; a second call replaces the first.
         """
         ...
 
@@ -61,7 +61,7 @@ class FileSystem(Protocol):
     def listing(self, root: str) -> Listing:
         """How directories under `root` (and `root`) are listed for one look at a store.
 
-        Of a store far away this may be a picture of all of them, taken now.
+        For a remote store this may be a snapshot of all of them, taken now.
 
         Raises:
             OSError: `root` cannot be listed.
@@ -77,7 +77,7 @@ class FileSystem(Protocol):
         ...
 
     def locked(self, path: str) -> bool:
-        """Whether somebody holds the lock that a broker takes; asked without taking it.
+        """Whether another process holds the lock that a broker takes; it is tested without taking it.
 
         Raises:
             OSError: it cannot be known: there are no locks here, or the file may not be read.

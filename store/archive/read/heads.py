@@ -1,4 +1,4 @@
-"""What the head of a record says, looked at alone: it may be damaged, or none at all."""
+"""Decoding the fixed head of one record, which may be damaged or no record at all."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def head_store_time(head: bytes, physical_offset: int) -> int | None:
 
 
 def promised_size(buffer: bytes, position: int, physical_offset: int) -> int | None:
-    """The size of the record whose head is at a position, believed only if all lengths and places in it agree.
+    """The size of the record whose head is at a position, if all lengths and offsets in it are consistent.
 
     None when they do not, or the buffer ends within the head.
     """

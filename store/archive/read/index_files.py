@@ -1,11 +1,11 @@
-"""Index files read from outside: from a key to the places in the log of the messages that may have it.
+"""Reading index files: from a key to the physical offsets of the messages that may have it.
 
-How many slots and entries a file has is a setting of its broker's and stands nowhere in it. It is found from the size
-and the content (`geometry`): the first entries must have places that the header allows, and the slots that their hashes
-lead to must be in use. The default is tried first, then what fitted the file before.
+How many slots and entries a file has is a setting of the broker and is not stored in the file. It is derived from size
+and content (`geometry`): the first entries must have physical offsets that the header allows, and the slots that their
+hashes lead to must be in use. The default is tried first, then what fitted the file before.
 
-What an index covers is said too, for the broker may not have indexed yet what it stored just now, and
-writes an index only when it is told to: the rest of the log has to be walked.
+`look_up` also returns which part of the log the index covers: the broker may not have indexed the newest messages yet,
+and keeps an index only if it is configured to. The rest of the log has to be scanned.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class IndexFile:
         """Physical offsets of the messages with a key of that hash, newest first; none if the geometry is not known.
 
         Raises:
-            StoreUnreadable: the disk refused.
+            StoreUnreadable: a read failed.
         """
         if self.geometry is None:
             return
@@ -190,7 +190,7 @@ class Covered(NamedTuple):
 
 
 def look_up(files: Sequence[PlainFile], keys: Sequence[tuple[str, str]]) -> tuple[list[int], list[Covered]]:
-    """Where messages with one of some keys may be, and which parts of the log these answers are good for.
+    """Where messages with one of some keys may be, and which parts of the log the answer covers.
 
     Args:
         files: The index files, as `discover` found them.
@@ -198,8 +198,8 @@ def look_up(files: Sequence[PlainFile], keys: Sequence[tuple[str, str]]) -> tupl
 
     Returns:
         Physical offsets in ascending order: of messages with one of these keys, or another one of the same hash, or
-        that are no longer in the log. What is not covered has to be looked for in the log; a file that cannot be read,
-        or does not say how it is made, covers nothing.
+        that are no longer in the log. What is not covered has to be searched in the log; a file that cannot be read,
+        or whose geometry is not known, covers nothing.
     """
     hashes = {positive_hash(f"{topic}#{key}") for topic, key in keys}
     offsets: set[int] = set()

@@ -1,10 +1,10 @@
-"""The commit log read from outside, with pread.
+"""Reading the commit log with pread.
 
-`LogFile.blocks` gives a whole file in blocks of some MiB, each with the columns of its records; `Log.read` gives single
-places. Memory is bounded by the block, or by one record that is larger than a block.
+`LogFile.blocks` reads a whole file in blocks of some MiB, each with the columns of its records; `Log.read` reads single
+records. Memory is bounded by the block, or by one record that is larger than a block.
 
-On a store that a broker is writing, UNWRITTEN is the present end. A record that is being copied into the file just now
-may be seen half: whoever meets DAMAGED at the end of such a log reads that place again a little later.
+While a broker is writing, UNWRITTEN is the present end of the log. A record that is just being copied into the file
+may be read half: a caller that gets DAMAGED at the end of such a log reads again a little later.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Block(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a record is, and which entry of which queue (a number of the caller's own) said so."""
+    """Where a record is, and the entry of the queue (a number that the caller chose) that points to it."""
 
     physical_offset: int
     size: int
@@ -59,7 +59,7 @@ class Place(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Physical offset of the first byte behind it."""
+        """Physical offset of the first byte after it."""
         return self.physical_offset + self.size
 
 
@@ -90,14 +90,14 @@ class LogFile:
 
     @property
     def end(self) -> int:
-        """Physical offset of the first byte behind the file."""
+        """Physical offset of the first byte after the file."""
         return self.start + self.size
 
     def read(self, offset: int, length: int) -> bytes:
         """Bytes from a physical offset on; fewer only where the file ends.
 
         Raises:
-            StoreUnreadable: the disk refused.
+            StoreUnreadable: a read failed.
         """
         return self._file.read(offset - self.start, max(0, min(length, self.start + self.size - offset)))
 
@@ -105,7 +105,7 @@ class LogFile:
         """Read from a physical offset on into a writable buffer; how many bytes came, fewer only where the file ends.
 
         Raises:
-            StoreUnreadable: the disk refused.
+            StoreUnreadable: a read failed.
         """
         room = max(0, self.end - offset)
         if len(buffer) <= room:
@@ -114,7 +114,7 @@ class LogFile:
             return self._file.read_into(offset - self.start, part)
 
     def expect(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Say what will be read next, as physical offsets and lengths by offset: a file far away fetches it ahead."""
+        """Announce the next reads, as physical offsets and lengths by offset: a remote file prefetches them."""
         self._file.expect((offset - self.start, length) for offset, length in ranges)
 
     def blocks(self, offset: int | None = None, *, check_crc: bool = True, block: int = BLOCK) -> Iterator[Block]:
@@ -124,7 +124,7 @@ class LogFile:
         records.
 
         Raises:
-            StoreUnreadable: the disk refused.
+            StoreUnreadable: a read failed.
         """
         at = 0 if offset is None else offset - self.start
         wanted = block
@@ -157,10 +157,10 @@ class LogFile:
             at = base + position
 
     def first_store_time(self) -> int | None:
-        """Store time in ms of the file's first record; None when it has none that can be believed.
+        """Store time in ms of the file's first record; None if it has no valid one.
 
         Raises:
-            StoreUnreadable: the disk refused.
+            StoreUnreadable: a read failed.
         """
         buffer = self.read(self.start, _PAGE)
         return head_store_time(buffer, self.start)
@@ -191,7 +191,7 @@ class Log:
         return self.files[number] if number >= 0 and offset < self.files[number].end else None
 
     def opened(self, file: RowFile) -> LogFile:
-        """A file, open until others were asked for more lately.
+        """A file; the ones used last stay open.
 
         Raises:
             FileGone: it was removed.
@@ -214,7 +214,7 @@ class Log:
         return b"" if file is None else self.opened(file).read(offset, length)
 
     def record(self, offset: int) -> bytes | None:
-        """The record at a physical offset, with nothing but its head looked at; None when none can begin there.
+        """The record at a physical offset, of which only the head is checked; None when none can begin there.
 
         Raises:
             FileGone: the file was removed.
@@ -252,7 +252,7 @@ class Log:
         while group:
             first = group[0].physical_offset
             file = self.file_of(first)
-            # What stands in the next file is another reading.
+            # The next file needs a read of its own.
             here = [place for place in group if file is None or place.physical_offset < file.end]
             try:
                 data = self._read_together(first, max(place.end for place in here) - first)
@@ -265,14 +265,14 @@ class Log:
 
     def _read_together(self, offset: int, length: int) -> bytes:
         if length > BLOCK:
-            # One place. It is a queue's entry that says so, which may be damaged.
+            # One place, given by a queue's entry, which may be damaged.
             head = self.read(offset, LARGEST_HEAD)
             if promised_size(head, 0, offset) != length:
                 return head
         return self.read(offset, length)
 
     def store_time(self, offset: int) -> int | None:
-        """Store time in ms of the record at a physical offset; None when there is none that can be believed.
+        """Store time in ms of the record at a physical offset; None if there is no valid one.
 
         Raises:
             StoreUnreadable: the file cannot be read.

@@ -1,4 +1,4 @@
-"""Opening and reading files of a store that somebody else may be changing: what can go wrong, in the store's words."""
+"""Opening and reading files of a store that a broker may be writing to, with the store's errors."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class OpenFile:
         self._file.close()
 
     def size(self) -> int:
-        """Size in bytes, now; of a file far away, when it was opened."""
+        """Size in bytes, now; of a remote file, when it was opened."""
         return self._file.size()
 
     def read(self, offset: int, length: int) -> bytes:
@@ -57,7 +57,7 @@ class OpenFile:
 
         Raises:
             FileGone: it is far away, and was removed.
-            StoreUnreadable: the disk refused.
+            StoreUnreadable: a read failed.
         """
         try:
             return self._file.read(offset, length)
@@ -69,7 +69,7 @@ class OpenFile:
 
         Raises:
             FileGone: it is far away, and was removed.
-            StoreUnreadable: the disk refused.
+            StoreUnreadable: a read failed.
         """
         try:
             return self._file.read_into(offset, buffer)
@@ -77,7 +77,7 @@ class OpenFile:
             raise _unreadable(self.path, error) from error
 
     def expect(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Say what will be read next, as offsets and lengths by offset: a file far away fetches it ahead."""
+        """Announce the next reads, as offsets and lengths by offset: a remote file prefetches them."""
         self._file.expect(ranges)
 
 

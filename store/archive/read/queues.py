@@ -1,8 +1,8 @@
-"""Consume queues read from outside: where each message of a topic's queue lies in the commit log.
+"""Reading consume queues: the physical offset of each message of a topic's queue.
 
-Entries come as numpy arrays of `entry_files.ENTRY`. The end of a queue is found by bisection, for an entry never
-written is zero; where its messages begin to be in the log, too. Both are found once, when the queue is opened: what a
-live broker appends later is not seen.
+Entries are numpy arrays of `entry_files.ENTRY`. The end of a queue is found by bisection, because an entry that was
+never written is zero; so is the first entry whose message is still in the log. Both are found once, when the queue is
+opened: what a broker appends later is not seen.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT, PRE_
 BLOCK: Final = 16 * 1024
 #: So many entries are read at once rather than looked for one by one: those of a page.
 _NEAR: Final = 4096 // ENTRY_SIZE + 1
-#: So many are looked at behind the end, for holes: four pages.
+#: So many entries behind the end are checked, for holes: four pages.
 _BEHIND: Final = 4 * 4096 // ENTRY_SIZE
 #: The size that an entry of no message has: PRE_BLANK.
 BLANK_SIZE: Final = ENTRY_STRUCT.unpack(PRE_BLANK)[1]
@@ -44,7 +44,7 @@ class Queue(EntryFiles):
         """Open the queue and find its ends.
 
         Raises:
-            StoreUnreadable: a file may not be read, or is no regular file. (One that was removed is passed over.)
+            StoreUnreadable: a file may not be read, or is no regular file. (One that was removed is skipped.)
         """
         super().__init__(files.files)
         self.topic = files.topic
@@ -70,7 +70,7 @@ class Queue(EntryFiles):
         return self.first
 
     def _find_end(self, low: int, high: int) -> int:
-        """By bisection. It may meet a hole, as a page that a crash lost leaves one: so it is asked what is behind."""
+        """By bisection. It may hit the hole of a page that a crash lost, so the entries behind are checked too."""
         while True:
             end, behind = self._find_unwritten(low, high)
             last = _last_of(behind)
@@ -83,7 +83,7 @@ class Queue(EntryFiles):
 
         The last steps are in one block, for there may be very many queues to open.
         """
-        # Files are sparse: what has no place on the disk was hardly written. That saves reading in many places.
+        # Files are sparse: what has no blocks on the disk was most likely never written. That saves many reads.
         on_disk = (self._row[-1].start + self._row[-1].allocated) // ENTRY_SIZE if self._row else high
         for guess in (on_disk - _NEAR, on_disk) if on_disk < high else ():
             if low <= guess < high:
@@ -119,7 +119,7 @@ class Queue(EntryFiles):
         low = self.first
         found = self.entry(low)
         if found[0] < log_start:
-            # A hole says nothing of the messages before it.
+            # A hole does not tell anything about the messages before it.
             low = self.bisect(low, self.end, lambda entry: _is_written(entry) and entry[0] < log_start)
             found = self.entry(low)
         if found[1] != BLANK_SIZE:
@@ -151,7 +151,7 @@ class Queue(EntryFiles):
     def blocks(self, start: int, stop: int, most: int = BLOCK) -> Iterator[tuple[int, NDArray[Any]]]:
         """The entries from `start` up to, not including, `stop`: arrays of ENTRY, each with the offset of its first.
 
-        Files that are not there, or cut short, are passed over.
+        Files that are not there, or cut short, are skipped.
 
         Raises:
             StoreUnreadable: a file cannot be read.
@@ -187,7 +187,7 @@ class Queue(EntryFiles):
     def within(
         self, start: int, stop: int, since: Callable[[int], bool] | None, until: Callable[[int], bool] | None
     ) -> tuple[int, int]:
-        """The part of `start` to `stop` whose messages are in a range of what rises along the queue, as their times do.
+        """The part of `start` to `stop` whose messages are in a range of a value that rises along the queue, as time.
 
         Args:
             start: Offset of the first entry looked at.
@@ -196,7 +196,7 @@ class Queue(EntryFiles):
             until: Whether it is before the range's end; None for a range without one.
 
         Raises:
-            StoreUnreadable: a file cannot be read. (One that was removed is passed over.)
+            StoreUnreadable: a file cannot be read. (One that was removed is skipped.)
         """
         while True:
             first, end = max(start, self.min), min(stop, self.end)

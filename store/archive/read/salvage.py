@@ -1,8 +1,8 @@
-"""Reading a commit log file past damage: every whole record in it, and the parts between them that hold none.
+"""Reading a commit log file past damage: every whole record in it, and the ranges between them that hold none.
 
-Where a record is not whole, the next one is looked for by its magic number, and believed when it says of itself that it
-stands there and everything else of it fits (store.columns). So a record that was copied into another one's body is not
-taken for one.
+Behind damage the next record is searched by its magic number, and accepted if its own physical offset matches its
+position and all other fields are consistent (store.records.columns). So a record that was copied into another one's
+body is not mistaken for one.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def sweep(file: LogFile, *, limit: int | None = None, check_crc: bool = True) ->
 
     Args:
         file: The file.
-        limit: Behind this physical offset nothing is looked for past damage: a broker may be writing there.
+        limit: Behind this physical offset no search past damage: a broker may be writing there.
         check_crc: Whether bodies are checked.
 
     Raises:
-        StoreUnreadable: the disk refused.
+        StoreUnreadable: a read failed.
     """
     at: int | None = None
     while True:
@@ -75,7 +75,7 @@ def next_record(file: LogFile, offset: int) -> int | None:
     """Physical offset of the first whole record of a file at or behind a physical offset; None when there is none.
 
     Raises:
-        StoreUnreadable: the disk refused.
+        StoreUnreadable: a read failed.
     """
     at = offset
     while True:
@@ -102,7 +102,7 @@ def is_record(file: LogFile, offset: int) -> bool:
     """Whether a whole record begins at a physical offset of a file.
 
     Raises:
-        StoreUnreadable: the disk refused.
+        StoreUnreadable: a read failed.
     """
     before = (offset - file.start) % _PAGE
     head = file.read(offset + TOTAL_SIZE_AT, _INT32.size)

@@ -1,7 +1,7 @@
-"""Walking the log over all its files, past what is damaged.
+"""Scanning the commit log over all its files, past damage.
 
-After a damaged record the walk goes on at the next place where a record may begin: behind it, when its head is whole
-and another head stands there; else where the next whole record is found; else in the next file.
+After a damaged record the scan continues at the next position where a record may begin: behind it, if its head is whole
+and another head follows; else where the next whole record is found; else in the next file.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ def scan(
 
     Args:
         directory: The store. Of a live one the log is read as far as it comes in the files found.
-        report: Told of everything that is passed over, when it is met.
+        report: Gets everything that is skipped, as it is found.
         start: Physical offset of a record to begin with; before the log's first one, that.
         end: Physical offset of a record at which to stop: the last block may go beyond it. None for the whole log.
-        pause: Waits a little for the broker that is writing a record.
+        pause: Waits a little, for a broker that is just writing a record.
 
     Raises:
         StoreUnreadable: a file cannot be read, but for one that was removed.

@@ -1,4 +1,4 @@
-"""A message that was looked for and found: its record, with what its properties say."""
+"""A message that was found: its record with its decoded properties."""
 
 from __future__ import annotations
 

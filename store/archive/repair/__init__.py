@@ -1,1 +1,1 @@
-"""Mending a store directory by writing a copy."""
+"""Repairing a store directory by writing a copy."""

@@ -1,4 +1,4 @@
-"""Copying what a store's directory holds, as it is, to another place: holes in files stay holes."""
+"""Copying a store's directory unchanged; holes in sparse files stay holes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Records that name a queue or an offset which is not theirs, by the word of the consume queues.
+"""Records whose queue id or queue offset is wrong, as the consume queues show.
 
-What a record says of its place in a queue has no checksum. Believed when it is wrong, it may hide other messages: an
-offset lower than the one before begins a new life of its topic. So a record is not believed if no entry stands for it
-where it says, and one elsewhere does.
+A record's queue id and queue offset have no checksum. A wrong one, if accepted, may hide other messages: an offset
+lower than the one before begins a new life of its topic. So a record is rejected if no entry points to it where it
+says, and an entry elsewhere does.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rocketwire.wire.names import LIGHT_PREFIX
 
 
 class Misplaced(NamedTuple):
-    """A record, and the entry that stands for it."""
+    """A record, and the entry that points to it."""
 
     physical_offset: int
     size: int
@@ -42,7 +42,7 @@ class MisplacedRecords:
         """Look for the entries of a batch of records.
 
         Raises:
-            StoreUnreadable: the disk refused.
+            StoreUnreadable: a read failed.
         """
         if not self._queues:
             return
@@ -53,10 +53,10 @@ class MisplacedRecords:
             self._sizes.append(records.size[lacking])
 
     def find(self) -> Iterator[Misplaced]:
-        """Those for which an entry stands elsewhere.
+        """The records to which an entry elsewhere points.
 
         Raises:
-            StoreUnreadable: the disk refused.
+            StoreUnreadable: a read failed.
         """
         places, sizes = np.concatenate(self._offsets), np.concatenate(self._sizes)
         order = np.argsort(places)
@@ -64,7 +64,7 @@ class MisplacedRecords:
         if not len(places):
             return
         for files in self._queues.values():
-            # Entries of light topics stand for records of other topics.
+            # Entries of light topics point to records of other topics.
             if files.topic.startswith(LIGHT_PREFIX):
                 continue
             with Queue(files) as queue:

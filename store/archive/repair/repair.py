@@ -1,11 +1,11 @@
 """Repairing a store: a new directory with every whole record of the old one, which is only read.
 
-Every record keeps its physical offset, so nothing that names one goes wrong. What holds no record is filled: up to a
-file's end with an end-of-file blank, else with records that nobody is given (`filler`). What is left of the log behind
-its end is not taken along.
+Every record keeps its physical offset, so all references to it stay valid. Ranges without a record are filled: up to a
+file's end with an end-of-file blank, else with records that no consumer gets (`filler`). What is left behind the end of
+the log is not copied.
 
-Consume queues and index are made from the new log, as by any start after a crash. All else is copied as it is, but for
-what the timer's files say of records that are gone (repair_timer).
+Consume queues and index are rebuilt from the new log, as by any start after a crash. All else is copied unchanged,
+except what the timer's files say of records that are gone (repair_timer).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from rocketwire.store.records.columns import topics_of
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.message import BLANK_MAGIC, END_OF_FILE_BLANK
 
-#: Made from the log, or by whoever opens the store.
+#: Made from the log, or when the store is opened.
 _NOT_COPIED: Final = frozenset(
     {"abort", "abort.bak", "checkpoint", "commitlog", "consumequeue", "consumequeue_ext", "index", "lock"}
 )
@@ -49,14 +49,14 @@ _HOST: Final = bytes(8)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repaired:
-    """What became of a store.
+    """The result of a repair.
 
     Attributes:
-        records: Records that were taken along, at the places they had.
-        filled: Parts of the log that held no record, and their bytes.
-        filled_bytes: See `filled`.
-        lost: Messages that the old consume queues name and the log did not have any more.
-        retagged: Records whose tag is another than their old queue entries say.
+        records: Records that were copied, at their physical offsets.
+        filled: Ranges of the log that held no record.
+        filled_bytes: Their bytes.
+        lost: Messages that the old consume queues point to and the log did not have any more.
+        retagged: Records whose tag does not match their old queue entries.
     """
 
     records: int
@@ -75,7 +75,7 @@ def repair(
     progress: Callable[[int], None] = lambda _: None,
     files: FileSystem | None = None,
 ) -> Repaired:
-    """Make a whole store beside a damaged one.
+    """Make a repaired copy of a damaged store.
 
     Args:
         root: The damaged store.
@@ -170,7 +170,7 @@ class _Repair:
         self._lose(misplaced)
         files = self._files
         files.make_directory(f"{self._target}/commitlog")
-        # Until everything is there, this is a store that has to be recovered.
+        # Until all files are there, this is a store that has to be recovered.
         files.write(f"{self._target}/abort", b"")
         size = self._file_size
         first = self._log.start - self._log.start % size
@@ -243,7 +243,7 @@ class _Repair:
     # --- everything else ---
 
     def copy_others(self) -> None:
-        """Copy what is not made from the log: config, timer, and what is not known here."""
+        """Copy what is not made from the log: config, timer, and unknown files."""
         copy_directory(self._directory.root, self._target, self._files, but=_NOT_COPIED)
 
     def rebuild(self, clock: Callable[[], int]) -> None:
@@ -259,7 +259,7 @@ class _Repair:
             mend_timer(self._target, self._log.lost, self._log.end, self._files, self._report)
 
     def _remove_deleted_topics(self) -> None:
-        """Messages of a deleted topic are in the log still; their queues came to life again."""
+        """Messages of a deleted topic are still in the log, so the rebuild made their queues again."""
         try:
             named = table(self._directory, "topics.json", "topicConfigTable")
         except StoreUnreadable:
@@ -277,7 +277,7 @@ class _Repair:
                 self._files.remove_directory(f"{root}/{topic}")
 
     def _report_lost(self) -> None:
-        """Say which messages the old queues had that the new log has not."""
+        """Report the messages that the old queues had and the new log does not."""
         for files in self._directory.queues:
             if not files.files:
                 continue
@@ -285,7 +285,7 @@ class _Repair:
             with Queue(files, log_start=self._directory.start) as queue:
                 for offset, found in queue.blocks(queue.min, queue.end):
                     places = found["physical_offset"]
-                    # What points behind the log's end does so after a crash, or is damage; either way it is not there.
+                    # An entry behind the log's end is left by a crash, or is damage; either way there is no message.
                     lost = places >= self._log.end
                     for low, high in self._log.lost:
                         lost |= (places >= low) & (places < high)

@@ -1,9 +1,9 @@
-"""What a repair does to the timer's files, which name records by their place.
+"""Repairing the timer's files, which refer to records by physical offset.
 
-They are copied. Where records are gone, their units are marked as settled, so that no place that is filled, or written
-anew later, is taken for a message that waits; where copies are gone, their messages wait again. The timer goes on at
-the end of its queue where that is shorter now, and what `timercheck` says of the rest is void, so that the next start
-reads the whole timer log. A timer log that is damaged itself is left out: the next start makes it from the messages.
+They are copied. Units whose record is gone are marked as settled, so that no range that is filled, or written again
+later, is mistaken for a waiting message; messages whose copy is gone wait again. The timer continues at the end of its
+queue where that is shorter now, and the rest of `timercheck` is made void, so that the next start reads the whole timer
+log. A timer log that is damaged itself is left out: the next start rebuilds it from the messages.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def mend_timer(root: str, lost: Ranges, end: int, files: FileSystem, report: Rep
         lost: Physical offsets that held no record and were filled.
         end: Physical offset at which the log ends.
         files: The file system.
-        report: Told when the timer log is left out.
+        report: Gets a finding if the timer log is left out.
 
     Raises:
         OSError: a file cannot be written.
@@ -81,7 +81,7 @@ def mend_timer(root: str, lost: Ranges, end: int, files: FileSystem, report: Rep
 
 
 def _torn_at(directory: Directory) -> int | None:
-    """Position behind the last unit that can be read, where there are others behind it, or a file is missing."""
+    """Position behind the last readable unit, if more units follow there or a file is missing."""
     troubles: list[Trouble] = []
     expected = directory.timer_log[0].start if directory.timer_log else 0
     for file in directory.timer_log:
@@ -95,7 +95,7 @@ def _torn_at(directory: Directory) -> int | None:
 
 
 def _cut(directory: Directory, torn: int, files: FileSystem) -> None:
-    """Take away the units from a position on, and the wheel, which the next start makes of the others."""
+    """Remove the units from a position on, and the wheel, which the next start rebuilds from the others."""
     for file in directory.timer_log:
         if file.start >= torn:
             files.remove(file.path)
@@ -119,7 +119,7 @@ def _leave_out(directory: Directory, files: FileSystem) -> None:
 
 
 def _mend_units(directory: Directory, lost: Ranges, end: int, files: FileSystem) -> tuple[bool, int | None]:
-    """Settle units whose record is gone, and have those wait again whose copy is.
+    """Settle units whose record is gone, and make those wait again whose copy is gone.
 
     Returns:
         Whether there were any; the earliest time of a slot, in ms, of those that wait again.
@@ -150,7 +150,7 @@ def _mend_units(directory: Directory, lost: Ranges, end: int, files: FileSystem)
 
 
 def _gone(places: NDArray[np.int64], lost: Ranges, end: int) -> NDArray[np.bool_]:
-    """Which places in the log hold nothing any more."""
+    """Which physical offsets hold no record any more."""
     gone: NDArray[np.bool_] = places >= end
     for low, high in lost:
         gone |= (places >= low) & (places < high)

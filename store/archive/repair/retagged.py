@@ -1,7 +1,7 @@
-"""Records whose tag is another than the entry of their consume queue says.
+"""Records whose tag does not match the tags code of their consume queue entry.
 
 Neither has a checksum, so nothing tells which of the two is wrong. The new entry is made from the record, as by every
-start after a crash; so whoever reads of this has to know both.
+start after a crash; so the report names both.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class RetaggedRecords:
         """Compare a block of records with their entries.
 
         Raises:
-            StoreUnreadable: the disk refused.
+            StoreUnreadable: a read failed.
         """
         if not self._queues:
             return

@@ -1,4 +1,4 @@
-"""The settings that a store was written with, as far as its files say them."""
+"""Deriving the settings that a store was written with from its files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rocketwire.store.layout.consume_queue import ENTRY_SIZE
 from rocketwire.store.settings import DELAY_LEVELS, StoreSettings
 from rocketwire.wire.names import SCHEDULE_TOPIC
 
-#: Messages of a level that are asked for its delay.
+#: Messages of a level that are read to find its delay.
 _SAMPLE: Final = 64
 
 
@@ -24,7 +24,7 @@ def settings_of(directory: Directory, root: Path) -> StoreSettings:
     """Settings for a store in `root` that has files of the same sizes; defaults where there are none.
 
     Raises:
-        StoreUnreadable: the disk refused.
+        StoreUnreadable: a read failed.
     """
     default = StoreSettings(root=root)
     sizes = (file.size for queue in directory.queues for file in queue.files)
@@ -54,7 +54,7 @@ def _usual(sizes: Iterable[int]) -> int:
 
 
 def _delay_levels(directory: Directory) -> tuple[int, ...]:
-    """The delays of the levels: what the first messages of each level's queue say, if two agree."""
+    """The delays of the levels, as the first messages of each level's queue show them, if two agree."""
     levels = list(DELAY_LEVELS)
     with Log(directory.commit_log) as log:
         for files in directory.queues_of(SCHEDULE_TOPIC):

@@ -1,1 +1,1 @@
-"""The timer files of a store directory, for who only looks."""
+"""Reading the timer files of a store directory."""

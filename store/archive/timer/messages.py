@@ -1,4 +1,4 @@
-"""What a timer record says: which message waits, for whom, until when, or which one it cancels."""
+"""Decoding timer records: the waiting message, its topic and due time, or the message that a marker cancels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class TimerMessage(NamedTuple):
     """A message of the timer's topic.
 
     Attributes:
-        out: TIMER_OUT_MS, as it is stored; store.timer.units.due tells the time that is meant.
+        out: TIMER_OUT_MS, as it is stored; store.timer.units.due gives the time when the message is due.
         topic: Where it is to be delivered.
         queue_id: The queue of that topic.
         unique_key: Its producer's id for it, or None.
@@ -48,10 +48,10 @@ class TimerMessage(NamedTuple):
 
     @property
     def mark(self) -> int:
-        """What a message has in common with the marker that cancels it, as a number: `NO_MARK` without unique key.
+        """A number that a message shares with the marker that cancels it; `NO_MARK` without unique key.
 
-        It is one of the unique key and the second of the slot, for a marker cancels what waits in the same slot; and
-        whatever the precision, what shares a slot shares a second. It is the same within one process only.
+        It is a hash of the unique key and the second of the slot: a marker cancels a message of its own slot, and with
+        every precision what shares a slot shares a second. It is the same within one process only.
         """
         key = self.cancels if self.cancels is not None else self.unique_key
         return NO_MARK if key is None else hash((key, self.out // _SECOND))

@@ -1,4 +1,4 @@
-"""The next slots of a timer wheel in which something waits, read from outside."""
+"""Reading the next slots of a timer wheel in which messages wait."""
 
 from __future__ import annotations
 

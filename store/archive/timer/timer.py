@@ -1,10 +1,10 @@
-"""5.x's timer seen from outside: which messages wait in a store, whoever wrote it, in use or at rest.
+"""The messages that wait in the timer of a store, written by rocketwire or Apache, at rest or in use.
 
-Those that have a unit in the timer log are an array (timer_units.WAITING, 56 bytes each); records are read where more
-is asked than a unit says. Those that the timer has not taken from its topic yet are found by the topic's consume queue.
+Those that have a unit in the timer log are an array (units.WAITING, 56 bytes each); their records are read only for
+what the unit does not say. Those that the timer has not read from its topic yet are found by the topic's consume queue.
 
-Of a store that Apache uses, or did not stop cleanly, what was delivered since it last wrote `timercheck` (each second)
-still counts as waiting.
+In a store that Apache is using, or did not stop cleanly, what was delivered since it last wrote `timercheck` (each
+second) still counts as waiting.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ def read_check(directory: Directory) -> Check | None:
 
 
 class StoreTimer:
-    """What waits in a store; close it, or use it as a context.
+    """The timer messages that wait in a store; close it, or use it as a context.
 
     Attributes:
-        check: What timercheck says; None when there is none.
+        check: The content of timercheck; None when there is none.
         precision: Milliseconds of a slot.
         queue_end: Offset of the next message of the timer's topic.
         waiting: Messages and markers that wait, an array of WAITING.
@@ -72,7 +72,7 @@ class StoreTimer:
         self._directory = directory
         self._report = report
         self._log = Log(directory.commit_log)
-        # In this order nothing that a live broker moves on meanwhile is missed.
+        # In this order nothing is missed that a broker moves forward meanwhile.
         self.check = read_check(directory)
         known = self._known()
         self.queue_end, queued = self._queued()
@@ -103,7 +103,7 @@ class StoreTimer:
         check, nothing = self.check, np.empty(0, np.int64)
         if check is None or check.extension is None:
             return Known(0 if check is None else check.last_read_time, None, None, nothing)
-        # What a live broker marks is seen at once, also before it is on the disk.
+        # What a broker marks is seen at once, also before it is flushed.
         if self._directory.state is State.LIVE:
             return Known(check.last_read_time, check.last_log_flushed, None, nothing)
         end, settled = check.extension.log_place, [nothing]
@@ -152,7 +152,7 @@ class StoreTimer:
             when there is none at its place.
 
         Raises:
-            StoreUnreadable: the disk refused.
+            StoreUnreadable: a read failed.
         """
         for first in range(0, len(waiting), _READ_AT_ONCE):
             some = waiting[first : first + _READ_AT_ONCE]

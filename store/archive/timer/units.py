@@ -1,7 +1,7 @@
-"""The units of a timer log read from outside, with pread, and which of their messages wait.
+"""Reading the units of a timer log with pread, and selecting those whose messages wait.
 
-A unit says in its last 8 bytes what became of its message: nothing yet (0), where its copy is (a physical offset), or
-that there will be none (-1). Apache leaves 0 there; of its units those of past slots are done.
+The last 8 bytes of a unit are its outcome: 0 while the message waits, the physical offset of its copy, or -1 if there
+will be no copy. Apache leaves 0 there; of its units those of past slots are done.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ WAITING: Final = np.dtype(
 
 
 class Known(NamedTuple):
-    """What is known besides the units.
+    """What other files than the timer log say of its units.
 
     Attributes:
         read_time: No slot before this time (ms) holds a message that waits,
@@ -100,7 +100,7 @@ def waiting_units(
 
     Args:
         directory: The store.
-        known: What is known besides.
+        known: What other files say of the units.
         queued: Physical offsets, sorted, of records that are to be in the timer log by now or soon.
         report: Gets what cannot be read.
 
@@ -108,7 +108,7 @@ def waiting_units(
         An array of WAITING; which of `queued` have a unit; the precision in ms by which the units were written.
 
     Raises:
-        StoreUnreadable: the disk refused.
+        StoreUnreadable: a read failed.
     """
     found = [np.empty(0, WAITING)]
     has_unit = np.zeros(len(queued), bool)
@@ -137,7 +137,7 @@ def waiting_units(
 def _waiting(start: int, units: NDArray[Any], known: Known) -> NDArray[Any]:
     outcome, place = units["outcome"], units["physical_offset"]
     time = units["write_time"].astype(np.int64) + units["delay"]
-    # A copy before its record is none: half of the number was written.
+    # A copy cannot be before its record: then the outcome was half written.
     waits = (outcome == 0) | ((outcome > 0) & (outcome <= place))
     if known.log_end is not None:
         waits |= outcome >= known.log_end

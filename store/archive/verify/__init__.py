@@ -1,1 +1,1 @@
-"""Is a store directory sound?"""
+"""Verifying a store directory."""

@@ -1,9 +1,9 @@
-"""One index file while it is verified: its entries in their order, its chains, and in the end its slots and header.
+"""Verifying one index file: its entries in order, its hash chains, and at the end its slots and header.
 
-A chain is right when every entry names the entry before it in its slot, and every slot its newest. That is checked
-with a table of the newest entry so far of each slot, as when the file was written; so no chain has to be followed, and
-none has a loop when all is right. Where a wrong hash led to another slot than the chain says, the right one counts,
-so that it is reported once.
+A chain is right if every entry names the entry before it in its slot, and every slot its newest. That is checked with a
+table of the newest entry so far of each slot, as when the file was written; so no chain has to be followed, and none
+has a loop if all is right. Where a wrong hash led to another slot than the chain says, the right slot counts, so that
+the damage is reported once.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class CheckedIndex:
         self._buffer_start = 1
 
     def close(self) -> None:
-        """Give back everything."""
+        """Release the file and the tables."""
         self._file.close()
         self._newest = self._newest[:0]
 
@@ -88,7 +88,7 @@ class CheckedIndex:
         return HEADER_SIZE + self.slots * SLOT_SIZE + number * ENTRY_SIZE
 
     def seconds(self, timestamps: NDArray[np.int64]) -> NDArray[np.int64]:
-        """What the next entries have to say about messages stored at these times (ms)."""
+        """The seconds that the next entries must hold for messages stored at these times (ms)."""
         first = self._first_timestamp
         begin = np.full(len(timestamps), self.header.begin_timestamp if first is None else first, np.int64)
         if self.next == 1 and len(timestamps):
@@ -97,7 +97,7 @@ class CheckedIndex:
         found: NDArray[np.int64] = np.clip((timestamps - begin) // 1000, 0, _INT32_MAX)
         found[begin <= 0] = 0
         if self.next == 1 and len(timestamps) and self._former_end is None:
-            found[0] = self.peek(1)["time_diff"][0]  # nothing says what it should be
+            found[0] = self.peek(1)["time_diff"][0]  # the right value is not known
         return found
 
     def take(self, entries: NDArray[Any], hashes: NDArray[np.int32], timestamps: NDArray[np.int64] | None) -> None:
@@ -180,7 +180,7 @@ class CheckedIndex:
         self._compare_header(found)
 
     def finish(self) -> None:
-        """Say if the header ends behind the last entry, but at no record of the log."""
+        """Report a header that ends behind the last entry, but at no record of the log."""
         if not self._ends_at_record:
             self._compare_header(self._later)
 

@@ -1,4 +1,4 @@
-"""One consume queue while it is verified: its entries, read in windows, and what was noted about them."""
+"""The state of one consume queue during verification: its entries, read in windows, and what was found about them."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class CheckedQueue:
     Attributes:
         queue: To read it; its `end` is behind the last place that holds anything.
         room: Behind the last place of its files.
-        met: Offsets whose entries are some record's.
-        claimed: Physical offset of a record whose entry at an offset points to elsewhere.
+        met: Offsets whose entry matches a record.
+        claimed: Physical offset of a record, by the offset of its entry, which points elsewhere.
         missing: Messages without an entry.
         gathered: What is wrong with its entries.
     """
@@ -47,7 +47,7 @@ class CheckedQueue:
         self.claimed: dict[int, int] = {}
         self.missing: list[Missing] = []
         self.newest = -1
-        # Of a queue of the schedule topic: the delay in ms, and what another entry says that it is.
+        # For a queue of the schedule topic: the delay in ms, and the delay that another entry shows.
         self.delay: int | None = None
         self.other_delay: int | None = None
         self.delay_is_sure = False
@@ -83,7 +83,7 @@ class CheckedQueue:
         return self._window[start : start + count]
 
     def forget_window(self) -> None:
-        """Give back what reading took."""
+        """Release what reading took."""
         self._window = self._window[:0]
         self.queue.close()
 

@@ -1,8 +1,8 @@
-"""What stands in a repaired log where a record was lost: a record that nobody is given.
+"""Filler records: they take the place of lost records in a repaired log, and no consumer gets them.
 
-It is one of a rolled back transaction, which gets no entry in a consume queue and none in the index, neither here nor
-with Apache. So the records behind it keep their places, and everything that names these stays right: message ids,
-transactions, the timer's log. Up to the end of a file an end-of-file blank does the same.
+A filler is a message of a rolled back transaction, which gets no consume queue entry and no index entry, neither here
+nor with Apache. So the records behind it keep their physical offsets, and all references to them stay valid: message
+ids, transactions, the timer log. Up to the end of a file an end-of-file blank does the same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rocketwire.wire.message import Message, encode_record
 
 #: Topic of such a record, or as much of it as there is room for.
 FILLER_TOPIC: Final = "LOST"
-#: A reader may take memory for a whole record: one of this size is no trouble.
+#: A reader may allocate a whole record: this size does no harm.
 _MOST: Final = 1 << 20
 #: A topic has one letter at least. No record is smaller, so no lost part is.
 LEAST: Final[int] = SMALLEST + 1
@@ -49,6 +49,6 @@ def fillers(start: int, stop: int, timestamp: int) -> Iterator[bytes]:
 
 
 def is_filler(topic: str, sys_flag: int) -> bool:
-    """Whether a record is one that was put for a lost one."""
+    """Whether a record is a filler."""
     rolled_back = sys_flag & SysFlag.TRANSACTION_MASK == SysFlag.TRANSACTION_ROLLBACK
     return rolled_back and bool(topic) and FILLER_TOPIC.startswith(topic)

@@ -22,12 +22,12 @@ class Kind(enum.Enum):
     DAMAGE = "damage"
     """Something is lost or wrong, and no start of a broker mends it."""
     NOTE = "note"
-    """What a stop in the middle of work leaves behind, or an operator did; the next start of a broker deals with it."""
+    """Left by a crash, or done by an operator; the next start of a broker deals with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing.
+    """One thing that is wrong.
 
     Attributes:
         kind: How bad it is.
@@ -84,9 +84,9 @@ class Gathered:
         """Report what is wrong with one or more things of the same kind.
 
         Args:
-            thing: What they are and what is wrong, as one can say of number 7: `wrong slot 7`.
-            number: Of the first of them. Those of one sort come in their order.
-            finding: About it; its count is how many there are.
+            thing: What they are and what is wrong, to be followed by a number: `wrong slot` 7.
+            number: Of the first of them. Those of one kind come in ascending order.
+            finding: The finding for them; its count is how many there are.
         """
         last = number + finding.count - 1
         sort = thing, finding.kind

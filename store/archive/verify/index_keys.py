@@ -1,4 +1,4 @@
-"""What index files should say of records: the keys of messages, and in 5.x their tags."""
+"""The entries that index files should have for records: the keys of messages, and in 5.x their tags."""
 
 from __future__ import annotations
 

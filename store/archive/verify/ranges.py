@@ -1,4 +1,4 @@
-"""Sets of whole numbers that come mostly one after the other: queue offsets that were met, bytes that are lost."""
+"""Sets of mostly consecutive integers: queue offsets that were seen, physical offsets that are lost."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Verifying a whole store: one pass over the log, with everything else compared on the way.
+"""Verifying a whole store in one pass over the log, with all other files compared on the way.
 
-Nothing is changed, locked or mapped. What a live broker appends after the beginning is not looked at: up to where some
-consume queue points then, everything before must be there. Memory is bounded: a batch of records, a window of each
+Nothing is changed, locked or memory-mapped. What a broker appends after the start is not checked: up to where some
+consume queue points at that moment, everything must be there. Memory is bounded: a batch of records, a window of each
 queue, and one index file's slots.
 """
 
@@ -37,12 +37,12 @@ _PAUSE: Final = 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What was looked at, and what was found.
+    """What was checked, and what was found.
 
     Attributes:
         state: How the store was.
         log_bytes: From the first file's begin to the end of the last record.
-        records, queue_entries, index_entries, timer_units: How many were looked at.
+        records, queue_entries, index_entries, timer_units: How many were checked.
         damages, notes: How many findings there were of each kind.
     """
 
@@ -63,7 +63,7 @@ def verify(
     progress: Callable[[int], None] = lambda _: None,
     pause: Callable[[], None] = lambda: time.sleep(_PAUSE),
 ) -> Summary:
-    """Look at everything of a store.
+    """Verify all files of a store.
 
     Args:
         directory: What `discover` found.
@@ -72,7 +72,7 @@ def verify(
         pause: Waits a little for the broker that is writing a record.
 
     Raises:
-        StoreUnreadable: the disk refused, or a directory may not be read.
+        StoreUnreadable: a read failed, or a directory may not be read.
     """
     counts = dict.fromkeys(Kind, 0)
 
@@ -120,10 +120,10 @@ def verify(
 def known_of(directory: Directory, *, pause: Callable[[], None] = lambda: None) -> Known:
     """What consume queues and checkpoint say of the log.
 
-    A live broker may write a queue's entry first and its record then, so that is waited for with `pause`.
+    A broker may write a queue's entry before its record; `pause` waits for that.
 
     Raises:
-        StoreUnreadable: the disk refused.
+        StoreUnreadable: a read failed.
     """
     newest = _newest_entry(directory)
     if directory.state in {State.LIVE, State.UNKNOWN}:
@@ -140,13 +140,13 @@ def known_of(directory: Directory, *, pause: Callable[[], None] = lambda: None) 
 
 
 def _newest_entry(directory: Directory) -> Place | None:
-    """The place of all consume queues that is the farthest in the log."""
+    """The entry of all consume queues that points farthest into the log."""
     places = (place for _, place in newest_entries(directory, directory.queues))
     return max(places, key=lambda place: place.end, default=None)
 
 
 def _is_there(directory: Directory, place: Place) -> bool:
-    """Whether a record is written, or in a file of which nothing was known when the directory was looked at."""
+    """Whether a record is written, or in a file that is newer than the directory listing."""
     for file in directory.commit_log:
         if file.start <= place.physical_offset < file.end:
             try:

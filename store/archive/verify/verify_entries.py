@@ -1,4 +1,4 @@
-"""What is left of the consume queues when the whole log was read: entries no record was met for, and the reverse."""
+"""The last step of verifying consume queues: entries for which no record was found, and records without an entry."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rocketwire.wire.properties import INNER_MULTI_DISPATCH, decode_properties
 
 _PAGE: Final = 4096
 
-#: What an entry that was not met can be.
+#: What an entry without a matching record can be.
 _BLANK, _UNWRITTEN, _REMOVED, _BEHIND, _NOWHERE, _STANDS_IN = range(6)
 
 
@@ -42,7 +42,7 @@ class EntryCheck:
         """Report on all queues; `topics` are those that topics.json has, None when that is not known.
 
         Raises:
-            StoreUnreadable: the disk refused.
+            StoreUnreadable: a read failed.
         """
         for queue in check.queues.values():
             self._missing(queue)
@@ -57,8 +57,8 @@ class EntryCheck:
     def _missing(self, queue: CheckedQueue) -> None:
         for start, stop, first, last in queue.missing:
             if first < self._found.removed:
-                continue  # message and entry went with their files, one after the other
-            # What the next start reads is dispatched again, if it belongs at the end of its queue.
+                continue  # message and entry were removed with their files, one after the other
+            # The next start dispatches what it reads again, if it belongs at the end of its queue.
             again = start >= queue.queue.end and first >= self._known.recovered
             what = f"no entry for the records at physical offsets {first} to {last}"
             if stop - start == 1:
@@ -79,7 +79,7 @@ class EntryCheck:
         self._report(Finding(kind=kind, path=path, topic=topic, queue_id=queue_id, what=what))
 
     def _unmet(self, queue: CheckedQueue, start: int, stop: int) -> None:
-        # Recovery fills the place of what is not in the log with the entry of the next message.
+        # Recovery fills the entries of messages that are not in the log with the entry of the next message.
         following = queue.entries(stop, 1) if stop < queue.queue.end else ()
         for begin, entries in queue.queue.blocks(start, stop):
             kinds = self._classify(entries)
@@ -104,7 +104,7 @@ class EntryCheck:
 
     def _say_run(self, queue: CheckedQueue, offset: int, entries: NDArray[Any], kind: int) -> None:
         count = len(entries)
-        # Before the first message that is in the log there may be those that are gone with it.
+        # Entries before the first message that is in the log may belong to messages that are gone with its file.
         first = next(iter(queue.met), (queue.queue.end, 0))[0]
         claimed = any(offset <= each < offset + count for each in queue.claimed)
         if kind == _BLANK:

@@ -1,7 +1,7 @@
 """Verifying the index files against the log.
 
-Entries stand in the order of the log, as records come: the entries of a batch of records are the next ones, compared
-as arrays. Only where they are not what the records say is each looked at alone.
+Entries are in the order of the log: the entries of a batch of records are the next ones, compared as arrays. Only where
+these differ are entries compared one by one.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from rocketwire.store.layout.index import file_size
 from rocketwire.store.records.columns import Records
 from rocketwire.store.records.property_columns import Properties
 
-#: So many entries behind those that were expected are looked at to find the place again.
+#: So many entries behind the expected ones are searched to resynchronise.
 _SLACK: Final = 256
 
 
 class IndexCheck:
-    """All index files of a store; `entries` counts those that were looked at."""
+    """All index files of a store; `entries` counts those that were checked."""
 
     def __init__(self, directory: Directory, report: Report, *, live: bool) -> None:
         self.entries = 0
@@ -61,7 +61,7 @@ class IndexCheck:
                     raise
                 former_end = None
             except StoreUnreadable as error:
-                # Killed before the file got its size? The next start makes it good.
+                # Killed before the file got its size: the next start repairs it.
                 begun = self._unfinished and plain.size == 0 and plain is plain_files[-1]
                 kind = Kind.NOTE if begun else Kind.DAMAGE
                 self._say(plain, error.reason, kind)
@@ -95,7 +95,7 @@ class IndexCheck:
     ) -> None:
         """Compare a batch of records, which ends at the physical offset `following`, with the next entries.
 
-        What points to before `log_start` was removed from the log.
+        Messages before `log_start` were removed from the log.
         """
         for newest in self._files[-1:]:
             newest.look_for_end(records)
@@ -109,7 +109,7 @@ class IndexCheck:
         self._skip_removed(log_start)
         tagged: Expected | None = None
         done = 0
-        # What indexed the batch before indexed this one too, as a rule; if not, another broker did.
+        # Usually the broker that indexed the batch before indexed this one too.
         for with_tags in (self._with_tags, not self._with_tags):
             if with_tags:
                 tagged = self._keys.tagged(batch, plain)
@@ -135,7 +135,7 @@ class IndexCheck:
         return None
 
     def _skip_removed(self, start: int) -> None:
-        """Pass over the next entries if their messages were removed with their file."""
+        """Skip the next entries if their messages were removed with their file."""
         while start > self._log_start and (file := self._current()) is not None:
             entries = file.peek(BLOCK)
             gone = entries["physical_offset"] < start
@@ -150,7 +150,7 @@ class IndexCheck:
         self._log_start = start
 
     def _take_all(self, expected: Expected) -> int:
-        """Compare the next entries with what they should be; how many were so."""
+        """Compare the next entries with the expected ones; how many matched."""
         done = 0
         while done < len(expected.hash) and (file := self._current()) is not None:
             entries = file.peek(len(expected.hash) - done)
@@ -166,7 +166,7 @@ class IndexCheck:
         return done
 
     def _one_by_one(self, plain: Expected, tagged: Expected, taken: Expected, start: int, following: int) -> None:
-        """Look at the other entries of a batch alone: which are wrong, and which keys have none."""
+        """Check the other entries of a batch one by one: which are wrong, and which keys have none."""
         reached = int(taken.physical_offset[-1]) if len(taken.hash) else 0
         needed = Counter(zip(plain.physical_offset.tolist(), plain.hash.tolist(), strict=True))
         for pair in zip(taken.physical_offset.tolist(), taken.hash.tolist(), strict=True):
@@ -224,7 +224,7 @@ class IndexCheck:
             wrong[offset] += 1
             what = f"entry {file.next} has the hash {key_hash} of no key of the record at physical offset {offset}"
             file.say_entry(file.next, "entry of no key", what)
-            # Entry or record: the chain it hangs in says whose hash is wrong.
+            # The chain that the entry is in tells whether the entry's or the record's hash is wrong.
             others = [other for other in hashes if needed[offset, other] > 0 and file.follows(entry, other)]
             meant = others[0] if others and not file.follows(entry, key_hash) else key_hash
             timestamp = next(iter(hashes.values()))
@@ -252,7 +252,7 @@ class IndexCheck:
                 self._missing.append(offset)
 
     def finish(self) -> None:
-        """Look at what the records did not lead to, and say which records are not indexed."""
+        """Check the entries that no record led to, and report records that are not indexed."""
         while (file := self._current()) is not None:
             entries = file.peek(BLOCK)
             if not self._live:

@@ -1,8 +1,8 @@
-"""Verifying the commit log: the row of its files, and every record in them.
+"""Verifying the commit log: the sequence of its files, and every record in them.
 
-The log's end is where nothing more can be believed and nothing says that there was more. What does say so: a consume
-queue that points behind it, or the checkpoint. So a torn record that a crash left at the end is a note, for the next
-start cuts it off, and the same in the middle is damage.
+The log ends where no valid record follows and nothing shows that there were more. A consume queue that points behind
+the end shows that, and so does the checkpoint. So a torn record at the end, as a crash leaves it, is a note, because
+the next start cuts it off; the same in the middle is damage.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Known:
     """What other files say of the log.
 
     Attributes:
-        queued: A consume queue points to a record that ends here: before it nothing may be missing. -1: no queue does.
-        flushed: Records stored up to this time (ms) are on the disk, says the checkpoint.
-        recovered: The next start reads the log anew from here on.
+        queued: End of the last record that a consume queue points to: nothing may be missing before it. -1: none.
+        flushed: Store time (ms) up to which records are on the disk, by the checkpoint.
+        recovered: The physical offset from which the next start reads the log.
     """
 
     queued: int
@@ -40,11 +40,11 @@ class Known:
 
 
 class LogCheck:
-    """One reading of the log. Once `blocks` is through, the attributes say what it was like.
+    """One pass over the log. When `blocks` is through, the attributes hold the result.
 
     Attributes:
         start, end: Physical offsets of the first file and behind the last record.
-        removed: What lies before this physical offset went with its file, at the latest while the log was read.
+        removed: What lies before this physical offset was removed with its file, at the latest during the pass.
         last_timestamp, newest_timestamp: Store time (ms) of the last record, and the greatest of all.
         lost: Physical offsets that hold no record although they should.
         blanks: Those behind the end-of-file blanks.
@@ -52,7 +52,7 @@ class LogCheck:
     """
 
     def __init__(self, directory: Directory, known: Known, report: Report, *, keep: bool = False) -> None:
-        """Begin at the first file; with `keep` whole records behind a torn one are taken although a start cuts them."""
+        """Begin at the first file; `keep` accepts whole records behind a torn one, which a start would cut off."""
         self.start = directory.start
         self.end = directory.start
         self.removed = directory.start
@@ -73,7 +73,7 @@ class LogCheck:
         """All records, block by block.
 
         Raises:
-            StoreUnreadable: the disk refused.
+            StoreUnreadable: a read failed.
         """
         expected: int | None = None
         sizes = [file.size for file in self._directory.commit_log]
@@ -81,7 +81,7 @@ class LogCheck:
         for found in self._directory.commit_log:
             if not self._fits(found, expected, usual):
                 continue
-            # What a file has too much is no part of the log.
+            # What a file has beyond the file size is no part of the log.
             file = found._replace(size=min(found.size, usual))
             expected = file.start + usual
             try:
@@ -107,7 +107,7 @@ class LogCheck:
             self.start = self.end = file.end
 
     def _look_again(self) -> None:
-        """See what was removed after it was read: queues and index may lack what they had of it."""
+        """Find what was removed after it was read: its queue and index entries may be gone too."""
         for file in self._directory.commit_log:
             try:
                 LogFile(file).close()
@@ -159,7 +159,7 @@ class LogCheck:
             elif piece.stop is Stop.BLANK:
                 self._check_blank(file, opened, piece)
             elif self._live and piece.start >= self._known.queued:
-                # The present end: what comes into the next file meanwhile is none of ours.
+                # The present end: what is written to the next file meanwhile is not checked.
                 self._done = True
             elif self._tail is None:
                 self._tail = file, piece
@@ -203,7 +203,7 @@ class LogCheck:
         self._say(Kind.DAMAGE, file, tail.start, f"{file.end - tail.start} bytes up to its end are no record: {reason}")
 
     def _judge_tail(self) -> None:
-        """Say what stands behind the last record of all; what points behind an end in zeros says so itself."""
+        """Report what is behind the last record; if that is zeros, entries that point there are reported themselves."""
         if self._tail is None or self._tail[1].stop is not Stop.DAMAGED:
             return
         file, tail = self._tail

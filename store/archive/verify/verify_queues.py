@@ -1,11 +1,11 @@
-"""Verifying the consume queues against the log: each message has its entry, and each entry is some message's.
+"""Verifying the consume queues against the log: each message must have its entry, and each entry its message.
 
-Records come in batches in the order of the log; the part of a queue that a batch is about is one slice of it, compared
-as arrays. What was met is noted; in the end whatever of a queue was not met is looked at again.
+Records come in batches in the order of the log; the entries for a batch are one slice of a queue, compared as arrays.
+Entries that match a record are noted; at the end the others are checked again.
 
-A topic that was deleted and made again begins its offsets anew, and its former life's messages are still in the log.
-So an entry that points to a younger message than the one at hand is left for that one, and messages without an entry
-are forgiven when an offset of their queue comes a second time.
+A topic that was deleted and created again begins its offsets anew, and the messages of its former life are still in the
+log. So an entry that points to a later message than the present one is left for that message, and missing entries are
+forgiven once an offset of their queue comes a second time.
 """
 
 from __future__ import annotations
@@ -135,8 +135,7 @@ class QueueCheck:
     def _delivery_times(self, queue: CheckedQueue, queue_id: int, found: Columns) -> NDArray[np.int64]:
         """Tags codes in the schedule topic: store time and delay. The delays of the levels are a setting.
 
-        One that is not the default is believed when two entries in a row say the same, and none before said the
-        default.
+        One that is not the default is accepted if two entries in a row show it, and none before showed the default.
         """
         if queue.delay is None:
             queue.delay = DELAY_LEVELS[queue_id] if queue_id < len(DELAY_LEVELS) else 0
@@ -155,7 +154,7 @@ class QueueCheck:
         return times
 
     def finish(self) -> None:
-        """Report what was put off because it might have been a setting."""
+        """Report findings that were held back because they might have been a setting."""
         for queue, offset, code, timestamp in self._odd:
             assert queue.delay is not None  # noqa: S101 - it was learned before
             self._check_code(queue, offset, code, timestamp + queue.delay)

@@ -1,4 +1,4 @@
-"""Verifying the small files: checkpoint, config, abort, lock, and what does not belong into a store."""
+"""Verifying the small files: checkpoint, config, abort, lock, and files that do not belong in a store."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _check_config(file: PlainFile, backup: PlainFile | None, report: Report) -> 
     plain = file.name.removesuffix(_BACKUP)
     if not plain.endswith(".json") and plain not in _JSON_WITHOUT_NAME:
         return
-    trouble = _trouble(file) and _trouble(file)  # twice, for a broker may write over what is being read
+    trouble = _trouble(file) and _trouble(file)  # twice, because a broker may overwrite the file during the read
     if not trouble:
         return
     if backup is not None and not _trouble(backup) and backup.size:
@@ -51,7 +51,7 @@ def _check_config(file: PlainFile, backup: PlainFile | None, report: Report) -> 
 
 
 def _trouble(file: PlainFile) -> str:
-    """Why a config file cannot be read; an empty one says nothing, as if it were not there."""
+    """Why a config file cannot be read; an empty one counts as missing."""
     try:
         data = read_whole(file.path, _MOST, file.files)
         found = loads(data) if data.strip() else {}

@@ -1,10 +1,10 @@
-"""Verifying 5.x's timer: wheel slots, the units they lead to in the timer log, and the records these point to.
+"""Verifying 5.x's timer: wheel slots, the units in the timer log that they point to, and the records of these.
 
-Slots are never cleared, units and records of past times are removed with their files. So what is missing is an error
-only for times that were not due yet when the timer last wrote down how far it had come (config/timercheck).
+Slots are never cleared, and units and records of past times are removed with their files. So a missing one is an error
+only for times that were not due yet when the timer last saved its progress (config/timercheck).
 
-The records are looked for while the log is read: the units' places are a sorted array, a batch of records is a part
-of it.
+The records are checked while the log is read: the units' physical offsets are a sorted array, and a batch of records is
+a slice of it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rocketwire.wire.properties import REAL_TOPIC, TIMER_OUT_MS, decode_properti
 _CHECK_PATH: Final = "config/timercheck"
 _BLOCK: Final = 1 << 20
 _SLOT: Final = np.dtype(timer_wheel.SLOT_DTYPE)
-#: Milliseconds that every precision which a broker takes is a multiple of.
+#: Every precision that a broker accepts is a multiple of this (ms).
 _FINEST: Final = 100
 _LOST: Final = "its message was lost, and is missing from the log since it was repaired"
 
@@ -69,7 +69,7 @@ class TimerCheck:
         self._places, self._units = places[order], units[order]
         due = self._units["write_time"].astype(np.int64) + self._units["delay"]
         self._due_later = (due > self._read_until) & (self._units["outcome"] == timer_log.WAITS)
-        # Nothing is to be said of the records of units that are settled without a copy: they may have been lost.
+        # Records of units that are settled without a copy are not checked: they may have been lost.
         self._over = self._units["outcome"] < timer_log.WAITS
         self._found = np.zeros(len(order), bool)
 
@@ -129,7 +129,7 @@ class TimerCheck:
         wrong |= (units["previous"] < timer_log.NO_UNIT) | (units["previous"] >= positions)
         wrong |= (units["physical_offset"] < 0) | (units["record_size"] <= 0) | (units["outcome"] < timer_log.NO_RECORD)
         wrong |= units["write_time"] % _FINEST != 0
-        # What was stored for a record stands behind it.
+        # The copy of a record is behind it in the log.
         wrong |= (units["outcome"] > timer_log.WAITS) & (units["outcome"] <= units["physical_offset"])
         for number in np.flatnonzero(wrong).tolist():
             unit = units[number]
@@ -169,7 +169,7 @@ class TimerCheck:
                         self._say("timerwheel", at + number * timer_wheel.SLOT_SIZE, what)
 
     def _precision(self, slot: NDArray[Any], places: NDArray[np.int64], units: NDArray[Any]) -> int:
-        """Milliseconds of a slot (timerPrecisionMs): what the slot's unit says of its time."""
+        """Milliseconds of a slot (timerPrecisionMs), derived from the time of the slot's unit."""
         unit = _at(int(slot["last_position"]), places, units)
         if unit is None or slot["time"] <= 0:
             return 0
@@ -219,7 +219,7 @@ class TimerCheck:
     # --- the records ---
 
     def feed(self, buffer: bytes, records: Records, topics: NDArray[np.int32], names: list[str]) -> None:
-        """Look whether a batch of records is what the units say of it."""
+        """Check a batch of records against the units that point to it."""
         if not len(self._places):
             return
         offsets = self._units["physical_offset"]
@@ -261,7 +261,7 @@ class TimerCheck:
         return ""
 
     def finish(self, *, log_start: int, log_end: int, blanks: Ranges) -> None:
-        """Say which units point to no record; behind end-of-file blanks there is room for lost ones."""
+        """Report units that point to no record; a lost record may have been behind an end-of-file blank."""
         offsets = self._units["physical_offset"].astype(np.int64)
         lost = ~self._found & ~self._over & (self._due_later | (offsets >= log_start))
         if self._live:
