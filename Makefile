@@ -55,5 +55,5 @@ clean:
 
 .venv-dev/installed: tox.ini
 	$(PYTHON) -m venv .venv-dev
-	.venv-dev/bin/python -m pip install --quiet 'tox>=4.22,<5'
+	.venv-dev/bin/python -m pip install --quiet 'tox>=4.36,<5'
 	@touch $@

@@ -4,6 +4,7 @@ import os.path
 import re
 import subprocess
 from collections.abc import Iterator
+from configparser import ConfigParser
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -76,6 +77,23 @@ def test_no_file_leads_out_of_the_repository() -> None:
         if b"\0" not in data and (ways := list(above_the_root(PurePosixPath(name), data.decode()))):
             found[name] = ways
     assert found == {}
+
+
+def tox() -> ConfigParser:
+    """What tox.ini says."""
+    settings = ConfigParser(interpolation=None)
+    settings.read_string((ROOT / "tox.ini").read_text(encoding="utf-8"))
+    return settings
+
+
+def test_the_quick_checks_come_first_and_one_that_fails_ends_the_run() -> None:
+    settings = tox()
+    gate = settings["tests"]["gate"].split(", ")
+    assert settings["tox"]["env_list"].split(", ")[: len(gate)] == gate
+    assert settings["testenv"]["depends"] == "{[tests]gate}"
+    for name in gate:
+        assert settings[f"testenv:{name}"]["depends"] == ""
+        assert settings[f"testenv:{name}"].getboolean("fail_fast")
 
 
 def make(*arguments: str) -> list[str]:

@@ -66,18 +66,22 @@ def of_run(environments: dict[str, bool], tests: dict[str, Totals]) -> Totals:
 
 
 def read_run(work_dir: Path) -> Totals:
-    """Add up what a tox run left in its working directory (`.tox`)."""
+    """Add up what a tox run left in its working directory (`.tox`).
+
+    An environment that was not asked for, or that a failed check kept from running, counts as nothing; what an earlier
+    run left of it is not read.
+    """
     tests = {path.stem: of_junit(path.read_text(encoding="utf-8")) for path in sorted(work_dir.glob("results/*.xml"))}
     result = work_dir / "result.json"
-    environments: dict[str, bool] = {}
-    if result.exists():
-        report = json.loads(result.read_text(encoding="utf-8"))
-        environments = {
-            name: bool(env["result"]["success"])
-            for name, env in report["testenvs"].items()
-            if "result" in env  # the others were not asked for
-        }
-    return of_run(environments, tests)
+    if not result.exists():
+        return of_run({}, tests)
+    report = json.loads(result.read_text(encoding="utf-8"))
+    environments = {
+        name: bool(env["result"]["success"])
+        for name, env in report["testenvs"].items()
+        if "result" in env and not env["result"].get("skipped")
+    }
+    return of_run(environments, {name: total for name, total in tests.items() if name in environments})
 
 
 def main() -> int:

@@ -47,3 +47,12 @@ def test_a_whole_run_is_read(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text(json.dumps(report))
     totals = read_run(tmp_path)
     assert totals.line() == "2 passed, 2 failed"
+
+
+def test_what_a_failed_check_kept_from_running_is_not_counted(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "compat.xml").write_text(JUNIT)  # of an earlier run
+    lint = {"result": {"success": False, "skipped": False}}
+    types = {"result": {"success": False, "skipped": True}}
+    (tmp_path / "result.json").write_text(json.dumps({"testenvs": {"lint": lint, "types": types, "compat": {}}}))
+    assert read_run(tmp_path) == Totals(passed=0, failed=1)
