@@ -5,12 +5,13 @@
 # make spark-demo   make a store, and run docs/examples/rocketmq-in-spark.ipynb on it (needs Java)
 # make fuzz    ten minutes of made-up inputs for all that reads bytes from outside (ARGS="--seconds N PART...")
 # make wheel   build the package, with the kernel where there is a C compiler, into dist
+# make release   build sdist and wheels into dist/release, install, start and stop each (docs/releasing.md)
 # make clean   forget environments and caches (never ./data)
 
 PYTHON ?= python3
 ARGS ?=
 
-.PHONY: help serve test bench bench-spark spark-demo fuzz wheel clean
+.PHONY: help serve test bench bench-spark spark-demo fuzz wheel release clean
 .DELETE_ON_ERROR:
 
 help:
@@ -40,6 +41,9 @@ fuzz: .venv-dev/installed
 wheel: .venv/installed
 	rm -f dist/rocketwire-*.whl
 	.venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+release: .venv-dev/installed
+	.venv-dev/bin/tox run -e release
 
 clean:
 	rm -rf .venv .venv-dev .tox .cache dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

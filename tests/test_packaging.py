@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import rocketwire
+from tools.release import build, hatchling
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("wire", "store", "server", "spark", "remoting", "cli")
@@ -26,14 +27,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("dist")
     hatchling(ROOT, "-t", "wheel", "-t", "sdist", "-d", str(directory))
     return directory
-
-
-def hatchling(where: Path, *options: str, **environment: str) -> str:
-    """Build as the options say and return what was said to the user."""
-    command = [sys.executable, "-m", "hatchling", "build", *options]
-    settings = {key: value for key, value in os.environ.items() if key != "ROCKETWIRE_KERNEL"} | environment
-    done = subprocess.run(command, cwd=where, env=settings, check=True, capture_output=True, text=True, timeout=600)
-    return done.stdout + done.stderr
 
 
 def version_of(wheel: Path, where: Path) -> str:
@@ -95,15 +88,21 @@ def test_a_wheel_built_without_a_compiler_is_pure_and_runs(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_the_sdist_builds_the_same_wheel(built: Path, tmp_path: Path) -> None:
-    (sdist,) = built.glob("*.tar.gz")
-    with tarfile.open(sdist) as archive:
-        archive.extractall(tmp_path, filter="data")
-    hatchling(tmp_path / sdist.name.removesuffix(".tar.gz"), "-t", "wheel", "-d", str(tmp_path))
-    (again,) = tmp_path.glob("*.whl")
-    (wheel,) = built.glob("*.whl")
-    assert again.name == wheel.name
-    assert zipfile.ZipFile(again).namelist() == zipfile.ZipFile(wheel).namelist()
+@pytest.mark.skipif(not COMPILER, reason="there is no C compiler")
+def test_a_release_has_a_wheel_made_from_its_sdist_and_one_without_the_kernel(built: Path, tmp_path: Path) -> None:
+    left = tmp_path / "rocketwire-0.0.0.tar.gz"
+    left.touch()
+    files = build(ROOT, tmp_path)
+    assert set(tmp_path.iterdir()) == set(files)
+    sdist, native, pure = files
+    version = rocketwire.__version__
+    assert sdist.name == f"rocketwire-{version}.tar.gz"
+    assert pure.name == f"rocketwire-{version}-py3-none-any.whl"
+    assert version_of(pure, tmp_path / "pure") == f"rocketwire {version} (kernel: python)\n"
+    assert list(files.values()) == ["native", "native", "python"]
+    (from_the_repository,) = built.glob("*.whl")
+    assert native.name == from_the_repository.name
+    assert zipfile.ZipFile(native).namelist() == zipfile.ZipFile(from_the_repository).namelist()
 
 
 def test_a_compiler_that_must_work_but_does_not_is_an_error(tmp_path: Path) -> None:

@@ -103,7 +103,17 @@ def make(*arguments: str) -> list[str]:
 
 def test_make_alone_says_what_there_is() -> None:
     targets = [line.split()[1] for line in make("--no-print-directory")]
-    assert targets == ["serve", "test", "bench", "bench-spark", "spark-demo", "fuzz", "wheel", "clean"]
+    assert targets == [
+        "serve",
+        "test",
+        "bench",
+        "bench-spark",
+        "spark-demo",
+        "fuzz",
+        "wheel",
+        "release",
+        "clean",
+    ]
 
 
 def test_make_serve_leaves_everything_to_the_options_given() -> None:
