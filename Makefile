@@ -4,6 +4,7 @@
 # make bench-spark   measure what Spark's data source costs, beside reading the bytes; needs Java
 # make spark-demo   make a store, and run docs/examples/rocketmq-in-spark.ipynb on it (needs Java)
 # make fuzz    ten minutes of made-up inputs for all that reads bytes from outside (ARGS="--seconds N PART...")
+# make docs    the documentation with the API reference, into build/site
 # make wheel   build the package, with the kernel where there is a C compiler, into dist
 # make release   build sdist and wheels into dist/release, install, start and stop each (docs/releasing.md)
 # make clean   forget environments and caches (never ./data)
@@ -11,7 +12,7 @@
 PYTHON ?= python3
 ARGS ?=
 
-.PHONY: help serve test bench bench-spark spark-demo fuzz wheel release clean
+.PHONY: help serve test bench bench-spark spark-demo fuzz docs wheel release clean
 .DELETE_ON_ERROR:
 
 help:
@@ -41,6 +42,9 @@ fuzz: .venv-dev/installed
 wheel: .venv/installed
 	rm -f dist/rocketwire-*.whl
 	.venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+docs: .venv-dev/installed
+	.venv-dev/bin/tox run -e docs
 
 release: .venv-dev/installed
 	.venv-dev/bin/tox run -e release

@@ -1,7 +1,7 @@
-"""The blocks of code in the README, for the tests that run them as they are printed.
+"""The blocks of code in the README and the tutorial, for the tests that run them as they are printed.
 
-A block is known by its heading and its number under it, "Quick start 1". `tests/test_readme.py` sees to it that each
-block is asked for, by `printed`, in some test.
+A block is known by its heading and its number under it, "Quick start 1". `tests/test_readme.py` fails when no test
+takes a block with `printed`, or when both pages have a heading with blocks in common.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
+TUTORIAL: Final = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 
 PORTS: Final = (9876, 10911, 10909)
 """The name server, the broker and its VIP channel, where nothing else is said."""
@@ -35,8 +36,8 @@ def blocks(text: str) -> dict[str, str]:
 
 
 def printed(title: str) -> str:
-    """A block of the README."""
-    return blocks(README)[title]
+    """A block of the README or of the tutorial."""
+    return (blocks(README) | blocks(TUTORIAL))[title]
 
 
 def commands(block: str) -> list[str]:

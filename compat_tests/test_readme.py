@@ -1,4 +1,4 @@
-"""The README's examples, as they are printed: clients, and the command line against a server of its own.
+"""The examples of the README and the tutorial, as they are printed: clients, and commands with a server of their own.
 
 What is printed names ports, so tests of this file and of others that use them take turns (`fixed_ports`). Words in
 capitals stand for what the reader has: here folders and messages have these very names.
@@ -21,7 +21,7 @@ import pytest
 
 from compat_tests import artifacts
 from compat_tests.processes import Process
-from compat_tests.readme import README, commands, environment, printed
+from compat_tests.readme import TUTORIAL, commands, environment, printed
 from compat_tests.remoting import Answer, Ask, Connection
 
 pytestmark = pytest.mark.usefixtures("only_rocketwire", "fixed_ports")
@@ -117,8 +117,8 @@ def pull(group: str) -> Ask:
 
 @pytest.fixture
 def java(tmp_path: Path) -> Callable[[str], list[str | Path]]:
-    """Compiles an example with the client that the README names, and gives the command that runs it."""
-    named = re.search(r"`org\.apache\.rocketmq:rocketmq-client:([\d.]+)`", README)
+    """Compiles an example with the client that the tutorial names, and gives the command that runs it."""
+    named = re.search(r"`org\.apache\.rocketmq:rocketmq-client:([\d.]+)`", TUTORIAL)
     assert named is not None
     jars = artifacts.classpath(artifacts.jars(named[1]))
 
@@ -132,20 +132,23 @@ def java(tmp_path: Path) -> Callable[[str], list[str | Path]]:
 
 def test_the_java_client(tmp_path: Path, java: Callable[[str], list[str | Path]]) -> None:
     with served(tmp_path):
-        assert "sendStatus=SEND_OK" in artifacts.run(java(printed("Quick start 2")), cwd=tmp_path)
-        command = java(printed("Quick start 3"))
+        assert "sendStatus=SEND_OK" in artifacts.run(java(printed("Send and receive from Java 1")), cwd=tmp_path)
+        command = java(printed("Send and receive from Java 2"))
         consumer = Process("the consumer", command, cwd=tmp_path, env=environment())
         try:
             assert "TAGS=TagA" in consumer.wait_for("MessageExt", within=WITHIN)
         finally:
             consumer.stop()
+        info, cat = commands(printed("Look at what is stored 1"))
+        assert re.search(r"messages +[1-9]", shell(info, tmp_path))
+    assert "Hello" in shell(cat, tmp_path)
 
 
 def test_the_go_client(tmp_path: Path) -> None:
     artifacts.go()
-    for command in commands(printed("Quick start 4")):
+    for command in commands(printed("Send from Go 1")):
         shell(f"GOTOOLCHAIN=local GOWORK=off {command}", tmp_path)
-    (tmp_path / "main.go").write_text(GO.format(printed("Quick start 5")), encoding="utf-8")
+    (tmp_path / "main.go").write_text(GO.format(printed("Send from Go 2")), encoding="utf-8")
     with served(tmp_path):
         assert "sendStatus=0" in shell("GOTOOLCHAIN=local GOWORK=off go run .", tmp_path)
 
@@ -158,7 +161,7 @@ def test_the_options_are_those_that_help_names(tmp_path: Path) -> None:
 
 
 def test_a_client_is_tested(tmp_path: Path) -> None:
-    quotas, throttled, scripted, open_to_rules, ask = commands(printed("Test how a client takes it 1"))
+    quotas, throttled, scripted, open_to_rules, ask = commands(printed("Test a client against faults 1"))
     with served(tmp_path, quotas):
         assert codes(*[message() for _ in range(250)]) == {0, FLOW_CONTROL}
     with served(tmp_path, throttled):
@@ -179,8 +182,8 @@ def test_a_client_is_tested(tmp_path: Path) -> None:
         assert "TopicTest" in found
 
 
-def test_some_are_let_in(tmp_path: Path) -> None:
-    accounts, encrypted = commands(printed("Let in who may 1"))
+def test_access_control_and_tls(tmp_path: Path) -> None:
+    accounts, encrypted = commands(printed("Access control and TLS 1"))
     (tmp_path / "plain_acl.yml").write_text("accounts:\n- {accessKey: an-account, secretKey: its-secret}\n")
     (tmp_path / "tls.properties").touch()
     with served(tmp_path, accounts):
@@ -209,8 +212,8 @@ def test_a_store_is_looked_into(tmp_path: Path) -> None:
     assert re.search(r"messages +2\b", shell("rocketwire store info NEWDIR", tmp_path))
 
 
-def test_an_endpoint_is_asked(tmp_path: Path) -> None:
-    check, trace, export, stats, of_store, cancel = commands(printed("Ask a running endpoint 1"))
+def test_an_endpoint_is_queried(tmp_path: Path) -> None:
+    check, trace, export, stats, of_store, cancel = commands(printed("Query a running endpoint 1"))
     now = time.time_ns() // 1_000_000
     place = f"{now}\x01DefaultRegion\x01readme\x01TopicTest"
     report = f"Pub\x01{place}\x01MSGID\x01\x01\x01{BROKER}\x015\x013\x010\x01\x01true\x02"

@@ -110,6 +110,7 @@ def test_make_alone_says_what_there_is() -> None:
         "bench-spark",
         "spark-demo",
         "fuzz",
+        "docs",
         "wheel",
         "release",
         "clean",

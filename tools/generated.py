@@ -6,10 +6,13 @@
 import sys
 from pathlib import Path
 
-from tools import configuration_page, readme_table
+from tools import configuration_page, request_codes_page
 
 PAGES = {
-    Path("README.md"): {"request codes": readme_table.table, "codes not served": readme_table.unsupported},
+    Path("docs/request-codes.md"): {
+        "request codes": request_codes_page.table,
+        "codes not served": request_codes_page.unsupported,
+    },
     Path("docs/configuration.md"): {
         "keys": configuration_page.keys,
         "keys without effect": configuration_page.without_effect,

@@ -21,7 +21,7 @@ def test_the_pages_are_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         (tmp_path / page).write_text(markers)
     monkeypatch.chdir(tmp_path)
     assert main() == 0
-    assert "SEND_MESSAGE_V2" in (tmp_path / "README.md").read_text()
+    assert "SEND_MESSAGE_V2" in (tmp_path / "docs/request-codes.md").read_text()
     assert "`mapedFileSizeCommitLog`" in (tmp_path / "docs/configuration.md").read_text()
 
 

@@ -1,4 +1,4 @@
-"""The README's lists of request codes, made from the handlers' tables."""
+"""The lists of docs/request-codes.md, made from the handlers' tables."""
 
 from rocketwire.server.registry import FAMILIES, UNSUPPORTED
 from tools.markdown import table as markdown_table
