@@ -8,6 +8,7 @@ from configparser import ConfigParser
 from pathlib import Path, PurePosixPath
 
 import pytest
+import yaml
 
 from rocketwire.server.config.config import KEYS
 from rocketwire.server.config.keys import Key
@@ -94,6 +95,41 @@ def test_the_quick_checks_come_first_and_one_that_fails_ends_the_run() -> None:
     for name in gate:
         assert settings[f"testenv:{name}"]["depends"] == ""
         assert settings[f"testenv:{name}"].getboolean("fail_fast")
+
+
+def called(node: object) -> Iterator[str]:
+    """The tox environments that the commands of a workflow or a hook name."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            if key in {"run", "entry"}:
+                for names in re.findall(r"\btox run (?:-q )?-e ([\w,-]+)", value):
+                    yield from names.split(",")
+            else:
+                yield from called(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from called(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "environments"),
+    [
+        (".github/workflows/checks.yml", ["lint", "types", "layers", "docs", "unit"]),
+        (".github/workflows/nightly.yml", ["nightly"]),
+        (".pre-commit-config.yaml", ["lint", "types", "layers"]),
+    ],
+)
+def test_workflows_and_hooks_call_environments_that_tox_has(name: str, environments: list[str]) -> None:
+    found = list(called(yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))))
+    assert found == environments
+    assert {f"testenv:{each}" for each in found} <= set(tox().sections())
+
+
+def test_workflows_take_the_tox_that_make_takes() -> None:
+    wanted = re.findall(r"'tox(>=[^']+)'", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    for path in (ROOT / ".github" / "workflows").iterdir():
+        assert set(re.findall(r"'tox(>=[^']+)'", path.read_text(encoding="utf-8"))) == set(wanted)
+    assert wanted == [f">={tox()['tox']['min_version']},<5"]
 
 
 def make(*arguments: str) -> list[str]:
