@@ -42,7 +42,7 @@ class _Account(NamedTuple):
 
 
 _Filter: TypeAlias = tuple[tuple[bytes, ...], Callable[[bytes], bool], int]
-#: Queue, tags codes (None: all), filter by properties (None: none), and the limits of `fetch_wish` in kernel/pull/fetch.h.
+#: Queue, tags codes (None: all), filter by properties (None: none), limits of `fetch_wish` in kernel/pull/fetch.h.
 _Plan: TypeAlias = tuple[ConsumeQueue, list[int] | None, _Filter | None, int, int, int, int, int, int, _Account]
 
 #: Stand for the numbers of an answer, which the kernel writes.

@@ -10,7 +10,7 @@ import pytest
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.config.limits import Limits
 from rocketwire.server.config.live import LiveConfig
-from rocketwire.server.core.decisions import Decisions
+from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
@@ -93,7 +93,7 @@ class Rig:
             clients=clients,
             config=live,
             consume_rates=rates,
-            decisions=Decisions(),
+            invalidation=CacheInvalidation(),
             filters=ConsumerFilters(ConsumerFilterTable.open(folder / "filters.json"), clock),
             groups=groups,
             long_poll=LongPoll(answers, Limits(lambda: live.current, metrics)),
