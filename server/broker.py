@@ -80,8 +80,6 @@ from rocketwire.wire.send_answers import SendAnswers
 if TYPE_CHECKING:
     from rocketwire.server.guards.acl.control import AccessControl
 
-Arrivals = Callable[[list[tuple[str, int]]], None]
-
 _FILTERS_INTERVAL: Final = 10_000  # ms; Apache has no key for it
 _METRICS_INTERVAL: Final = 10_000  # ms
 
@@ -211,9 +209,9 @@ class Broker:
         """Make what has messages wait: for a time, or for the outcome of a transaction."""
         store, clock, wake = self.store, self.clock, self.long_poll.wake
         self.timer = timer = self._timer() if config.timer_wheel_enable else None
-        arrived = self.long_poll.arrived
-        store.arrivals = arrived if timer is None else both(arrived, timer.arrived)
+        store.arrivals.subscribe(self.long_poll.arrived)
         if timer is not None:
+            store.arrivals.subscribe(timer.arrived)
             warn_of_lost_messages(timer.lap_ms, config.file_reserved_time)
             self._tables.append((timer.table, "timer metrics", _METRICS_INTERVAL))
         self.delays = DelayDelivery(
@@ -269,16 +267,19 @@ class Broker:
         self.runtime_info = RuntimeInfo(self.store, timer)
 
     def _tell_of_changes(self) -> None:
-        changed = self.invalidation.invalidate
-        self.topics.changed = self._registration.register
-        self.clients.emptied = self.filters.unregister
-        self.config.changed = changed
-        self.topics.table.changed = changed
-        self.groups.table.changed = changed
-        self.clients.resubscribed = self.invalidation.invalidate_subscriptions
-        self.filters.changed = self.invalidation.invalidate_subscriptions
-        self.store.queues.removed = changed
-        self.throttle.forgets = changed
+        invalidate = self.invalidation.invalidate
+        self.topics.changed.subscribe(self._registration.register)
+        self.clients.emptied.subscribe(self.filters.unregister)
+        self.clients.resubscribed.subscribe(self.invalidation.invalidate_subscriptions)
+        self.filters.changed.subscribe(self.invalidation.invalidate_subscriptions)
+        for changed in (
+            self.config.changed,
+            self.topics.table.changed,
+            self.groups.table.changed,
+            self.store.queues.removed,
+            self.throttle.forgets,
+        ):
+            changed.subscribe(invalidate)
         self.invalidation.register(self.throttle.changed)
 
     def _kernel_sends(self, answers: SendAnswers) -> KernelSends | None:
@@ -323,7 +324,7 @@ class Broker:
     def time_flushes(self, note: Callable[[float], None]) -> None:
         """Have told how many seconds each flush takes that somebody waits for."""
         if self._flush is not None:
-            self._flush.flushed = note
+            self._flush.flushed.subscribe(note)
 
     def start(self, nursery: trio.Nursery) -> None:
         """Register with the name server and start the recurring work in `nursery`."""
@@ -374,13 +375,3 @@ class Broker:
             if self.timer is not None:
                 stack.callback(self.timer.close)
             stack.callback(self.delays.close)
-
-
-def both(first: Arrivals, second: Arrivals) -> Arrivals:
-    """Tell two of the queues that got messages."""
-
-    def arrived(queues: list[tuple[str, int]]) -> None:
-        first(queues)
-        second(queues)
-
-    return arrived

@@ -253,7 +253,7 @@ def _introduce(access: AccessControl, broker: Broker) -> None:
     access.longest_heartbeat = lambda: broker.config.current.max_heartbeat_bytes
     access.owner_at = partial(owner_at, broker.store)
     access.reply_topic = names.reply_topic(broker.config.current.broker_cluster_name)
-    access.changed = broker.long_poll.end_all
+    access.changed.subscribe(broker.long_poll.end_all)
 
 
 def _access_control(config: ServerConfig, clock: Clock, metrics: Metrics) -> AccessControl:

@@ -26,6 +26,7 @@ from rocketwire.store.errors import (
     StoreNotWritable,
     SyncFailed,
 )
+from rocketwire.store.event import Event
 from rocketwire.store.index.key_index import Index
 from rocketwire.store.log.checkpoint import Checkpoint
 from rocketwire.store.log.commit_log import CommitLog
@@ -92,7 +93,7 @@ class MessageStore(StoreReader):
         )
         super().__init__(log, QueueTable(settings, files), index, limits)
         self.settings = settings
-        self.arrivals: Callable[[list[tuple[str, int]]], None] | None = None
+        self.arrivals = Event[[list[tuple[str, int]]]]()
         self.recovered = Recovered(start=0, end=0, records=0, last_timestamp=0)
         self.refusal: StoreError | None = None
         self.gone: StoreError | None = None
@@ -305,7 +306,7 @@ class MessageStore(StoreReader):
 
     def _tell_of(self, touched: Collection[ConsumeQueue]) -> None:
         self._queues.dirty.update(touched)
-        if touched and self.arrivals is not None:
+        if touched and self.arrivals:
             self.arrivals([queue.key for queue in touched])
 
     @property

@@ -22,6 +22,7 @@ from rocketwire.server.clients.members import ConsumerGroup, Member
 from rocketwire.server.core.request import Peer
 from rocketwire.server.core.standstill import Rounds
 from rocketwire.server.core.works import STEP_SECONDS, in_parts
+from rocketwire.store.event import Event
 from rocketwire.wire.bodies.client import ConsumerData
 from rocketwire.wire.codes import RequestCode
 
@@ -75,8 +76,8 @@ class ClientGroups:
         self._uncompared: dict[str, None] = {}  # groups whose members' subscriptions are to be compared
         self._leaving: dict[Peer, None] = {}  # closed connections that are in groups still
         self._more = trio.Event()
-        self.emptied: Callable[[str], None] | None = None
-        self.resubscribed: Callable[[], None] = lambda: None
+        self.emptied = Event[[str]]()
+        self.resubscribed = Event[[]]()
 
     def consumer(self, group: str) -> ConsumerGroup | None:
         """A consumer group with at least one member, or None."""
@@ -193,8 +194,7 @@ class ClientGroups:
         else:
             del self._consumers[group_name]
             self.resubscribed()
-            if self.emptied is not None:
-                self.emptied(group_name)
+            self.emptied(group_name)
         self._tell_members(group)
 
     def unregister_producer(self, peer: Peer, group: str) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from rocketwire.server.config.config import ServerConfig
 from rocketwire.server.core.clock import Clock
+from rocketwire.store.event import Event
 from rocketwire.wire.bodies.topic import DataVersion
 
 
@@ -22,7 +23,7 @@ class LiveConfig:
         self._clock = clock
         self.current = config
         self.version = DataVersion(counter=0, timestamp=clock())
-        self.changed: Callable[[], None] = lambda: None
+        self.changed = Event[[]]()
 
     def update(self, changes: Mapping[str, str]) -> None:
         """Change some keys.

@@ -10,7 +10,7 @@ only so much compiled; what is left waits for the next one.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -22,6 +22,7 @@ from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.filters.bloom import bloom_bits
 from rocketwire.server.filters.sql import SQL92, SqlFilter, compile_sql, is_kept
 from rocketwire.server.filters.tag import is_tag_type
+from rocketwire.store.event import Event
 from rocketwire.store.tables.consumer_filters import ConsumerFilter, ConsumerFilterTable
 from rocketwire.wire.bodies.client import SubscriptionData
 
@@ -67,7 +68,7 @@ class ConsumerFilters:
     def __init__(self, table: ConsumerFilterTable, clock: Clock) -> None:
         self._table = table
         self._clock = clock
-        self.changed: Callable[[], None] = lambda: None
+        self.changed = Event[[]]()
         self._compiled: dict[tuple[str, str], tuple[str, SqlFilter]] = {}
         self._groups = {each.consumer_group for each in table}
         self._kept = sum(map(_size, table))

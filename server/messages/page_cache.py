@@ -19,6 +19,7 @@ import trio
 
 from rocketwire.server.config.live import LiveConfig
 from rocketwire.server.core.errors import SystemBusy
+from rocketwire.store.event import Event
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ class PageCacheGuard(trio.abc.Instrument):
     def __init__(self, config: LiveConfig, *, now: Callable[[], float] = trio.current_time) -> None:
         self.now = now
         self.busy = False
-        self.noticed: Callable[[], None] = lambda: None
+        self.noticed = Event[[]]()
         self._config = config
         self._since = 0.0
         self._passes_left = 0

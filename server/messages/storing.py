@@ -39,7 +39,7 @@ class Storing:
         self._page_cache = page_cache
         self._unsent: dict[Peer, None] = {}
         if flush is not None:
-            flush.answered = self._send_answers
+            flush.answered.subscribe(self._send_answers)
 
     def commit(self, drafts: list[Draft], outcome: Outcome, *, wait: bool, peer: Peer | None = None) -> None:
         """Append the drafts as one group and `report`."""

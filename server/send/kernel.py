@@ -85,7 +85,7 @@ class KernelSends:
             max_body=0,
         )
         self.native.deferred = flush is not None
-        page_cache.noticed = self._stop
+        page_cache.noticed.subscribe(self._stop)
         invalidation.register(self._changed)
         self._changed()
 

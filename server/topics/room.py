@@ -26,8 +26,8 @@ class TopicRoom:
         self._groups = groups
         self._config = config
         self._counted = sum(not self._is_free(name) for name in topics.configs)
-        topics.counted = self._topic_counted
-        groups.counted = self._group_counted
+        topics.counted.subscribe(self._topic_counted)
+        groups.counted.subscribe(self._group_counted)
 
     def check(self, wanted: Iterable[str]) -> None:
         """Raise LimitExceeded if topics of these names would be too many, with those that are there."""

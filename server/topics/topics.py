@@ -8,7 +8,7 @@ not look at the name again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from rocketwire.server.config.config import ServerConfig
@@ -16,6 +16,7 @@ from rocketwire.server.config.live import LiveConfig
 from rocketwire.server.core.errors import NameInvalid, QueuesTooMany
 from rocketwire.server.topics.message_types import MessageType, accepted_type
 from rocketwire.server.topics.room import TopicRoom
+from rocketwire.store.event import Event
 from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire import names
 from rocketwire.wire.bodies.topic import TopicConfig
@@ -94,7 +95,7 @@ class BrokerTopics:
         self._table = table
         self._config = config
         self._room = room
-        self.changed: Callable[[Sequence[TopicConfig] | None], None] = lambda _: None
+        self.changed = Event[[Sequence[TopicConfig] | None]]()
         self.own: frozenset[str] = frozenset()
         self.particular: set[str] = set()
         self.typed: dict[str, MessageType] = {}

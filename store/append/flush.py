@@ -14,6 +14,7 @@ from typing import Final, Protocol
 import trio
 
 from rocketwire.store.errors import FlushDelayed, StoreError
+from rocketwire.store.event import Event
 
 MOST_BYTES: Final = 128 * 1024 * 1024
 #: Seconds until a flush that could not be tried is tried again.
@@ -59,8 +60,8 @@ class GroupCommit:
         self._waiting: dict[int, tuple[float, int, Callback, int]] = {}
         self._count = 0
         self._work = trio.Event()
-        self.answered: Callable[[], None] = lambda: None
-        self.flushed: Callable[[float], None] = lambda _: None
+        self.answered = Event[[]]()
+        self.flushed = Event[[float]]()
 
     def wait_durable(self, offset: int, callback: Callback, *, keeps: int = 0) -> None:
         """Have a callback called: True once the log up to `offset` is on the disk, False if that takes too long.

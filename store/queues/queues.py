@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import StoreError, TopicUnusable
+from rocketwire.store.event import Event
 from rocketwire.store.queues.consume_queue import SCHEDULE_TOPIC, ConsumeQueue
 from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.message import MAX_TOPIC_LENGTH_V1
@@ -42,7 +43,7 @@ class QueueTable:
         self.empty: set[str] = set()
         #: Topics whose messages 5.x counts by the batch: what queues they have here are not for this broker.
         self.batch_topics: frozenset[str] = frozenset()
-        self.removed: Callable[[], None] = lambda: None
+        self.removed = Event[[]]()
         self._settings = settings
         self._files = files
         self._mapped: OrderedDict[ConsumeQueue, None] = OrderedDict()

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.disk.gone import trouble
 from rocketwire.store.errors import ConfigInvalid, StoreGone, StoreNotWritable
+from rocketwire.store.event import Event
 from rocketwire.store.tables import config
 from rocketwire.store.tables.growing_file import GrowingFile, Saving
 from rocketwire.store.tables.unknown_fields import UnknownFields, read_body
@@ -118,8 +119,8 @@ class VersionedTable(ABC, Generic[C, W]):
         self._saved = self._version
         self._has_file = files.size(path) is not None
         self._lost_folder = False
-        self.changed: Callable[[], None] = lambda: None
-        self.counted: Callable[[str, int], None] = lambda _name, _more: None
+        self.changed = Event[[]]()
+        self.counted = Event[[str, int]]()
         self.replacements = 0
 
     @staticmethod

@@ -62,7 +62,7 @@ class Setup:
         self.flush: Any = FakeFlush()
         self.now = 0.0
         self.throttle = Throttle(self.live, self.topics, self.metrics, now=lambda: self.now)
-        self.live.changed = self.throttle.changed
+        self.live.changed.subscribe(self.throttle.changed)
         self.storing = self.made(flush=None)
         self.sending = Sending(
             SendDrafts(

@@ -544,7 +544,7 @@ def test_queues_of_which_nothing_is_left_are_removed_when_asked(tmp_path: Path) 
 def test_whoever_keeps_a_queue_is_told_when_one_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = filled(tmp_path, Clock())
     told: list[int] = []
-    store.queues.removed = lambda: told.append(len(store.queues))
+    store.queues.removed.subscribe(lambda: told.append(len(store.queues)))
     queue = store.queues.by_key["Old", 0]
 
     def refuse(_files: RealFileSystem, _path: str) -> None:

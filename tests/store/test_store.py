@@ -127,7 +127,7 @@ def test_prepared_and_rolled_back_messages_get_no_place_in_a_queue(tmp_path: Pat
 def test_arrivals_name_the_queues_once_a_group(tmp_path: Path) -> None:
     store = open_store(small(tmp_path))
     seen: list[list[tuple[str, int]]] = []
-    store.arrivals = lambda keys: seen.append(sorted(keys))
+    store.arrivals.subscribe(lambda keys: seen.append(sorted(keys)))
     store.append([draft(n, queue_id=n % 2) for n in range(6)])
     store.append([draft(sys_flag=SysFlag.TRANSACTION_PREPARED)])
     assert seen == [[("T", 0), ("T", 1)]]

@@ -33,6 +33,7 @@ from rocketwire.server.guards.acl.message_owner import NoMessageThere
 from rocketwire.server.guards.acl.resources import Needed, OwnerAt, needed, needed_for_message, sent_to, shown
 from rocketwire.server.guards.acl.white_list import WhiteListInvalid, normal, white_list
 from rocketwire.store.disk.files import FileSystem
+from rocketwire.store.event import Event
 from rocketwire.wire.bodies.acl import AclConfig, PlainAccessConfig
 from rocketwire.wire.bodies.topic import DataVersion
 from rocketwire.wire.codes import MAX_FRAME_LENGTH, RequestCode
@@ -105,7 +106,7 @@ class AccessControl:
         self.longest_heartbeat: Callable[[], int] = lambda: MAX_FRAME_LENGTH
         self.owner_at: OwnerAt = _nobody
         self.reply_topic: str | None = None
-        self.changed: Callable[[], None] = lambda: None
+        self.changed = Event[[]]()
         self._heard: WeakKeyDictionary[Peer, str] = WeakKeyDictionary()
         self._complaint = ""
         try:

@@ -21,6 +21,7 @@ from rocketwire.server.guards.throttle.quotas import instance_quota, read_quotas
 from rocketwire.server.topics.message_types import MESSAGE_TYPE, MessageType
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.append.drafts import Draft
+from rocketwire.store.event import Event
 from rocketwire.wire import names
 
 INSTANCE: Final = "instance"
@@ -109,7 +110,7 @@ class Throttle:
         self._rates: object = None
         self._backlogged: frozenset[str] = frozenset()
         self._most_buckets = _MOST_BUCKETS
-        self.forgets: Callable[[], None] = self.changed
+        self.forgets = Event[[]](self.changed)
         self.changed()
 
     def changed(self) -> None:

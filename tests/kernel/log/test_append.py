@@ -82,7 +82,7 @@ def run(
     if not kernel:
         store._appender._loops = [store._appender._loops[-1].__self__.append]  # type: ignore[attr-defined]  # its own
     arrivals: list[set[tuple[str, int]]] = []
-    store.arrivals = lambda found: arrivals.append(set(found))
+    store.arrivals.subscribe(lambda found: arrivals.append(set(found)))
     results, errors = [], []
     disk.room, disk.files_left = room, files_left
     for group in groups:

@@ -200,7 +200,7 @@ async def test_the_groups_of_a_topic() -> None:
 async def test_the_end_of_a_group_is_told_once() -> None:
     groups = ClientGroups(lambda _: True)
     ended: list[str] = []
-    groups.emptied = ended.append
+    groups.emptied.subscribe(ended.append)
     first, second = FakePeer(), FakePeer("127.0.0.1:2000")
     for peer in (first, second):
         join(groups, peer, consumer("G", subscription("T")))
@@ -219,7 +219,7 @@ async def test_whoever_keeps_how_a_group_consumes_is_told_of_changes() -> None:
         group = groups.consumer("G")
         told.append(None if group is None else group.message_model)
 
-    groups.resubscribed = tell
+    groups.resubscribed.subscribe(tell)
     first, second = FakePeer(), FakePeer("127.0.0.1:2000")
     plain = consumer("G", subscription("T"))
     for peer in (first, second):

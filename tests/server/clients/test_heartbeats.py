@@ -72,7 +72,7 @@ class Broker:
         self.table = ConsumerFilterTable.open(folder / "filters.json")
         self.filters = ConsumerFilters(self.table, self.clock)
         self.clients = (ClientGroups if repeats else Alone)(self.groups.notifies)
-        self.clients.emptied = self.filters.unregister
+        self.clients.emptied.subscribe(self.filters.unregister)
         self.peers = [FakePeer(str(number)) for number in range(3)]
         self.heartbeats = Counting(
             config=self.live,

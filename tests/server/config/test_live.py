@@ -14,7 +14,7 @@ def test_a_change_has_a_new_version() -> None:
     clock = Clock()
     live = LiveConfig(small_config(Path()), clock)
     told: list[int] = []
-    live.changed = lambda: told.append(live.current.max_message_size)
+    live.changed.subscribe(lambda: told.append(live.current.max_message_size))
     assert live.version == DataVersion(counter=0, timestamp=NOW)
     clock.now += 7
     live.update({"maxMessageSize": "5"})

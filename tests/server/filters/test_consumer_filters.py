@@ -100,7 +100,7 @@ def test_a_heartbeat_that_says_the_same_changes_nothing(kept: Kept) -> None:
 
 def test_whoever_keeps_what_a_filter_says_is_told_of_changes(kept: Kept) -> None:
     told: list[None] = []
-    kept.filters.changed = lambda: told.append(None)
+    kept.filters.changed.subscribe(lambda: told.append(None))
     for count, subscriptions in enumerate(
         ([sql("a > 5")], [sql("a > 5", 2)], [sql("a > 6", 3)], [], [sql("a > 6", 3)], [sql("a >", 4)]), start=1
     ):

@@ -32,7 +32,7 @@ class Setup:
             topics=self.topics,
             config=self.live,
         )
-        self.topics.changed = self.registration.register
+        self.topics.changed.subscribe(self.registration.register)
 
     def perm(self, topic: str = "T") -> int:
         return self.routes.route(topic).queue_datas[0].perm

@@ -384,7 +384,7 @@ async def test_what_was_stored_is_counted_and_told(tmp_path: Path) -> None:
         served.read(send() + send(queue_id=1))
         store = served.broker.store
         told: list[list[tuple[str, int]]] = []
-        store.arrivals = told.append
+        store.arrivals.subscribe(told.append)
         store.queues.dirty.clear()
         served.clock.now += 7
         counted = served.metrics.messages_in

@@ -87,7 +87,7 @@ class Timers:
             run_sync=run_inline,
             topics={"T": None, "U": None},
         )
-        self.store.arrivals = self.timer.arrived
+        self.store.arrivals.subscribe(self.timer.arrived)
 
     def _wake(self) -> None:
         self.woken += 1

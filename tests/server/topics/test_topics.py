@@ -86,7 +86,7 @@ def test_a_new_broker_counts_no_change(file: Path) -> None:
 def test_a_change_is_written_and_told_at_once(file: Path) -> None:
     topics = opened(file)
     told: list[bool] = []
-    topics.changed = lambda _: told.append("New" in file.read_text())
+    topics.changed.subscribe(lambda _: told.append("New" in file.read_text()))
     topics.put(TopicConfig(topic_name="New"))
     assert told == [True]
 
@@ -97,7 +97,7 @@ def test_a_change_that_cannot_be_written_is_told_all_the_same(file: Path, monkey
 
     topics = opened(file)
     told: list[bool] = []
-    topics.changed = lambda _: told.append(topics.get("New") is not None)
+    topics.changed.subscribe(lambda _: told.append(topics.get("New") is not None))
     monkeypatch.setattr(TopicTable, "persist", full)
     with pytest.raises(StoreNotWritable):
         topics.put(TopicConfig(topic_name="New"))
@@ -114,7 +114,7 @@ def test_no_way_in_lets_a_bad_name_through(file: Path, name: str) -> None:
     topics = opened(file)
     topics.make_system_topics(18)
     told: list[bool] = []
-    topics.changed = lambda _: told.append(True)
+    topics.changed.subscribe(lambda _: told.append(True))
     ways: list[Callable[[], object]] = [
         lambda: topics.put(TopicConfig(topic_name=name)),
         lambda: topics.create_on_send(name, "TBW102", 4, 0),
@@ -141,7 +141,7 @@ def test_bad_names_that_are_there_take_no_sends(file: Path) -> None:
 def test_a_new_permission_counts_as_a_change_of_all_topics(file: Path) -> None:
     topics = opened(file)
     told: list[int] = []
-    topics.changed = lambda _: told.append(topics.table.data_version.counter)
+    topics.changed.subscribe(lambda _: told.append(topics.table.data_version.counter))
     topics.permission_changed()
     assert told == [1]
     assert opened(file).table.data_version.counter == 1
@@ -211,7 +211,7 @@ def test_retry_topics_are_written_and_told_together(file: Path) -> None:
     topics = opened(file)
     topics.create_retry("%RETRY%G3", 3)
     told: list[int] = []
-    topics.changed = lambda _: told.append(len(opened(file).table))
+    topics.changed.subscribe(lambda _: told.append(len(opened(file).table)))
     wanted = [retry_config(f"%RETRY%G{number}", 1, 2) for number in range(100)]
     topics.create_retries(wanted)
     assert told == [100]

@@ -184,7 +184,7 @@ async def test_the_next_group_fills_while_one_is_on_its_way_to_the_disk(
     def wait(offset: int) -> None:
         commit.wait_durable(offset, lambda durable: answers.append(offset if durable else -1))
 
-    commit.answered = answered
+    commit.answered.subscribe(answered)
     nursery.start_soon(commit.run, disk, thread)
     wait(10)
     while not disk.begun:

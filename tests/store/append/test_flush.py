@@ -128,7 +128,7 @@ async def test_who_waits_for_a_flush_that_is_delayed_is_not_refused(
 async def test_it_knows_whether_anybody_waits(nursery: trio.Nursery, autojump_clock: trio.testing.MockClock) -> None:
     commit, disk = GroupCommit(), Disk()
     answered: list[float] = []
-    commit.answered = lambda: answered.append(trio.current_time() - start)
+    commit.answered.subscribe(lambda: answered.append(trio.current_time() - start))
     start = trio.current_time()
     nursery.start_soon(commit.run, disk, slowly)
     seen = [commit.waited_for]

@@ -111,7 +111,7 @@ def test_what_every_broker_has_is_no_change(tmp_path: Path) -> None:
 def test_whoever_keeps_what_the_table_says_is_told_of_replacements(tmp_path: Path) -> None:
     table = topics(tmp_path)
     told: list[list[str]] = []
-    table.changed = lambda: told.append(table.names())
+    table.changed.subscribe(lambda: told.append(table.names()))
     table.put(TopicConfig(topic_name="A"))
     table.raise_version()
     table.remove("A")
@@ -125,7 +125,7 @@ def test_whoever_keeps_what_the_table_says_is_told_of_replacements(tmp_path: Pat
 def test_whoever_counts_entries_is_told_of_each(tmp_path: Path) -> None:
     table = topics(tmp_path)
     told: list[tuple[str, int]] = []
-    table.counted = lambda name, more: told.append((name, more))
+    table.counted.subscribe(lambda name, more: told.append((name, more)))
     for name in "OAA":
         table.put_built_in(TopicConfig(topic_name=name))
     table.put(TopicConfig(topic_name="A"))

@@ -221,7 +221,7 @@ def test_a_backlog_refuses_all_sends(setup: Setup) -> None:
         setup.throttle.changed()
         told.append(None)
 
-    setup.throttle.forgets = forgets
+    setup.throttle.forgets.subscribe(forgets)
     setup.throttle.backlogged(["T"])
     setup.throttle.backlogged(["T"])
     assert (setup.throttle.sends, len(told), sends(setup, 2)) == (True, 1, 0)
@@ -235,7 +235,7 @@ def test_groups_that_come_and_go_leave_nothing(setup: Setup, monkeypatch: pytest
     monkeypatch.setattr("rocketwire.server.guards.throttle.throttle._MOST_BUCKETS", 4)
     monkeypatch.setattr("rocketwire.server.guards.throttle.throttle._MOST_GATES", 8)
     throttle = setup.throttle = Throttle(setup.live, setup.topics, setup.metrics, now=lambda: setup.now)
-    setup.live.changed = throttle.changed
+    setup.live.changed.subscribe(throttle.changed)
     setup.sending.throttle = throttle
     set_config(setup, instanceTps=20_000, groupQuotas="*=5/-,big=9/-")
     assert sends(setup, 20, group="big") == 9
@@ -278,7 +278,7 @@ def test_invented_groups_are_not_kept_without_end(setup: Setup, monkeypatch: pyt
     monkeypatch.setattr("rocketwire.server.guards.throttle.throttle._MOST_BUCKETS", 4)
     monkeypatch.setattr("rocketwire.server.guards.throttle.throttle._MOST_INDEBTED", 16)
     throttle = setup.throttle = Throttle(setup.live, setup.topics, setup.metrics, now=lambda: setup.now)
-    setup.live.changed = throttle.changed
+    setup.live.changed.subscribe(throttle.changed)
     setup.sending.throttle = throttle
     set_config(setup, topicQuotas="T=100000/-", groupQuotas="*=0/-,big=9/-", coldDataFlowControlEnable="true")
     for number in range(100):

@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+from rocketwire.store.event import Event
+
+
+def test_listeners_are_called_in_their_order() -> None:
+    told: list[tuple[str, int]] = []
+    event = Event[[int]](lambda number: told.append(("first", number)))
+    assert event
+    event.subscribe(lambda number: told.append(("second", number)))
+    event(1)
+    event(2)
+    assert told == [("first", 1), ("second", 1), ("first", 2), ("second", 2)]
+
+
+def test_nobody_need_listen() -> None:
+    event = Event[[str]]()
+    assert not event
+    event("x")
