@@ -41,15 +41,43 @@ class _Account(NamedTuple):
     wanted: MessageFilter
 
 
-_Filter: TypeAlias = tuple[tuple[bytes, ...], Callable[[bytes], bool], int]
-#: Queue, tags codes (None: all), filter by properties (None: none), limits of `fetch_wish` in kernel/pull/fetch.h.
-_Plan: TypeAlias = tuple[ConsumeQueue, list[int] | None, _Filter | None, int, int, int, int, int, int, _Account]
-
 #: Stand for the numbers of an answer, which the kernel writes.
 _NEXT, _MIN, _MAX = (digit * 1_111_111_111_111_111_111 for digit in (1, 2, 3))
 _LENGTH: Final = struct.Struct(">i")
 _FLAG_SIZE: Final = 4
 _TYPES: Final = (SerializeType.JSON, SerializeType.ROCKETMQ)
+
+
+class PropertyFilter(NamedTuple):
+    """A filter by properties: those that it looks at, what it says of their values, and bytes of them in one pull."""
+
+    properties: tuple[bytes, ...]
+    matches: Callable[[bytes], bool]
+    most_text: int
+
+
+class PullPlan(NamedTuple):
+    """How the kernel serves pulls that differ in their offsets only. kernel/pull/pull_plans.c reads it in this order.
+
+    Attributes:
+        queue: Their queue.
+        codes: Tags codes that are wanted; None: all.
+        by_properties: None: properties do not matter.
+        most: Messages of an answer.
+        memory: This and the four behind it are those of `FetchLimits`.
+        account: Whose pulls they are.
+    """
+
+    queue: ConsumeQueue
+    codes: list[int] | None
+    by_properties: PropertyFilter | None
+    most: int
+    memory: int
+    count_in_memory: int
+    bytes_in_memory: int
+    count_on_disk: int
+    bytes_on_disk: int
+    account: _Account
 
 
 class KernelPulls:
@@ -100,7 +128,7 @@ class KernelPulls:
         expression_type: str | None,
         max_msg_nums: int,
         max_msg_bytes: int | None,
-    ) -> _Plan | Literal[False] | None:
+    ) -> PullPlan | Literal[False] | None:
         """How pulls with these fields are served; None: by Python; False: by Python this time."""
         services = self._services
         throttle = services.throttle
@@ -131,13 +159,14 @@ class KernelPulls:
             properties = wanted.properties
             if properties is None or len(properties) > self._most_properties or wanted.by_code is not None:
                 return None
-            by_properties = (tuple(map(str.encode, properties)), wanted.by_properties, wanted.most_text)
+            names = tuple(map(str.encode, properties))
+            by_properties = PropertyFilter(names, wanted.by_properties, wanted.most_text)
         queue = self._store.queues.by_key.get((topic, queue_id))
         if queue is None:
             return False
         most, most_bytes = services.pull_answers.most(max_msg_nums, max_msg_bytes)
         limits = self._store.limits(most_bytes)
-        return (
+        return PullPlan(
             queue,
             None if wanted.codes is None else list(wanted.codes),
             by_properties,

@@ -6,7 +6,7 @@ properties), and keeps the answer until something changes that it was made from.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from rocketwire import native
 from rocketwire.server.config.live import LiveConfig
@@ -26,18 +26,50 @@ from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.fast import SendFields
 from rocketwire.wire.send_answers import SendAnswers
 
-TimerPlan = tuple[ConsumeQueue, int, bytes, bytes | None]
-"""The timer's queue, and what `timer_sends.PlainTimer` has."""
-QuotaPlan = tuple[tuple[PythonBucket, ...], tuple[str, ...], int, int, int, int]
-"""The buckets of a gate and what they are of, and for how much messages count: `Conversion.factors`."""
-Plan = tuple[ConsumeQueue | None, int, bytes | None, bool, TimerPlan | None, QuotaPlan | None]
-"""The queue (None: only messages for a set time are planned), the sysFlag as it is stored, the properties behind those
-of a batch's messages, whether they wait, what is done with those for a set time, and the quotas that they are under."""
-
 _TIMER_QUEUE: Final = (names.TIMER_TOPIC, 0)
 _NEVER: Final = (1 << 63) - 1
 _NS_PER_MS: Final = 1_000_000
 _NS_PER_SECOND: Final = 1_000_000_000
+
+
+class TimerPlan(NamedTuple):
+    """What is done with messages for a set time: the timer's queue, and what `timer.sends.PlainTimer` has."""
+
+    queue: ConsumeQueue
+    most: int
+    behind: bytes
+    handle: bytes | None
+
+
+class QuotaPlan(NamedTuple):
+    """The quotas that sends are under: buckets, what each is of, and for how much messages count (see `factors`)."""
+
+    buckets: tuple[PythonBucket, ...]
+    kinds: tuple[str, ...]
+    bytes_each: int
+    any: int
+    ordered: int
+    scheduled: int
+
+
+class SendPlan(NamedTuple):
+    """What the kernel does with plain sends to one queue. kernel/send/send_plans.c reads it in this order.
+
+    Attributes:
+        queue: Their queue; None when only messages for a set time are planned.
+        sys_flag: The sysFlag as it is stored.
+        tail: The properties behind those of each message of a batch; None: it is no batch.
+        waits: Whether their answers wait for the disk.
+        timer: For messages for a set time; None: Python takes them.
+        quota: Their quotas; None: there are none.
+    """
+
+    queue: ConsumeQueue | None
+    sys_flag: int
+    tail: bytes | None
+    waits: bool
+    timer: TimerPlan | None
+    quota: QuotaPlan | None
 
 
 class KernelSends:
@@ -99,7 +131,7 @@ class KernelSends:
         busy = config.os_page_cache_busy_time_out_mills * _NS_PER_MS
         self.native.slow_ns = busy if config.broker_fast_failure_enable else _NEVER
 
-    def _plan(self, topic: str, queue_id: int, sys_flag: int, batch: str | None, group: str) -> Plan | bool | None:
+    def _plan(self, topic: str, queue_id: int, sys_flag: int, batch: str | None, group: str) -> SendPlan | bool | None:
         """What is to be done with such sends. None: they are for Python. False: this one is, for it makes the queue."""
         fields = SendFields(
             producer_group=group,
@@ -123,14 +155,16 @@ class KernelSends:
             return False
         if queue is not None and queue.delay is not None:
             return None
-        return queue, plain.sys_flag, plain.tail, plain.waits, timer, self._quota(topic, group, plain.tail)
+        quota = self._quota(topic, group, plain.tail)
+        return SendPlan(queue, plain.sys_flag, plain.tail, plain.waits, timer, quota)
 
     def _quota(self, topic: str, group: str, tail: bytes | None) -> QuotaPlan | None:
         throttle = self._sending.throttle
         gate = throttle.send(topic, group) if throttle.sends else None
         if gate is None:
             return None
-        return gate.buckets, gate.kinds, *throttle.conversion.factors(tail or b"", ordered=throttle.is_ordered(topic))
+        factors = throttle.conversion.factors(tail or b"", ordered=throttle.is_ordered(topic))
+        return QuotaPlan(gate.buckets, gate.kinds, *factors)
 
     def _timer_plan(self, plain: PlainSend) -> TimerPlan | None:
         if plain.timer is None:
@@ -139,7 +173,7 @@ class KernelSends:
         if queue is None:
             self._lacks_timer_queue = True
             return None
-        return queue, *plain.timer
+        return TimerPlan(queue, *plain.timer)
 
     def before_round(self, now: int, *, guarded: bool) -> None:
         """Say whether the kernel may store what comes with a store timestamp in ms."""
