@@ -13,18 +13,18 @@ from rocketwire.server.core.threads import RunSync
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.timer.bell import Bell
 from rocketwire.server.timer.counts import Counts
-from rocketwire.server.timer.dequeue_get import DequeueGet
-from rocketwire.server.timer.dequeue_message import DequeueMessage
-from rocketwire.server.timer.dequeue_put import DequeuePut
-from rocketwire.server.timer.enqueue_get import EnqueueGet
-from rocketwire.server.timer.enqueue_put import EnqueuePut
 from rocketwire.server.timer.faults import Faults
-from rocketwire.server.timer.loaded import Copy, Run
-from rocketwire.server.timer.markers import Markers
 from rocketwire.server.timer.progress import TimerProgress
+from rocketwire.server.timer.stages.dequeue_get import DequeueGet
+from rocketwire.server.timer.stages.dequeue_message import DequeueMessage
+from rocketwire.server.timer.stages.dequeue_put import DequeuePut
+from rocketwire.server.timer.stages.enqueue_get import EnqueueGet
+from rocketwire.server.timer.stages.enqueue_put import EnqueuePut
 from rocketwire.server.timer.topic import QUEUE, Entries, TimerTopic
 from rocketwire.server.timer.topic_counts import TopicNames
-from rocketwire.server.timer.wheel import NearWheel
+from rocketwire.server.timer.wheel.loaded import Copy, Run
+from rocketwire.server.timer.wheel.markers import Markers
+from rocketwire.server.timer.wheel.wheel import NearWheel
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import StoreError
 from rocketwire.store.store import MessageStore

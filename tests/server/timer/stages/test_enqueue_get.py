@@ -10,9 +10,9 @@ import trio.testing
 
 from rocketwire.server.timer.bell import Bell
 from rocketwire.server.timer.counts import Counts
-from rocketwire.server.timer.enqueue_get import EnqueueGet
-from rocketwire.server.timer.markers import Markers
+from rocketwire.server.timer.stages.enqueue_get import EnqueueGet
 from rocketwire.server.timer.topic import Entries, TimerTopic
+from rocketwire.server.timer.wheel.markers import Markers
 from tests.server.harness import mock_clock
 from tests.server.timer.support import Timers, timer_draft
 from tests.store.support import START, open_store, small

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.server.timer import dequeue_put
+from rocketwire.server.timer.stages import dequeue_put
 from rocketwire.store.errors import DiskNearlyFull
 from tests.server.timer.support import Refusing, Timers
 

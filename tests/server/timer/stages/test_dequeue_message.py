@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server.timer.dequeue_message import DequeueMessage
-from rocketwire.server.timer.loaded import Copy
+from rocketwire.server.timer.stages.dequeue_message import DequeueMessage
+from rocketwire.server.timer.wheel.loaded import Copy
 from rocketwire.store.layout.derive import field_offsets
 from rocketwire.store.layout.timer_log import UNIT
 from tests.server.timer.support import Timers

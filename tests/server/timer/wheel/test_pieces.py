@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rocketwire.server.timer.pieces import MOST_MARKERS, with_few_markers
+from rocketwire.server.timer.wheel.pieces import MOST_MARKERS, with_few_markers
 from rocketwire.store.timer.units import Unit
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.server.timer import loaded
 from rocketwire.server.timer.bell import Bell
-from rocketwire.server.timer.markers import Markers
 from rocketwire.server.timer.topic import Entries, TimerTopic
-from rocketwire.server.timer.wheel import NearWheel
+from rocketwire.server.timer.wheel import loaded
+from rocketwire.server.timer.wheel.markers import Markers
+from rocketwire.server.timer.wheel.wheel import NearWheel
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.timer.timer_index import TimerIndex
 from rocketwire.store.timer.units import Waiting

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.server.timer.markers import Markers
 from rocketwire.server.timer.topic import TimerTopic
+from rocketwire.server.timer.wheel.markers import Markers
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.names import TIMER_TOPIC

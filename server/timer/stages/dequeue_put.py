@@ -19,10 +19,10 @@ from rocketwire.server.messages.storing import Storing
 from rocketwire.server.timer.counts import Counts
 from rocketwire.server.timer.faults import RETRY_SECONDS, Faults
 from rocketwire.server.timer.groups import in_groups
-from rocketwire.server.timer.loaded import Copy
-from rocketwire.server.timer.markers import Markers
 from rocketwire.server.timer.records import Early, Stale
-from rocketwire.server.timer.wheel import NearWheel
+from rocketwire.server.timer.wheel.loaded import Copy
+from rocketwire.server.timer.wheel.markers import Markers
+from rocketwire.server.timer.wheel.wheel import NearWheel
 from rocketwire.store.append.drafts import Appended
 from rocketwire.store.errors import RecordTooLarge, TopicUnusable
 from rocketwire.store.layout.timer_log import NO_COPY

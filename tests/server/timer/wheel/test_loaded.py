@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rocketwire.server.timer.loaded import Loaded
+from rocketwire.server.timer.wheel.loaded import Loaded
 
 P = 1000
 

@@ -9,9 +9,9 @@ from functools import partial
 import trio
 
 from rocketwire.server.timer.faults import Faults
-from rocketwire.server.timer.markers import STEP
 from rocketwire.server.timer.topic import Entries
-from rocketwire.server.timer.wheel import NearWheel
+from rocketwire.server.timer.wheel.markers import STEP
+from rocketwire.server.timer.wheel.wheel import NearWheel
 
 
 class EnqueuePut:

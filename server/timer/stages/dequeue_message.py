@@ -14,8 +14,8 @@ from rocketwire.server.core.clock import Clock
 from rocketwire.server.messages.restoring import Undeliverable
 from rocketwire.server.timer.faults import Faults
 from rocketwire.server.timer.groups import in_groups
-from rocketwire.server.timer.loaded import Copy, Run, Slot
 from rocketwire.server.timer.records import Early, Stale, stored_again
+from rocketwire.server.timer.wheel.loaded import Copy, Run, Slot
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.protocol import Messages
 from rocketwire.store.timer.timer_index import TimerIndex

@@ -11,8 +11,8 @@ import trio
 from rocketwire.server.timer.bell import Bell
 from rocketwire.server.timer.counts import Counts
 from rocketwire.server.timer.faults import Faults
-from rocketwire.server.timer.markers import STEP, Markers
 from rocketwire.server.timer.topic import Entries, TimerTopic
+from rocketwire.server.timer.wheel.markers import STEP, Markers
 
 log = logging.getLogger(__name__)
 

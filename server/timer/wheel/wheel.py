@@ -12,10 +12,10 @@ from typing import Final
 
 from rocketwire.server.core.clock import Clock
 from rocketwire.server.timer.bell import Bell
-from rocketwire.server.timer.loaded import Copy, Loaded, Run, Slot
-from rocketwire.server.timer.markers import Markers
-from rocketwire.server.timer.pieces import with_few_markers
 from rocketwire.server.timer.topic import Entries, TimerTopic
+from rocketwire.server.timer.wheel.loaded import Copy, Loaded, Run, Slot
+from rocketwire.server.timer.wheel.markers import Markers
+from rocketwire.server.timer.wheel.pieces import with_few_markers
 from rocketwire.store.layout.timer_log import NO_COPY
 from rocketwire.store.layout.timer_wheel import SLOT_COUNT
 from rocketwire.store.timer.packing import make_way

@@ -9,8 +9,8 @@ import trio
 
 from rocketwire.server.timer.bell import Bell
 from rocketwire.server.timer.faults import Faults
-from rocketwire.server.timer.loaded import Run
-from rocketwire.server.timer.wheel import NearWheel
+from rocketwire.server.timer.wheel.loaded import Run
+from rocketwire.server.timer.wheel.wheel import NearWheel
 from rocketwire.store.errors import StoreError
 
 #: Messages of one group.
