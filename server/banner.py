@@ -1,4 +1,4 @@
-"""What the person who started the server reads: where it listens, how to reach it, who is let in."""
+"""What the server prints when it is ready: where it listens, how to reach it, whether access is controlled."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def refuse_all(session: Session, headers: Sequence[EndHeader | SendBackHeader], 
 
 
 class HotPaths:
-    """Gives each frame to the short way of its code, which has two digits."""
+    """Gives each frame to the fast path of its code, which has two digits."""
 
     def __init__(self, paths: Mapping[int, HotPath]) -> None:
         self._paths = {_START % code: path for code, path in paths.items()}

@@ -1,8 +1,8 @@
 """A message that waited, as it is to be stored next: read out of its record in one go, with no more than is needed.
 
-Messages wait for a delay level in the schedule topic; those that wait for a set time are in `timer_records`. Delivery
-comes in bursts of thousands, so records as this broker writes them do not go the general way of `stored_message`;
-others do. The kernel is asked first: it gives None for a record that it does not know how to read.
+Messages wait for a delay level in the schedule topic; `timer.records` reads those that wait for a set time. Delivery
+comes in bursts of thousands, so records as this broker writes them are read here in one go; `stored_message` reads all
+others. The kernel is tried first: it gives None for a record that it does not know.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from rocketwire.wire.headers.pull import PullMessageRequestHeader
 
 
 def wanted_by(services: PullServices, fields: PullMessageRequestHeader, remote: str) -> MessageFilter:
-    """What a pull wants of its queue; `remote` is who asks, for the words of a refusal.
+    """What a pull wants of its queue; `remote` is the client's address, for the remark of a refusal.
 
     Raises:
         ServerError: it is not served.

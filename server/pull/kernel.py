@@ -2,7 +2,7 @@
 
 The kernel answers pulls that find messages: without a filter, by the tags codes of the queue's entries, or by what an
 SQL filter says of properties, which is asked once for each combination of their values. Everything else, and all there
-is to decide, is Python's: see `pull_checks` and `handlers.pull`. So are all pulls that quotas may refuse.
+is to decide, is Python's: see `checks` and `handlers`. So are all pulls that quotas may refuse.
 """
 
 from __future__ import annotations

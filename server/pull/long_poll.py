@@ -49,7 +49,7 @@ Queue = tuple[str, int]
 
 
 class Answers(Protocol):
-    """What held pulls are answered: see `pull_answers.PullAnswers`."""
+    """What held pulls are answered: see `answers.PullAnswers`."""
 
     def fetch(self, asked: Asked) -> Fetched:
         """What the store has for a pull now."""

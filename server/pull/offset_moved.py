@@ -1,4 +1,4 @@
-"""Telling of consumers that asked for offsets outside their queue, as Apache's broker does: one message a time.
+"""Events about pulls outside their queue: a message for each to OFFSET_MOVED_EVENT, as Apache's broker stores it.
 
 Operators read the topic OFFSET_MOVED_EVENT to learn which group lost messages, or stands where there are none.
 """

@@ -1,7 +1,7 @@
-"""The short way of messages given back: all that one read brought are stored as one group and answered in one write.
+"""The fast path of messages given back: those of one read are stored as one group and answered with one write.
 
-`HotSends` asks it for what is no send, so it sees JSON frames only. It takes requests that pass every check; any other
-frame, and what is refused, goes the general way, which gives the same decisions their words.
+`HotSends` offers it what is no send, so it sees JSON frames only. It takes requests that pass every check; the general
+handler answers all others.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The short way of plain sends: all that one read brought are stored as one group and answered in one write.
+"""The fast path of plain sends: all sends of one read are stored as one group and answered with one write.
 
-It takes JSON sends (310, 320) that pass every check, and asks `otherwise` for what is no send; any other frame, and any
-send that is refused, goes the general way, which gives the same decisions their words. But those over a quota, of which
-there are many when there are some, are answered here.
+It takes JSON sends (310, 320) that pass every check, and offers other frames to `otherwise`. A send that is refused is
+left to the general handler, which comes to the same decision and words it. Sends over a quota are answered here: where
+there is one, there are many.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Replies to requests: handed to the producer that asked, on its own connection.
 
 A producer that asks names itself in its message (REPLY_TO_CLIENT: its client id); the consumer's reply carries that on.
-The broker looks for the producer's connection and waits until the producer has taken the reply, so that who replied
+The broker looks for the producer's connection and waits until the producer has taken the reply, so that the consumer
 learns what became of it.
 """
 

@@ -1,4 +1,4 @@
-"""Replies to requests (324, 325): handed to who asked, then stored, then answered.
+"""Replies to requests (324, 325): handed to the producer of the request, then stored, then answered.
 
 As with Apache, a reply that nobody took is stored all the same, and its answer says both: an error, and where it is.
 """
@@ -99,7 +99,7 @@ ROUTES: Final = (
         header=SendMessageRequestHeader,
         response=SendMessageResponseHeader,
         handler=_send_reply,
-        heading="a reply to a request, handed to who asked (long header names)",
+        heading="a reply to a request, handed to the producer of the request (long header names)",
     ),
     Route(
         code=RequestCode.SEND_REPLY_MESSAGE_V2,
@@ -107,6 +107,6 @@ ROUTES: Final = (
         response=SendMessageResponseHeader,
         handler=_send_reply,
         short=True,
-        heading="a reply to a request, handed to who asked",
+        heading="a reply to a request, handed to the producer of the request",
     ),
 )

@@ -1,6 +1,6 @@
 """What a message's own properties say about when it is delivered: after a delay, or when its transaction is decided.
 
-Times of delivery are `timer_sends`'.
+`timer.sends` reads times of delivery.
 """
 
 from __future__ import annotations

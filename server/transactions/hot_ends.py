@@ -1,7 +1,7 @@
-"""The short way of ends of transactions: the outcomes that one read brought are stored as one group, answered together.
+"""The fast path of ends of transactions: the outcomes of one read are stored as one group and answered together.
 
-It takes JSON requests (37) that pass every check and decide something; any other frame, and what is refused, goes the
-general way, which gives the same decisions their words. `HotPaths` gives it requests of its code only.
+It takes JSON requests (37) that pass every check and decide something; the general handler answers all others.
+`HotPaths` gives it requests of its code only.
 """
 
 from __future__ import annotations
