@@ -1,1 +1,1 @@
-"""From a frame to its handler, past access control."""
+"""Dispatch: from a frame to its handler, past access control."""

@@ -1,8 +1,8 @@
-"""From a frame to its handler and from what the handler did to an answer.
+"""Dispatch: finds the handler of a frame, and makes the answer from what the handler returns or raises.
 
-No request goes unanswered unless it is one-way: what a handler raises becomes the response code of
-`server.core.errors`, an unknown code REQUEST_CODE_NOT_SUPPORTED. What takes long is carried out in steps
-(`server.core.works`); until it is answered, what the client asked for after it waits.
+Every request is answered unless it is one-way: an exception of the handler becomes the response code of
+`server.core.errors`, an unknown code REQUEST_CODE_NOT_SUPPORTED. Long requests are carried out in steps
+(`server.core.works`); the client's later requests wait until they are answered.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from rocketwire.wire.headers import decode_ext
 log = logging.getLogger(__name__)
 
 LONGEST_SECONDS: Final = 0.002
-"""How long one connection's requests are served before others have their turn."""
+"""How long one connection's requests are served before other tasks run."""
 
 
 class FrameDispatcher:
     """Serves the frames of one listener's sessions.
 
     Attributes:
-        now: Tells in seconds how long serving takes.
-        settle: Called when the answers of a read are on their way.
+        now: The clock that measures how long serving takes, in seconds.
+        settle: Called when the answers of a read are sent.
     """
 
     def __init__(
@@ -54,17 +54,17 @@ class FrameDispatcher:
         now: Callable[[], float] = lambda: 0.0,
         meet: Callable[[Exception], object] = lambda _: None,
     ) -> None:
-        """Make one of a listener, or of several.
+        """Make the dispatcher of one or more listeners.
 
         Args:
-            families: The handlers, with what they are given.
+            families: The handlers and their services.
             metrics: Counts requests.
             hot_path: Offered each frame first.
-            after_answers: Called when the answers of a read are on their way.
-            guards: Asked about each request while they are active.
-            works: Carries out what takes long.
-            now: Tells in seconds how long serving takes; without it, that does not matter.
-            meet: Told of the store's errors that requests met.
+            after_answers: Called when the answers of a read are sent.
+            guards: Admit or refuse each request while they are active.
+            works: Carries out long requests.
+            now: The clock that measures how long serving takes, in seconds; by default no time passes.
+            meet: Called with errors of the store.
         """
         self.now = now
         self._routes = {int(route.code): (route, family.services) for family in families for route in family.routes}
@@ -77,7 +77,7 @@ class FrameDispatcher:
 
     @property
     def guarded(self) -> bool:
-        """Whether requests are to come here one by one now, as a guard is active."""
+        """Whether fast paths must leave each request to `serve` now, because a guard is active."""
         return bool(self._guards) and any(guard.active for guard in self._guards)
 
     def serve(self, session: Session, frames: list[RawFrame]) -> int:
@@ -109,7 +109,7 @@ class FrameDispatcher:
             if hot_path is not None:
                 hot_path.finish()
         except BaseException:
-            if hot_path is not None:  # its group points into the read buffer, which the next read fills anew
+            if hot_path is not None:  # its group points into the read buffer, which the next read overwrites
                 hot_path.discard()
             raise
         return handled
@@ -118,7 +118,7 @@ class FrameDispatcher:
         return tuple([guard for guard in self._guards if guard.active])
 
     def _header(self, session: Session, frame: RawFrame) -> Header | None:
-        """A frame's header; None: it was too large, and so it is answered."""
+        """A frame's header; None: it was too large, and the request is answered."""
         try:
             return decode_header(frame.header, frame.serialize_type)
         except HeaderTooLarge as error:
@@ -131,7 +131,7 @@ class FrameDispatcher:
         return None
 
     def _admitted(self, session: Session, frame: RawFrame, guards: tuple[Guard, ...]) -> bool:
-        """Whether all guards let a frame pass; a request that one refuses is answered."""
+        """Whether all guards admit a frame; a refused request is answered."""
         header = self._header(session, frame)
         if header is None:
             return False
@@ -140,7 +140,7 @@ class FrameDispatcher:
         try:
             for guard in guards:
                 guard.admit(session, header, frame.body)
-        except Exception as error:  # noqa: BLE001 - it is logged; what cannot be decided is refused
+        except Exception as error:  # noqa: BLE001 - it is logged; an undecided request is refused
             reply = self._refusal(session, header, error, told=False)
         else:
             return True
@@ -156,7 +156,7 @@ class FrameDispatcher:
         session.write(frame)
 
     def serve_generally(self, session: Session, frame: RawFrame) -> None:
-        """Handle one frame without a short way: what is answered goes through `Session.answer`.
+        """Handle one frame without a fast path: the answer goes through `Session.answer`.
 
         Raises:
             FrameError: its header cannot be read.
@@ -200,7 +200,7 @@ class FrameDispatcher:
         session.answer(header, serialize_type, reply)
 
     def _take_answer(self, session: Session, header: Header, frame: RawFrame, work: Steps[None]) -> None:
-        """Do what a client's answer asks for, which takes long."""
+        """Finish the long work of a client's answer."""
 
         async def go_on(paused: Paused) -> None:
             try:
@@ -217,7 +217,7 @@ class FrameDispatcher:
                 session.engage(partial(go_on, paused), len(frame.body))
 
     def _refusal(self, session: Session, header: Header, error: Exception, *, told: bool = True) -> Reply:
-        """The answer that says what went wrong; `told` if it says so of a bug, too."""
+        """The answer with an error; with `told` it also names a bug."""
         if isinstance(error, EntriesTooMany):
             error = LimitExceeded("bodyEntries", error.most)
         if isinstance(error, LimitExceeded):
@@ -233,7 +233,7 @@ class FrameDispatcher:
         return Reply(code=response_code(error), remark=remark, ext=self.empty_fields(header.code) if told else None)
 
     def empty_fields(self, code: int) -> dict[str, str] | None:
-        """What stands for the response header of a refused request: Apache writes it without fields."""
+        """The response fields of a refused request: Apache writes the response header without fields."""
         found = self._routes.get(code)
         return None if found is None or found[0].response is None else {}
 

@@ -1,7 +1,7 @@
-"""Where access control comes in: a guard is asked about every request before anything else is done with it.
+"""Access control in dispatch: a guard decides about every request before anything else is done with it.
 
-It is asked once, in `FrameDispatcher.serve`, before the request's code is looked up: as Apache does it, so that who may
-not come in does not learn what is served. The short ways and the general one see only what was admitted.
+`FrameDispatcher.serve` calls it once, before the code is looked up, as Apache does: a client without access does not
+learn which codes are served. Fast paths and handlers see only admitted requests.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from rocketwire.wire.header import Header
 
 
 class Guard(Protocol):
-    """Lets requests pass, or refuses them."""
+    """Admits or refuses requests."""
 
     @property
     def active(self) -> bool:
-        """Whether it is asked now; this may change at any time. While a guard is active the kernel serves nothing."""
+        """Whether it decides now; this may change at any time. While a guard is active the kernel serves nothing."""
 
     def admit(self, peer: Peer, header: Header, body: memoryview) -> None:
         """Decide about one request.
 
         Args:
-            peer: The connection it came on.
-            header: Its header, with all fields; the code may be one that nobody serves.
+            peer: The connection of the request.
+            header: Its header, with all fields; the code may be unknown.
             body: Its body. Valid during the call only.
 
         Raises:
             ServerError: the request is refused; the error's response code and text are the answer.
-            WireError: it cannot be read; the same.
+            WireError: the request cannot be parsed; likewise.
         """

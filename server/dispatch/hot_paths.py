@@ -1,7 +1,7 @@
-"""Short ways for several request codes, each with groups of its own.
+"""Fast paths for several request codes, each with its own groups of requests.
 
-Most frames that come here are for none of them (pulls, offsets), so that has to be known at a glance: from the first
-bytes of a JSON header, where the official clients write the code.
+Most frames that come here are for none of them (pulls, offsets), so that has to be seen quickly: from the first bytes
+of a JSON header, where the official clients write the code.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from rocketwire.wire.fast_ends import EndHeader
 from rocketwire.wire.fast_send_back import SendBackHeader
 from rocketwire.wire.header import Header
 
-#: What one read made a group of so many bytes, others had to wait for: so they come next.
+#: After a group of so many bytes from one read, other connections come next: they had to wait.
 LONG_GROUP_BYTES: Final = 512 << 10
 
 _START: Final = b'{"code":%d,'
 _JSON: Final = 0
-_START_LENGTH: Final = len(_START % 10)  # of a code of two digits
+_START_LENGTH: Final = len(_START % 10)  # of a code with two digits
 
 
 class HotPath(Protocol):
-    """A shortcut for the frequent frames: takes what it knows, leaves the rest."""
+    """A fast path for frequent frames: takes what it knows, leaves the rest."""
 
     def offer(self, session: Session, frame: RawFrame) -> bool:
-        """Take the frame into the current group, or say no: to what it does not know or what is refused."""
+        """Take the frame into the current group; False: it is unknown or to be refused."""
 
     def finish(self) -> None:
         """Carry out the group and write its answers."""
 
     def discard(self) -> None:
-        """Forget the group: nothing of it is carried out."""
+        """Drop the group without carrying it out."""
 
 
 def refuse_all(session: Session, headers: Sequence[EndHeader | SendBackHeader], error: Exception) -> None:
-    """Answer a group's requests in JSON that could not be carried out."""
+    """Answer the requests of a group that could not be carried out, in JSON."""
     reply = Reply(code=response_code(error), remark=f"{type(error).__name__}: {error}")
     for header in headers:
         session.answer(Header(code=header.code, opaque=header.opaque, flag=header.flag), _JSON, reply)
@@ -53,7 +53,7 @@ class HotPaths:
         self._begun = False
 
     def offer(self, session: Session, frame: RawFrame) -> bool:
-        """Have the short way of its code take the frame."""
+        """Offer the frame to the fast path of its code."""
         path = self._paths.get(bytes(frame.header[:_START_LENGTH]))
         if path is None or not path.offer(session, frame):
             return False
@@ -68,7 +68,7 @@ class HotPaths:
                 path.finish()
 
     def discard(self) -> None:
-        """Forget all groups."""
+        """Drop all groups."""
         self._begun = False
         for path in self._paths.values():
             path.discard()

@@ -1,1 +1,1 @@
-"""Connections: listeners, sessions, reading, answering, the bytes in flight, TLS."""
+"""Connections: listeners, sessions, reading, answering, bytes in flight, TLS."""

@@ -1,6 +1,6 @@
-"""What a host means on this machine: its address, and whether it is every one, or only loopback's.
+"""Host names and addresses of this machine: resolution, wildcard and loopback.
 
-How host and port are written: `wire/addresses.py`. Port 0 asks the system for any free port.
+For the syntax of host and port see `wire/addresses.py`. Port 0 asks the system for any free port.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import socket
 
 
 class HostUnknown(Exception):
-    """A host without an address; the text is one line for the person who named it."""
+    """A host has no address; the message is one line for the person who configured it."""
 
 
 def ip_address(host: str, *, option: str) -> str:
     """The address behind a host. Blocking. `option` names the setting in the error.
 
     Raises:
-        HostUnknown: nobody knows the name.
+        HostUnknown: the name cannot be resolved.
     """
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
@@ -29,7 +29,7 @@ def ip_address(host: str, *, option: str) -> str:
 
 
 def is_wildcard(host: str) -> bool:
-    """Whether `host` means "every address of this machine" (`0.0.0.0`, `::`): nothing to tell a client."""
+    """Whether `host` is the wildcard address (`0.0.0.0`, `::`), which clients cannot be given."""
     try:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:
@@ -37,7 +37,7 @@ def is_wildcard(host: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine's own programs reach `host`; a name is one that is always loopback's, or it is not."""
+    """Whether `host` is a loopback address or `localhost`; other names are not resolved."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -45,7 +45,7 @@ def is_loopback(host: str) -> bool:
 
 
 def machine_address(*, ipv6: bool = False) -> str:
-    """The address by which this machine reaches others, or loopback's when it reaches none.
+    """The address that this machine uses for outgoing connections, or the loopback address if it has no route.
 
     Only asks the routing table (a UDP socket is connected to a documentation address); nothing is sent.
     """

@@ -1,4 +1,4 @@
-"""Who may connect: connections are counted in all and for each address, and take no descriptor that others need."""
+"""Admission of connections: limits them in total, per address, and by the descriptors reserved for connections."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Admission:
 
     Attributes:
         limits: The limits in force.
-        in_flight: The account of bytes that they share.
-        descriptors: What they may take.
-        farewells: What those may take who are told why they are refused.
-        connections: How many there are.
+        in_flight: The count of their bytes in flight.
+        descriptors: The descriptors reserved for connections.
+        farewells: The descriptors reserved for connections whose refusal is answered.
+        connections: How many are open.
     """
 
     def __init__(self, in_flight: InFlight, descriptors: Room | None = None, farewells: Room | None = None) -> None:
-        """Admit as many as the limits say, and as there are descriptors for: without bound unless it is given."""
+        """Admit as many connections as the limits and `descriptors` allow; None: descriptors are not limited."""
         self.limits = in_flight.limits
         self.in_flight = in_flight
         self.descriptors = descriptors or Room()
@@ -34,7 +34,7 @@ class Admission:
         self._of_address: dict[str | bytes, int] = {}
 
     def enter(self, host: str) -> LimitExceeded | None:
-        """Count a connection from an address, or say why it is refused: then it is not counted."""
+        """Count a connection from an address, or return why it is refused; a refused one is not counted."""
         config = self.limits.config
         address = counted_as(host)
         there = self._of_address.get(address, 0)
@@ -53,7 +53,7 @@ class Admission:
         return None
 
     def leave(self, host: str) -> None:
-        """A connection that was counted is closed."""
+        """Uncount a closed connection."""
         address = counted_as(host)
         self.connections -= 1
         self.descriptors.give_back()
@@ -62,17 +62,17 @@ class Admission:
             del self._of_address[address]
 
     def begin_tls(self, host: str) -> bool:
-        """Count the pair of sockets of a connection that begins TLS; false: there are no descriptors for it."""
+        """Reserve the socket pair of a TLS connection; false: there are no descriptors left."""
         fits = self.descriptors.take(_PAIR)
         if not fits:
             self.limits.refused(_KEY, host)
         return fits
 
     def end_tls(self) -> None:
-        """The pair of such a connection is closed, but for the socket that `leave` counts."""
+        """Release the socket pair of a TLS connection, except for the socket that `leave` counts."""
         self.descriptors.give_back(_PAIR)
 
 
 def counted_as(host: str) -> str | bytes:
-    """One who has an IPv6 address has its network's 2^64 others, too."""
+    """The key under which an address is counted: for IPv6 its /64 network, whose 2^64 addresses one client may have."""
     return socket.inet_pton(socket.AF_INET6, host)[:8] if ":" in host else host

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class Answering(Outgoing):
-    """A client's connection as what is answered."""
+    """The answering part of a client's connection."""
 
     __slots__ = ("_diverted",)
 
@@ -33,7 +33,7 @@ class Answering(Outgoing):
         self._diverted: dict[tuple[int, int], Callable[[bytes], None]] | None = None
 
     def reply(self, request: Request[Any], reply: Reply | SharedReply) -> None:
-        """Answer a request that was held."""
+        """Answer a held request."""
         header = request.header
         if isinstance(reply, Reply):
             self.answer(header, request.serialize_type, reply)
@@ -50,7 +50,7 @@ class Answering(Outgoing):
     def answer(self, request: Header, serialize_type: int, reply: Reply) -> None:
         """Answer a request in its own serialisation; nothing is written for a one-way request.
 
-        An answer that no frame can hold is replaced by one that says so.
+        An answer that does not fit in a frame is replaced by an error.
         """
         if request.flag & FLAG_ONEWAY or self._closed:
             return
@@ -76,12 +76,12 @@ class Answering(Outgoing):
             self.write(encode_frame(header, b"", serialize_type))
 
     def divert(self, request: Header, take: Callable[[bytes], None]) -> None:
-        """Hand the answer to one request to `take` in place of the client: all of its frame."""
+        """Pass the whole frame of the answer to one request to `take` instead of the client."""
         if self._diverted is None:
             self._diverted = {}
         self._diverted[request.code, request.opaque] = take
 
     def close(self) -> None:
-        """Close the socket and drop what waits; further calls do nothing."""
+        """Close the socket and drop what is buffered; further calls do nothing."""
         super().close()
         self._diverted = None

@@ -1,7 +1,7 @@
 """Requests of the server's own that wait for a client's answer.
 
-Answers are matched by opaque; one to a request nobody made, or that was given up, is dropped, as Apache does. One task
-a connection watches the time, and lives only while something waits: its scope's deadline is the earliest of the calls'.
+Answers are matched by opaque; one that matches no waiting request is dropped, as in Apache. One task a connection
+watches the deadlines, and runs only while something waits: its scope's deadline is the earliest of all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LIMIT_BYTES: Final = 16 * 1024 * 1024
 
 
 Done: TypeAlias = Callable[[Answer | None], Steps[None] | None]
-"""What is told of an answer, or that there is none; for an answer it gives what is to be done if that may take long."""
+"""Called with the answer, or None if there is none; returns further work if that may take long."""
 
 
 class _Call(NamedTuple):
@@ -33,7 +33,7 @@ class _Call(NamedTuple):
 
 
 class ClientCalls:
-    """The calls that wait on one connection: no more are added when `LIMIT` wait, or `LIMIT_BYTES` in all.
+    """The waiting requests of one connection: at most `LIMIT`, or `LIMIT_BYTES` in all.
 
     Attributes:
         size: Bytes of the requests that wait.
@@ -50,11 +50,11 @@ class ClientCalls:
 
     @property
     def full(self) -> bool:
-        """Whether so many wait, or such large ones, that none may be added."""
+        """Whether the limit of waiting requests or bytes is reached."""
         return len(self._waiting) >= LIMIT or self.size >= LIMIT_BYTES
 
     def add(self, opaque: int, *, size: int, seconds: float, done: Done) -> None:
-        """Wait for the answer with that opaque to a request of `size` bytes: who asked may keep as many until then."""
+        """Wait for the answer with that opaque; until then `size` bytes, which the caller may keep, are in flight."""
         deadline = trio.current_time() + seconds
         self._waiting[opaque] = _Call(deadline, size, done)
         self.size += size
@@ -66,18 +66,18 @@ class ClientCalls:
             self._timer.deadline = min(self._timer.deadline, deadline)
 
     def answered(self, opaque: int, answer: Answer) -> Steps[None] | None:
-        """Hand an answer to the call that waits for it, if one does; give what is to be done if that may take long."""
+        """Pass an answer to the request that waits for it, if any; return further work if that may take long."""
         return self._finish(opaque, answer)
 
     def close(self) -> None:
-        """Give up all calls."""
+        """Give up all waiting requests."""
         if self._timer is not None:
             self._timer.cancel()
         for opaque in list(self._waiting):
             self._finish(opaque, None)
 
     async def _watch(self) -> None:
-        """Give up each call at its time, until none waits."""
+        """Give up each request at its deadline, until none waits."""
         while self._waiting:
             deadline = min(call.deadline for call in self._waiting.values())
             with trio.CancelScope(deadline=deadline) as self._timer:
@@ -85,11 +85,11 @@ class ClientCalls:
             now = trio.current_time()
             for opaque in [opaque for opaque, call in self._waiting.items() if call.deadline <= now]:
                 self._finish(opaque, None)
-                await trio.lowlevel.checkpoint()  # what becomes of it may be work, as storing a reply: others' turn
+                await trio.lowlevel.checkpoint()  # giving up may be work, such as storing a reply: let other tasks run
         self._timer = None
 
     def _finish(self, opaque: int, answer: Answer | None) -> Steps[None] | None:
-        """Tell a call of its answer, unless it was told already: others' ends may even have closed the connection."""
+        """Complete a waiting request, unless that was done: completing others may have closed the connection."""
         call = self._waiting.pop(opaque, None)
         if call is None:
             return None
@@ -97,6 +97,6 @@ class ClientCalls:
         self._in_flight.add(-call.size)
         try:
             return call.done(answer)
-        except Exception:  # a bug in what waits for one answer must not end the connection that brought it
+        except Exception:  # a bug in handling one answer must not end the connection that brought it
             log.exception("answer of a client")
             return None

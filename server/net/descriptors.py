@@ -1,8 +1,8 @@
-"""The descriptors of the process, shared out before connections are accepted.
+"""The budget of file descriptors, divided before connections are accepted.
 
-Clients may open as many connections as they like, and each takes a descriptor, with TLS three. What the store needs to
-store, to read and to write its tables is kept from them, and so is what those need who ask over HTTP and those who are
-told why they are refused. So each part is bounded, and none can be without descriptors for what others took.
+Clients may open as many connections as they like, and each takes one descriptor, or three with TLS. So descriptors are
+reserved for the store (its files and tables), for HTTP, and for connections whose refusal is answered. Each part is
+bounded, so that none can starve another.
 """
 
 from __future__ import annotations
@@ -12,35 +12,35 @@ from pathlib import Path
 from typing import Final
 
 KEPT_FOR_STORE: Final = 32
-"""What the store has open at most, however many files it has: a mapped file needs no descriptor.
+"""The most descriptors that the store has open, however many files it has: a mapped file needs none.
 
-Three stay open: the lock, and the log's file twice, for its next flush and for the thread that makes pages ahead. The
-event loop opens one at a time, to make, map or read a file or to write a table, and one while a module is loaded. Of
-the jobs that run in threads (flushes, the index, each table, the timer's files, removals, certificates, accounts) each
-opens one at a time; there are some 16. Four are of the kernel's hubs; the rest is spare.
+Three stay open: the lock, and the log's file twice, for its next flush and for the thread that preallocates pages. The
+event loop opens one at a time, to create, map or read a file or to write a table, and one while a module is imported.
+Of the jobs that run in threads (flushes, the index, each table, the timer's files, removals, certificates, accounts)
+each opens one at a time; there are some 16. Four are the kernel hubs'; the rest is spare.
 """
 LEAST_CONNECTIONS: Final = 16
-"""With room for fewer nobody could use the server."""
-_PART: Final = 16  # of all descriptors so many-th may be farewells, and as many HTTP's
+"""With fewer the server would be of no use."""
+_PART: Final = 16  # this fraction of all descriptors is for refused connections, and as much for HTTP
 _LEAST_PART: Final = 4
 _MOST_PART: Final = 64
 _HTTP_SPARES: Final = 6
-"""Those that the HTTP server holds (its `SPARES`), and two that come while others go."""
+"""The spares of the HTTP server (its `SPARES`), and two for connections that overlap."""
 _UNLIMITED: Final = 1 << 20
 _TABLE: Final = Path("/dev/fd")
 _USUALLY_OPEN: Final = 24
 
 
 class DescriptorsTooFew(Exception):
-    """The process may open too few files; the text is one line for the person who started it."""
+    """The process may open too few files; the message is one line for the person who started it."""
 
 
 class Room:
-    """Descriptors that may be taken: `most` in all.
+    """A budget of descriptors.
 
     Attributes:
-        most: See above.
-        taken: How many are.
+        most: How many may be taken in all.
+        taken: How many are taken.
     """
 
     def __init__(self, most: int = _UNLIMITED) -> None:
@@ -53,29 +53,29 @@ class Room:
         return self.taken >= self.most
 
     def take(self, count: int = 1) -> bool:
-        """Take some, if there are so many left."""
+        """Take some, if there are enough left."""
         if self.taken + count > self.most:
             return False
         self.taken += count
         return True
 
     def give_back(self, count: int = 1) -> None:
-        """They are closed."""
+        """Return closed ones."""
         self.taken -= count
 
 
 class Descriptors:
-    """Who may have how many.
+    """The division of the process's descriptors.
 
     Attributes:
-        limit: Those of the process in all.
-        connections: What connections may take.
-        farewells: What may be taken, for a second, by clients that are told why they are refused.
-        http: How many connections those may have who ask over HTTP.
+        limit: All of the process.
+        connections: Those for connections.
+        farewells: Those for connections whose refusal is answered, for a second each.
+        http: How many HTTP connections there may be.
     """
 
     def __init__(self, limit: int, in_use: int, *, http: bool) -> None:
-        """Share out `limit` descriptors of which some are in use already.
+        """Divide `limit` descriptors, of which some are in use already.
 
         Raises:
             DescriptorsTooFew: too few are left for connections.
@@ -83,7 +83,7 @@ class Descriptors:
         self.limit = limit
         part = min(max(limit // _PART, _LEAST_PART), _MOST_PART)
         self.http = part if http else 0
-        kept = in_use + KEPT_FOR_STORE + part + 1  # one is on its way from the listening socket
+        kept = in_use + KEPT_FOR_STORE + part + 1  # one for a connection that is just being accepted
         if http:
             kept += self.http + _HTTP_SPARES
         if limit - kept < LEAST_CONNECTIONS:
@@ -95,7 +95,7 @@ class Descriptors:
         self.connections = Room(limit - kept)
 
     def __str__(self) -> str:
-        """As the log says it at the start."""
+        """The line in the log at the start."""
         return (
             f"descriptors: {self.limit} in all, {KEPT_FOR_STORE} reserved for the store, "
             f"{self.connections.most} left for connections"
@@ -103,7 +103,7 @@ class Descriptors:
 
 
 def shared_out(*, http: bool) -> Descriptors:
-    """Those of this process, with what is open now counted as in use.
+    """Divide this process's descriptors; those that are open now count as in use.
 
     Raises:
         DescriptorsTooFew: too few are left for connections.
@@ -111,7 +111,7 @@ def shared_out(*, http: bool) -> Descriptors:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = _UNLIMITED if soft == resource.RLIM_INFINITY else soft
     try:
-        in_use = sum(1 for _ in _TABLE.iterdir()) - 1  # one is the listing's own
+        in_use = sum(1 for _ in _TABLE.iterdir()) - 1  # one is for the listing itself
     except OSError:
         in_use = _USUALLY_OPEN
     return Descriptors(limit, in_use, http=http)

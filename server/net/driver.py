@@ -1,4 +1,4 @@
-"""What reads a connection: the kernel's hub, or a task of its own (`server.net.reader`)."""
+"""The protocol of drivers, which read connections: the kernel's hub, or a task each (`server.net.reader`)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Protocol
 
 
 class Driver(Protocol):
-    """Reads a session's socket and has the session serve what comes.
+    """Reads a session's socket and passes the frames to the session.
 
     Attributes:
-        last_activity: When bytes last came or went, in seconds of the event loop.
-        frame_started: When the first byte came of a frame that is not whole yet; infinite if there is none.
-        writing: Whether a task writes what the socket did not take; the session says so.
+        last_activity: When bytes were last received or sent, in seconds of the event loop.
+        frame_started: When the first byte of an incomplete frame came; infinite if there is none.
+        writing: Whether a task writes what the socket did not take; set by the session.
         began: Whether a whole frame has come.
-        held: Bytes that were received and wait: of an unfinished frame, or of whole ones.
+        held: Received bytes that wait: of an incomplete frame, or of whole ones.
     """
 
     last_activity: float
@@ -26,10 +26,10 @@ class Driver(Protocol):
         """See above."""
 
     def beginning(self) -> bytes:
-        """The first bytes of what is held: enough for a frame's header."""
+        """The first of the held bytes: enough for a frame's header."""
 
     def resume(self) -> None:
-        """Go on reading: the session stalls no more."""
+        """Continue reading: the session no longer stalls."""
 
     def close(self) -> None:
-        """Read nothing more. Comes before the socket is closed; further calls do nothing."""
+        """Stop reading. To be called before the socket is closed; further calls do nothing."""

@@ -1,4 +1,4 @@
-"""The kernel's hub: one task reads all connections of a listener or several, and serves what they bring in rounds."""
+"""The kernel's hub: one task reads all connections of one or more listeners, and serves their requests in rounds."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from rocketwire.wire.connection import RawFrame
 log = logging.getLogger(__name__)
 
 _LONGEST_SECONDS: Final = 0.002
-"""How long rounds follow each other before other tasks have their turn."""
+"""How long rounds follow each other before other tasks run."""
 _POLLS: Final = 40
-"""How often the hub looks for who goes on at once, about 20 us: the event loop's way there and back takes longer."""
+"""How often the hub polls for clients that send again at once, about 20 us: a pass of the event loop takes longer."""
 _PAUSE: Final = 32
-"""It does not look, so many times, when nobody went on at once."""
+"""After polling in vain it does not poll so many times."""
 
 
 class KernelPath(Protocol):
-    """Frames that the kernel serves by itself, as Python sees them.
+    """The Python side of a kind of frames that the kernel serves by itself.
 
     Attributes:
         native: The kernel's object that the hub gives the frames to.
@@ -37,17 +37,17 @@ class KernelPath(Protocol):
     native: Any
 
     def before_round(self, now: int, *, guarded: bool) -> None:
-        """Say what the kernel may do in the next round, which takes place at this time in ms.
+        """Set what the kernel may do in the next round, which takes place at this time in ms.
 
-        It takes nothing while the listener is guarded: Python is to see every request.
+        The kernel takes nothing while the listener is guarded: Python must see every request.
         """
 
     def after_round(self) -> None:
-        """Take note of what the kernel did; called after rounds in which it took frames of this path."""
+        """Account for what the kernel did; called after rounds in which it took frames of this path."""
 
 
 class Hub:
-    """Reads sessions' sockets, in place of a task each."""
+    """Reads the sockets of many sessions in one task."""
 
     def __init__(
         self,
@@ -65,14 +65,13 @@ class Hub:
 
         Args:
             kernel: The module; see `hub_kernel`.
-            clock: Gives the time of what is stored.
-            settle: Does what may wait until a round's answers are on their way.
+            clock: The store time of messages.
+            settle: Called when a round's answers are sent.
             sends: The path of sends, or None: Python serves them.
             pulls: The path of pulls, or None: Python serves them.
-            single_turns: Whether everything that is readable at one moment, and no more, is to be served in one pass of
-                the event loop now.
-            guarded: Whether Python is to see every request now.
-            in_flight: The account of bytes, which then counts what the kernel holds.
+            single_turns: Whether one pass of the event loop must serve exactly what is readable at one moment.
+            guarded: Whether Python must see every request now.
+            in_flight: Bytes in flight, which then include what the kernel holds.
         """
         self._native = kernel.Hub(sends and sends.native, pulls and pulls.native, RawFrame, clock)
         self._sends = sends
@@ -94,11 +93,11 @@ class Hub:
         return driver
 
     def note_times(self) -> None:
-        """Note from now on how long requests take that the kernel serves by itself."""
+        """From now on measure how long requests take that the kernel serves by itself."""
         self._native.timed = True
 
     def take_times(self) -> dict[int, tuple[tuple[int, ...], int]]:
-        """How long they took since the last call, by code: how many in each bucket of `latencies`, and all ns."""
+        """Those times since the last call, by code: counts for the buckets of `latencies`, and the sum in ns."""
         taken: dict[int, tuple[tuple[int, ...], int]] = self._native.take_latencies()
         return taken
 
@@ -117,7 +116,7 @@ class Hub:
             hub.close()
 
     def _ready(self) -> bool:
-        """Whether there is something to serve, or will be in a moment as it was before."""
+        """Whether there is something to serve; polls for a moment if that paid off before."""
         ready = self._native.ready
         if ready():
             return True
@@ -130,7 +129,7 @@ class Hub:
         return False
 
     def _round(self, now: float) -> bool:
-        """Serve what is there. False: others are to have their turn."""
+        """Serve what is there. False: other tasks are to run."""
         goes_on = self._part(now)
         if self._single_turns():
             while self._native.unfinished:
@@ -139,7 +138,7 @@ class Hub:
         return goes_on
 
     def _part(self, now: float) -> bool:
-        """Serve what is there, or a part if that takes long. False: others are to have their turn."""
+        """Serve what is there, or a part if that takes long. False: other tasks are to run."""
         hub, sends, pulls = self._native, self._sends, self._pulls
         wall, guarded = self._clock(), self._guarded()
         if sends is not None:
@@ -155,12 +154,12 @@ class Hub:
             if hub.took_pulls and pulls is not None:
                 pulls.after_round()
             self._settle()
-        except Exception:  # a bug in one's wake-up must not end all connections
+        except Exception:  # a bug in one callback must not end all connections
             log.exception("after a round")
         return goes_on
 
 
 def hub_kernel() -> ModuleType | None:
-    """The kernel, or None where there is none, or one without hubs: they need Linux."""
+    """The kernel, or None if it is missing or was built without hubs, which need Linux."""
     kernel = native.kernel
     return kernel if hasattr(kernel, "Hub") else None

@@ -1,11 +1,11 @@
-"""The account of bytes in flight: received and not served yet, or answered and not sent yet, of all connections.
+"""Back-pressure: counts the bytes in flight of all connections, received but not served, or answered but not sent.
 
-Drivers and sessions count what they hold; the kernel's hubs count theirs by themselves. When it is too much, the
-connections that have been stuck longest are refused until it is well below, first those that are silent: a frame that
-comes on as honest clients send it is newer than those that were left half sent. Who holds less than the average stays:
-what an idle client's heartbeat takes is no reason to end its connection.
+Drivers and sessions count what they hold; the kernel's hubs count theirs themselves. Above the limit, the connections
+that have been stuck longest are refused until the total is well below it, silent ones first: frames that honest clients
+are still sending are newer than those left half sent. A connection that holds less than the average stays: the bytes of
+an idle client's heartbeat are no reason to end its connection.
 
-Answers count with the bytes made for them: what is sent from the commit log's pages as it stands takes no memory.
+Answers count with the bytes allocated for them: what is sent directly from the commit log's pages takes no memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SILENT_SECONDS = 1.0
 
 
 class Holder(Protocol):
-    """A connection, as far as it holds bytes."""
+    """A connection, as the holder of bytes in flight."""
 
     @property
     def remote_text(self) -> str:
@@ -35,18 +35,18 @@ class Holder(Protocol):
 
     @property
     def silent_since(self) -> float:
-        """When bytes last went either way, in seconds of the event loop."""
+        """When bytes were last received or sent, in seconds of the event loop."""
 
     @property
     def stuck_since(self) -> float:
-        """When it last got on, in seconds of the event loop."""
+        """When it last made progress, in seconds of the event loop."""
 
     def refuse(self, error: LimitExceeded) -> None:
-        """Say why, if that can be said, let go what is held, and end."""
+        """Send the error if possible, release what is held, and end."""
 
 
 class Counting(Protocol):
-    """Who counts for himself: a kernel's hub."""
+    """A kernel's hub, which counts for itself."""
 
     @property
     def held(self) -> int:
@@ -54,7 +54,7 @@ class Counting(Protocol):
 
 
 class InFlight:
-    """The account of one process.
+    """The bytes in flight of one process.
 
     Attributes:
         limits: The limits in force.
@@ -76,34 +76,34 @@ class InFlight:
         return self.counted + sum(hub.held for hub in self._hubs)
 
     def watch(self, hub: Counting) -> None:
-        """Count what a hub holds, too."""
+        """Include what a hub holds."""
         self._hubs.append(hub)
 
     def relieve_of(self, holders: Collection[Holder]) -> None:
-        """Some of these may be refused when it is too much."""
+        """Register holders that may be refused when the limit is exceeded."""
         self._holders.append(holders)
 
     def add(self, size: int) -> None:
-        """Count bytes that Python holds, or does no more if negative."""
+        """Add bytes that Python holds; negative: they are released."""
         self.counted += size
         if size > 0:
             self.look()
 
     def look(self) -> None:
-        """Have room made if it is too much: soon, not now."""
+        """Wake the task that makes room, if the limit is exceeded."""
         if self.total > self.limits.config.max_in_flight_bytes:
             self._pressed.set()
 
     async def room(self) -> None:
-        """Wait while it is too much, unless nothing can be done about it: many tasks may receive at once."""
+        """Wait while the limit is exceeded and something can be done about it: many tasks may receive at once."""
         while self.total > self.limits.config.max_in_flight_bytes and not self._stuck:
             self._pressed.set()
             await self._looked.wait()
 
     def relieve(self) -> None:
-        """Refuse those who are stuck, and hold no less than the average, if it is too much.
+        """If the limit is exceeded, refuse stuck connections that hold no less than the average.
 
-        An eighth of what may be in flight is free then.
+        Afterwards an eighth of the limit is free.
         """
         most = self.limits.config.max_in_flight_bytes
         total = self.total
@@ -122,7 +122,7 @@ class InFlight:
             holder.refuse(error)
 
     async def run(self) -> None:
-        """Make room whenever it is needed, for ever."""
+        """Make room whenever it is needed; never returns."""
         while True:
             await self._pressed.wait()
             self._pressed = trio.Event()

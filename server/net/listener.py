@@ -30,7 +30,7 @@ IDLE_KEY: Final = "serverChannelMaxIdleTimeSeconds"
 
 
 class AddressInUse(Exception):
-    """The address to listen on cannot be had; the text is one line for the person who started the program."""
+    """The server cannot listen on an address; the message is one line for the person who started it."""
 
 
 def bind(host: str, port: int, *, option: str) -> socket.socket:
@@ -62,7 +62,7 @@ def bind(host: str, port: int, *, option: str) -> socket.socket:
 
 
 class Listener:
-    """One listening socket and the sessions that came in through it; a hub reads them, or a task each."""
+    """One listening socket and its sessions, which a hub reads, or a task each."""
 
     def __init__(
         self,
@@ -88,13 +88,13 @@ class Listener:
 
     @property
     def port(self) -> int:
-        """The port really bound."""
+        """The bound port."""
         port: int = self._sock.getsockname()[1]
         return port
 
     @property
     def accepts(self) -> bool:
-        """Whether connections are accepted: false while there is no descriptor for a further one."""
+        """Whether connections are accepted: false while no descriptor is left."""
         return not self._short_of_descriptors and not self._admission.descriptors.full
 
     async def run(self) -> None:
@@ -112,7 +112,7 @@ class Listener:
             self._sock.close()
 
     def _accept_waiting(self, nursery: trio.Nursery) -> bool:
-        """Accept what waits, a bounded number. False: the process has no descriptors left."""
+        """Accept waiting connections, a bounded number. False: the process has no descriptors left."""
         for _ in range(_ACCEPTS_PER_ROUND):
             try:
                 sock, address = self._sock.accept()
@@ -123,7 +123,7 @@ class Listener:
                 if self._short_of_descriptors:
                     log.info("all connections that waited are accepted")
                     self._short_of_descriptors = False
-                return True  # nobody waits, or the one who did has left
+                return True  # nobody waits, or the waiting client has left
             self._take(sock, _remote(address), nursery)
         return True
 
@@ -151,7 +151,7 @@ class Listener:
             session.begin_tls(b"")
 
     def _begin_tls(self, session: Session, first: bytes, nursery: trio.Nursery) -> None:
-        """Have the session go on behind TLS; the client has sent so much."""
+        """Move the session behind TLS; `first` is what the client has sent."""
         if not self._admission.begin_tls(session.host):
             session.close()
             return
@@ -175,7 +175,7 @@ class Listener:
         if self._hub is not None:
             try:
                 session.driver = self._hub.drive(sock, session)
-            except OSError as error:  # the kernel has a bound of what one user may watch
+            except OSError as error:  # the system limits how many files a user may watch
                 log.warning("the hub cannot read %s: %s", session.remote_text, error.strerror)
             else:
                 return
@@ -183,7 +183,7 @@ class Listener:
         nursery.start_soon(reader.run)
 
     def _note_shortage(self, error: OSError) -> None:
-        """Log that connections wait, once until none does: it is tried anew many times a second."""
+        """Log that connections wait, once until none does: accepting is retried many times a second."""
         if not self._short_of_descriptors:
             log.warning("cannot accept a connection: %s", error.strerror)
             self._short_of_descriptors = True
@@ -194,7 +194,7 @@ class Listener:
         self._notify_closed(session)
 
     async def _sweep(self) -> None:
-        """Close sessions that were silent too long, or take too long over one frame."""
+        """Close sessions that were silent for too long, or take too long over one frame."""
         limits, rounds = self._admission.limits, Rounds()
         while True:
             await rounds.pause(min(_SWEEP_SECONDS, limits.config.server_channel_max_idle_time_seconds / 2))

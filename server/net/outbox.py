@@ -1,4 +1,4 @@
-"""What waits to be written to one socket: it leaves in as few system calls as may be, copied where that is cheaper."""
+"""The output buffer of one socket: sends in as few system calls as possible, and copies only where that is cheaper."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Final
 from rocketwire.wire.frame import Buffer
 
 _MAX_IOVECS: Final = 512
-_WORTH_JOINING: Final = 16 * 1024  # below this, copying costs less than handing the kernel a list
+_WORTH_JOINING: Final = 16 * 1024  # below this, copying costs less than a list of buffers
 
 
 class Outbox:
-    """Bytes on their way into a socket.
+    """Buffered bytes of one socket.
 
     Attributes:
         size: How many bytes wait.
-        owned: How many of them, about, are in memory of their own: chunks that were given as bytes, till all of one is
-            sent. Views are of files' pages.
+        owned: About how many of them are allocated: chunks given as bytes, each until all of it is sent. Views point
+            into mapped files.
     """
 
     __slots__ = ("_chunks", "_first", "_sock", "owned", "size")
@@ -28,12 +28,12 @@ class Outbox:
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         self._chunks: deque[Buffer] = deque()
-        self._first = 0  # owned bytes of the first chunk, once a part of it is sent
+        self._first = 0  # size of the first chunk, once a part of it is sent
         self.owned = 0
         self.size = 0
 
     def put(self, chunks: Iterable[Buffer]) -> None:
-        """Put bytes behind the others."""
+        """Append bytes."""
         for chunk in chunks:
             self._chunks.append(chunk)
             self.size += len(chunk)
@@ -67,7 +67,7 @@ class Outbox:
                 self._cut_first(sent)
 
     def _drop_first(self) -> int:
-        """Drop the first chunk, all of which is sent; how much of it was left."""
+        """Drop the first chunk, which is sent; return how much of it was left."""
         chunk = self._chunks.popleft()
         self.owned -= self._first or (len(chunk) if type(chunk) is bytes else 0)
         self._first = 0
@@ -81,6 +81,6 @@ class Outbox:
         self._chunks[0] = memoryview(chunk)[sent:]
 
     def clear(self) -> None:
-        """Send nothing of it."""
+        """Drop all of it."""
         self._chunks.clear()
         self.size = self.owned = self._first = 0

@@ -1,8 +1,8 @@
-"""The way out of one connection: bytes to its socket, and their part in the account of bytes in flight.
+"""The output of one connection: buffers bytes for its socket and counts them as bytes in flight.
 
-Answers gather in an outbox during a read and leave in one system call at its end; what the socket does not take at
-once is written by a task that lives only while something is left. What waits is counted, and a connection that lets
-more wait than the limits allow is closed.
+Answers gather in the outbox during a read and leave in one system call at its end; what the socket does not take at
+once is written by a task that runs only while something is left. A connection with more buffered bytes than the limits
+allow is closed.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from rocketwire.wire.frame import Buffer
 from rocketwire.wire.hosts import encode_host
 
 HIGH_WATER: Final = 4 * 1024 * 1024
-"""Bytes of answers beyond which a connection's client is one that does not read."""
+"""A connection with more bytes of unsent answers is congested: its client does not read."""
 
 
 class Outgoing:
-    """A client's connection as what is written to.
+    """The writing part of a client's connection.
 
     Attributes:
-        driver: What reads it; set right after it is made.
+        driver: Reads the connection; set right after construction.
         host: The client's address.
-        in_flight: The account of bytes of all connections.
+        in_flight: The bytes in flight of all connections.
         remote_text: The client's ``host:port``.
         born_host: The client's address as records hold it.
     """
@@ -56,7 +56,7 @@ class Outgoing:
         self._nursery = nursery
         self.in_flight = in_flight
         self._outbox = Outbox(sock)
-        self._counted = 0  # bytes of the outbox in the account
+        self._counted = 0  # bytes of the outbox that are counted as in flight
         self._kept = 0
         self._closed = False
         self.driver: Driver
@@ -72,22 +72,22 @@ class Outgoing:
 
     @property
     def congested(self) -> bool:
-        """Whether more answers wait than a client that reads would let wait."""
+        """Whether more answers wait than those of a client that reads."""
         return self._outbox.size > HIGH_WATER
 
     @property
     def stalled(self) -> bool:
-        """Whether no further request is to be read now."""
+        """Whether to read no further requests now."""
         return self.congested
 
     @property
     def unsent(self) -> int:
-        """Bytes of answers that wait."""
+        """Bytes of unsent answers."""
         return self._outbox.size
 
     @property
     def held(self) -> int:
-        """Bytes in the account: the driver's, the outbox's, and what is kept until the client leaves."""
+        """Bytes in flight: the driver's, the outbox's, and what is kept until the client leaves."""
         return self.driver.held + self._counted + self._kept
 
     def write(self, *chunks: Buffer) -> None:
@@ -99,7 +99,7 @@ class Outgoing:
             self._count()
 
     def _count(self) -> None:
-        """Keep the account of what the socket does not take; close when that is more than one connection may have."""
+        """Count what the socket does not take; close the connection if that exceeds its limit."""
         owned = self._outbox.owned
         more = owned - self._counted
         self._counted = owned
@@ -110,7 +110,7 @@ class Outgoing:
             self.close()
 
     def flush(self) -> None:
-        """Send what waits; the rest follows as the socket takes it."""
+        """Send what is buffered; the rest follows as the socket takes it."""
         if self.driver.writing or not self._outbox.size:
             return
         try:
@@ -140,10 +140,10 @@ class Outgoing:
             driver.writing = False
 
     def _sent(self) -> None:
-        """Take it that all that waited is written, or lost with the connection."""
+        """Called when all buffered bytes are written, or lost with the connection."""
 
     def move_to(self, sock: socket.socket) -> socket.socket:
-        """Go on over another socket, which needs a driver of its own; give the former one, now the caller's.
+        """Continue over another socket, which needs a driver of its own; return the former one, now the caller's.
 
         For a connection on which nothing was served and whose driver is closed.
         """
@@ -152,13 +152,13 @@ class Outgoing:
         return former
 
     def keep(self, size: int) -> None:
-        """Note how many bytes of memory, about, are kept for the client until its connection ends."""
+        """Count about so many bytes of memory as kept for the client until its connection ends."""
         if not self._closed:
             more, self._kept = size - self._kept, size
             self.in_flight.add(more)
 
     def close(self) -> None:
-        """Close the socket and drop what waits; further calls do nothing."""
+        """Close the socket and drop what is buffered; further calls do nothing."""
         if self._closed:
             return
         self._closed = True
@@ -170,5 +170,5 @@ class Outgoing:
         self._counted = self._kept = 0
 
     def who(self, code: int | None = None) -> dict[str, str | int]:
-        """The client, and the code of a request, as fields of what is logged about them."""
+        """The client, and the code of a request, as fields of a log record."""
         return {"peer": self.remote_text} if code is None else {"peer": self.remote_text, "request_code": code}

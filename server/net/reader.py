@@ -1,4 +1,4 @@
-"""Reads one connection in a task of its own: what drives sessions where the kernel's hub does not."""
+"""Reads one connection in a task of its own: the driver of sessions that no hub reads."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rocketwire.wire.connection import FrameReader
 
 READ_BUFFER_BYTES: Final = 256 * 1024
 _MOST_FRAMES: Final = 256
-"""How many frames of one connection are cut before others have their turn: it takes 0.1 ms."""
+"""How many frames of one connection are parsed before other tasks run: it takes 0.1 ms."""
 
-_read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))  # one for all: a read is handled before the next begins
+_read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))  # shared by all: each read is handled before the next begins
 
 
 class Reader:
@@ -50,7 +50,7 @@ class Reader:
         self.began = False
 
     def resume(self) -> None:
-        """Go on: the session does not stall any more."""
+        """Continue: the session no longer stalls."""
         self._relieved.set()
 
     def beginning(self) -> bytes:
@@ -58,7 +58,7 @@ class Reader:
         return self._frames.beginning()
 
     def close(self) -> None:
-        """Read nothing more, and let go what is held of a frame."""
+        """Stop reading, and release a partial frame."""
         self._closed = True
         self._frames.forget()
         self._count(0)
@@ -75,7 +75,7 @@ class Reader:
             self._session.failed(error)
 
     async def _read_once(self) -> None:
-        """Wait for bytes and handle the frames they complete."""
+        """Wait for bytes and handle the frames that they complete."""
         session, sock = self._session, self._sock
         await trio.lowlevel.wait_readable(sock)
         await session.in_flight.room()
@@ -99,7 +99,7 @@ class Reader:
             await self._others_turn(more=more)
 
     def _serve_some(self) -> bool:
-        """Serve frames of what was read; whether there may be more."""
+        """Serve frames of the last read; return whether there may be more."""
         session, reader = self._session, self._frames
         frames, error = reader.cut(_MOST_FRAMES)
         more = len(frames) == _MOST_FRAMES
@@ -125,13 +125,13 @@ class Reader:
         return more
 
     def _count(self, held: int) -> None:
-        """Keep the account of what waits in memory."""
+        """Count the bytes that wait in memory."""
         held = 0 if self._closed else held
         more, self.held = held - self.held, held
         self._session.in_flight.add(more)
 
     async def _others_turn(self, *, more: bool) -> None:
-        """Wait if it is others' turn before `more` is served, or if the session stalls."""
+        """Wait if other tasks are to run before `more` is served, or while the session stalls."""
         if more:
             await trio.lowlevel.checkpoint()
         if self._session.stalled and not self._closed:

@@ -1,4 +1,4 @@
-"""Connections that are not let in: the first request is answered, so that the client knows why, then they are closed.
+"""Refused connections: the first request is answered with the reason, then the connection is closed.
 
 Only a few are answered at a time, each for a short while; the others are closed at once.
 """
@@ -22,17 +22,17 @@ from rocketwire.wire.header import Header, decode_header
 MOST_AT_ONCE: Final = 64
 SECONDS: Final = 1.0
 LONGEST_HEADER: Final = 64 * 1024
-"""A longer one is not waited for, to be refused."""
+"""A longer header is not waited for."""
 _READ_BYTES: Final = 64 * 1024
 
-_scratch = memoryview(bytearray(_READ_BYTES))  # what it holds is read before the next receives
+_scratch = memoryview(bytearray(_READ_BYTES))  # its content is used before the next read
 
 
 def first_header(data: bytes | bytearray | memoryview) -> tuple[Header, int] | None:
-    """The header that a stream begins with and its serialisation; None: it has not all come.
+    """The header that a stream begins with and its serialisation; None: it is incomplete.
 
     Raises:
-        FrameError: no frame begins so, or none whose header is of use.
+        FrameError: this is not the beginning of a frame with a usable header.
     """
     if len(data) < PREFIX.size:
         return None
@@ -46,14 +46,14 @@ def first_header(data: bytes | bytearray | memoryview) -> tuple[Header, int] | N
 
 
 def refusal_frame(header: Header, kind: int, error: ServerError) -> bytes:
-    """The answer that tells a request of an error; empty where none is expected."""
+    """The answer to a request with an error; empty if the request expects none."""
     if header.flag & (FLAG_ONEWAY | FLAG_RESPONSE):
         return b""
     return encode_frame(Reply(code=response_code(error), remark=str(error)).header(header.opaque), b"", kind)
 
 
 async def drain(sock: socket.socket, *, seconds: float = SECONDS) -> None:
-    """Send no more, and read on until the client closes: closing before would lose the answer it is to read.
+    """Shut down sending and read until the client closes: closing earlier could discard the answer.
 
     Raises:
         OSError: the connection is broken.
@@ -65,7 +65,7 @@ async def drain(sock: socket.socket, *, seconds: float = SECONDS) -> None:
 
 
 class ConnectionRefuser:
-    """Refuses connections, and takes descriptors of `farewells` meanwhile."""
+    """Refuses connections; answering one takes a descriptor of `farewells`."""
 
     def __init__(self, farewells: Room) -> None:
         self._answering = 0
@@ -91,7 +91,7 @@ class ConnectionRefuser:
 
 
 async def _answer(sock: socket.socket, error: ServerError) -> bool:
-    """Wait for the first request and answer it; whether there was one."""
+    """Wait for the first request and answer it; return whether there was one."""
     data = bytearray()
     while (found := first_header(data)) is None:
         size = await _received(sock)
@@ -103,7 +103,7 @@ async def _answer(sock: socket.socket, error: ServerError) -> bool:
 
 
 async def _received(sock: socket.socket) -> int:
-    """How many bytes came, now in the scratch buffer; 0: no more will."""
+    """Receive into the scratch buffer and return how many bytes came; 0: the client has closed."""
     while True:
         await trio.lowlevel.wait_readable(sock)
         with contextlib.suppress(BlockingIOError, InterruptedError):

@@ -1,9 +1,9 @@
-"""One connection: hands frames to the dispatcher, takes what is no frame, ends, and asks its client.
+"""One connection: passes frames to the dispatcher, sends the server's own requests, handles invalid input and the end.
 
-What reads the socket is the session's driver: the kernel's hub, or a task (`server.net.reader`). What leaves it is in
-`server.net.outgoing`, and answers are in `server.net.answering`. While more than `HIGH_WATER` bytes of answers wait, no
-further request of this connection is read or handled, so a client that never reads its answers costs a bounded amount
-of memory and nobody else's time.
+A driver reads the socket: the kernel's hub, or a task (`server.net.reader`). Writing is in `server.net.outgoing`,
+answering in `server.net.answering`. Back-pressure: while more than `HIGH_WATER` bytes of answers wait, no further
+request of this connection is read or handled, so a client that never reads costs a bounded amount of memory and delays
+nobody.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from rocketwire.wire.header import Header
 log = logging.getLogger(__name__)
 
 TLS_HANDSHAKE: Final = 0x16
-"""What a TLS client's first message begins with, and no frame: its length would be over 16 MiB."""
+"""The first byte of a TLS client's first message, and of no frame: its length would be over 16 MiB."""
 _NOTHING: Final = -1
 _JSON: Final = 0
 _INT_MAX: Final = 2**31 - 1
@@ -45,7 +45,7 @@ _opaques = count(1)
 
 
 class Dispatcher(Protocol):
-    """Takes the frames of one read."""
+    """Serves the frames of one read."""
 
     def serve(self, session: Session, frames: list[RawFrame]) -> int:
         """Handle frames in order; return how many were handled before the session had to pause.
@@ -55,7 +55,7 @@ class Dispatcher(Protocol):
         """
 
     def settle(self) -> None:
-        """Do what may wait until the answers are on their way."""
+        """Called when the answers are sent."""
 
     def ask(self, session: Session, header: Header, frame: bytes) -> None:
         """Write a request of the server's own, with this header, to a session."""
@@ -93,15 +93,15 @@ class Session(Answering):
         """Make the session of an accepted socket.
 
         Args:
-            sock: The connection's.
+            sock: The socket.
             remote: The client's host and port.
             dispatcher: Serves its frames.
-            nursery: Where its writing task runs.
-            on_close: Told once when it is closed.
-            in_flight: The account of bytes of all connections.
-            farewells: The descriptors for those that are told why they are closed; None: as many as it takes.
-            on_tls: Told, with what came and the nursery, that the client begins TLS. Nothing is read any more then:
-                it is to close the session or to move it. None: such a client is closed.
+            nursery: Runs its writing task.
+            on_close: Called once when it is closed.
+            in_flight: The bytes in flight of all connections.
+            farewells: The descriptors reserved for answering refusals; None: not limited.
+            on_tls: Called with the first bytes and the nursery when the client begins TLS; reading has stopped, and it
+                must close the session or move it. None: such a client is closed.
         """
         super().__init__(sock, remote, nursery=nursery, in_flight=in_flight)
         self._dispatcher = dispatcher
@@ -117,43 +117,43 @@ class Session(Answering):
 
     @property
     def pauses(self) -> bool:
-        """Whether the rest of this read's requests is to wait.
+        """Whether the rest of this read's requests must wait.
 
-        The client does not read, it is others' turn, or a long request is being carried out.
+        The client does not read, other tasks are to run, or a long request is being carried out.
         """
         return self._outbox.size > self._most_waiting or self._engaged > 0
 
     @property
     def stalled(self) -> bool:
-        """Whether no further request is to be read now: too many answers wait, or a long request is carried out."""
+        """Whether to read no further requests now: too many answers wait, or a long request is carried out."""
         return self.congested or self._engaged > 0
 
     def let_others(self) -> None:
-        """Handle no further request of this read before others had their turn: what this one asked for was long."""
+        """Let other tasks run before the rest of this read is handled: the last request took long."""
         self._most_waiting = _NOTHING
 
     @property
     def lets_others(self) -> bool:
-        """Whether others are to have their turn before more of this read is served."""
+        """Whether other tasks are to run before more of this read is served."""
         return self._most_waiting == _NOTHING
 
     @property
     def held(self) -> int:
-        """Bytes in the account: the driver's, the outbox's, long requests', and what is kept for the client."""
+        """Bytes in flight: the driver's, the outbox's, long requests', and what is kept for the client."""
         return super().held + self._calls.size + self._engaged_bytes
 
     @property
     def silent_since(self) -> float:
-        """When bytes last went either way."""
+        """When bytes were last received or sent."""
         return self.driver.last_activity
 
     @property
     def stuck_since(self) -> float:
-        """When the connection last got on: since then it is silent, or is within one frame."""
+        """When the connection last made progress: since then it has been silent, or within one frame."""
         return min(self.driver.last_activity, self.driver.frame_started)
 
     def engage(self, task: Callable[[], Awaitable[None]], size: int) -> None:
-        """Carry out a long request of so many bytes: what the client asked for after it waits until it is done."""
+        """Carry out a long request of `size` bytes; the client's later requests wait until it is done."""
         self._engaged += 1
         self._engaged_bytes += size
         self.in_flight.add(size)
@@ -173,9 +173,9 @@ class Session(Answering):
             self.driver.resume()
 
     def serve(self, frames: list[RawFrame]) -> int:
-        """Handle frames of one read in order; give how many were handled before the session had to pause.
+        """Handle the frames of one read in order; return how many were handled before the session had to pause.
 
-        None is said to be handled where a header cannot be read: nothing behind it will be.
+        Returns 0 if a header cannot be read: nothing behind it will be handled.
         """
         self._most_waiting = HIGH_WATER
         try:
@@ -185,7 +185,7 @@ class Session(Answering):
             return 0
 
     def misread(self, rest: Buffer) -> None:
-        """Take what begins with no frame, or with the byte that TLS begins with: it, or the end of the connection."""
+        """Handle input that begins with no frame: TLS, or the end of the connection."""
         if rest[0] == TLS_HANDSHAKE and not self.driver.began:
             self.begin_tls(bytes(rest))
         else:
@@ -194,7 +194,7 @@ class Session(Answering):
             self.end(error, rest)
 
     def begin_tls(self, first: bytes) -> None:
-        """Have the connection served by TLS, whose first bytes these are. TLS does not begin again within TLS."""
+        """Continue over TLS, of which `first` are the first bytes. TLS within TLS is refused."""
         self.driver.close()
         begin, self._on_tls = self._on_tls, None
         if begin is None:
@@ -204,9 +204,9 @@ class Session(Answering):
             begin(self, first, self._nursery)
 
     def end(self, error: FrameError | None, start: Buffer = b"") -> None:
-        """Read no further because of this error, and close once what was asked before is answered.
+        """Stop reading because of this error, and close once earlier requests are answered.
 
-        A request that is too long is answered, too, if the bytes that it starts with hold its header.
+        A request that is too long is answered, too, if `start` contains its header.
         """
         log.warning("closing %s: %s", self.remote_text, error, extra=self.who())
         self._ends = True
@@ -221,7 +221,7 @@ class Session(Answering):
             self._finish()
 
     def refuse(self, error: ServerError) -> None:
-        """End the connection: what it holds is not waited for. Answer the request it is within, if it reads answers."""
+        """End the connection and drop what it holds; answer its incomplete request if the client reads."""
         if self._outbox.size:
             self.close()
             return
@@ -234,7 +234,7 @@ class Session(Answering):
             self._finish()
 
     def _answer_first(self, start: Buffer, error: ServerError) -> None:
-        """Answer the request that begins with these bytes, if they hold its header."""
+        """Answer the request that begins with these bytes, if they contain its header."""
         try:
             found = first_header(start)
         except FrameError:
@@ -248,7 +248,7 @@ class Session(Answering):
             self._finish()
 
     def _finish(self) -> None:
-        """Close, as everything is sent; who was told why is let read that first, if there are not many of those."""
+        """Close, as everything is sent; if not too many do so, let the client read a refusal first."""
         if self._drains and self._farewells.take():
             self._nursery.start_soon(self._drain)
         else:
@@ -256,7 +256,7 @@ class Session(Answering):
 
     async def _drain(self) -> None:
         try:
-            # A driver's task may still wait for the socket: this waits for a duplicate.
+            # A driver's task may still wait for the socket, so this waits for a duplicate.
             with contextlib.suppress(OSError, trio.ClosedResourceError), self._sock.dup() as sock:
                 await drain(sock)
         finally:
@@ -264,23 +264,23 @@ class Session(Answering):
             self.close()
 
     def failed(self, error: Exception) -> None:
-        """Close the connection, for there is a bug in serving it; it must not end the others."""
+        """Close the connection because of a bug in serving it, which must not end the others."""
         log.error("closing %s", self.remote_text, exc_info=error, extra=self.who())
         self.close()
 
     def close(self) -> None:
-        """Close the connection and tell the owner; further calls do nothing."""
+        """Close the connection and notify its owner; further calls do nothing."""
         if not self._closed:
             super().close()
             self._calls.close()
             self._on_close(self)
 
     def limited(self, error: LimitExceeded) -> None:
-        """Count that a limit refused a request of the client."""
+        """Count that a limit refused a request of this client."""
         self.in_flight.limits.refused(error.key, self.remote_text)
 
     def push(self, code: int, ext: dict[str, str], body: bytes = b"") -> None:
-        """Send a one-way request of the server's own, with an opaque of its own, to a client that reads."""
+        """Send a one-way request of the server's own, unless the client does not read."""
         if self.congested:
             log.warning(
                 "request %d is not sent to %s, which does not read", code, self.remote_text, extra=self.who(code)
@@ -308,15 +308,15 @@ class Session(Answering):
             self._calls.add(opaque, size=size, seconds=seconds, done=done)
 
     def answered(self, header: Header, body: Buffer) -> Steps[None] | None:
-        """Take the client's answer to a call; others are dropped. `body` is copied.
+        """Match the client's answer to a waiting request; others are dropped. `body` is copied.
 
-        Gives what is to be done with it, if that may take long.
+        Returns further work, if that may take long.
         """
         answer = Answer(code=header.code, remark=header.remark, ext=dict(header.ext or {}), body=bytes(body))
         return self._calls.answered(header.opaque, answer)
 
     def _ask(self, code: int, ext: dict[str, str], body: bytes, *, flag: int) -> tuple[int, int]:
-        """Send a request; give its opaque and its bytes."""
+        """Send a request; return its opaque and its size in bytes."""
         opaque = next(_opaques) & _INT_MAX
         header = Header(code=code, opaque=opaque, flag=flag, version=VERSION_4_9_7, ext=ext)
         frame = encode_frame(header, body, _JSON)

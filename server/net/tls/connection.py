@@ -1,9 +1,9 @@
 """One TLS connection: a handshake, then two pumps between the client's socket and the session's.
 
-A pump moves up to 64 KiB at a time and reads no more before that is taken, so what waits for a client that does not
-read stays with the session, which has its bound (`outgoing.HIGH_WATER`). A session that ends is told to the client once
-its answers are sent; a client that ends is told to the session, which then closes as it does for others. Where the
-session reads on, so that the client can read why it is refused, so does this.
+A pump moves up to 64 KiB at a time and reads no more until that is taken, so what waits for a client that does not read
+stays with the session, which bounds it (`outgoing.HIGH_WATER`). When the session ends, the TLS connection is closed
+once its answers are sent; when the client ends, the session sees the end of its socket. Where the session reads on, so
+that the client can read why it is refused, so does this.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ from rocketwire.server.net.tls.engine import Engine, TlsFault
 
 BUFFER_BYTES: Final = 64 * 1024
 LITTLE_BYTES: Final = 4 * 1024
-"""How much is decrypted at a time of a client that sends hardly any data: what TLS itself sends takes much longer."""
+"""How much is decrypted at a time for a client that sends hardly any data: TLS's own messages take much longer."""
 EMPTY_BYTES: Final = 64 * 1024
-"""How much may come without any data in it; the longest record has a quarter of that."""
+"""How much may be received without any data in it; the longest record is a quarter of that."""
 WAITING_BYTES: Final = 160 * 1024
-"""What is held for a client that does not read: a buffer, until all of it is sent, and the engine's own of that."""
+"""What is buffered for a client that does not read: a buffer, until all of it is sent, and the engine's encrypted copy.
+"""
 HANDSHAKE_SECONDS: Final = 10.0
 SLOWEST_SECONDS: Final = 120.0
-"""How long a client may take to read what one buffer holds."""
+"""How long a client may take to read one buffer."""
 
-# One each for all: what is in them is used up, or copied, before anything else is waited for.
+# Shared by all connections: the content is used or copied before the next wait.
 _encrypted = memoryview(bytearray(BUFFER_BYTES))
 _plain = memoryview(bytearray(BUFFER_BYTES))
 
 
 class Connection:
-    """What stands between a client and its session."""
+    """The TLS endpoint between a client and its session."""
 
     __slots__ = ("_drains", "_empty", "_engine", "_fault", "_held", "_inner", "_outer", "_unsent")
 
@@ -48,15 +49,16 @@ class Connection:
         self._unsent = memoryview(b"")
         self._fault: TlsFault | None = None
         self._drains = False
-        self._empty = 0  # bytes that came since there was data in some
+        self._empty = 0  # bytes received since the last data
 
     async def shake_hands(self, first: bytes, turn: trio.Lock) -> None:
-        """Agree with the client on keys; `first` is what it has sent.
+        """Do the handshake; `first` is what the client has sent.
 
-        A step may take a millisecond of the event loop. All share `turn`, so that others go on between two steps.
+        A step may take a millisecond of the event loop. All handshakes share `turn`, so that other tasks run between
+        two steps.
 
         Raises:
-            TlsFault: there is no agreement, or it takes too long.
+            TlsFault: the handshake failed or took too long.
             OSError: the connection broke.
         """
         engine = self._engine
@@ -83,10 +85,10 @@ class Connection:
                 await trio.lowlevel.checkpoint()
 
     async def pump(self) -> None:
-        """Carry bytes both ways until either side ends, and its end is told to the other.
+        """Transfer bytes both ways until either side ends, and pass the end on to the other side.
 
         Raises:
-            TlsFault: what the client sent is not what it encrypted, or it does not read.
+            TlsFault: what the client sent cannot be decrypted, or it does not read.
         """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._to_client, nursery.cancel_scope)
@@ -115,11 +117,11 @@ class Connection:
             self._fault = fault
             self._send()
             scope.cancel()
-        except OSError:  # either side broke it: no matter for a log, as with plain connections
+        except OSError:  # either side broke the connection: not logged, as with plain connections
             scope.cancel()
 
     def _most_next(self, came: int, found: int) -> int:
-        """How many bytes to receive next, as so many came last and so many of data were in them."""
+        """How many bytes to receive next, given the size of the last read and of the data in it."""
         self._empty = 0 if found else self._empty + came
         if self._empty > EMPTY_BYTES:
             raise TlsFault("the client sends no data")
@@ -132,7 +134,7 @@ class Connection:
                 await self._flush()
             self._engine.end()
             await self._flush()
-            self._inner.send(b"")  # fails if the session has closed: if it has not, it drains what still comes
+            self._inner.send(b"")  # fails if the session has closed; otherwise it still drains input
             self._drains = True
         except TlsFault as fault:
             self._fault = fault
@@ -141,7 +143,7 @@ class Connection:
         scope.cancel()
 
     def _answer(self) -> None:
-        """Send what TLS itself says to what came; the rest of it goes with the session's next answers."""
+        """Send TLS's own replies; the rest of them follow with the session's next answers."""
         if not self._send() and self._engine.pending > BUFFER_BYTES:
             raise TlsFault("the client asks and does not read")
 
@@ -149,11 +151,11 @@ class Connection:
         """Receive from the session; 0: it has closed."""
         try:
             return await receive(self._inner, _plain)
-        except ConnectionResetError:  # it has, and did not read all that came
+        except ConnectionResetError:  # it has closed with unread input
             return 0
 
     async def _flush(self) -> None:
-        """Send all that there is to send."""
+        """Send all encrypted bytes."""
         if self._send():
             return
         self._held.count(TO_CLIENT, WAITING_BYTES)
@@ -169,7 +171,7 @@ class Connection:
         self._held.count(TO_SESSION, rest + BUFFER_BYTES if rest else 0)
 
     def _send(self) -> bool:
-        """Send what the client's socket takes now; whether nothing is left.
+        """Send what the client's socket takes now; return whether nothing is left.
 
         Raises:
             OSError: the connection broke.
@@ -187,7 +189,7 @@ class Connection:
 
 
 async def receive(sock: socket.socket, buffer: memoryview) -> int:
-    """Wait for bytes; how many came. 0: none will.
+    """Wait for bytes and return how many came; 0: the connection has ended.
 
     Raises:
         OSError: the connection broke.
@@ -201,7 +203,7 @@ async def receive(sock: socket.socket, buffer: memoryview) -> int:
 
 
 async def send(sock: socket.socket, data: memoryview, waits: Callable[[int], None]) -> None:
-    """Send all of this, which is copied before anything is waited for; `waits` is told how much, and of the end.
+    """Send `data`, copied before any wait; `waits` is called with the size of the rest, and 0 at the end.
 
     Raises:
         OSError: the connection broke.

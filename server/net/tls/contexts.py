@@ -1,8 +1,8 @@
-"""The certificates in use: made or loaded when they are needed, and loaded anew when their files change.
+"""The certificates in use: created or loaded on demand, and reloaded when their files change.
 
-Files are looked at when a TLS client connects, so they cost nothing between; connections that are there keep what they
-began with. New files that cannot be used change nothing, and a line in the log says why: a certificate that is
-replaced before its key is such a case for a moment.
+Files are checked when a TLS client connects, so they cost nothing in between; existing connections keep the context
+they began with. New files that cannot be used change nothing, and the log says why: for a moment a certificate may be
+newer than its key.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ Signature = tuple[tuple[int, int, int] | None, ...]
 
 
 class TlsContexts:
-    """Gives each new TLS client the context of its connection.
+    """Provides the SSL context of each new TLS connection.
 
     Attributes:
-        mode: Who may connect.
+        mode: Whether TLS is offered or required.
     """
 
     def __init__(self, settings: TlsSettings, *, clock: Clock, run_sync: RunSync) -> None:
@@ -57,10 +57,10 @@ class TlsContexts:
         self._changing = trio.Lock()
 
     def load(self) -> None:
-        """Load what the settings name, so that mistakes show at the start; test mode waits for its first client.
+        """Load the configured files, so that mistakes show at the start; test mode waits for its first client.
 
         Raises:
-            TlsInvalid: a file that is not there, or not what it should be.
+            TlsInvalid: a file is missing or has the wrong content.
         """
         if self.mode is not TlsMode.DISABLED and not self._settings.test_mode:
             self._seen = self._signature()
@@ -90,7 +90,7 @@ class TlsContexts:
             log.info("TLS: the certificate in %s is loaded anew", self._settings.cert_path)
 
     def _signature(self) -> Signature:
-        """What tells whether files are the same: when each was written, how long it is, and which it is."""
+        """Identifies the files' content: modification time, length and inode of each."""
         return tuple(map(_signature_of, self._paths))
 
 
@@ -103,10 +103,10 @@ def _signature_of(path: Path) -> tuple[int, int, int] | None:
 
 
 def make_test_context(now: int) -> ssl.SSLContext:
-    """A context with a new certificate that signs itself. Blocking: 0.1 s."""
+    """A context with a new self-signed certificate. Blocking: 0.1 s."""
     context = _context()
     credentials = self_signed(now)
-    # The ssl module takes certificates from files only; this one is for the owner's eyes and gone at once.
+    # The ssl module reads certificates from files only; this one is readable by the owner only and removed at once.
     with tempfile.NamedTemporaryFile(suffix=".pem") as file:
         file.write(credentials.certificate + credentials.key)
         file.flush()
@@ -115,10 +115,10 @@ def make_test_context(now: int) -> ssl.SSLContext:
 
 
 def load_context(settings: TlsSettings) -> ssl.SSLContext:
-    """A context by the settings' files. Blocking.
+    """A context of the configured files. Blocking.
 
     Raises:
-        TlsInvalid: a file that is not there, or not what it should be.
+        TlsInvalid: a file is missing or has the wrong content.
     """
     context = _context()
     _load_key(context, settings)
@@ -149,7 +149,7 @@ def _load_authorities(context: ssl.SSLContext, settings: TlsSettings, name: str,
 
 
 def _load_key(context: ssl.SSLContext, settings: TlsSettings) -> None:
-    _load_authorities(_context(), settings, CERT_PATH, settings.cert_path)  # so that what follows is about the key
+    _load_authorities(_context(), settings, CERT_PATH, settings.cert_path)  # so that an error below is about the key
     encrypted = False
 
     def password() -> str:
@@ -160,7 +160,7 @@ def _load_key(context: ssl.SSLContext, settings: TlsSettings) -> None:
     try:
         with Path(settings.key_path).open("rb"):
             context.load_cert_chain(settings.cert_path, settings.key_path, password)
-    except (ssl.SSLError, ValueError) as error:  # ValueError: a password longer than any
+    except (ssl.SSLError, ValueError) as error:  # ValueError: an overlong password
         if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
             raise settings.invalid(KEY_PATH, f"is not the key of {CERT_PATH}={settings.cert_path}") from error
         if encrypted:

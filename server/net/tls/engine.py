@@ -1,4 +1,4 @@
-"""The server's end of one TLS connection, without a socket: encrypted bytes in and out, plain bytes in and out."""
+"""The server's side of one TLS connection, without a socket: encrypted bytes in and out, plain bytes in and out."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from rocketwire.wire.frame import Buffer
 
 
 class TlsFault(Exception):
-    """The other end does not speak TLS as agreed; the text says what was wrong."""
+    """A violation of TLS by the client, or a failed handshake; the message says what was wrong."""
 
 
 class Engine:
     """One connection's state.
 
     Attributes:
-        ended: Whether the client said that it sends no more.
+        ended: Whether the client has closed its side of TLS.
     """
 
     __slots__ = ("_incoming", "_outgoing", "_tls", "ended")
@@ -29,7 +29,7 @@ class Engine:
 
     @property
     def pending(self) -> int:
-        """Bytes that wait to be sent to the client."""
+        """Bytes to send to the client."""
         return self._outgoing.pending
 
     def receive(self, data: Buffer) -> None:
@@ -37,14 +37,14 @@ class Engine:
         self._incoming.write(data)
 
     def to_send(self) -> bytes:
-        """Give the bytes that the client is to be sent next; they are the caller's then."""
+        """Take the bytes to send to the client."""
         return self._outgoing.read()
 
     def shake_hands(self) -> bool:
-        """Go on with the handshake; whether it is over.
+        """Continue the handshake; return whether it is complete.
 
         Raises:
-            TlsFault: it has failed; what is to be sent says so to the client.
+            TlsFault: it has failed; `to_send` has the alert for the client.
         """
         try:
             self._tls.do_handshake()
@@ -55,15 +55,16 @@ class Engine:
         return True
 
     def read_into(self, buffer: memoryview) -> int:
-        """Decrypt what has come into the buffer; how many bytes. 0: more must come first, or nothing will.
+        """Decrypt received bytes into the buffer and return how many; 0: more are needed, or the client has ended.
 
         Raises:
-            TlsFault: what has come is not what the client encrypted.
+            TlsFault: the received bytes cannot be decrypted.
         """
         at = 0
         try:
             while at < len(buffer):
-                # A record at a time, 16 KiB at most. Given a buffer, it returns a number, which its stub does not know.
+                # One record at a time, at most 16 KiB. With a buffer, `read` returns a number, which its stub does not
+                # say.
                 size: int = self._tls.read(len(buffer) - at, buffer[at:])  # type: ignore[assignment]
                 if not size:
                     self.ended = True
@@ -82,8 +83,8 @@ class Engine:
             at += self._tls.write(data[at:])
 
     def end(self) -> None:
-        """Tell the client that nothing more will come."""
-        with contextlib.suppress(ssl.SSLError):  # it has not said so itself, or the connection had failed before
+        """Send the client TLS's close notification."""
+        with contextlib.suppress(ssl.SSLError):  # the client has not closed its side, or the connection had failed
             self._tls.unwrap()
 
 

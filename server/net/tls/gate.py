@@ -1,4 +1,4 @@
-"""TLS for the listeners of one process: who may begin it, and what becomes of who does."""
+"""TLS for the listeners of one process: admits clients to TLS, limits handshakes, and counts what becomes of them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Remote(NamedTuple):
 
 
 class TlsGate:
-    """Takes connections from listeners and gives each a socket that its session reads plain bytes from."""
+    """Takes connections from listeners and gives each session a socket with plain bytes."""
 
     def __init__(self, contexts: TlsContexts, in_flight: InFlight) -> None:
         self._contexts = contexts
@@ -47,11 +47,11 @@ class TlsGate:
 
     @property
     def enforcing(self) -> bool:
-        """Whether every connection is to begin TLS; no other is served."""
+        """Whether TLS is required of every connection."""
         return self._contexts.mode is TlsMode.ENFORCING
 
     def pair(self, remote_text: str) -> tuple[socket.socket, socket.socket] | None:
-        """Two ends for a client that begins TLS, the session's and that for `serve`; None: it is to be closed."""
+        """A socket pair for TLS: the session's end and the one for `serve`; None: close the connection."""
         if self._contexts.mode is TlsMode.DISABLED:
             log.warning("closing %s: it begins TLS, and tls.server.mode is disabled", remote_text)
             return None
@@ -68,10 +68,10 @@ class TlsGate:
         """Serve one connection to its end, and close both sockets.
 
         Args:
-            outer: Leads to the client.
+            outer: The client's socket.
             inner: One end of a pair; its session has the other.
             remote: The client.
-            first: What it has sent, if anything.
+            first: What the client has sent, if anything.
         """
         with outer, inner:
             try:
@@ -129,7 +129,7 @@ class TlsGate:
 
 
 async def _first_bytes(outer: socket.socket, seconds: float) -> bytes:
-    """What the client sends first; nothing if that takes too long."""
+    """The client's first bytes; none if they take too long."""
     buffer = bytearray(_FIRST_BYTES)
     with trio.move_on_after(seconds):
         return bytes(buffer[: await receive(outer, memoryview(buffer))])

@@ -1,4 +1,4 @@
-"""What TLS is told: `tls.properties` by Apache's names, with Apache's meanings where they can be had."""
+"""TLS settings: `tls.properties` with Apache's names, and Apache's meanings where possible."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _CLIENTS: Final = ("tls.client.", "tls.enable", "tls.config.file")
 
 
 class TlsInvalid(Exception):
-    """TLS cannot be had as it is configured; the text is one line that names the file and what in it."""
+    """TLS cannot work as configured; the message is one line that names the file and the setting."""
 
 
 class TlsMode(StrEnum):
-    """Who may connect."""
+    """Whether TLS is offered or required."""
 
     DISABLED = "disabled"
     PERMISSIVE = "permissive"
@@ -39,7 +39,7 @@ class TlsMode(StrEnum):
 
 
 class ClientAuth(StrEnum):
-    """Whether clients show a certificate."""
+    """Whether clients send a certificate."""
 
     NONE = "none"
     OPTIONAL = "optional"
@@ -51,18 +51,18 @@ Choice = TypeVar("Choice", TlsMode, ClientAuth)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsSettings:
-    """What one server does about TLS. Paths are the process's, as the file has them.
+    """The TLS settings of one server. Relative paths are relative to the process's directory.
 
     Attributes:
-        source: What errors are said to be in: the file's name.
-        mode: Who may connect.
-        test_mode: Use a certificate made at the first TLS client, and nothing of what follows.
-        cert_path: The certificate and those between it and its authority, PEM.
+        source: The name of the file, for errors.
+        mode: Whether TLS is offered or required.
+        test_mode: Use a certificate created for the first TLS client, and none of the settings below.
+        cert_path: The certificate and its intermediate certificates, PEM.
         key_path: Its private key, PEM.
-        key_password: What the key is encrypted with; empty: it is not.
-        client_auth: Whether clients show a certificate.
-        auth_client: Whether it is checked.
-        trust_cert_path: By which authorities, PEM; empty: by those of the system.
+        key_password: The key's password; empty: the key is not encrypted.
+        client_auth: Whether clients send a certificate.
+        auth_client: Whether client certificates are verified.
+        trust_cert_path: The authorities for that, PEM; empty: those of the system.
     """
 
     source: str = "tls.properties"
@@ -76,7 +76,7 @@ class TlsSettings:
     trust_cert_path: str = ""
 
     def invalid(self, name: str, why: str) -> TlsInvalid:
-        """An error about one of its values, which is shown unless it is secret."""
+        """An error about one setting; the message shows its value unless it is secret."""
         if name == KEY_PASSWORD:
             return TlsInvalid(f"{self.source}: {name}: {why}")
         shown = {KEY_PATH: self.key_path, CERT_PATH: self.cert_path, TRUST_CERT_PATH: self.trust_cert_path}
@@ -84,7 +84,7 @@ class TlsSettings:
 
 
 def read_tls_settings(path: str, mode: str) -> TlsSettings:
-    """Read `tls.properties`; without a path there is none. A `mode` that is not empty counts instead of the file's.
+    """Read `tls.properties`; without a path all settings are defaults. A non-empty `mode` overrides the file's.
 
     Raises:
         TlsInvalid: the file cannot be read, or a value is not allowed.
@@ -117,7 +117,7 @@ def _read(path: str) -> dict[str, str]:
     try:
         text = content.decode()
     except UnicodeDecodeError:
-        text = content.decode("iso-8859-1")  # what Java takes every properties file for
+        text = content.decode("iso-8859-1")  # the encoding that Java assumes for properties files
     try:
         return {name: value.strip() for name, value in parse_java_properties(text).items()}
     except PropertiesInvalid as error:
@@ -142,7 +142,7 @@ def _switch(path: str, values: dict[str, str], name: str, *, default: bool) -> b
 
 
 def _check(found: TlsSettings, values: dict[str, str]) -> None:
-    """Refuse what cannot be meant; say what is not used."""
+    """Refuse contradictory settings; warn about unused ones."""
     if found.test_mode:
         unused = [name for name in _NOT_USED_BY_TEST_MODE if values.get(name)]
         if unused:
