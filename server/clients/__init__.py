@@ -1,1 +1,1 @@
-"""Who is connected: groups and their members, heartbeats, queue locks, questions to clients."""
+"""Connected clients: groups and their members, heartbeats, queue locks, requests to clients."""

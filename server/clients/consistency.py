@@ -1,12 +1,12 @@
-"""Do the members of a consumer group want the same?
+"""Consistency of the subscriptions in a consumer group.
 
-Theory: a broker keeps one subscription of a group and topic, the newest, while each member filters by its own. So
-members that want different things lose messages: queues are shared out among members that want the topic and those that
-do not, and a member passes over what only another one wanted. What counts is what a subscription means: of tags their
-set, of SQL its text. The same tags in another order, or another spelling of "everything", mean the same; they are
-reported too, since two versions of a program are often behind them.
+A broker keeps one subscription of a group and topic, the newest, while each member filters by its own. So members with
+different subscriptions lose messages: queues are divided among members that subscribe to the topic and others, and a
+member skips what only another one wants. Subscriptions are compared by meaning: tags as a set, SQL as text. The same
+tags in another order, or another spelling of "everything", mean the same; they are reported too, since different
+versions of a program are often the cause.
 
-The server asks this of heartbeats, `rocketwire group check` of what the clients themselves say.
+The server checks heartbeats, `rocketwire group check` what the clients themselves report.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ TAG: Final = "TAG"
 _NAMED: Final = 5  # members of each side that a line names
 
 Subscriptions: TypeAlias = Mapping[str, SubscriptionData]
-"""What one member wants, by topic."""
+"""One member's subscriptions, by topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """Members that said the same of a topic: the subscription as they wrote it, None when they have none."""
+    """Members with the same subscription to a topic, as they wrote it; None if they have none."""
 
     subscription: SubscriptionData | None
     client_ids: tuple[str, ...]
@@ -45,9 +45,9 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A topic of which members say different things.
+    """A topic with different subscriptions.
 
-    `matters` is False when all mean the same.
+    `matters` is False if all mean the same.
     """
 
     topic: str
@@ -59,7 +59,7 @@ class Difference:
 
 
 def differences(group: str, members: Sequence[tuple[str, Subscriptions]]) -> tuple[Difference, ...]:
-    """Where the members, by client id, do not say the same; topics and sides in a fixed order.
+    """The topics on which members, by client id, disagree; topics and sides in a fixed order.
 
     The group's retry topic is left out: the client library subscribes it, not the application.
     """
@@ -67,7 +67,7 @@ def differences(group: str, members: Sequence[tuple[str, Subscriptions]]) -> tup
 
 
 def each_difference(group: str, members: Sequence[tuple[str, Subscriptions]]) -> Iterator[Difference | None]:
-    """The same in steps, for many members or topics: None where a step found nothing."""
+    """The same in steps, for many members or topics: None after a step without a difference."""
     topics: set[str] = set()
     for _, wanted in members:
         topics.update(wanted)

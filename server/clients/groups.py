@@ -1,11 +1,11 @@
-"""Who is connected: producers and consumers by group, from their heartbeats.
+"""Connected producers and consumers by group, from their heartbeats.
 
-A group's members are its connections. A member that has sent no heartbeat for 120 s, unregisters or disconnects is
-forgotten; every change of a consumer group's members or subscriptions is told to all its members with
+A group's members are its connections. A member that sends no heartbeat for 120 s, unregisters or disconnects is
+removed; after each change of a consumer group's members or subscriptions all members receive
 NOTIFY_CONSUMER_IDS_CHANGED, so that they rebalance at once.
 
-A heartbeat that says what the connection's last one said changes nothing while its members are the same and nobody
-changed their groups: `standing` tells how things are after a heartbeat, `refresh` takes the next one if they still are.
+A heartbeat equal to the connection's last one changes nothing while its members are the same and nobody changed their
+groups: `standing` is a snapshot after a heartbeat, `refresh` accepts the next one if it is still current.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ log = logging.getLogger(__name__)
 CLIENT_EXPIRY_SECONDS: Final = 120.0
 _SCAN_SECONDS: Final = 10.0
 _MOST_AT_ONCE: Final = 64
-"""So many members are told at once, and groups left, in `_WINDOW_SECONDS`; a task does what is more, in parts."""
+"""The most members notified, and groups left, at once in `_WINDOW_SECONDS`; a task does the rest in parts."""
 _WINDOW_SECONDS: Final = 0.01
 _MOST_COMPARED_AT_ONCE: Final = 256
-"""Members and their subscriptions that are compared at once where they differ, which takes 2 ms."""
+"""The most members and subscriptions that are compared at once if they differ, which takes 2 ms."""
 
 
 class Standing(NamedTuple):
-    """A connection's members after a heartbeat: with their groups and those's changes, or with what holds them."""
+    """A snapshot of a connection's members after a heartbeat, with their groups' change counters or their holders."""
 
     consumers: tuple[tuple[ConsumerGroup, Member, int], ...]
     producers: tuple[tuple[dict[Peer, Member], Member, dict[Peer, int]], ...]
@@ -46,7 +46,7 @@ class Standing(NamedTuple):
 
 @dataclass(slots=True)
 class _Joined:
-    """The groups of one connection that is in any, and what is remembered of its last heartbeat."""
+    """The groups of one connection, and what is cached of its last heartbeat."""
 
     consumers: dict[str, None] = field(default_factory=dict)
     producers: dict[str, None] = field(default_factory=dict)
@@ -56,25 +56,25 @@ class _Joined:
 class ClientGroups:
     """Producer and consumer groups of one broker.
 
-    `notifies(group)` says whether members of a group are told about changes (`notifyConsumerIdsChangedEnable`).
+    `notifies(group)` says whether members of a group are notified of changes (`notifyConsumerIdsChangedEnable`).
 
     Attributes:
         emptied: Called with the name of a consumer group whose last member has left.
-        resubscribed: Called when a consumer group came, went, or consumes otherwise than before.
+        resubscribed: Called when a consumer group comes, goes, or changes its subscriptions.
     """
 
     def __init__(self, notifies: Callable[[str], bool]) -> None:
         self._notifies = notifies
         self._consumers: dict[str, ConsumerGroup] = {}
         self._producers: dict[str, dict[Peer, Member]] = {}
-        # By client id, the newest heartbeat last: the connections, and in how many groups each has that id.
+        # By client id, the newest heartbeat last: the connections, and the number of groups in which each has that id.
         self._producer_peers: dict[str, dict[Peer, int]] = {}
         self._joined: dict[Peer, _Joined] = {}
         self._rounds = Rounds()
         self._window, self._at_once = -math.inf, 0
-        self._untold: dict[str, None] = {}  # groups whose members are to be told
+        self._untold: dict[str, None] = {}  # groups whose members are to be notified
         self._uncompared: dict[str, None] = {}  # groups whose members' subscriptions are to be compared
-        self._leaving: dict[Peer, None] = {}  # closed connections that are in groups still
+        self._leaving: dict[Peer, None] = {}  # closed connections that are still in groups
         self._more = trio.Event()
         self.emptied = Event[[str]]()
         self.resubscribed = Event[[]]()
@@ -84,26 +84,26 @@ class ClientGroups:
         return self._consumers.get(group)
 
     def consumer_by_client_id(self, group: str, client_id: str) -> Peer | None:
-        """The connection of a group's member, or None; of several with that id, the one heard of last."""
+        """The connection of a group's member, or None; of several with that id, the one with the newest heartbeat."""
         found = self._consumers.get(group)
         members = [] if found is None else [each for each in found.members.items() if each[1].client_id == client_id]
         return max(members, key=lambda each: each[1].last_seen)[0] if members else None
 
     def groups_of(self, topic: str) -> list[str]:
-        """The consumer groups on line that subscribe to a topic."""
+        """The connected consumer groups that subscribe to a topic."""
         return [group.name for group in self._consumers.values() if topic in group.subscriptions]
 
     def producers(self, group: str) -> list[tuple[Peer, Member]]:
-        """The living producers of a group."""
+        """The connected producers of a group."""
         return list(self._producers.get(group, {}).items())
 
     def producer_by_client_id(self, client_id: str) -> Peer | None:
-        """The connection of a living producer, of whatever group; of several with that id, the one heard of last."""
+        """The connection of a producer, of any group; of several with that id, the one with the newest heartbeat."""
         peers = self._producer_peers.get(client_id)
         return next(reversed(peers)) if peers else None
 
     def register_consumer(self, peer: Peer, client_id: str, data: ConsumerData, *, language: str, version: int) -> None:
-        """Take a consumer's heartbeat."""
+        """Register a consumer from its heartbeat."""
         group = self._consumers.setdefault(data.group_name, ConsumerGroup(data.group_name))
         before = group.consumes()
         group.consume_type = data.consume_type
@@ -132,7 +132,7 @@ class ClientGroups:
             self._compare(group, group.members[peer])
 
     def register_producer(self, peer: Peer, client_id: str, group: str, *, language: str, version: int) -> None:
-        """Take a producer's heartbeat."""
+        """Register a producer from its heartbeat."""
         members = self._producers.setdefault(group, {})
         former = members.get(peer)
         members[peer] = Member(client_id, language, version, trio.current_time())
@@ -144,7 +144,7 @@ class ClientGroups:
             self._leave_client_id(peer, former.client_id)
 
     def standing(self, peer: Peer, *, consumers: Sequence[str] = (), producers: Sequence[str] = ()) -> Standing:
-        """How a connection stands in groups that its heartbeat just named, each once."""
+        """A snapshot of a connection's membership in the groups that its heartbeat named, each once."""
         of_consumers = [self._consumers[name] for name in consumers]
         of_producers = [self._producers[name] for name in producers]
         return Standing(
@@ -153,9 +153,9 @@ class ClientGroups:
         )
 
     def refresh(self, peer: Peer, standing: Standing) -> bool:
-        """Take a heartbeat that says what the one said after which the connection stood so.
+        """Accept a heartbeat equal to the one after which the snapshot was taken.
 
-        False when it stands otherwise now: then nothing was done, and the heartbeat is to be taken in full.
+        False: the membership has changed; then nothing was done, and the heartbeat must be processed in full.
         """
         for group, member, changes in standing.consumers:
             if group.changes != changes or group.members.get(peer) is not member:
@@ -172,13 +172,13 @@ class ClientGroups:
         return True
 
     def remember(self, peer: Peer, heard: object) -> None:
-        """Keep something of a connection's heartbeat for as long as it is in any group."""
+        """Cache something of a connection's heartbeat while it is in any group."""
         joined = self._joined.get(peer)
         if joined is not None:
             joined.heard = heard
 
     def remembered(self, peer: Peer) -> object:
-        """What `remember` was given last; None without it."""
+        """The value of the last `remember`; None without it."""
         joined = self._joined.get(peer)
         return None if joined is None else joined.heard
 
@@ -211,13 +211,13 @@ class ClientGroups:
             self._leave_client_id(peer, member.client_id)
 
     def _left(self, peer: Peer) -> None:
-        """Forget a connection that is in no group any more."""
+        """Drop a connection that is in no group any more."""
         joined = self._joined[peer]
         if not joined.consumers and not joined.producers:
             del self._joined[peer]
 
     def _leave_client_id(self, peer: Peer, client_id: str) -> None:
-        """Note that a connection has a producer's client id in one group less."""
+        """Decrement the number of groups in which a connection has a producer's client id."""
         peers = self._producer_peers[client_id]
         peers[peer] -= 1
         if not peers[peer]:
@@ -226,7 +226,7 @@ class ClientGroups:
             del self._producer_peers[client_id]
 
     def peer_closed(self, peer: Peer) -> None:
-        """Remove a closed connection from all groups: at once, or soon if that is much."""
+        """Remove a closed connection from all groups: at once, or in the background if there are many."""
         joined = self._joined.get(peer)
         if joined is None:
             return
@@ -292,7 +292,7 @@ class ClientGroups:
             self._more.set()
 
     def _compare(self, group: ConsumerGroup, changed: Member | None = None) -> None:
-        """Compare what the members of a group want: at once, or soon if that is much."""
+        """Compare the subscriptions of a group's members: at once, or in the background if there are many."""
         if group.agrees_with(changed):
             return
         if sum([1 + len(member.subscriptions) for member in group.members.values()]) <= _MOST_COMPARED_AT_ONCE:
@@ -304,7 +304,7 @@ class ClientGroups:
             self._more.set()
 
     def _takes(self, count: int) -> bool:
-        """Whether so much may be done at once."""
+        """Whether there is budget to do so much at once."""
         now = trio.current_time()
         if now - self._window > _WINDOW_SECONDS:
             self._window, self._at_once = now, 0
@@ -314,7 +314,7 @@ class ClientGroups:
         return True
 
     async def run(self) -> None:
-        """Expire members, and do in parts what is too much at once, for ever."""
+        """Expire members, and do the work that was too much at once in parts; never returns."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._do_the_rest)
             while True:
@@ -324,7 +324,7 @@ class ClientGroups:
 
     async def _do_the_rest(self) -> None:
         while True:
-            self._more = trio.Event()  # before the work: what comes while it goes on is not overlooked
+            self._more = trio.Event()  # before the work, so that work that arrives meanwhile is not missed
             for steps in (self._leave_soon(), self._tell_soon(), self._compare_soon()):
                 for _ in steps:
                     await trio.lowlevel.checkpoint()
@@ -341,7 +341,7 @@ class ClientGroups:
     def _tell_soon(self) -> Iterator[None]:
         while self._untold:
             name = next(iter(self._untold))
-            del self._untold[name]  # who comes or leaves from now on has all told once more
+            del self._untold[name]  # members that come or leave from now on cause a new notification
             group = self._consumers.get(name)
             for peers in in_parts([] if group is None else list(group.members)):
                 for peer in peers:

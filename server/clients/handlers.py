@@ -1,4 +1,4 @@
-"""Clients: heartbeats, leaving, who is in a group, subscription checks, queue locks (34, 35, 38, 46, 41, 42)."""
+"""Requests of clients: heartbeats, leaving, group members, subscription checks, locks (34, 35, 38, 46, 41, 42)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LEAST_QUEUE: Final = len('{"brokerName":"","queueId":0,"topic":""},')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientServices:
-    """What requests of clients about themselves are given."""
+    """The services of these requests."""
 
     clients: ClientGroups
     config: LiveConfig
@@ -46,7 +46,7 @@ class ClientServices:
 
 
 class ConsumerListEmpty(ServerError):
-    """Nobody of the group is connected."""
+    """No member of the group is connected."""
 
 
 def _heartbeat(services: ClientServices, request: Request[None]) -> Reply | Work:

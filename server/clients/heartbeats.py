@@ -1,10 +1,10 @@
-"""Heartbeats: every client's, every 30 s, and nearly always what its last one said.
+"""Heartbeats: every client sends one every 30 s, nearly always the same as before.
 
-The first one of a connection, and one that says something new, is taken apart and makes what its groups need: their
-configurations, retry topics, members, filters. The next one with the same bytes can change nothing as long as nobody
-else changed what it would look at; then it only says that the client lives. New topics and groups of others are no such
-change. Heartbeats with filters that are compiled are always taken in full: one of them may have only so much compiled,
-and leaves the rest to the next. So are those of groups that are not configured, and may be at any time.
+The first heartbeat of a connection, and one with new content, is parsed and creates what its groups need:
+configurations, retry topics, members, filters. The next one with the same bytes changes nothing unless others changed
+what it depends on; then it only refreshes the client. New topics and groups of others are no such change. Heartbeats
+with filters to compile are always processed in full: each may compile only so much, and leaves the rest to the next. So
+are those of groups that are not configured yet.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rocketwire.wire.header import Header
 
 
 class _Same(NamedTuple):
-    """What must be the same for a heartbeat to say what the last one said, and to find what that one left."""
+    """What must be equal for a heartbeat to be the same as the last one, with the same effect."""
 
     digest: bytes
     language: str
@@ -50,18 +50,18 @@ class _Heard(NamedTuple):
 
 _PER_BYTE: Final = 10
 _PER_GROUP: Final = 2048
-"""What is kept of a heartbeat takes so many bytes at most, for each byte of its body and each group."""
+"""What is cached of a heartbeat takes at most so many bytes for each byte of its body and each group."""
 _BYTES_PER_ENTRY: Final = 16
-"""A heartbeat may have one entry for each so many bytes of the longest."""
+"""The longest heartbeat may have one entry for each so many bytes."""
 MOST_GROUPS: Final = 1024
-"""Groups of one heartbeat."""
+"""The most groups of one heartbeat."""
 _NOT_COUNTED: Final = 64 * 1024
-"""So many of each connection do not count as in flight: what honest clients of up to ten groups, with two topics each,
-count for. However many are idle, none is refused for it."""
+"""So many bytes of each connection do not count as in flight: what honest clients of up to ten groups, with two topics
+each, need. However many are idle, none is refused for it."""
 
 
 class Heartbeats:
-    """Takes the heartbeats of all clients of a broker."""
+    """Processes the heartbeats of all clients of a broker."""
 
     def __init__(
         self,
@@ -79,13 +79,11 @@ class Heartbeats:
         self._filters = filters
 
     def take(self, peer: Peer, header: Header, body: memoryview) -> Steps[None] | None:
-        """Take a heartbeat that came on a connection; what is to be done for it, if it says something new.
+        """Process a heartbeat; return further work if it has new content.
 
-        Raises, or what is to be done raises:
-            LimitExceeded: the body is too long, or there are too many topics or groups to make those that it needs.
-            BodyInvalid: the body is none of a heartbeat.
-            NameInvalid: a group or retry topic would be made whose name breaks the rules.
-            StoreError: the retry topics could not be written down.
+        Raises, or the further work raises: LimitExceeded: the body is too long, or it needs more topics or groups than
+        allowed. BodyInvalid: the body is not a heartbeat. NameInvalid: the name of a new group or retry topic is not
+        valid. StoreError: the retry topics could not be saved.
         """
         most = self._config.current.max_heartbeat_bytes
         if len(body) > most:
@@ -122,10 +120,10 @@ class Heartbeats:
         )
 
     def _register(self, peer: Peer, header: Header, digest: bytes, data: HeartbeatData) -> Steps[None]:
-        """Enter what it says; when the connection closes meanwhile, nothing is left of it."""
+        """Register its content; if the connection closes meanwhile, nothing of it stays."""
         consumers, producers = data.consumer_data_set, data.producer_data_set
         named = dict.fromkeys([consumer.group_name for consumer in consumers])
-        same = self._same(digest, header)  # before the steps, for others may change something between them
+        same = self._same(digest, header)  # before the steps: others may change something between them
         groups = yield from self._groups.find_all([consumer.group_name for consumer in consumers])
         for retries in in_parts(list(_retry_topics(consumers, groups))):
             self._topics.create_retries(retries)
@@ -152,8 +150,8 @@ class Heartbeats:
             yield None
         if peer.closed:
             return
-        # Of a group that is named twice, what is said first is changed by what is said then, each time; a group that
-        # could not be made is to be tried again.
+        # If a group is named twice, the two change each other each time; a group that could not be created must be
+        # tried again.
         again = len(named) < len(consumers) or None in groups or any(map(_compiles, consumers))
         self._clients.remember(peer, None if again else _Heard(same, _joined(stands)))
 
@@ -164,12 +162,12 @@ def _joined(stands: Iterable[Standing]) -> Standing:
 
 
 def heartbeat_entries(most: int) -> int:
-    """How many entries a heartbeat, or one subscription, may have where it may have so many bytes."""
+    """The most entries of a heartbeat, or of one subscription, of at most so many bytes."""
     return most // _BYTES_PER_ENTRY
 
 
 def _compiles(consumer: ConsumerData) -> bool:
-    """Whether a consumer subscribes with an expression that is compiled."""
+    """Whether a consumer subscribes with an expression that must be compiled."""
     return any(
         bool(each.sub_string) and not is_tag_type(each.expression_type) for each in consumer.subscription_data_set
     )

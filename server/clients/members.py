@@ -1,7 +1,7 @@
-"""A consumer group's members, and whether they agree.
+"""A consumer group's members, and whether their subscriptions agree.
 
-Each member keeps what its own last heartbeat said; when members of a group come to say different things, or the same
-again, that is logged once.
+Each member keeps the subscriptions of its own last heartbeat; when members begin to disagree, or agree again, that is
+logged once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rocketwire.wire.bodies.client import ConsumeFromWhere, ConsumeType, Message
 log = logging.getLogger(__name__)
 
 _LOGGED_CHARACTERS: Final = 2000
-_LOGGED_DIFFERENCES: Final = 200  # which have more characters than that
+_LOGGED_DIFFERENCES: Final = 200  # if they have more characters than that
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class Member:
     version: int
     last_seen: float
     subscriptions: Subscriptions = field(default_factory=dict)
-    """Of a consumer: what its own last heartbeat said, by topic."""
+    """Of a consumer: the subscriptions of its own last heartbeat, by topic."""
 
 
 @dataclass(slots=True)
@@ -46,9 +46,9 @@ class ConsumerGroup:
     differences: tuple[Difference, ...] = ()
     """Where the members' own subscriptions differ."""
     changes: int = 0
-    """How often a heartbeat changed what stands here, apart from the members."""
+    """How often a heartbeat changed the group's data, apart from the members."""
     uncompared: bool = False
-    """Whether members changed since they were compared last."""
+    """Whether members changed since the last comparison."""
 
     @property
     def broadcasting(self) -> bool:
@@ -60,13 +60,13 @@ class ConsumerGroup:
         return [member.client_id for member in self.members.values()]
 
     def consumes(self) -> tuple[object, ...]:
-        """What a heartbeat may change of a group, apart from its members."""
+        """The data that a heartbeat may change of a group, apart from its members."""
         return self.consume_type, self.message_model, self.consume_from_where, self.subscriptions.copy()
 
     def agrees_with(self, changed: Member | None) -> bool:
-        """Whether all members still say the same after one changed its subscriptions, or left.
+        """Whether all members still agree after one changed its subscriptions, or left.
 
-        While all agree any one speaks for the others: comparing all for each member that joins takes long.
+        While all agree, comparing with any one is enough: comparing all for each new member takes long.
         """
         if self.differences or self.uncompared:
             return False
@@ -74,7 +74,7 @@ class ConsumerGroup:
         return not any(each_difference(self.name, _said([each for each in (changed, other) if each is not None])))
 
     def compare(self) -> Iterator[None]:
-        """Log when the members' own subscriptions differ otherwise than before, in steps."""
+        """Log the differences of the members' subscriptions if they have changed, in steps."""
         self.uncompared = False
         differing: list[Difference] = []
         for difference in each_difference(self.name, _said(self.members.values())):
@@ -101,5 +101,5 @@ def _said(members: Iterable[Member]) -> list[tuple[str, Subscriptions]]:
 
 
 def _disputed(found: tuple[Difference, ...]) -> list[tuple[str, list[str]]]:
-    """What is said of which topic, whoever says it."""
+    """The different subscriptions of each topic, without the members."""
     return [(each.topic, [side.said for side in each.sides]) for each in found]

@@ -1,11 +1,11 @@
-"""Setting a group back or forward to a time while its consumers are on line.
+"""Offset reset: moves a group to a time while its consumers are connected.
 
-The broker only computes where each queue goes on and tells every member; a member stops consuming the topic, throws
-away what it has of it, commits the new offsets some 10 s later and goes on from there. So the table of offsets is not
-touched here: what a member commits meanwhile would overwrite it. A group that nobody is on line of is reset by the
-administrator's tool, which commits for it; broadcasting groups have no offsets with the broker and cannot be reset.
+The broker only computes the new offset of each queue and sends them to all members; a member stops consuming the topic,
+drops its cached messages, commits the new offsets some 10 s later and continues from there. So the table of offsets is
+not changed here: commits of members would overwrite it meanwhile. A group without connected members is reset by the
+administrator's tool, which commits for it; broadcasting groups have no offsets on the broker and cannot be reset.
 
-A 5.x tool may ask for one queue, and give an offset in place of the time.
+A 5.x tool may name one queue, and give an offset instead of the time.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 END: Final = -1
 """The time that stands for the end of every queue."""
-_NO_OFFSET: Final = -1  # what a 5.x tool writes that asks for a time
+_NO_OFFSET: Final = -1  # what a 5.x tool sends if it gives a time
 CPP: Final = "CPP"
 _JAVA: Final = "JAVA"
 _OLDEST_VERSION: Final = 28  # V3_0_7_SNAPSHOT
@@ -51,7 +51,7 @@ _LEAST_ROW: Final = len('{"brokerName":"","queueId":0,"topic":""}:0,')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnlineServices:
-    """What questions to clients, and about them, are given."""
+    """The services of requests to and about connected clients."""
 
     clients: ClientGroups
     config: LiveConfig
@@ -61,17 +61,17 @@ class OnlineServices:
 
 
 def reset(services: OnlineServices, asked: ResetOffsetRequestHeader, *, for_cpp: bool) -> Steps[bytes]:
-    """Tell the group's members where to go on in a topic; return the offsets, a `ResetOffsetBody` as it is written.
+    """Send the group's members their new offsets in a topic; return the encoded `ResetOffsetBody`.
 
-    `for_cpp`: whoever asks says that the members are C++ clients.
+    `for_cpp`: the caller says that the members are C++ clients.
 
     Raises:
-        ResetTopicMissing: there is no such topic here.
+        ResetTopicMissing: the broker does not have the topic.
         QueueIllegal: the topic has no such queue.
         OffsetOutOfRange: the queue has no such offset.
         GroupWithoutOffsets: the group has committed no offset of some queue.
-        ResetGroupOffline: nobody of the group is on line.
-        ClientOutdated: a member is too old for this; nobody is told.
+        ResetGroupOffline: no member of the group is connected.
+        ClientOutdated: a member is too old for this; nothing is sent.
     """
     group, topic, timestamp = asked.group, asked.topic, asked.timestamp
     broker_name = services.config.current.broker_name
@@ -117,7 +117,7 @@ def _queues(services: OnlineServices, asked: ResetOffsetRequestHeader) -> Sequen
 
 
 def _offset(services: OnlineServices, asked: ResetOffsetRequestHeader, queue_id: int) -> int:
-    """Where the group goes on in a queue; without force not further on than it is, unless an offset is given."""
+    """The new offset of a queue; without force it does not move forward, unless an offset is given."""
     topic, store = asked.topic, services.store
     committed = services.offsets.query(asked.group, topic, queue_id)
     if committed is None:
@@ -132,7 +132,7 @@ def _offset(services: OnlineServices, asked: ResetOffsetRequestHeader, queue_id:
 
 
 def _reads_tables(member: Member, *, for_cpp: bool) -> bool:
-    """Whether the member reads Java's JSON, which has queues as keys: C++ clients do not, Java clients only that."""
+    """Whether the member reads Java's JSON, with queues as keys: C++ clients do not, Java clients read only that."""
     return member.language != CPP and (not for_cpp or member.language == _JAVA)
 
 

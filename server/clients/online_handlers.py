@@ -1,6 +1,6 @@
-"""Clients on line: who is connected (203, 204), and what is asked of them through the broker (222, 223, 307, 309).
+"""Requests about connected clients (203, 204), and requests forwarded to them (222, 223, 307, 309).
 
-A question for one client is handed on with all its fields but those of its signature, and the client's answer is the
+A request for one client is forwarded with all its fields except those of its signature, and the client's answer is the
 answer.
 """
 
@@ -30,12 +30,12 @@ from rocketwire.wire.message_id import parse_offset_message_id
 from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE
 
 _LEAST_CONNECTION: Final = len('{"clientAddr":"1.1.1.1:1","clientId":"","language":"GO","version":1},')
-_UNSET_REMARK: Final = "not set any response code"  # what 4.9.7 leaves beside the code 0 of 222 and 223
+_UNSET_REMARK: Final = "not set any response code"  # 4.9.7's remark beside the code 0 of 222 and 223
 _CREDENTIALS: Final = frozenset({ACCESS_KEY, SIGNATURE})
 
 
 class MessageNotThere(ServerError):
-    """The message that a client is to consume cannot be read."""
+    """The message that a client should consume cannot be read."""
 
 
 def _consumer_connections(
@@ -93,7 +93,7 @@ def _connections(members: list[tuple[Peer, Member]]) -> Steps[tuple[Connection, 
 
 
 def _least(connections: tuple[Connection, ...]) -> int:
-    """Bytes that they take in an answer at least."""
+    """The least number of bytes that they take in an answer."""
     return sum([_LEAST_CONNECTION + len(each.client_id) for each in connections])
 
 
@@ -128,7 +128,7 @@ def _hand_on(
             parts = (answer.body,) if answer.body else ()
             _answer(held, Reply(code=answer.code, remark=answer.remark, ext=answer.ext or None, body=parts))
 
-    # A signature says nothing of the code: with it the client could ask for something else in the asker's name.
+    # A signature does not cover the code: with it the client could send another request in the caller's name.
     ext = {name: value for name, value in ext.items() if name not in _CREDENTIALS}
     hand_on(services.clients, group, client_id, request.header.code, ext, body, done)
 

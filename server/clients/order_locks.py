@@ -1,9 +1,9 @@
-"""Queue locks of orderly consumers: who may consume a queue now.
+"""Queue locks of orderly consumers: which client may consume a queue.
 
-A lock belongs to one client id of one group and lives 60 s after its last renewal; clients renew every 20 s. It does
-not end with its client's connection: who lost that may still be at work, and comes back under the same id.
+A lock belongs to one client id of one group and lasts 60 s after its last renewal; clients renew every 20 s. It does
+not end with the client's connection: a client that lost it may still be working, and reconnects with the same id.
 
-All locks live equally long, so each group's, the newest last, are in the order of their ends.
+All locks last equally long, so each group's, with the newest last, are in the order of their expiry.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from rocketwire.wire.bodies.client import MessageQueue
 LOCK_SECONDS: Final = 60.0
 MOST_LOCKS: Final = 200_000
 MOST_BYTES: Final = 4 << 20
-"""Of a body that names queues: some 40,000 of them. Access control reads it, too, in one piece."""
+"""The most bytes of a body that names queues: some 40,000 of them. Access control parses it, too, in one step."""
 _SCAN_SECONDS: Final = 10.0
 _AT_ONCE: Final = 1024
-"""Locks of a group that are forgotten before others have their turn."""
+"""The most locks of a group that expire before other tasks run."""
 
 
 def check_size(body: memoryview) -> None:
@@ -46,7 +46,7 @@ class OrderLocks:
         self._count = 0
 
     def check_room(self, group: str, queues: Collection[MessageQueue]) -> None:
-        """See whether a group may have locks of these queues, each of which is there once.
+        """Check that a group may have locks of these queues, which are all different.
 
         Raises:
             LimitExceeded: there would be too many locks, of all groups.
@@ -57,10 +57,10 @@ class OrderLocks:
                 raise LimitExceeded("orderLocks", MOST_LOCKS)
 
     def lock(self, group: str, client_id: str, queues: Iterable[MessageQueue]) -> list[MessageQueue]:
-        """Take or renew locks; return the queues this client holds now, each once.
+        """Acquire or renew locks; return the queues this client holds now, each once.
 
         Raises:
-            LimitExceeded: there would be too many locks, of all groups; none is taken.
+            LimitExceeded: there would be too many locks, of all groups; none is acquired.
         """
         queues = dict.fromkeys(queues)
         self.check_room(group, queues)
@@ -81,7 +81,7 @@ class OrderLocks:
         return held
 
     def unlock(self, group: str, client_id: str, queues: Iterable[MessageQueue]) -> None:
-        """Give up the locks this client holds; others' locks stay."""
+        """Release the locks that this client holds; others' locks stay."""
         locks = self._groups.get(group, {})
         for queue in queues:
             lock = locks.get(queue)
@@ -92,7 +92,7 @@ class OrderLocks:
             self._groups.pop(group, None)
 
     def expire(self) -> None:
-        """Forget locks whose time is over."""
+        """Remove expired locks."""
         for _ in self._expiring():
             pass
 
@@ -104,7 +104,7 @@ class OrderLocks:
             yield
 
     def _expire_some(self, group: str) -> int:
-        """Forget some of a group's locks, the oldest first; how many."""
+        """Remove some expired locks of a group, the oldest first; return how many."""
         now = trio.current_time()
         locks = self._groups.get(group, {})
         over = itertools.takewhile(lambda each: each[1].until < now, locks.items())
@@ -117,7 +117,7 @@ class OrderLocks:
         return len(queues)
 
     async def run(self) -> None:
-        """Forget them for ever, a few at a time."""
+        """Remove expired locks, a few at a time; never returns."""
         while True:
             await trio.sleep(_SCAN_SECONDS)
             for _ in self._expiring():

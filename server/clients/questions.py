@@ -1,6 +1,6 @@
-"""Questions that the broker hands on to clients: to one member of a group, or to several at once.
+"""Requests that the broker forwards to clients: to one member of a group, or to several at once.
 
-Nothing here waits: the answers come later on the clients' connections, each within the seconds given.
+Nothing here waits: the answers come later on the clients' connections, each within its time limit.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def hand_on(
     body: bytes,
     done: Callable[[Answer | ServerError], None],
 ) -> None:
-    """Ask one member of a group; `done` gets its answer, or the error that it is not asked or does not answer in 10 s.
+    """Forward a request to one member of a group; `done` gets its answer, or the error if it gives none in 10 s.
 
     Raises:
         ClientNotOnline: the group has no such member.
-        ClientTooOld: the member knows no such questions.
+        ClientTooOld: the member does not know such requests.
     """
     peer = clients.consumer_by_client_id(group, client_id)
     consumers = clients.consumer(group)
@@ -72,7 +72,7 @@ def hand_on(
         done(answer or problem)
 
     peer.call(code, ext, body, seconds=_HANDED_ON_SECONDS, done=answered)
-    problem = ClientSilent(group, client_id, peer.remote_text, _HANDED_ON_SECONDS)  # what is told later
+    problem = ClientSilent(group, client_id, peer.remote_text, _HANDED_ON_SECONDS)  # the error after the time limit
 
 
 def consumer_status(
@@ -84,12 +84,12 @@ def consumer_status(
 ) -> None:
     """Ask members of a group for their offsets in a topic: the one with `client_id`, or all.
 
-    `done` is called once, when all have answered or 5 s are over, with the body of a `GetConsumerStatusBody` that holds
-    what those who could tell told; or with the error that this is too much.
+    `done` is called once, when all have answered or after 5 s, with an encoded `GetConsumerStatusBody` of the answers
+    that came; or with the error that this is too much.
 
     Raises:
-        GroupEmpty: nobody of the group is on line.
-        ClientOutdated: a member is too old for this; nobody is asked.
+        GroupEmpty: no member of the group is connected.
+        ClientOutdated: a member is too old for this; no member is asked.
     """
     consumers = clients.consumer(group)
     if consumers is None:
@@ -102,7 +102,7 @@ def consumer_status(
 
 
 class _StatusRound:
-    """One question to several members. Each one's offsets are written when they come, for all at once take long."""
+    """One request to several members. Each one's offsets are encoded as they come: all at once would take long."""
 
     def __init__(self, asked: list[tuple[Peer, Member]], done: Callable[[bytes | LimitExceeded], None]) -> None:
         self._asked = asked
@@ -112,7 +112,7 @@ class _StatusRound:
         self._size = 0
 
     def ask(self, ext: dict[str, str]) -> None:
-        """Ask all; with nobody to ask, be done."""
+        """Ask all; without members, finish at once."""
         if not self._asked:
             self._finish()
         for peer, member in self._asked:
@@ -130,7 +130,7 @@ class _StatusRound:
 
     def _take(self, client_id: str, body: bytes) -> Steps[None]:
         try:
-            if self._size <= LONGEST_ANSWER:  # or else it is too much already
+            if self._size <= LONGEST_ANSWER:  # otherwise it is too much already
                 entry = (yield partial(_entry, client_id, body)) if len(body) > LARGE else _entry(client_id, body)
                 self._size += len(entry) - len(self._found.get(client_id, b""))
                 self._found[client_id] = entry
@@ -154,7 +154,7 @@ class _StatusRound:
 
 
 def _entry(client_id: str, body: bytes) -> bytes:
-    """What one client told, as it stands in the table of all."""
+    """One client's offsets as an entry of the table of all."""
     offsets = decode_body(GetConsumerStatusBody, body).message_queue_table
     alone = encode_body(GetConsumerStatusBody(consumer_table={client_id: offsets}))
     return alone.removeprefix(_START).removesuffix(_END)

@@ -1,1 +1,1 @@
-"""What protects the endpoint: accounts (`acl`) and quotas (`throttle`)."""
+"""Protection of the endpoint: access control (`acl`) and quotas (`throttle`)."""

@@ -1,4 +1,4 @@
-"""Access control as 4.x's plain ACL does it: accounts in a file, signed requests, white lists.
+"""Access control like 4.x's plain ACL: accounts in a file, signed requests, white lists.
 
-Imported only where it is enabled: it brings a YAML reader along.
+Imported only where it is enabled, because it needs a YAML parser.
 """

@@ -1,7 +1,7 @@
-"""Accounts: what the file says of each, checked and ready to be asked.
+"""Accounts: the file's entries, checked, and the decision what an account may do.
 
-An account is refused for the first reason that Apache finds: the administrator's requests first, then the permissions
-in the order of a Java map.
+Reasons for refusals come in Apache's order: requests for administrators first, then the permissions in the order of a
+Java map.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from rocketwire.wire.names import DEAD_LETTER_PREFIX, LIGHT_PREFIX, RETRY_PREFIX
 from rocketwire.wire.signature import Secret
 
 LEAST_LENGTH: Final = 7
-"""Characters of an access key and of a secret key."""
+"""The least length of an access key and of a secret key, in characters."""
 
 
 class AccountInvalid(Exception):
-    """An account that cannot be used; its text says why, and never has the secret key."""
+    """An account cannot be used; the message says why, and never contains the secret key."""
 
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(reason)
@@ -39,10 +39,10 @@ class Account:
 
     Attributes:
         access_key: Its name.
-        secret: What its requests are signed with.
-        matches: Which addresses need no signature; None: no address.
-        admin: Whether it may do what `ADMIN_CODES` ask for, and everything else if it has no permissions of its own.
-        topic_default: Permission for topics that `permissions` does not have.
+        secret: The key that signs its requests.
+        matches: Matches the addresses that need no signature; None: none.
+        admin: Whether it may send `ADMIN_CODES`, and everything else if it has no permissions of its own.
+        topic_default: Permission for topics that are not in `permissions`.
         group_default: The same for groups.
         permissions: Permissions by topic, and by the retry topic of a group.
     """
@@ -56,21 +56,21 @@ class Account:
     permissions: Mapping[str, int]
 
     def is_near(self, address: str) -> bool:
-        """Whether it needs no signature from there."""
+        """Whether requests from that address need no signature."""
         return self.matches is not None and self.matches(address)
 
     def may_ask(self, code: int) -> bool:
-        """Whether it may ask for what only an administrator may, if the code is of that kind."""
+        """Whether it may send the code, if that is for administrators only."""
         return self.admin or code not in ADMIN_CODES
 
     def may_all(self, code: int) -> bool:
-        """Whether it needs no permissions for a request of that code."""
+        """Whether its requests of that code need no permissions."""
         return self._unlimited or (self.admin and code in FORGOTTEN_CODES)
 
     def lacks(self, needed: Needed, reply_topic: str | None = None) -> str | None:
-        """The topic or group that it has no permission for; None: it has all that is needed.
+        """The first topic or group that it has no permission for; None: it has all permissions needed.
 
-        `reply_topic` is the one that holds the replies to requests of all topics.
+        `reply_topic` is the topic of the replies to requests, whatever their topic.
         """
         permission, resources = needed
         if self._unlimited:
@@ -87,7 +87,7 @@ class Account:
     def _may(self, permission: int, resource: str, reply_topic: str | None) -> bool:
         owned = self.permissions.get(resource)
         if owned is None and resource.startswith(DEAD_LETTER_PREFIX):
-            # They are the group's, which gives messages up to there.
+            # The permissions of the group, which puts messages there.
             permission, resource = SUB, retry_topic(resource.removeprefix(DEAD_LETTER_PREFIX))
             owned = self.permissions.get(resource)
         if owned is None:
@@ -102,11 +102,11 @@ class Account:
 
 
 def account(config: PlainAccessConfig) -> Account:
-    """The account that a file's entry makes.
+    """Make an account from an entry of the file.
 
     Raises:
-        AccountInvalid: a key is too short, or an address or a permission cannot be read.
-        WhiteListInvalid: an address is none.
+        AccountInvalid: a key is too short, or an address or a permission is invalid.
+        WhiteListInvalid: an address is invalid.
     """
     access_key, secret_key = config.access_key, config.secret_key
     if access_key is None or secret_key is None or min(len(access_key), len(secret_key)) < LEAST_LENGTH:
@@ -143,10 +143,10 @@ def _permission(text: str, kind: str) -> tuple[str, int]:
 
 
 def check_permissions(texts: tuple[str, ...] | None) -> None:
-    """Look at permissions that are to be written to the file: stricter than what is read from it.
+    """Check permissions before they are written to the file: stricter than for reading it.
 
     Raises:
-        AccountInvalid: one is no `NAME=PERMISSION`, or the permission is none.
+        AccountInvalid: one is not `NAME=PERMISSION`, or the permission is unknown.
     """
     for text in texts or ():
         found = permissions.assignment(text)
@@ -165,4 +165,4 @@ def check_permissions(texts: tuple[str, ...] | None) -> None:
 
 
 STRANGER: Final = Secret("of nobody's account")
-"""What a request of an unknown account is checked with, so that it takes as long as one of a known account."""
+"""The key for requests of unknown accounts, so that checking them takes as long as for known accounts."""

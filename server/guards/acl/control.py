@@ -1,9 +1,9 @@
-"""Access control: who may do what, by the accounts' file, which is read again when it changes.
+"""Access control: decides what each client may do, from the accounts' file, which is reloaded when it changes.
 
-Order of the questions, as Apache asks them: address that needs no account, access key, account, address that needs no
-signature of this account, signature, administrator, permissions. A file that cannot be used when it changed is told of
-in the log, and the former accounts stay. Reading and writing it takes long where there are many accounts (1 ms each):
-both are left to `run_sync`. An unknown account and a wrong signature take about the same time.
+The checks, in Apache's order: address without account, access key, account, address of this account without signature,
+signature, administrator, permissions. If a changed file is not valid, that is logged and the former accounts stay.
+Reading and writing it takes long with many accounts (1 ms each), so `run_sync` does both. An unknown account and a
+wrong signature take about the same time.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from rocketwire.wire.signature import ACCESS_KEY
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS: Final = 0.5
-"""How often the file is looked at, as Apache does."""
+"""The interval of checks for changes of the file, as in Apache."""
 _MOST_ADDRESSES: Final = 4096
 _NO_FIELDS: Final[dict[str, str]] = {}
 _MOST_CHANGES: Final = 64
@@ -51,11 +51,11 @@ _NEVER: Final = (None, None)
 _Stamp = tuple[int | None, int | None]
 
 Done = Callable[[ServerError | None], None]
-"""Called once a change is in force, or with why it is not."""
+"""Called when a change is in force, or with the error that prevented it."""
 
 
 class _Change(NamedTuple):
-    """A change of the file that waits for its turn."""
+    """A change of the file that waits to be made."""
 
     make: Callable[[bytes], bytes]
     done: Done
@@ -68,7 +68,7 @@ def _nobody(offset: int) -> str:
 
 
 class _Client(NamedTuple):
-    """What is known of a client's address."""
+    """What is cached of a client's address."""
 
     address: str
     white: bool
@@ -78,24 +78,25 @@ class AccessControl:
     """The guard of a broker, and the owner of its accounts.
 
     Attributes:
-        active: Always true: where access control is off, there is none of these.
+        active: Always true: without access control there is no object of this class.
         path: The accounts' file.
-        version: How new the accounts are.
-        longest_heartbeat: How many bytes a heartbeat may have: a longer one is refused by who takes them, unread.
-        owner_at: Gives the topic of the message at a place in the log. Set before requests come.
-        reply_topic: Where replies to requests go, which every account may answer; likewise.
-        changed: Called when other accounts are in force, for what was admitted before and waits; likewise.
+        version: The version of the accounts.
+        longest_heartbeat: The most bytes of a heartbeat: the heartbeat handler refuses longer ones without parsing
+            them.
+        owner_at: Returns the topic of the message at a physical offset. Set before requests come.
+        reply_topic: The topic of the replies to requests, which every account may send; likewise.
+        changed: Called when the accounts change, to re-check held requests; likewise.
     """
 
     active: Final = True
 
     def __init__(self, path: str, files: FileSystem, clock: Clock, metrics: Metrics) -> None:
-        """Read the file; one that is missing is made empty, as Apache makes it, and lets nobody in.
+        """Read the file; a missing one is created empty, as by Apache, and admits nobody.
 
         Raises:
-            ConfigError: the file cannot be used; the text names it and the key.
+            ConfigError: the file cannot be used; the message names it and the key.
         """
-        self.path = os.path.abspath(path)  # noqa: PTH100 (a link's goal may change: it is looked up anew each time)
+        self.path = os.path.abspath(path)  # noqa: PTH100 (a symbolic link's target may change: it is resolved anew each time)
         self._files = files
         self._clock = clock
         self._refused = metrics.acl_refused
@@ -149,11 +150,11 @@ class AccessControl:
             words = f"Need admin permission for request code={header.code}, but accessKey={known.access_key} is not"
             self._refuse("admin", words)
         if header.code == RequestCode.HEART_BEAT and len(body) > self.longest_heartbeat():
-            return  # nothing is read of it
+            return  # it needs no parsing
         if known.may_all(header.code):
             return
         self._need(known, needed(header.code, ext, body, reply_topic=self.reply_topic))
-        # Who may not use the group does not learn what is in the log.
+        # A client without access to the group must not learn what is in the log.
         self._need(known, needed_for_message(header.code, ext, self.owner_at))
 
     def _need(self, known: Account, need: Needed) -> None:
@@ -162,9 +163,9 @@ class AccessControl:
             self._refuse("permission", f"No default permission for {shown(resource)}")
 
     def may_hear(self, peer: Peer, topic: str) -> bool:
-        """Whether a producer may be told of messages of a topic: whether the account of its heartbeats may send there.
+        """Whether a producer may receive messages of a topic: whether the account of its heartbeats may send there.
 
-        A heartbeat may name any producer group, for groups of producers have no permissions.
+        A heartbeat may name any producer group: producer groups have no permissions.
         """
         client = self._client(peer.remote_text)
         if client.white:
@@ -193,14 +194,14 @@ class AccessControl:
     # --- the file
 
     async def run(self, run_sync: RunSync) -> None:
-        """Carry out changes as they are asked for, and look at the file every half second."""
+        """Make requested changes, and check the file every half second."""
         while True:
             await self.turn(run_sync)
 
     async def turn(self, run_sync: RunSync) -> None:
-        """Carry out one change, or look at the file when none is asked for in half a second.
+        """Make one change, or check the file when none is requested within half a second.
 
-        Both are done here alone, one after the other: none overwrites what another has found meanwhile.
+        Only this task does both, one after the other, so that no change overwrites another.
         """
         change = None
         with trio.move_on_after(LOOK_SECONDS):
@@ -211,7 +212,7 @@ class AccessControl:
             await self._carry_out(change, run_sync)
 
     async def look(self, run_sync: RunSync) -> None:
-        """Take what the file says if it changed since the last look; `run_sync` reads it, which may take long."""
+        """Load the file if it changed since the last check; `run_sync` does so, for it may take long."""
         try:
             stamp = self._stamp()
             if stamp == self._seen:
@@ -243,7 +244,7 @@ class AccessControl:
         return self._files.modified(self.path), self._files.size(self.path)
 
     def _first(self) -> AccountsFile:
-        """What the file says at the start: then one that says nothing lets nobody in."""
+        """The file's content at the start; an empty file then admits nobody."""
         try:
             return self._read()
         except AclFileEmpty:
@@ -272,7 +273,7 @@ class AccessControl:
         self.changed()
 
     def _write(self, make: Callable[[bytes], bytes]) -> tuple[AccountsFile, _Stamp]:
-        """Change the file; give what it says then."""
+        """Change the file; return its new content."""
         data = make(self._data())
         found = file.read(data)
         self._files.replace(os.path.realpath(self.path), data)
@@ -281,11 +282,11 @@ class AccessControl:
     # --- administration
 
     def config(self) -> AclConfig:
-        """All accounts and addresses that are in force, secret keys too."""
+        """All accounts and addresses in force, including secret keys."""
         return self._told
 
     def update(self, config: PlainAccessConfig, done: Done) -> None:
-        """Add or change an account; what `config` does not say of it stays.
+        """Add or change an account; values missing in `config` stay.
 
         Raises:
             AccountNotUpdated: a value cannot be used, or too many changes wait.
@@ -308,7 +309,7 @@ class AccessControl:
         """Delete an account.
 
         Raises:
-            AccountNotDeleted: there can be none of that name, or too many changes wait.
+            AccountNotDeleted: no account can have that name, or too many changes wait.
         """
         if access_key is None:
             raise AccountNotDeleted(access_key)
@@ -320,10 +321,10 @@ class AccessControl:
         )
 
     def replace_addresses(self, addresses: tuple[str, ...] | None, path: str | None, done: Done) -> None:
-        """Set the addresses that need no account; `path` is the file's, or nothing.
+        """Set the addresses that need no account; `path`, if any, must be the file's.
 
         Raises:
-            AddressesNotUpdated: there are none, `path` is another file, or too many changes wait.
+            AddressesNotUpdated: no addresses are given, `path` is another file, or too many changes wait.
         """
         shown_addresses = "null" if addresses is None else ",".join(addresses)
         if addresses is None or (path and os.path.realpath(path) != os.path.realpath(self.path)):

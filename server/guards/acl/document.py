@@ -1,6 +1,6 @@
-"""The YAML of the accounts' file: bytes to a map and back.
+"""The YAML of the accounts' file: parses and writes it.
 
-Numbers are taken for the texts they are written as, and stay so when the file is changed.
+Numbers are read as the text they are written as, and written so again.
 """
 
 from __future__ import annotations
@@ -11,56 +11,56 @@ import yaml
 
 _TEXT: Final = "tag:yaml.org,2002:str"
 MOST_BYTES: Final = 2 << 20
-"""Of a file: some ten thousand accounts, which take seconds to read."""
+"""The most bytes of the file: some ten thousand accounts, which take seconds to parse."""
 
 
 class AclFileInvalid(Exception):
-    """An accounts' file that cannot be used; its text is one line that names the key and never has a secret key."""
+    """An accounts' file cannot be used; the message is one line that names the key and never contains a secret key."""
 
 
 class AclFileEmpty(AclFileInvalid):
-    """A file that says nothing: new, or not written yet."""
+    """The file is empty: new, or not written yet."""
 
     def __init__(self) -> None:
         super().__init__("it is empty")
 
 
 def check_size(size: int) -> None:
-    """Look whether a file is not too large.
+    """Check the size of a file.
 
     Raises:
-        AclFileInvalid: it is.
+        AclFileInvalid: it is too large.
     """
     if size > MOST_BYTES:
         raise AclFileInvalid(f"it is larger than {MOST_BYTES >> 20} MiB")
 
 
 class _Plain(str):
-    """A text that stands in the file without quotes, whatever else YAML might take it for."""
+    """A string that is written without quotes, whatever else YAML might take it for."""
 
     __slots__ = ()
 
 
 def _tag(resolver: yaml.resolver.BaseResolver, text: str) -> str:
-    """What a text without quotes is taken for."""
+    """The YAML type of an unquoted text."""
     return str(resolver.resolve(yaml.ScalarNode, text, (True, False)))  # type: ignore[no-untyped-call] # as PyYAML's types have it
 
 
 class _Texts(yaml.SafeLoader):
-    """Reads all plain values as texts, but for nothing at all and booleans."""
+    """Loads all plain scalars as strings, except null and booleans."""
 
     def text(self, node: yaml.ScalarNode) -> str:
-        """A text that remembers whether it had quotes."""
+        """A string that remembers whether it was quoted."""
         found = str(self.construct_scalar(node))
         is_plain = not node.style and _tag(self, found) == _TEXT
         return _Plain(found) if is_plain else found
 
 
 class _Writer(yaml.SafeDumper):
-    """Writes texts as they were read: a number that had no quotes gets none."""
+    """Writes strings as they were read: an unquoted number stays unquoted."""
 
     def plain(self, text: _Plain) -> yaml.ScalarNode:
-        """A text without quotes."""
+        """An unquoted string."""
         return self.represent_scalar(_tag(self, text), text)
 
 
@@ -75,21 +75,21 @@ _Texts.yaml_implicit_resolvers = {
 
 
 def load(data: bytes) -> dict[Any, Any]:
-    """The document as a map; numbers in it are texts.
+    """Parse the document into a map, with numbers as strings.
 
     Raises:
-        AclFileEmpty: it says nothing.
-        AclFileInvalid: it is too large, or no map in YAML.
+        AclFileEmpty: it is empty.
+        AclFileInvalid: it is too large, or not a YAML map.
     """
     check_size(len(data))
     try:
-        found = yaml.load(data, _Texts)  # noqa: S506 (it is safe: it makes plain values only)
+        found = yaml.load(data, _Texts)  # noqa: S506 (safe: it makes plain values only)
     except yaml.MarkedYAMLError as error:
-        # The problem's text may quote the file, and a secret key with it: the place is enough.
+        # The error's message may quote the file, including a secret key: only the place is reported.
         mark = error.problem_mark or error.context_mark
         where = "" if mark is None else f", line {mark.line + 1}, column {mark.column + 1}"
         raise AclFileInvalid(f"it is no YAML{where}") from None
-    except Exception:  # noqa: BLE001 (it raises what its converters of tags happen to, secret keys in the text)
+    except Exception:  # noqa: BLE001 (converters of tags may raise anything, with secret keys in the message)
         raise AclFileInvalid("it is no YAML") from None
     if found is None or found == {}:
         raise AclFileEmpty
@@ -99,6 +99,6 @@ def load(data: bytes) -> dict[Any, Any]:
 
 
 def document_bytes(document: dict[Any, Any]) -> bytes:
-    """A document as a file: texts that had no quotes when they were read get none."""
+    """Format a document; strings that were unquoted stay unquoted."""
     text: str = yaml.dump(document, Dumper=_Writer, default_flow_style=False, sort_keys=False, allow_unicode=True)
     return text.encode()

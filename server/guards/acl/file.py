@@ -1,12 +1,12 @@
-"""The accounts' file, plain_acl.yml: read into what guards need, changed and written as Apache 4.9.7 writes it.
+"""The accounts' file, plain_acl.yml: parsed for the guard, and changed as Apache 4.9.7 writes it.
 
     globalWhiteRemoteAddresses:      addresses that need no account
-    accounts:                        each with accessKey, secretKey, whiteRemoteAddress, admin,
-                                     defaultTopicPerm, defaultGroupPerm, topicPerms, groupPerms
+    accounts:                        each with accessKey, secretKey, whiteRemoteAddress, admin, defaultTopicPerm,
+        defaultGroupPerm, topicPerms, groupPerms
     dataVersion:                     counter and time of the last change by request
 
-Of two accounts of a name the first counts; a change leaves one. Keys that nobody knows and permissions that are none
-change nothing or deny; `AccountsFile.warnings` tells of both.
+Of two accounts of a name the first counts; a change leaves one. Unknown keys have no effect and unknown permissions
+deny; `AccountsFile.warnings` reports both.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False, "": Fal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountsFile:
-    """What a file says.
+    """The content of a file.
 
     Attributes:
         accounts: By access key.
         white: Addresses that need no account.
-        told: The same as it is told to administrators, with the secret keys.
+        told: The same as administrators receive it, including secret keys.
         version: Its own, or None.
-        warnings: A line for each thing in it that has no effect.
+        warnings: A line for each entry without effect.
     """
 
     accounts: Mapping[str, Account]
@@ -54,14 +54,14 @@ class AccountsFile:
 
 
 NO_ACCOUNTS: Final = AccountsFile(accounts={}, white=(), told=AclConfig(), version=None, warnings=())
-"""What a file without anything says."""
+"""The content of an empty file."""
 
 
 def read(data: bytes) -> AccountsFile:
-    """Read a file.
+    """Parse a file.
 
     Raises:
-        AclFileEmpty: it says nothing.
+        AclFileEmpty: it is empty.
         AclFileInvalid: a key's value cannot be used.
     """
     document = load(data)
@@ -99,7 +99,7 @@ def read(data: bytes) -> AccountsFile:
 
 
 def with_account(data: bytes, config: PlainAccessConfig, now: int) -> bytes:
-    """The file with an account added or changed: it goes to the end, and what `config` does not say stays.
+    """The file with an account added or changed: it moves to the end, and values missing in `config` stay.
 
     Raises:
         AclFileInvalid: the file cannot be used.
@@ -211,12 +211,12 @@ def _text(value: object, name: str) -> str:
         return str(value).lower()
     if not isinstance(value, str):
         raise AclFileInvalid(f"{name}: allowed is a text")
-    return str(value)  # bodies take plain texts only
+    return str(value)  # bodies take strings only
 
 
 def _boolean(value: object, name: str) -> bool:
     found = value if isinstance(value, bool) else None
-    if isinstance(value, str):  # a list may be of any size when it is written out
+    if isinstance(value, str):  # a list may be large when formatted
         found = _BOOLEANS.get(value.strip().lower())
     if found is None:
         raise AclFileInvalid(f"{name}: allowed is true or false")

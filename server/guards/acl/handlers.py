@@ -1,4 +1,4 @@
-"""Access control: accounts (50, 51, 54), their version (52), addresses that need none (53)."""
+"""Requests of access control: accounts (50, 51, 54), their version (52), addresses without account (53)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rocketwire.server.guards.acl.control import AccessControl
 
 
-if TYPE_CHECKING:  # it brings a YAML reader along, which is loaded where access control is on
+if TYPE_CHECKING:  # for annotations: it needs a YAML parser, imported only where access control is on
     from rocketwire.server.guards.acl.control import AccessControl
 
 
@@ -37,7 +37,7 @@ _LEAST_ACCOUNT: Final = 60  # bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessServices:
-    """What administration of accounts is given: `access`, None without access control, and the advertised `address`."""
+    """The services of account requests: `access`, None without access control, and the advertised `address`."""
 
     access: AccessControl | None
     address: str
@@ -51,7 +51,7 @@ def _access(services: AccessServices) -> AccessControl:
 
 
 def _answer(request: Request[Any]) -> Callable[[ServerError | None], None]:
-    """What answers a request when its change is in force."""
+    """A callback that answers a request when its change is in force."""
 
     def done(error: ServerError | None) -> None:
         reply = Reply() if error is None else Reply(code=response_code(error), remark=str(error))
@@ -110,7 +110,7 @@ def _config(services: AccessServices, _request: Request[None]) -> Work:
 
 
 def _split(text: str | None) -> tuple[str, ...] | None:
-    """The parts between commas; empty ones at the end are none, as Java splits."""
+    """Split at commas; trailing empty parts are dropped, as in Java."""
     if text is None:
         return None
     if text.count(",") >= MOST_ITEMS:

@@ -1,7 +1,7 @@
-"""Whose a stored message is that a request names by its place in the log, and no topic with it.
+"""The owner of a stored message that a request names only by its physical offset.
 
-A place is believed only if the message's queue leads there: the body of a message may hold bytes that look like another
-record, of any topic and as long as its sender likes.
+An offset counts only if the consume queue has it: the body of a message may contain bytes that look like another
+record, of any topic.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ HOLDING_TOPICS: Final = frozenset(
         *names.LATER_SYSTEM_TOPICS,
     }
 )
-"""Where messages of all topics are kept for a while; what is theirs says REAL_TOPIC, which the broker writes."""
+"""Topics that hold messages of all topics for a while; REAL_TOPIC, which the broker writes, has the real one."""
 
 _real_topic: Final = reader_of(properties.REAL_TOPIC.encode())
 
 
 class NoMessageThere(ServerError):
-    """No message begins at a place of the log; it cannot be said who may have what is there."""
+    """No message begins at a physical offset, so its owner is unknown."""
 
     def __init__(self, offset: int) -> None:
         super().__init__(f"no message begins at offset {offset} of the commit log")
 
 
 def owner_at(store: Messages, offset: int) -> str:
-    """The topic that the message at a place in the log belongs to: the real one where it waits for something.
+    """The topic of the message at a physical offset: the real one if the message waits in another.
 
     Raises:
-        NoMessageThere: no message begins there, or its queue does not lead there (any more).
+        NoMessageThere: no message begins there, or its consume queue does not (or no longer) have it.
     """
     record = store.record_at(offset)
     try:

@@ -1,6 +1,6 @@
-"""What an account may do with a topic or a group: bits, as Apache has them, and how a file writes them.
+"""Permissions for a topic or a group: Apache's bits, and their text in the file.
 
-DENY beats all others. What a file says that is none of the known texts means DENY.
+DENY overrides all others. Unknown text means DENY.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ _BITS: Final = {"DENY": DENY, "PUB": PUB, "SUB": SUB, "PUB|SUB": PUB | SUB, "SUB
 
 
 def known(text: str) -> bool:
-    """Whether the text is one of those that a file may have for a permission."""
+    """Whether the text is a valid permission."""
     return text.strip() in _BITS
 
 
 def read(text: str | None) -> int:
-    """The bits of a permission's text; without one, and with any other text: DENY."""
+    """The bits of a permission's text; missing or unknown text: DENY."""
     return DENY if text is None else _BITS.get(text.strip(), DENY)
 
 
 def allows(owned: int, needed: int) -> bool:
-    """Whether who owns these bits may do what needs one of those."""
+    """Whether the bits `owned` allow a request that needs one of the bits `needed`."""
     return not owned & DENY and bool(owned & needed)
 
 
 def assignment(text: str) -> tuple[str, str] | None:
-    """The name and the permission's text of `NAME=PERMISSION`; None: it is no such thing. Empty parts do not count."""
+    """Name and permission text of `NAME=PERMISSION`; None: the text has another form. Empty parts do not count."""
     parts = [part for part in text.split("=") if part]
     return (parts[0].strip(), parts[1].strip()) if len(parts) == len(("name", "permission")) else None

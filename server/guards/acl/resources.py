@@ -1,11 +1,11 @@
-"""Which permissions a request needs: those that 4.9.7 asks for, those that it forgot, and those of later requests.
+"""The permissions that a request needs: 4.9.7's, and those of requests that it leaves unprotected or does not know.
 
-A consumer group stands under the name of its retry topic, so that one table serves topics and groups. Apache 4.9.7 asks
-nothing of batches (320) and lets every account change and read all accounts (50 to 54); 5.x mended both, and so it is
-here. Nor does it ask anything of most requests that read or change one topic's or group's state, or that name a message
-by its place in the log; here they need what the topic or group needs elsewhere, or an administrator. Of the requests
-that 4.9.7 does not know, 361 needs what 11 needs, 370 what 5.5.0 asks for, and the timer's (60, 61), of which 5.5.0
-asks nothing, an administrator. Fields that are missing are no concern of this module: without them nothing is done.
+A consumer group is keyed by its retry topic, so that one table serves topics and groups. Apache 4.9.7 requires nothing
+for batches (320) and lets every account read and change all accounts (50 to 54); 5.x fixed both, as here. It also
+requires nothing for most requests that read or change one topic's or group's state, or that name a message by its
+physical offset; here they need what the topic or group needs elsewhere, or an administrator. Of the requests that 4.9.7
+does not know, 361 needs what 11 needs, 370 what 5.5.0 requires, and the timer's (60, 61), for which 5.5.0 requires
+nothing, an administrator. This module ignores missing fields: without them the request fails anyway.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rocketwire.wire.message_id import parse_offset_message_id
 from rocketwire.wire.names import RETRY_PREFIX, TRACE_TOPIC, retry_topic
 
 OwnerAt = Callable[[int], str]
-"""Gives the topic of the message at a place in the log; raises a `ServerError` where none begins."""
+"""Returns the topic of the message at a physical offset; raises a `ServerError` if no message begins there."""
 
 ACCOUNT_CODES: Final[frozenset[int]] = frozenset(
     {
@@ -54,21 +54,22 @@ ADMIN_CODES: Final[frozenset[int]] = ACCOUNT_CODES | {
     RequestCode.GET_TIMER_CHECK_POINT,
     RequestCode.GET_TIMER_METRICS,
 }
-"""What only an account with `admin: true` may ask for; 4.9.7 lets every account ask for 21, 26, 201, 306, 316, 329."""
+"""Codes only for accounts with `admin: true`; 4.9.7 lets every account send 21, 26, 201, 306, 316, 329."""
 
 
 class Needed(NamedTuple):
-    """A permission, of which one bit is enough, and the topics and groups it is needed for."""
+    """Permission bits, of which one is enough, and the topics and groups they are needed for."""
 
     permission: int
     resources: tuple[str, ...]
 
 
 _LENIENT_BYTES: Final = 1 << 15
-"""Of a body with locks that is no plain JSON, which takes long to read; all clients write them as plain JSON."""
+"""The longest body with locks that is parsed if it is not plain JSON, which takes long: all clients write plain JSON.
+"""
 _FEWEST_ENTRIES: Final = 16_384
 _BYTES_PER_ENTRY: Final = 16
-"""A heartbeat may have one entry for each so many of its bytes, and more only if it is short (see docs/limits.md)."""
+"""A heartbeat may have one entry for each so many bytes, and more only if it is short (see docs/limits.md)."""
 NOTHING: Final = Needed(SUB, ())
 _SENDS: Final[Mapping[int, str]] = {
     RequestCode.SEND_MESSAGE: "topic",
@@ -78,7 +79,7 @@ _SENDS: Final[Mapping[int, str]] = {
     RequestCode.SEND_REPLY_MESSAGE_V2: "b",
 }
 _REPLIES: Final[frozenset[int]] = frozenset({RequestCode.SEND_REPLY_MESSAGE, RequestCode.SEND_REPLY_MESSAGE_V2})
-# In Apache's order: of two that are lacking, it decides which one is named where a Java map does not.
+# In Apache's order: if several permissions are missing, it decides which one the remark names.
 _READS: Final[Mapping[int, tuple[str, ...]]] = {
     RequestCode.PULL_MESSAGE: ("topic", "consumerGroup"),
     RequestCode.LITE_PULL_MESSAGE: ("topic", "consumerGroup"),
@@ -110,7 +111,7 @@ _EITHER: Final[frozenset[int]] = frozenset(
         RequestCode.QUERY_TOPIC_CONSUME_BY_WHO,
     }
 )
-"""About a topic's queues: for who sends to it as for who reads it."""
+"""Requests about a topic's queues, for senders and readers alike."""
 _LOCKS: Final[frozenset[int]] = frozenset({RequestCode.LOCK_BATCH_MQ, RequestCode.UNLOCK_BATCH_MQ})
 
 _OF_PLACES: Final[frozenset[int]] = frozenset(
@@ -121,7 +122,7 @@ _OF_PLACES: Final[frozenset[int]] = frozenset(
         RequestCode.CONSUME_MESSAGE_DIRECTLY,
     }
 )
-"""These name a message by its place in the log."""
+"""Requests that name a message by its physical offset."""
 
 FORGOTTEN_CODES: Final[frozenset[int]] = frozenset(
     {
@@ -133,20 +134,20 @@ FORGOTTEN_CODES: Final[frozenset[int]] = frozenset(
         RequestCode.END_TRANSACTION,
     }
 )
-"""Of which 4.9.7 asks nothing: an administrator may ask for them, whatever permissions it has."""
+"""Requests that 4.9.7 leaves unprotected; administrators may send them, whatever their permissions."""
 
 
 def needed(code: int, ext: Mapping[str, str], body: memoryview, *, reply_topic: str | None = None) -> Needed:
-    """What a request needs for the topics and groups that it names.
+    """The permissions that a request needs for the topics and groups that it names.
 
     Args:
         code: The request's code.
         ext: Its header's fields.
         body: Its body.
-        reply_topic: Where replies to requests go: whoever got a request may answer.
+        reply_topic: The topic of replies: every receiver of a request may answer it.
 
     Raises:
-        BodyInvalid: a heartbeat, or the locks of a group, that cannot be read.
+        BodyInvalid: a heartbeat, or the locks of a group, cannot be parsed.
         LimitExceeded: the locks' body is too long.
     """
     name = _SENDS.get(code)
@@ -174,10 +175,10 @@ def needed(code: int, ext: Mapping[str, str], body: memoryview, *, reply_topic: 
 
 
 def needed_for_message(code: int, ext: dict[str, str], owner_at: OwnerAt) -> Needed:
-    """What a request needs for the message that it names by its place in the log, if it names one.
+    """The permissions that a request needs for the message that it names by its physical offset, if any.
 
     Raises:
-        HeaderFieldMissing, HeaderFieldInvalid, MessageIdInvalid: the place cannot be read.
+        HeaderFieldMissing, HeaderFieldInvalid, MessageIdInvalid: the offset is invalid.
         ServerError: no message begins there.
     """
     if code not in _OF_PLACES:
@@ -197,8 +198,8 @@ def needed_for_message(code: int, ext: dict[str, str], owner_at: OwnerAt) -> Nee
 
 
 def sent_to(topic: str) -> Needed:
-    """What a message needs that is to be stored in a topic."""
-    if topic.startswith(RETRY_PREFIX):  # a consumer puts back what it could not consume
+    """The permissions needed to store a message in a topic."""
+    if topic.startswith(RETRY_PREFIX):  # a consumer sends back what it could not consume
         return Needed(SUB, (topic,))
     return NOTHING if topic == TRACE_TOPIC else Needed(PUB, (topic,))
 
@@ -220,6 +221,6 @@ def _of_heartbeat(body: memoryview) -> Needed:
 
 
 def shown(resource: str) -> str:
-    """How a refusal names a topic or a group."""
+    """The name of a topic or group in a refusal."""
     is_group = resource.startswith(RETRY_PREFIX)
     return f"group:{resource.removeprefix(RETRY_PREFIX)}" if is_group else f"topic:{resource}"

@@ -1,4 +1,4 @@
-"""Addresses that need no signature: how a file writes them and which clients they match, as in 4.9.7.
+"""White lists: the syntax of addresses that need no signature, and the clients they match, as in 4.9.7.
 
     *                      all
     192.0.2.7              one; also several with commas between, and IPv6
@@ -7,8 +7,8 @@
     192.0.2.10-20          a part from 10 to 20, both included
     2001:db8::7:*          the same for IPv6: the last part, or a range in the part before a last `*`; hexadecimal
 
-Addresses of IPv6 are compared as eight groups of four digits. Some ranges of IPv6 mean another thing
-to 4.9.7: docs/access-control.md has them.
+IPv6 addresses are compared as eight groups of four digits. 4.9.7 reads some IPv6 ranges differently: see
+docs/access-control.md.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import Final
 
 Matches = Callable[[str], bool]
-"""Whether a client's address, in `normal` form, is meant."""
+"""Whether a client's address, in `normal` form, matches."""
 
 _ALL: Final = frozenset({"*", "*.*.*.*", "*:*:*:*:*:*:*:*"})
 _IPV4_PARTS: Final = 4
@@ -29,11 +29,11 @@ _LARGEST_GROUP: Final = 0xFFFF
 
 
 class WhiteListInvalid(Exception):
-    """A text that no addresses can be read from; its own text says what is wrong."""
+    """A text is not a white list entry; the message says what is wrong."""
 
 
 def normal(address: str) -> str:
-    """The form in which addresses are compared; what is none stays as it is. IPv4 within IPv6 is IPv4, as in Java."""
+    """The canonical form of an address; other texts stay as they are. IPv4 within IPv6 is IPv4, as in Java."""
     try:
         return str(IPv4Address(address))
     except AddressValueError:
@@ -46,10 +46,10 @@ def normal(address: str) -> str:
 
 
 def white_list(text: str) -> Matches | None:
-    """What matches the addresses of one entry; None: a blank one, which means nobody.
+    """A function that matches the addresses of one entry; None: the entry is blank and matches nobody.
 
     Raises:
-        WhiteListInvalid: the text is no such entry.
+        WhiteListInvalid: the entry is invalid.
     """
     if not text.strip():
         return None
@@ -112,7 +112,7 @@ def _ipv6_range(text: str) -> Matches:
     else:
         fixed, part, count = groups[:-1], groups[-1], _IPV6_GROUPS - 1
     low, high = _bounds(part, text, base=16, most=_LARGEST_GROUP)
-    # The groups that follow are filled up, so that the rest can be read as an address.
+    # The missing groups are filled up, so that the rest can be parsed as an address.
     try:
         head = IPv6Address(":".join([*fixed, *("0" for _ in range(_IPV6_GROUPS - count))])).exploded
     except AddressValueError as error:
@@ -126,7 +126,7 @@ def _ipv6_range(text: str) -> Matches:
 
 
 def _bounds(part: str, text: str, *, base: int, most: int) -> tuple[int, int]:
-    """The least and the greatest number that a part stands for."""
+    """The smallest and the largest number that a part stands for."""
     if part == "*":
         return 0, most
     first, _, last = part.partition("-")

@@ -1,1 +1,1 @@
-"""Quotas: how many messages a second may be sent and received, and what is said when it were more."""
+"""Quotas: limits of messages sent and received per second, and what is refused above them."""

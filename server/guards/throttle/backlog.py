@@ -1,11 +1,11 @@
-"""Groups that are too far behind: sends to the topics that they consume are refused meanwhile.
+"""Backlog control: refuses sends to topics whose consumer groups are too far behind.
 
-A group is behind by the messages that are in a topic's queues and that it has not committed, less those that are not
-there any more; queues of which it never committed an offset do not count. Nor do groups that are none: a client may
-commit offsets for any name, but a group's members were seen, or an administrator made it.
+A group's backlog is the number of messages in a topic's queues that it has not committed, less those that were removed;
+queues without a committed offset do not count. Nor do unknown groups: a client may commit offsets for any name, but a
+group has had members, or was created by an administrator.
 
-Clients may commit many offsets, too. They are looked at a few at a time, with a pause each time: however many there
-are, it costs a small part of a processor's time.
+Clients may commit many offsets, so they are checked a few at a time with pauses: however many there are, that takes a
+small part of a processor's time.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from rocketwire.store.tables.groups import GroupTable
 from rocketwire.store.tables.offsets import OffsetTable
 
 _INTERVAL: Final = 0.5
-"""Seconds between two looks."""
+"""Seconds between two rounds."""
 _MOST_AT_ONCE: Final = 500  # queues, and groups in topics: well below a millisecond
 _PAUSE: Final = 0.002
 
 
 class Backlog:
-    """Looks how far the groups are behind, and tells the quotas."""
+    """Measures the groups' backlogs, and tells the throttle which topics to refuse."""
 
     def __init__(
         self, config: LiveConfig, offsets: OffsetTable, groups: GroupTable, store: Messages, throttle: Throttle
@@ -40,7 +40,7 @@ class Backlog:
         self._looked = 0
 
     async def run(self) -> None:
-        """Look at intervals, for ever."""
+        """Check at intervals; never returns."""
         while True:
             await self._look()
             await trio.sleep(_INTERVAL)
@@ -60,7 +60,7 @@ class Backlog:
     async def _behind(self, topic: str, committed: dict[int, int]) -> int:
         store = self._store
         behind = 0
-        for queue_id in list(committed):  # it may change while others have their turn
+        for queue_id in list(committed):  # it may change while other tasks run
             await self._pause()
             offset = committed.get(queue_id)
             if offset is not None:

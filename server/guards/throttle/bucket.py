@@ -1,9 +1,9 @@
-"""The token bucket that a quota is kept with: one second's messages at most, exact over any time.
+"""The token bucket of a quota: holds at most one second's messages, and is exact over any time.
 
 Levels are whole numbers of nano-messages, so nothing is lost to rounding. A request passes while the level is above
-zero and may take more than there is; the debt is paid before the next one passes. So large and small requests are
-refused alike, and the rate is kept in the long run. But no debt is greater than ten seconds' messages, so that one
-request does not keep others out for longer; what it took beyond is forgiven.
+zero, and may take more than there is; the debt is paid before the next one passes. So large and small requests are
+refused alike, and the rate holds in the long run. But a debt is never greater than ten seconds' messages, so that one
+request does not block others for longer; the rest is forgiven.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from typing import Final
 from rocketwire import native
 
 RATE_MOST: Final = 2**31 - 1
-"""Converted messages a second that a bucket is made for at most."""
+"""The highest rate of a bucket, in converted messages a second."""
 
 _NANO: Final = 1_000_000_000
 _DEBT_SECONDS: Final = 10
 _DEBT_MOST: Final = 1 << 62
-"""Nano-messages, at any rate; as the kernel counts with 64 bits."""
+"""Nano-messages, at any rate: the kernel counts with 64 bits."""
 _TAKEN_MOST: Final = 2**63 - 1
 
 
 class PythonBucket:
-    """Lets so many converted messages a second pass. It starts full, with those of one second.
+    """A token bucket of converted messages. It starts full, with one second's messages.
 
     Attributes:
         rate: Converted messages a second; 0: nothing passes.
         level: Nano-messages that may pass now; below zero: a debt.
-        taken: Converted messages charged since it was made.
+        taken: Converted messages charged since the start.
     """
 
     __slots__ = ("_last", "_lowest", "level", "rate", "taken")
 
     def __init__(self, rate: int, now_ns: int) -> None:
-        """Make one at a time in ns.
+        """Make a full bucket at a time in ns.
 
         Raises:
             ValueError: the rate is below 0 or above `RATE_MOST`.
@@ -48,7 +48,7 @@ class PythonBucket:
         self._last = now_ns
 
     def ready(self, now_ns: int) -> bool:
-        """Whether a request may pass at this time in ns. A time before the last one is taken for that."""
+        """Whether a request may pass at this time in ns. A time before the last one counts as the last one."""
         if now_ns > self._last:
             self.level = min(self.rate * _NANO, self.level + self.rate * (now_ns - self._last))
             self._last = now_ns

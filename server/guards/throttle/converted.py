@@ -1,12 +1,12 @@
-"""Converted messages: for how many a message counts.
+"""Converted messages: the weight of a message for quotas.
 
-Once for each started 4 KiB of its body, as it was sent (compressed, if it was); and several times that if it is
-transactional, ordered or scheduled. Of several such factors the greatest counts.
+A message counts once for each started 4 KiB of its body, as it was sent (compressed, if it was), multiplied by a factor
+if it is transactional, ordered or scheduled. Of several such factors the greatest counts.
 
-What is sent is looked at as it is to be stored: where it waits says whether it is transactional or scheduled. What is
-received is looked at as it was stored: sysFlag says that a transaction committed it, properties that it waited for its
-time. Messages that are tried again wait as delayed ones do, which nobody asked for: what waited for a retry topic is
-not scheduled, wherever it is received.
+A sent message is judged as it will be stored: the topic that it waits in says whether it is transactional or scheduled.
+A received message is judged as it was stored: sysFlag says that a transaction committed it, properties say that it
+waited for its time. Retries wait like delayed messages, but no sender scheduled them: a message that waited for a retry
+topic does not count as scheduled, wherever it is received.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SCHEDULED_IN: Final = frozenset({names.SCHEDULE_TOPIC, names.TIMER_TOPIC})
 
 
 class _Property:
-    """One property, looked for in many texts of which few have it."""
+    """Searches many texts for one property, which few of them have."""
 
     __slots__ = ("_needle", "_value")
 
@@ -55,7 +55,7 @@ _REAL_TOPIC: Final = _Property(property_names.REAL_TOPIC)
 
 
 class Conversion(NamedTuple):
-    """What messages count.
+    """The weights of messages.
 
     Attributes:
         bytes_each: A message counts once for each started so many bytes of body.
@@ -71,7 +71,7 @@ class Conversion(NamedTuple):
 
     @classmethod
     def of(cls, config: ServerConfig) -> Conversion:
-        """As the configuration says."""
+        """The weights in the configuration."""
         return cls(
             config.converted_message_bytes,
             config.transactional_factor,
@@ -80,7 +80,7 @@ class Conversion(NamedTuple):
         )
 
     def sent(self, drafts: Iterable[Draft], *, ordered: bool) -> int:
-        """For how many messages those count that a client sent; `ordered`: their topic is."""
+        """The converted messages of sent drafts; `ordered`: their topic is."""
         total = 0
         for draft in drafts:
             factor = self.ordered if ordered or _SHARDING_KEY.within(draft.properties) else 1
@@ -92,21 +92,21 @@ class Conversion(NamedTuple):
         return total
 
     def factors(self, common: bytes, *, ordered: bool) -> tuple[int, int, int, int]:
-        """For the kernel to count as `sent` does: bytes_each, the factors of any message, ordered and scheduled ones.
+        """What the kernel needs to count like `sent`: bytes_each, the factors of any, ordered and scheduled messages.
 
         Args:
-            common: The properties that each message of a batch is stored with behind its own.
-            ordered: Their topic is ordered.
+            common: The properties that are stored with each message of a batch after its own.
+            ordered: Whether their topic is ordered.
         """
         least = self.ordered if ordered or _SHARDING_KEY.within(common) else 1
         return self.bytes_each, least, self.ordered, max(least, self.scheduled)
 
     def received(self, chunks: Sequence[memoryview], *, ordered: bool) -> int:
-        """For how many the records count that lie side by side in some chunks.
+        """The converted messages of the records in some chunks.
 
         Args:
-            chunks: The records; of one that is damaged, and of what is behind it in its chunk, only one message counts.
-            ordered: Their topic is ordered.
+            chunks: Records, contiguous in each chunk; a damaged one and the rest of its chunk count as one message.
+            ordered: Whether their topic is ordered.
         """
         total = 0
         for chunk in chunks:

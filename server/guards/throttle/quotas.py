@@ -1,4 +1,4 @@
-"""Quotas as they are written down: `NAME=SEND/RECEIVE`, converted messages a second."""
+"""The syntax of quotas: `NAME=SEND/RECEIVE`, converted messages a second."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Final, NamedTuple
 from rocketwire.server.core.metrics import SEND
 
 OTHERS: Final = "*"
-"""Stands for each name that is not written."""
+"""Stands for all names without a quota of their own."""
 
 _SEPARATORS: Final = re.compile(r"[,\s]+")
 _NONE: Final = "-"
 
 
 class Quota(NamedTuple):
-    """What one topic or group may send and receive; None: as much as it wants."""
+    """What one topic or group may send and receive; None: no limit."""
 
     send: int | None
     receive: int | None
 
     def of(self, direction: str) -> int | None:
-        """The one of a direction, `SEND` or `RECEIVE` of `metrics`."""
+        """The quota of a direction, `SEND` or `RECEIVE` of `metrics`."""
         return self.send if direction == SEND else self.receive
 
 
@@ -40,15 +40,15 @@ class Quotas:
         self._by_name = {name: quota for name, quota in by_name.items() if name != OTHERS}
 
     def of(self, name: str) -> Quota:
-        """Whatever quota one topic or group has."""
+        """The quota of one topic or group, its own or that of `*`."""
         return self._by_name.get(name, self._others)
 
     def __contains__(self, name: str) -> bool:
-        """Whether a name is written, and not one of the others."""
+        """Whether a name has a quota of its own."""
         return name in self._by_name
 
     def __iter__(self) -> Iterator[str]:
-        """The names that are written."""
+        """The names with a quota of their own."""
         return iter(self._by_name)
 
     def any_of(self, direction: str) -> bool:
@@ -58,7 +58,7 @@ class Quotas:
 
 @lru_cache(maxsize=8)
 def read_quotas(text: str) -> Quotas:
-    """The quotas in the value of a key, which has its form; of equal names the last counts."""
+    """Parse the value of a key, which has the right form; of equal names the last counts."""
     by_name: dict[str, Quota] = {}
     for item in _SEPARATORS.split(text):
         name, _, rates = item.partition("=")
@@ -73,9 +73,9 @@ def _rate(text: str) -> int | None:
 
 
 def instance_quota(tps: int, ratio: str) -> Quota:
-    """A broker's quota: so many messages both ways together, divided by a ratio such as `1:1`; 0: none.
+    """A broker's quota: so many messages in both directions together, divided by a ratio such as `1:1`; 0: none.
 
-    Whoever has a part of the ratio has at least one message a second.
+    A direction with a part of the ratio has at least one message a second.
     """
     if not tps:
         return NO_QUOTA

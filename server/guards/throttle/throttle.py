@@ -1,8 +1,8 @@
-"""Who is asked whether a send or a receive is within its quotas.
+"""Throttling: decides whether a send or a receive is within its quotas.
 
-A request that is over one is refused at once (code 215) and never waits. What passes is charged to all its buckets; a
-refusal costs nothing. Who asks gets the gate of a topic and a group once a request, asks it, and charges it with what
-is to be stored, so that the next send of the same read is asked about what is left, or with what was delivered.
+A request over a quota is refused at once (code 215) and never waits. A request that passes is charged to all its
+buckets; a refusal costs nothing. The caller gets the gate of a topic and a group once per request, asks it, and charges
+it with what is stored or delivered, so that the next send of the same read sees what is left.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TOPIC: Final = "topic"
 GROUP: Final = "group"
 BACKLOG: Final = "backlog"
 COLD: Final = "cold"
-"""What refuses: the broker's quota, a topic's, a group's, a group that is far behind, reads from the disk."""
+"""The trigger of a refusal: the quota of the broker, a topic or a group, a group's backlog, or reads from the disk."""
 
 SEND_REMARK: Final = (
     "Rate of message sending reaches limit, please take a control or upgrade the resource specification."
@@ -40,22 +40,22 @@ RECEIVE_REMARK: Final = (
 FLOW_CONTROL_REMARK: Final = "messages flow control"
 
 _UNCOUNTED: Final = names.NOT_SENDABLE_TOPICS | {names.TRACE_TOPIC}
-"""Topics that the broker keeps for itself, and that of traces: by their whole names, for clients choose names."""
+"""The broker's internal topics and the trace topic; compared by full name, since clients choose names."""
 _NANO: Final = 1_000_000_000
 _MOST_GATES: Final = 16_384
 _MOST_BUCKETS: Final = 16_384  # clients may send with ever new groups
 _MOST_INDEBTED: Final = 32_768
 _TOO_LONG: Final = "(too long)"
-"""Stands for all names that are longer than topics and groups may be named: they share what quotas `*` gives."""
+"""Stands for all names longer than a topic or group name may be: they share the quota of `*`."""
 
 
 class Gate:
     """The buckets of one topic and group in one direction.
 
     Attributes:
-        buckets: What has to have something in it, one to three.
-        kinds: What each is the bucket of.
-        topic: The topic; it may be made, or made another, after the gate.
+        buckets: One to three buckets, none of which may be empty.
+        kinds: The trigger that each bucket stands for.
+        topic: The topic; it may be created or changed after the gate.
     """
 
     __slots__ = ("buckets", "kinds", "topic")
@@ -66,14 +66,14 @@ class Gate:
         self.topic = topic
 
     def shut(self, now_ns: int) -> str | None:
-        """What refuses a request now; None: it passes."""
+        """The trigger that refuses a request now; None: it passes."""
         for bucket, kind in zip(self.buckets, self.kinds, strict=True):
             if not bucket.ready(now_ns):
                 return kind
         return None
 
     def take(self, cost: int) -> None:
-        """Charge what passed."""
+        """Charge a request that passed."""
         for bucket in self.buckets:
             bucket.take(cost)
 
@@ -82,15 +82,15 @@ class Throttle:
     """The quotas of one broker.
 
     Attributes:
-        sends: Whether there is anything that could refuse a send.
-        receives: The same of receives, but for reads from the disk.
+        sends: Whether anything could refuse a send.
+        receives: The same for receives, apart from reads from the disk.
         by_group: Whether the quotas of sends depend on the producer group.
         colds: Whether reads from the disk are limited.
         instance: The quota of all sends and that of all receives.
-        conversion: What messages count.
-        send_remark: What is said beside the code 215 of a send.
-        receive_remark: The same of a receive.
-        forgets: Called when gates that were handed out are not to be used any more; it has `changed` called.
+        conversion: The weights of messages.
+        send_remark: The remark beside code 215 for a send.
+        receive_remark: The same for a receive.
+        forgets: Called when gates in use become invalid; it must have `changed` called.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Throttle:
         self.changed()
 
     def changed(self) -> None:
-        """Forget what was decided from the configuration and the topics; what is in the buckets stays in them."""
+        """Invalidate what depends on the configuration and the topics; the buckets keep their levels."""
         config = self._config.current
         self._gates.clear()
         self.instance = instance_quota(config.instance_tps, config.send_receive_ratio)
@@ -134,7 +134,7 @@ class Throttle:
         self.receive_remark = FLOW_CONTROL_REMARK if flow_control else RECEIVE_REMARK
 
     def _rate(self, direction: str, kind: str, name: str) -> int | None:
-        """What a name may have in a second now; None: as much as it wants."""
+        """The current rate of a name; None: no limit."""
         if kind == COLD:
             config = self._config.current
             return config.cg_cold_read_threshold if name else config.global_cold_read_threshold
@@ -149,28 +149,28 @@ class Throttle:
         )
 
     def backlogged(self, topics: Iterable[str]) -> None:
-        """Refuse sends to these topics, and to no others, because groups are too far behind."""
+        """Refuse sends to these topics, and to no others, because of backlogs."""
         now = frozenset(topics)
         if now != self._backlogged:
             self._backlogged = now
             self.forgets()
 
     def send(self, topic: str, group: str) -> Gate | None:
-        """What a producer group's sends to a topic have to pass; None: nothing."""
+        """The gate of a producer group's sends to a topic; None: nothing limits them."""
         return self._gate(SEND, topic, group if self.by_group else "")
 
     def receive(self, topic: str, group: str) -> Gate | None:
-        """What a consumer group's receives of a topic have to pass; None: nothing."""
+        """The gate of a consumer group's receives of a topic; None: nothing limits them."""
         return self._gate(RECEIVE, topic, group)
 
     def cold(self, group: str) -> Gate:
-        """What a group's reads from the disk have to pass: it is charged in bytes."""
+        """The gate of a group's reads from the disk, which is charged in bytes."""
         self._make_room()
         buckets = [self._bucket(RECEIVE, COLD, name) for name in (_kept(group, names.MAX_GROUP_LENGTH), "")]
         return Gate([bucket for bucket in buckets if bucket is not None], (COLD, COLD))
 
     def written(self) -> Iterator[tuple[str, str, str, int, int]]:
-        """The quotas that the configuration names: direction, kind, name, rate and what was taken, be it nothing."""
+        """The quotas that the configuration names: direction, kind, name, rate and what was charged, even if 0."""
         names = [
             (INSTANCE, ""),
             *((TOPIC, name) for name in self._of_topics),
@@ -183,13 +183,13 @@ class Throttle:
                 yield *key, rate, 0 if bucket is None else bucket.taken
 
     def unwritten(self) -> Iterator[tuple[str, str, str, int, int]]:
-        """The same of those that topics and groups have by `*`, as far as they were asked for."""
+        """The same for topics and groups that use `*`, as far as they sent or received."""
         for (direction, kind, name), bucket in self._buckets.items():
             if (kind == TOPIC and name not in self._of_topics) or (kind == GROUP and name not in self._of_groups):
                 yield direction, kind, name, bucket.rate, bucket.taken
 
     def is_open(self, gate: Gate) -> bool:
-        """Whether a request would pass now; nothing is counted."""
+        """Whether a request would pass now, without counting a refusal."""
         return gate.shut(self._now_ns()) is None
 
     def passes(self, direction: str, gate: Gate) -> bool:
@@ -201,11 +201,11 @@ class Throttle:
         return False
 
     def sent(self, gate: Gate, drafts: Iterable[Draft]) -> None:
-        """Charge what a send is to store."""
+        """Charge what a send will store."""
         self._charge(SEND, gate, self.conversion.sent(drafts, ordered=self.is_ordered(gate.topic)))
 
     def received(self, gate: Gate, chunks: Sequence[memoryview]) -> None:
-        """Charge the records that a receive is handed."""
+        """Charge the records of a receive."""
         self._charge(RECEIVE, gate, self.conversion.received(chunks, ordered=self.is_ordered(gate.topic)))
 
     def _charge(self, direction: str, gate: Gate, cost: int) -> None:
@@ -254,7 +254,7 @@ class Throttle:
         return bucket
 
     def _make_room(self) -> None:
-        """When there are many buckets, drop those as good as new ones; of too many, those that clients name."""
+        """When there are many buckets, drop the full ones; if that is not enough, those whose names clients choose."""
         if len(self._buckets) < self._most_buckets:
             return
         now = self._now_ns()
@@ -265,7 +265,7 @@ class Throttle:
         self.forgets()
 
     def _is_written(self, _direction: str, kind: str, name: str) -> bool:
-        """Whether nobody can make buckets like this one by inventing groups."""
+        """Whether clients cannot make buckets like this one by inventing groups."""
         return kind in {INSTANCE, TOPIC} or (name in self._of_groups if kind == GROUP else not name)
 
 
@@ -275,5 +275,5 @@ def _is_full(bucket: PythonBucket, now_ns: int) -> bool:
 
 
 def _kept(name: str, most: int) -> str:
-    """What a name is kept as that a client sent, which may be as long as a frame."""
+    """The key for a name from a client, which may be as long as a frame."""
     return name if len(name.encode(errors="replace")) <= most else _TOO_LONG
