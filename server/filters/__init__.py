@@ -1,4 +1,4 @@
-"""Which messages of a queue a consumer wants."""
+"""Message filters: which messages of a queue a consumer receives, by tags or SQL92."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 
 
 class MessageFilter(NamedTuple):
-    """What a pull asks of each message: of its queue entry's tags code, then of the property text of its record.
+    """A filter of messages: first by the tags code of the queue entry, then by the property text of the record.
 
-    None: nothing is asked. One look at the queue goes through `most_text` bytes of property text. `codes` are those
-    that `by_code` lets pass; `properties` names all that `by_properties` goes by, None where that is not known. It
-    takes `size` bytes of memory at most.
+    None: no such condition. One scan of the queue examines at most `most_text` bytes of property text. `codes` are the
+    codes that `by_code` accepts; `properties` names all properties that `by_properties` depends on, None if unknown.
+    The filter takes at most `size` bytes of memory.
     """
 
     by_code: Callable[[int], bool] | None = None

@@ -1,8 +1,8 @@
-"""The bits that a group's filter of a topic would have in Apache's Bloom filter, as consumerFilter.json keeps them.
+"""The bits of a group's filter of a topic in Apache's Bloom filter, as in consumerFilter.json.
 
-A broker with a consume queue extension computes each message's matching filters when it is stored and keeps them as
-such bits. Nothing here does that; but Apache passes over a file of filters whose bits are not there, or not as many as
-its own. So they are those of its default settings: 20 % of errors, 32 consumers.
+A broker with a consume queue extension stores such bits for the filters that match each message. This broker does not;
+but Apache ignores a file of filters whose bits are missing or differ in number from its own. So they are those of its
+default settings: 20 % of errors, 32 consumers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from rocketwire.wire.java import to_int32
 
-#: Of the bits that one filter has, and of those among which they are chosen.
+#: The bits of one filter, and those among which they are chosen.
 _HASHES: Final = 3
 _BITS: Final = 112
 
@@ -23,7 +23,7 @@ _BLOCK: Final = Struct("<QQ")
 
 
 def bloom_bits(group: str, topic: str) -> dict[str, Any]:
-    """The bits of a group's filter of a topic, as the file has them."""
+    """The bits of a group's filter of a topic, in the file's form."""
     digest = murmur3(f"{group}#{topic}".encode())
     low, high = to_int32(digest), to_int32(digest >> 32)
     combined = [to_int32(low + number * high) for number in range(1, _HASHES + 1)]
@@ -39,7 +39,7 @@ def murmur3(data: bytes) -> int:
         first = ((_rotated(first, 27) + second) * 5 + 0x52DCE729) & _MASK
         second ^= _mixed_second(two)
         second = ((_rotated(second, 31) + first) * 5 + 0x38495AB5) & _MASK
-    one, two = _BLOCK.unpack(data[whole:].ljust(_BLOCK.size, b"\0"))  # of zeros nothing comes
+    one, two = _BLOCK.unpack(data[whole:].ljust(_BLOCK.size, b"\0"))  # zeros add nothing
     first ^= _mixed_first(one) ^ len(data)
     second ^= _mixed_second(two) ^ len(data)
     first = (first + second) & _MASK

@@ -1,10 +1,10 @@
-"""The SQL filters of consumer groups: what heartbeats subscribed with, compiled once, and kept in consumerFilter.json.
+"""The SQL filters of consumer groups: subscribed by heartbeats, compiled once, and saved in consumerFilter.json.
 
-As Apache keeps them: a group has one filter a topic, the one of the newest subscription. When the group's last consumer
-leaves, or subscribes to the topic no more, the filter is dead; it comes alive when it is subscribed again, and goes
-after 24 hours. After a start all are dead, since nobody is connected. An expression that does not compile is not taken,
-and takes the older one away: pulls are refused then, so that nobody gets what he did not ask for. One heartbeat has
-only so much compiled; what is left waits for the next one.
+As in Apache, a group has one filter per topic, that of the newest subscription. When the group's last consumer leaves,
+or no longer subscribes to the topic, the filter is dead; a new subscription revives it, otherwise it is removed after
+24 hours. After a start all are dead, since nobody is connected. An expression that does not compile is not accepted and
+removes the older filter: pulls are refused then, so that no consumer gets messages it did not subscribe to. One
+heartbeat may have only so much compiled; the rest is compiled by the next one.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _CLEAN_SECONDS: Final = 10.0
 _KEPT_DEAD: Final = 24 * 3_600_000  # ms
 _MOST_COMPILED: Final = 16_384  # characters
 MOST_KEPT: Final = 4 * 1024 * 1024
-"""Characters of all filters that are kept, dead ones too; each counts `_EACH` more."""
+"""The most characters of all filters, dead ones too; each counts `_EACH` more."""
 _EACH: Final = 256
-_LAST_SEEN: Final = 30_000  # ms before a start, at which consumers are taken to have left
+_LAST_SEEN: Final = 30_000  # ms before a start, when consumers are assumed to have left
 
 
 class Registered(NamedTuple):
@@ -51,7 +51,7 @@ class Allowance:
         self._taken = 0
 
     def takes(self, expression: str) -> bool:
-        """Whether an expression may be compiled still."""
+        """Whether an expression may still be compiled."""
         if is_kept(expression):
             return True
         before, self._taken = self._taken, self._taken + len(expression)
@@ -77,7 +77,7 @@ class ConsumerFilters:
                 self._put(each, dead_time=max(each.born_time, clock() - _LAST_SEEN))
 
     def get(self, topic: str, group: str) -> Registered | None:
-        """A group's filter of a topic, dead or alive; None without one that can be used."""
+        """A group's filter of a topic, dead or alive; None if there is no valid one."""
         kept = self._table.get(topic, group)
         if kept is None:
             return None
@@ -89,12 +89,12 @@ class ConsumerFilters:
     def register(
         self, group: str, subscriptions: Iterable[SubscriptionData], allowance: Allowance | None = None
     ) -> None:
-        """Take what a consumer of the group subscribes to, and let the group's filters of other topics die.
+        """Register the subscriptions of a consumer, and mark the group's filters of other topics as dead.
 
-        What the allowance of its heartbeat leaves out is passed over.
+        Expressions beyond the heartbeat's allowance are skipped.
 
         Raises:
-            LimitExceeded: so much is kept that there is no room for a new filter; those before it are taken.
+            LimitExceeded: the limit leaves no room for a new filter; those before it are registered.
         """
         allowance = allowance or Allowance()
         topics = set()
@@ -140,7 +140,7 @@ class ConsumerFilters:
             self._remove(old)
 
     def unregister(self, group: str) -> None:
-        """The group has no consumer left."""
+        """Mark all filters of a group as dead: it has no consumer left."""
         if group in self._groups:
             for kept in self._table.of_group(group):
                 self._die(kept)
@@ -155,7 +155,7 @@ class ConsumerFilters:
         self._groups = {each.consumer_group for each in self._table}
 
     async def run(self) -> None:
-        """Clean for ever."""
+        """Clean at intervals; never returns."""
         while True:
             await trio.sleep(_CLEAN_SECONDS)
             self.clean()
@@ -192,5 +192,5 @@ def _size(kept: ConsumerFilter) -> int:
 
 
 def _asks(kept: ConsumerFilter) -> tuple[object, ...]:
-    """What must be the same in a newer subscription for the filter to stay."""
+    """The parts of a subscription that must be equal for the filter to stay."""
     return kept.expression, kept.expression_type, kept.bloom_filter_data

@@ -1,4 +1,4 @@
-"""What the filters of held pulls take of memory: each counts once, however many wait with it."""
+"""Memory of the filters of held pulls: each filter counts once, however many pulls wait with it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from rocketwire.server.filters import MessageFilter
 
 
 class HeldFilters:
-    """Counts filters by what they are made of: equal ones that were read twice take twice as much.
+    """Counts filters by identity: equal ones that were parsed twice take twice the memory.
 
     Attributes:
-        size: Bytes that all take, at most.
+        size: The most bytes that all take.
     """
 
     __slots__ = ("_users", "size")
@@ -19,11 +19,11 @@ class HeldFilters:
         self.size = 0
 
     def size_with(self, wanted: MessageFilter) -> int:
-        """What all would take with this one."""
+        """The size of all together with this one."""
         return self.size if _identity(wanted) in self._users else self.size + wanted.size
 
     def take(self, wanted: MessageFilter) -> None:
-        """Count a filter that somebody keeps from now on."""
+        """Count a filter that a held pull keeps from now on."""
         if wanted.size:
             identity = _identity(wanted)
             users = self._users.get(identity, 0)
@@ -32,7 +32,7 @@ class HeldFilters:
                 self.size += wanted.size
 
     def drop(self, wanted: MessageFilter) -> None:
-        """One who kept it does no more; it has not gone yet."""
+        """Uncount a filter that a held pull no longer keeps."""
         if wanted.size:
             identity = _identity(wanted)
             users = self._users[identity] - 1
@@ -44,5 +44,5 @@ class HeldFilters:
 
 
 def _identity(wanted: MessageFilter) -> int:
-    """Of what takes its memory, which others may share; it stays that one's while it is kept."""
+    """The identity of the object that takes the memory, which filters may share."""
     return id(wanted.by_properties if wanted.codes is None else wanted.codes)

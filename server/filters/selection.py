@@ -1,4 +1,4 @@
-"""Which filter a pull has, by what it brings or by what its group's heartbeat subscribed to."""
+"""The choice of a pull's filter: the one in the request, or the one of its group's heartbeat."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _retry_topic_of: Final = property_reader(RETRY_TOPIC)
 
 
 def check(config: ServerConfig, expression: str | None, expression_type: str | None) -> None:
-    """Check a subscription before it is used; to tags any text is good.
+    """Check a subscription before it is used; any text is valid for tags.
 
     Raises:
         FilterTypeUnsupported: the broker filters by tags only.
@@ -43,12 +43,12 @@ def _compiled(config: ServerConfig, expression: str | None, expression_type: str
 
 
 def of_request(config: ServerConfig, expression: str | None, expression_type: str | None) -> MessageFilter:
-    """The filter that a pull brings with it.
+    """The filter in a pull request.
 
     Raises:
         FilterTypeUnsupported: the broker filters by tags only.
         SubscriptionInvalid: the expression cannot be parsed; the text says where.
-        LimitExceeded: the expression is longer than a heartbeat that would bring it may be.
+        LimitExceeded: the expression is longer than the longest heartbeat.
     """
     most = config.max_heartbeat_bytes
     if expression is not None and len(expression) > most:
@@ -71,12 +71,12 @@ def _by_sql(chosen: SqlFilter) -> MessageFilter:
 def of_group(
     config: ServerConfig, filters: ConsumerFilters, group: str, subscription: SubscriptionData, version: int
 ) -> MessageFilter:
-    """The filter of a group that subscribes in its heartbeats; `version` is the consumer's own subscription's.
+    """The filter of a group that subscribes in its heartbeats; `version` is that of the consumer's own subscription.
 
     Raises:
-        SubscriptionNotLatest: the heartbeat is still to come.
-        FilterDataMissing: the expression was not taken.
-        FilterDataNotLatest: the newest one was not taken.
+        SubscriptionNotLatest: the heartbeat has not come yet.
+        FilterDataMissing: the expression was not accepted.
+        FilterDataNotLatest: the newest expression was not accepted.
         FilterTypeUnsupported: the broker filters by tags only.
     """
     if subscription.sub_version < version:
@@ -99,7 +99,7 @@ def of_group(
 
 
 def _of_retries(filters: ConsumerFilters, group: str) -> Wanted:
-    """A retried message is asked what it was asked in the topic it came from."""
+    """Retried messages are filtered by the subscription to the topic they came from."""
 
     def wanted(properties: bytes) -> bool:
         topic = _retry_topic_of(SEPARATOR + properties)

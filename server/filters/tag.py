@@ -1,6 +1,6 @@
-"""The broker's half of tag filtering: by hash code, in the consume queue.
+"""The broker's part of tag filtering: by hash code, in the consume queue.
 
-Two tags may share a hash code; the client compares the texts of what it gets.
+Two tags may share a hash code, so the client also compares the tags of what it receives.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ ALL: Final = "*"
 _TAG: Final = "TAG"
 _OR: Final = "||"
 _BLANKS: Final = "".join(map(chr, range(0x21)))  # as Java's trim
-_MOST_KEPT: Final = 512  # characters of an expression whose filter is kept for the next pull that names it
+_MOST_KEPT: Final = 512  # characters of an expression whose filter is cached for the next pull that names it
 _BYTES: Final = 512
 _BYTES_EACH: Final = 144
-"""What a set of codes takes of memory, and each of them: the number, and its share of a table that just grew."""
+"""The memory of a set of codes, and of each code: the number, and its share of a table that just grew."""
 _FAILED: Final = "parse the consumer's subscription failed"
 
 
 def is_tag_type(expression_type: str | None) -> bool:
-    """Whether an expression of this type names tags."""
+    """Whether an expression of this type is a list of tags."""
     return expression_type in {None, "", _TAG}
 
 
 def subscription_filter(expression: str | None, expression_type: str | None = None) -> MessageFilter:
-    """The filter of an expression like ``TagA || TagB``. One without a tag, of blanks for instance, lets nothing pass.
+    """The filter of an expression like ``TagA || TagB``. One without a tag, such as blanks, matches nothing.
 
     Raises:
         SubscriptionInvalid: the expression has nothing but ``||``.
@@ -41,7 +41,7 @@ def subscription_filter(expression: str | None, expression_type: str | None = No
 
 
 def _read(expression: str | None, expression_type: str | None) -> MessageFilter:
-    if expression_type == "":  # Apache reads no tags out of such an expression
+    if expression_type == "":  # Apache finds no tags in such an expression
         if not expression:
             raise SubscriptionInvalid(_FAILED)
         return EVERYTHING if expression == ALL else _of_codes(frozenset())
@@ -59,7 +59,7 @@ _kept: Final = lru_cache(maxsize=1024)(_read)
 
 
 def data_filter(subscription: SubscriptionData) -> MessageFilter:
-    """The filter of a subscription to tags that a heartbeat brought: its codes count, whatever its expression says."""
+    """The filter of a tag subscription in a heartbeat: its codes count, not its expression."""
     if subscription.sub_string == ALL or subscription.class_filter_mode:
         return EVERYTHING
     return _of_codes(subscription.code_set)

@@ -1,1 +1,1 @@
-"""Looking messages up by key and by id."""
+"""Queries of messages by key and by id."""

@@ -1,4 +1,4 @@
-"""Looking messages up: by key or unique key (12) and by where they are (33)."""
+"""Requests that query messages: by key or unique key (12), and by physical offset (33)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryServices:
-    """What looking messages up is given; `access` is None without access control."""
+    """The services of queries; `access` is None without access control."""
 
     access: AccessControl | None
     config: LiveConfig
@@ -44,7 +44,7 @@ def _query(services: QueryServices, request: Request[QueryMessageRequestHeader])
     limit = services.config.current.default_query_max_num if fields.unique_key_query else fields.max_num
     found = services.store.query(fields.topic, fields.key, limit, fields.begin_timestamp, fields.end_timestamp)
     records = found.records
-    if services.access is not None:  # the index finds what has the same hash, and permission is asked for one topic
+    if services.access is not None:  # the index may find other topics with the same hash
         records = [record for record in records if _is_of(record, fields.topic)]
     header = QueryMessageResponseHeader(
         index_last_update_timestamp=found.index_last_update_timestamp,
@@ -67,7 +67,7 @@ def _is_of(record: memoryview, topic: str) -> bool:
 
 
 def _fitting(records: Sequence[memoryview]) -> Sequence[memoryview]:
-    """As many of the records, from the first on, as one answer holds."""
+    """The first records, as many as fit in one answer."""
     count = sum(size <= LARGEST_BODY for size in accumulate(map(len, records)))
     return records[: max(1, count)]
 

@@ -1,1 +1,1 @@
-"""The broker's topics and subscription groups: what there is, what is made on first use, what they allow."""
+"""The broker's topics and subscription groups: configuration, automatic creation, permissions, message types."""

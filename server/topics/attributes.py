@@ -16,10 +16,10 @@ _TYPES: Final = tuple(map(str, MessageType))
 
 
 def altered_attributes(current: Mapping[str, str] | None, text: str, *, new: bool) -> dict[str, str]:
-    """The attributes as `text` changes them; `current` are those of the topic before, `new` that there was none.
+    """The attributes after the changes in `text`; `current` are the topic's, `new` says that it is created.
 
     Raises:
-        AttributeRejected: the text is malformed, names an attribute that is not known, or gives it a bad value.
+        AttributeRejected: the text is malformed, names an unknown attribute, or gives it a bad value.
     """
     result = dict(current or {})
     seen: set[str] = set()

@@ -1,8 +1,7 @@
-"""What kind of messages a topic takes: its attribute ``message.type``, as 5.x has it.
+"""The message types that topics accept: the attribute ``message.type`` of 5.x.
 
-A topic without a type, and one that is MIXED or UNSPECIFIED, takes all. The types of what is sent follow from its
-properties, as 5.x's proxy sees them. Retry and dead letter topics and RocketMQ's own never have a type: what comes
-there was another topic's.
+A topic without a type, or with MIXED or UNSPECIFIED, accepts all. A message's type follows from its properties, as in
+5.x's proxy. Retry and dead letter topics and RocketMQ's own never have a type: their messages come from other topics.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _ONE_KIND: Final = frozenset({MessageType.NORMAL, MessageType.FIFO, MessageType.
 
 
 def accepted_type(topic: TopicConfig) -> MessageType | None:
-    """The one type that a topic takes; None when it takes all."""
+    """The only type that a topic accepts; None if it accepts all."""
     value = (topic.attributes or {}).get(MESSAGE_TYPE)
     name = topic.topic_name
     exempt = name.startswith((names.RETRY_PREFIX, names.DEAD_LETTER_PREFIX)) or names.is_system_topic(name)
@@ -53,7 +52,7 @@ def accepted_type(topic: TopicConfig) -> MessageType | None:
 
 
 def message_type(properties: Mapping[str, str]) -> MessageType:
-    """The type of a message: of several properties that would give it one, the weightiest counts."""
+    """The type of a message: the first that its properties give it, in order of precedence."""
     if properties.get(property_names.TRANSACTION_PREPARED, "").lower() == "true":
         return MessageType.TRANSACTION
     if not _DELAYING.isdisjoint(properties):
@@ -62,10 +61,10 @@ def message_type(properties: Mapping[str, str]) -> MessageType:
 
 
 def check_message_type(topic: str, accepted: MessageType, properties: Mapping[str, str]) -> None:
-    """Refuse a message of another type than the topic takes.
+    """Refuse a message of another type than the topic accepts.
 
     Raises:
-        MessageTypeWrong: it is.
+        MessageTypeWrong: the types differ.
     """
     found = message_type(properties)
     if found is not accepted:

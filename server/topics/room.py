@@ -1,7 +1,7 @@
-"""How many topics a broker has room for.
+"""The limit of topics.
 
-The retry topic and the dead-letter topic of a group that is there are not counted: how many groups there may be is
-bounded by itself, and a group must not lose what failed because somebody else made topics.
+The retry topic and the dead-letter topic of an existing group do not count: the number of groups has its own limit, and
+a group must not lose failed messages because others created topics.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _OF_GROUPS: Final = (names.RETRY_PREFIX, names.DEAD_LETTER_PREFIX)
 
 
 class TopicRoom:
-    """Says whether topics may be made."""
+    """Checks the limit of topics."""
 
     def __init__(self, topics: TopicTable, groups: GroupTable, config: LiveConfig) -> None:
         self._topics = topics
@@ -30,7 +30,7 @@ class TopicRoom:
         groups.counted.subscribe(self._group_counted)
 
     def check(self, wanted: Iterable[str]) -> None:
-        """Raise LimitExceeded if topics of these names would be too many, with those that are there."""
+        """Raise LimitExceeded if topics of these names, with the existing ones, would be too many."""
         new = {name for name in wanted if name not in self._topics and not self._is_free(name)}
         most = self._config.current.max_topics
         if new and self._counted + len(new) > most:

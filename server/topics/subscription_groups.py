@@ -1,4 +1,4 @@
-"""Subscription groups: their configuration, made on first use when that is allowed."""
+"""Subscription groups: their configurations, and automatic creation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SubscriptionGroups:
         self._config = config
 
     def make_built_in(self) -> None:
-        """Enter the groups every broker has; those that exist stay as they are."""
+        """Enter the groups that every broker has; existing ones stay as they are."""
         for group in names.PREDEFINED_GROUPS:
             self._table.put_built_in(SubscriptionGroupConfig(group_name=group))
 
@@ -40,9 +40,9 @@ class SubscriptionGroups:
 
         Raises:
             NameInvalid: its name breaks the rules; nothing is changed.
-            QueuesTooMany: its retry topic would have more queues than a topic may, and than it asked for before;
-                nothing is changed.
-            StoreError: it could not be written down; until the next start it is there all the same.
+            QueuesTooMany: its retry topic would have more queues than a topic may have, and than before; nothing is
+                changed.
+            StoreError: it could not be saved; it is in force until the next start.
         """
         problem = names.group_problem(group.group_name)
         if problem is not None:
@@ -60,18 +60,18 @@ class SubscriptionGroups:
         """Remove a group's configuration, if there is one.
 
         Raises:
-            StoreError: it could not be written down; until the next start it is gone all the same.
+            StoreError: the removal could not be saved; it is in force until the next start.
         """
         if self._table.remove(group):
             log.info("group %s: configuration removed", group)
             self._table.persist()
 
     def find(self, group: str) -> SubscriptionGroupConfig | None:
-        """A group's configuration; made with defaults when unknown and `autoCreateSubscriptionGroup` allows it.
+        """A group's configuration; an unknown one is created with defaults if `autoCreateSubscriptionGroup` is true.
 
         Raises:
-            NameInvalid: it would be made, but its name breaks the rules.
-            LimitExceeded: it would be made, but there are too many.
+            NameInvalid: the name of a new group is not valid.
+            LimitExceeded: there are too many groups to create it.
         """
         known = self._table.get(group)
         if known is not None:
@@ -82,11 +82,11 @@ class SubscriptionGroups:
         return made
 
     def find_all(self, groups: Collection[str]) -> Steps[list[SubscriptionGroupConfig | None]]:
-        """`find` of several groups, in steps; those that are made in one step are written down together.
+        """`find` of several groups, in steps; groups created in one step are saved together.
 
         Raises:
-            NameInvalid: one would be made, but its name breaks the rules; those before it are made.
-            LimitExceeded: one would be made, but there are too many; those before it are made.
+            NameInvalid: the name of a new group is not valid; those before it are created.
+            LimitExceeded: there are too many groups to create one; those before it are created.
         """
         found: list[SubscriptionGroupConfig | None] = []
         for part in in_parts(groups):
@@ -119,11 +119,11 @@ class SubscriptionGroups:
     def _write_down(self) -> None:
         try:
             self._table.persist()
-        except StoreError as error:  # the groups can consume all the same; the next change writes them down
+        except StoreError as error:  # the groups can consume all the same; the next change saves them
             log.error("new groups are not written down: %s", error)  # noqa: TRY400 - the text says it all
 
     def notifies(self, group: str) -> bool:
-        """Whether members of the group are told when it changes."""
+        """Whether members of the group are notified of its changes."""
         known = self._table.get(group)
         enabled = self._config.current.notify_consumer_ids_changed_enable
         return enabled and (known is None or known.notify_consumer_ids_changed_enable)

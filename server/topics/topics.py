@@ -1,8 +1,8 @@
-"""The broker's topics: those it makes itself, those a send or a consumer makes, those an administrator makes.
+"""The broker's topics: built-in ones, those created by sends and consumers, and those of administrators.
 
-Every change is written to config/topics.json at once and told to `changed`, so that the name server knows the route
-before the client asks for it. Names are checked where a topic is entered, so that a send to a topic that is there need
-not look at the name again.
+Every change is saved to config/topics.json at once and passed to `changed`, so that the name server has the route
+before the client asks for it. Names are checked when a topic is entered, so that a send to an existing topic need not
+check the name again.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ log = logging.getLogger(__name__)
 READ_WRITE: Final = Permission.READ | Permission.WRITE
 _ALL: Final = READ_WRITE | Permission.INHERIT
 MOST_QUEUES: Final = 16_384
-"""That an administrator may give a topic or a group's retries: what is asked of all takes a third of a second then."""
+"""The most queues that an administrator may give a topic or a group's retry topic: requests about all of them then take
+a third of a second."""
 _BENCHMARK_QUEUES: Final = 1024
 _CLUSTER_TOPIC_QUEUES: Final = 16
 
 
 def system_topics(config: ServerConfig, delay_levels: int) -> list[TopicConfig]:
-    """The topics a 4.9.7 broker makes at its start."""
+    """The topics that a 4.9.7 broker creates at its start."""
 
     def topic(name: str, queues: int, perm: int = READ_WRITE) -> TopicConfig:
         return TopicConfig(topic_name=name, read_queue_nums=queues, write_queue_nums=queues, perm=perm)
@@ -59,9 +60,9 @@ def system_topics(config: ServerConfig, delay_levels: int) -> list[TopicConfig]:
 
 
 def check_queues(whose: str, queues: int, *, most: int = 0) -> None:
-    """Raise QueuesTooMany when there are more than `MOST_QUEUES` and than `most`.
+    """Raise QueuesTooMany if there are more than `MOST_QUEUES` and than `most`.
 
-    Apache's broker knows no limit, so what comes from its directory may have more, and keep them.
+    Apache's broker has no limit, so a topic from its directory may have more, and keeps them.
     """
     most = max(MOST_QUEUES, most)
     if queues > most:
@@ -73,7 +74,7 @@ def _queues(topic: TopicConfig | None) -> int:
 
 
 def retry_config(topic: str, queues: int, sys_flag: int = 0) -> TopicConfig:
-    """A retry topic or dead-letter topic as a broker makes it."""
+    """The configuration of a new retry topic or dead-letter topic."""
     return TopicConfig(
         topic_name=topic, read_queue_nums=queues, write_queue_nums=queues, perm=READ_WRITE, topic_sys_flag=sys_flag
     )
@@ -83,15 +84,15 @@ class BrokerTopics:
     """Topic configurations of one broker.
 
     Attributes:
-        changed: called after each change with the topics that changed, with None if any may have.
-        own: the names of the broker's own topics, once they are made.
-        particular: topics that do not just take sends: RocketMQ's own, those whose names break the rules and that are
-            here all the same, from Apache's file or named like the broker, retry topics, and those with a type.
-        typed: topics that take messages of one type only, and which.
+        changed: called after each change with the changed topics; None: any may have changed.
+        own: the names of the broker's own topics, once created.
+        particular: topics for which sends need checks: RocketMQ's own, those with invalid names (from Apache's file, or
+            named like the broker), retry topics, and those with a type.
+        typed: topics that accept messages of one type only, with that type.
     """
 
     def __init__(self, table: TopicTable, config: LiveConfig, room: TopicRoom | None = None) -> None:
-        """Take over a table; without `room` it may grow as it likes."""
+        """Use a table; without `room` it has no limit."""
         self._table = table
         self._config = config
         self._room = room
@@ -123,7 +124,7 @@ class BrokerTopics:
         return self._table
 
     def make_system_topics(self, delay_levels: int) -> None:
-        """Enter the broker's own topics; those that exist stay as they are."""
+        """Enter the broker's own topics; existing ones stay as they are."""
         made = system_topics(self._config.current, delay_levels)
         for topic in made:
             self._table.put_built_in(topic)
@@ -137,7 +138,7 @@ class BrokerTopics:
             NameInvalid: its name breaks the rules; nothing is changed.
             QueuesTooMany: it has more than `MOST_QUEUES`, and more than it had before; nothing is changed.
             LimitExceeded: it is new, and there are too many; nothing is changed.
-            StoreError: it could not be written down; until the next start it is there all the same.
+            StoreError: it could not be saved; it is in force until the next start.
         """
         check_queues(f"topic[{topic.topic_name}]", _queues(topic), most=_queues(self.get(topic.topic_name)))
         self._enter([topic])
@@ -152,13 +153,13 @@ class BrokerTopics:
         for topic in topics:
             self._table.put(topic)
             log.info("topic %s: %d queues", topic.topic_name, topic.write_queue_nums)
-        # What is in the table now: attributes that the change does not name stay.
+        # The topic as it is in the table now: attributes that the change does not name stay.
         entered = [self._table.configs[topic.topic_name] for topic in topics]
         self._note_particular(entered)
         self._persist_and_tell(entered)
 
     def permission_changed(self) -> None:
-        """Tell the name server what the broker's new permission leaves of the topics'."""
+        """Register the topics with the name server with the broker's new permission."""
         self._table.raise_version()
         self._persist_and_tell(None)
 
@@ -166,15 +167,15 @@ class BrokerTopics:
         try:
             self._table.persist()
         finally:
-            self.changed(topics)  # what counts is the table: a route must not wait for the disk
+            self.changed(topics)  # the table is what counts: a route must not wait for the disk
 
     def create_on_send(self, topic: str, default_topic: str, queues: int | None, sys_flag: int) -> TopicConfig | None:
-        """Make a topic after the model of `default_topic`, as a send to a new topic does.
+        """Create a topic from the template `default_topic`, as a send to a new topic does.
 
-        None when automatic creation is off or the model does not hand its permissions on.
+        None if automatic creation is off or the template's permissions are not inherited.
 
         Raises:
-            HeaderFieldMissing: it might be made, but the send does not say with how many queues.
+            HeaderFieldMissing: it could be created, but the send does not give the number of queues.
         """
         model = self.get(default_topic)
         if model is None or not model.perm & Permission.INHERIT:
@@ -196,7 +197,7 @@ class BrokerTopics:
         return made
 
     def create_retry(self, topic: str, queues: int, sys_flag: int = 0) -> TopicConfig:
-        """The retry or dead-letter topic of a group, made if it is not there."""
+        """The retry or dead-letter topic of a group, created if it does not exist."""
         known = self.get(topic)
         if known is not None:
             return known
@@ -205,11 +206,11 @@ class BrokerTopics:
         return made
 
     def create_retries(self, wanted: Iterable[TopicConfig]) -> None:
-        """Make those of several retry topics that are not there; they are written and told together.
+        """Create the missing ones of several retry topics; they are saved and registered together.
 
         Raises:
-            NameInvalid: the name of one breaks the rules; none is made.
-            StoreError: they could not be written down; until the next start they are there all the same.
+            NameInvalid: the name of one is not valid; none is created.
+            StoreError: they could not be saved; they are in force until the next start.
         """
         new = [topic for topic in wanted if topic.topic_name not in self._table]
         if new:

@@ -1,1 +1,1 @@
-"""The store's upkeep: opening, flushing, lifetimes of files, files that are gone."""
+"""The store's upkeep: opening, flushing, removing expired files, noticing missing ones."""

@@ -1,6 +1,6 @@
-"""Looking once a second whether the files of the store are still there.
+"""Checks once a second that the files of the store still exist.
 
-A line tells when something is gone, and one when it is back, however many requests meet it.
+The log says when a file is gone, and when it is back, each once, however many requests meet it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LOOK_SECONDS: Final = 1.0
 
 
 class Rewritable(Protocol):
-    """A table that can be written again as a whole."""
+    """A table that can be saved again as a whole."""
 
     @property
     def path(self) -> str:
@@ -29,14 +29,14 @@ class Rewritable(Protocol):
 
     @property
     def has_file(self) -> bool:
-        """Whether the file should be there."""
+        """Whether the file should exist."""
 
     @property
     def lost_change(self) -> bool:
-        """Whether a change was not written for want of the folder, and no one tries again."""
+        """Whether a change was not saved because the folder was missing, and nothing will retry."""
 
     def rewrite(self) -> None:
-        """Write the file anew. Blocking.
+        """Save the whole file again. Blocking.
 
         Raises:
             StoreError: it could not be written.
@@ -44,7 +44,7 @@ class Rewritable(Protocol):
 
 
 class FilesWatch:
-    """Watches the files of one store, and has files of tables written again that were removed."""
+    """Watches the files of one store, and saves tables again whose files were removed."""
 
     def __init__(self, store: MessageStore, tables: Iterable[Rewritable], run_sync: RunSync) -> None:
         self._store = store
@@ -55,7 +55,7 @@ class FilesWatch:
         self._away: set[str] = set()
 
     async def run(self) -> None:
-        """Look, for ever."""
+        """Check at intervals; never returns."""
         while True:
             await trio.sleep(_LOOK_SECONDS)
             try:
@@ -67,7 +67,7 @@ class FilesWatch:
 
     async def _look(self) -> None:
         store = self._store
-        refused = store.gone  # by an append that met it: it may be over
+        refused = store.gone  # met by an append; it may be over
         if refused is not None:
             self._tell_refusal(refused)
         refusal = await self._run_sync(store.look_for_files)
@@ -86,7 +86,7 @@ class FilesWatch:
         self._refusal = text
 
     async def _tell_others(self, refusal: StoreError | None) -> None:
-        """Tell of what was met since and is not told of yet; a queue's file is met again while that is gone."""
+        """Log errors met since that are not logged yet; a missing queue file is met again as long as it is missing."""
         met = self._store.met
         for path, error in list(met.items()):
             if path not in self._told and not _within(path, refusal):
@@ -99,7 +99,7 @@ class FilesWatch:
                     self._told.remove(path)
 
     async def _write_tables(self) -> None:
-        """Write those anew whose files are gone, or were while changes could not be written."""
+        """Save tables again whose files are gone, or whose changes could not be saved."""
         again = []
         for table in self._tables:
             path = table.path
@@ -118,5 +118,5 @@ class FilesWatch:
 
 
 def _within(path: str, refusal: StoreError | None) -> bool:
-    """Whether what was told already says why a file is not there."""
+    """Whether the logged error already explains why a file is missing."""
     return isinstance(refusal, StoreGone) and f"{path}/".startswith(f"{refusal.path}/")

@@ -1,8 +1,8 @@
 """The thread in which SYNC_FLUSH waits for the disk.
 
-It lives as long as the server and is handed one call after the other. trio's own threads are found, woken and heard of
-in 70 to 100 µs, which is as long as a quick disk takes; two pipes do it in 20: the loop writes a byte when there is
-something to do, the thread one when it is done.
+It lives as long as the server and gets one call at a time. trio's own threads take 70 to 100 µs to be found, woken and
+joined, as long as a fast disk takes; two pipes take 20: the loop writes a byte when there is a call, the thread one
+when it is done.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _BYTE: Final = b"\0"
 class FlushThread:
     """Runs blocking calls, one at a time, in a thread; `close` ends it.
 
-    It is a `RunBlocking`: no call begins for who is cancelled, but one that has begun is awaited, and its result told.
+    It is a `RunBlocking`: no call begins after cancellation, but a started one is awaited, and its result delivered.
 
-    All it needs of the system it takes here and in the first call (`warm_up`): later ones find room, whatever
-    connections have taken meanwhile.
+    All system resources are taken here and in the first call (`warm_up`), so that later calls do not compete with
+    connections for descriptors.
 
     Raises:
         OSError: there are no descriptors for its pipes.
@@ -42,7 +42,7 @@ class FlushThread:
             undo.pop_all()
 
     async def warm_up(self) -> None:
-        """Do nothing, once: the event loop then knows the pipe for good.
+        """Do nothing, once: that registers the pipe with the event loop.
 
         Raises:
             OSError: the event loop cannot wait for a further descriptor.
@@ -50,7 +50,7 @@ class FlushThread:
         await self(lambda: None)
 
     async def __call__(self, action: Callable[[], None]) -> None:
-        """Run `action` in the thread; what it raises is raised here."""
+        """Run `action` in the thread, and raise what it raises."""
         await trio.lowlevel.checkpoint_if_cancelled()
         self._action = action
         os.write(self._asked_write, _BYTE)
@@ -67,9 +67,9 @@ class FlushThread:
             assert action is not None  # noqa: S101 - it was put there before the byte was written
             try:
                 action()
-            except BaseException as error:  # noqa: BLE001 - who awaits the call gets it
+            except BaseException as error:  # noqa: BLE001 - the caller gets it
                 self._error = error
-            action = None  # nothing of the store is kept alive between calls
+            action = None  # so that nothing of the store stays referenced between calls
             os.write(self._done_write, _BYTE)
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""The broker's recurring work: flushing, the index, writing the tables that change all the time.
+"""The broker's recurring jobs: flushing, building the index, saving tables that change constantly.
 
-A job that fails is logged and done again after a while: a full disk, or no descriptor left, must not stop the broker
-from answering.
+A job that fails is logged and retried after a while: a full disk, or no descriptors, must not stop the broker from
+answering.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _RETRY_SECONDS: Final = 5.0
 _SAVE_SECONDS: Final = 0.5
 _MOST_SAVE_SECONDS: Final = 10.0
 _SAVE_PART: Final = 20
-"""So many times as long as a table takes to be saved, it waits to be saved again."""
+"""A table is saved again only after so many times as long as the last save took."""
 _FAULTS: Final = (OSError, StoreError)
-_SLOW_IMPORT: Final = "rocketwire.store.records.walk"  # takes numpy with it: after the start, before the first message
+_SLOW_IMPORT: Final = "rocketwire.store.records.walk"  # imports numpy: after the start, before the first message
 
 
 async def flush(store: MessageStore, config: LiveConfig, run_sync: RunSync) -> None:
-    """Write dirty pages to the disk by the ASYNC_FLUSH rules, for ever."""
+    """Flush dirty pages by the ASYNC_FLUSH rules; never returns."""
     began = trio.current_time()
     while True:
         await trio.sleep(config.current.flush_interval_commit_log / 1000)
@@ -45,17 +45,17 @@ async def flush(store: MessageStore, config: LiveConfig, run_sync: RunSync) -> N
 
 
 async def index(store: MessageStore, run_sync: RunSync) -> None:
-    """Enter appended messages into the index, for ever.
+    """Enter appended messages into the index; never returns.
 
-    Done on the event loop in small steps, for in a thread Python would hold up the loop for whole switch intervals. A
-    thread does what is much and what the kernel does, which leaves the interpreter to the loop.
+    Small amounts are done on the event loop in small steps: a Python thread would block the loop for whole switch
+    intervals. A thread does large amounts, and what the kernel does, which releases the interpreter.
     """
     ready = False
     while True:
         await trio.sleep(_INDEX_SECONDS)
         try:
             if not ready and store.index_needs_numpy:
-                with contextlib.suppress(ImportError):  # then the index says so, and the store goes on without
+                with contextlib.suppress(ImportError):  # then the index logs it, and the store continues without
                     await run_sync(import_module, _SLOW_IMPORT)
                 ready = True
             more = True
@@ -71,7 +71,7 @@ async def index(store: MessageStore, run_sync: RunSync) -> None:
 
 
 async def persist(table: SavedTable, what: str, interval: int, run_sync: RunSync) -> None:
-    """Look every `interval` ms whether a table has changed, and write it then, for ever."""
+    """Check every `interval` ms whether a table has changed, and save it if so; never returns."""
     while True:
         await trio.sleep(interval / 1000)
         try:
@@ -83,9 +83,10 @@ async def persist(table: SavedTable, what: str, interval: int, run_sync: RunSync
 
 
 async def save(table: VersionedTable[Any, Any], what: str, run_sync: RunSync) -> None:
-    """Put on the disk what was added to a table's file, in a thread, for ever.
+    """Flush additions to a table's file to the disk, in a thread; never returns.
 
-    The longer that takes, the more changes it waits for, so that it takes a small part of the time.
+    The longer a flush takes, the more changes are collected for the next, so that flushing takes a small part of the
+    time.
     """
     pause = _SAVE_SECONDS
     while True:
@@ -102,6 +103,6 @@ async def save(table: VersionedTable[Any, Any], what: str, run_sync: RunSync) ->
 
 
 async def _report(job: str, error: Exception) -> None:
-    if not isinstance(error, StoreGone):  # who watches the files says so
+    if not isinstance(error, StoreGone):  # the files' watch logs it
         log.error("%s: %s", job, error)
     await trio.sleep(_RETRY_SECONDS)

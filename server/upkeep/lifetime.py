@@ -1,8 +1,8 @@
-"""The lifetime of what is stored: when files are looked for that may go, and when the disk is too full for sends.
+"""Retention: when expired files are removed, and when the disk is too full for sends.
 
-The rules and the removing itself are the store's (`store.retention`). Here is the rhythm, Apache's: the disk is looked
-at every 10 s, and files are looked for every `cleanResourceInterval`, some a pass, with a pause after each, so that
-readers and senders do not notice.
+The rules and the removal are the store's (`store.retention`). This is the schedule, Apache's: the disk is checked every
+10 s, and files every `cleanResourceInterval`, some per pass, with a pause after each, so that readers and senders do
+not notice.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _FAULTS: Final = (OSError, StoreError)
 
 
 class Lifetime:
-    """Keeps one store within its time and its disk.
+    """Keeps one store within its retention time and its disk.
 
     Attributes:
-        usage: How full the disks were at the last look; None before the first.
+        usage: Disk usage at the last check; None before the first.
 
     Args:
         store: The store.
         config: The rules.
-        clock: Gives the time in ms since 1970.
-        run_sync: Runs what waits for the disk.
-        held: Whether messages are needed for now however old they are: then files go only when the disk is too full.
+        clock: The time in ms since 1970.
+        run_sync: Runs blocking calls.
+        held: Whether old messages are still needed: then files are removed only when the disk is too full.
     """
 
     def __init__(
@@ -62,15 +62,15 @@ class Lifetime:
         self._asked = 0
         self._cleaned_to = 0
         self._stuck = False
-        #: A removal that is not known to be on the disk; no other file goes before it is.
+        #: A removal that may not be on the disk yet; no other file is removed before it is.
         self._unsynced = False
 
     def remove_expired_soon(self) -> None:
-        """Have the next 20 passes remove expired files, whatever the hour: an administrator's wish (329)."""
+        """Make the next 20 passes remove expired files, whatever the hour: an administrator's request (329)."""
         self._asked = _PASSES_ASKED_FOR
 
     async def watch_disk(self) -> None:
-        """Refuse sends while the disk is too full, for ever."""
+        """Refuse sends while the disk is too full; never returns."""
         await trio.sleep(_FIRST_LOOK_SECONDS)
         while True:
             try:
@@ -80,7 +80,7 @@ class Lifetime:
             await trio.sleep(_LOOK_SECONDS)
 
     async def clean(self) -> None:
-        """Remove expired files, for ever."""
+        """Remove expired files; never returns."""
         await trio.sleep(_FIRST_PASS_SECONDS)
         while True:
             try:
@@ -90,7 +90,7 @@ class Lifetime:
             await trio.sleep(self._config.current.clean_resource_interval / 1000)
 
     async def _look(self) -> Verdict:
-        """Judge the disk, and have the store refuse messages, or take them again."""
+        """Check the disk, and have the store refuse or accept messages."""
         self.usage = usage = await self._run_sync(self._store.retention.disk_usage)
         rules = rules_of(self._config.current)
         verdict = judge(rules, usage.fullest, hour=hour_of_day(self._clock()), asked=self._asked > 0)
@@ -143,7 +143,7 @@ class Lifetime:
         self._unsynced = False
 
     async def _remove_what_pointed_there(self) -> bool:
-        """True when nothing is left to try again."""
+        """True when nothing is left to retry."""
         retention = self._store.retention
         whole = True
         for queue in retention.queues():
@@ -169,7 +169,7 @@ def _tell(job: str, error: Exception) -> None:
 
 
 def rules_of(config: ServerConfig) -> RetentionRules:
-    """The store's rules as the configuration has them now."""
+    """The store's retention rules of the current configuration."""
     return RetentionRules(
         hours=frozenset(int(hour) for hour in config.delete_when.split(";")),
         max_used=min(max(config.disk_max_used_space_ratio, 10), 95) / 100,

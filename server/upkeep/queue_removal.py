@@ -1,7 +1,6 @@
-"""Removing whole queues, as an administrator asks for it: one after the other, so that others are served in between.
+"""Removal of whole queues by administrators: one at a time, so that other requests are served in between.
 
-Whoever asked is answered when that is over, as Apache's broker does it: also when a queue could not be removed, which
-only the log says.
+The answer is sent when all are removed, as by Apache's broker, even if one could not be removed: only the log says so.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class QueueRemoval:
         self._asked.send_nowait((self._retention.unused_queues(topics), done))
 
     async def run(self) -> None:
-        """Remove what is asked for, for ever."""
+        """Remove queued ones; never returns."""
         async for queues, done in self._jobs:
             try:
                 for queue in queues:

@@ -1,4 +1,4 @@
-"""The store as the configuration wants it, opened."""
+"""Opens the store with its part of the configuration."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def store_settings(config: ServerConfig) -> StoreSettings:
 
 
 def opened_store(settings: StoreSettings, clock: Clock, store_host: bytes) -> MessageStore:
-    """Open the store, and say in the log what was recovered.
+    """Open the store, and log what was recovered.
 
     Raises:
         StoreError: the store directory cannot be used.

@@ -1,4 +1,4 @@
-r"""SQL92 filter expressions: grammar, what it lets stand together, and the code that answers for a message.
+r"""rSQL92 filter expressions: the grammar, its type rules, and compilation to Python code.
 
 `compile_sql` is all that others need, and what the benchmark measures::
 
@@ -20,23 +20,24 @@ SQL92: Final = "SQL92"
 """The expression type."""
 
 Wanted = Callable[[bytes], bool]
-"""Takes a record's property text; whether the message is wanted."""
+"""Takes a record's property text; returns whether the message matches."""
 
 _BYTES: Final = 3072
 _BYTES_EACH: Final = 160
-"""What a filter takes of memory, and for each character of its expression: most where all compare another name."""
+"""The memory of a filter, and of each character of its expression: most if all comparisons have different names."""
 
-#: Bytes of property text times an expression's work (see Compiled) that one pull may take: some 50 ms.
+#: Bytes of property text times an expression's work (see Compiled) that one pull may use: some 50 ms.
 _MOST_WORK: Final = 40_000_000
 
 LEAST_TEXT: Final = _MOST_WORK // (4 * MOST_COMPARISONS)
-"""So many bytes of text any filter takes in one look: a comparison reads two properties at most, and compares them."""
+"""Any filter may examine so many bytes of text in one scan: a comparison reads and compares two properties at most."""
 
 
 class SqlFilter(NamedTuple):
-    """An expression's filter, how many bytes of property text one look may ask it about, and all it looks for there.
+    """An expression's filter, the bytes of property text that one scan may examine with it, and the properties it
+    reads.
 
-    `size` is how many bytes of memory it takes, at most.
+    `size` is the most bytes of memory it takes.
     """
 
     wanted: Wanted
@@ -46,14 +47,14 @@ class SqlFilter(NamedTuple):
 
 
 def compile_evaluation(expression: str) -> Compiled:
-    """The function that gives an expression's truth, which may be None (null), for a record's property text.
+    """Compile an expression to a function from a record's property text to True, False or None (null).
 
     It raises EvaluationFailed where Apache's filter throws. The grammar is loaded at the first call.
 
     Raises:
         SubscriptionInvalid: the expression cannot be parsed; the text says where.
     """
-    from rocketwire.server.filters.sql.grammar import parse  # noqa: PLC0415 - lark costs a start more than all else
+    from rocketwire.server.filters.sql.grammar import parse  # noqa: PLC0415 - importing lark takes longer than the rest of a start
 
     try:
         return compile_condition(parse(expression))
@@ -62,9 +63,9 @@ def compile_evaluation(expression: str) -> Compiled:
 
 
 def compile_sql(expression: str) -> SqlFilter:
-    """The filter of an expression: only what it is true for is wanted, neither null nor what it cannot be asked of.
+    """The filter of an expression: a message matches only if the expression is true, not if it is null or fails.
 
-    What became of the newest expressions is kept.
+    The results for the newest expressions are cached.
 
     Raises:
         SubscriptionInvalid: the expression cannot be parsed; the text says where.
@@ -82,7 +83,7 @@ def compile_sql(expression: str) -> SqlFilter:
 
 
 def is_kept(expression: str) -> bool:
-    """Whether `compile_sql` knows an expression already, or what is wrong with it."""
+    """Whether the result of `compile_sql` for an expression, or its error, is cached."""
     return _kept.get(expression) is not None
 
 

@@ -1,8 +1,8 @@
-"""Conditions as Python code: what a message is asked thousands of times is compiled once, to one function.
+"""The compiler: makes one Python function of a condition, which is then evaluated thousands of times.
 
-The function takes the property text of a record as it is stored and gives True, False or None. Java's class of every
-value is known beforehand (a property is text, a constant what it is), so each comparison becomes the conversion that
-Java would do, and nothing is looked up while it runs. Properties are picked out of the text only where they are needed.
+The function takes the property text of a record as stored and returns True, False or None. Java's class of every value
+is known at compile time (a property is text, a constant has its type), so each comparison becomes the conversion that
+Java would do. Properties are extracted from the text only where they are needed.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ from rocketwire.server.filters.sql.values import Operand, Values
 Evaluate = Callable[[bytes], bool | None]
 
 MOST_NESTED: Final = 100
-"""Levels of conditions within conditions; Apache ends where its stack does, at some thousand."""
+"""The most levels of nested conditions; Apache's limit is its stack, some thousand levels."""
 MOST_COMPARISONS: Final = 1000
-"""Comparisons and the like in one expression. Apache has no such limit."""
-_MOST_INDENTED: Final = 40  # Python takes 100 levels of blocks
-_SEARCHED_AT_ONCE: Final = 8  # bytes of a text that is searched for: each of a longer one may be compared at each place
+"""The most comparisons and the like in one expression. Apache has no such limit."""
+_MOST_INDENTED: Final = 40  # Python allows 100 levels of blocks
+_SEARCHED_AT_ONCE: Final = 8  # bytes of a search text; each byte of a longer one may be compared at each place
 
 
 class TooLarge(ValueError):
-    """A condition has more than MOST_NESTED levels, or MOST_COMPARISONS in it; the text says which."""
+    """A condition has more than MOST_NESTED levels, or MOST_COMPARISONS; the text says which."""
 
 
 _NOTHING: Final = Operand(Kind.NULL, "None", nullable=True)
 
 
 class Compiled(NamedTuple):
-    """The function of a condition, which raises EvaluationFailed where Java throws, and how much work it is.
+    """The function of a condition, which raises EvaluationFailed where Java throws, and its amount of work.
 
-    A call takes time in proportion to `work` and to the text's length: 1 is to look once through the text. What it
-    gives depends on the values of `properties` alone.
+    A call takes time in proportion to `work` and to the text's length: 1 is one scan of the text. The result depends
+    only on the values of `properties`.
     """
 
     evaluate: Evaluate
@@ -61,7 +61,7 @@ class Compiled(NamedTuple):
 
 
 def compile_condition(condition: Condition) -> Compiled:
-    """The function of a condition.
+    """Compile a condition.
 
     Raises:
         TooLarge: the condition has too many levels or parts.
@@ -73,7 +73,7 @@ def compile_condition(condition: Condition) -> Compiled:
 
 
 class _Writer:
-    """Writes the functions of one expression."""
+    """Generates the functions of one expression."""
 
     def __init__(self, condition: Condition) -> None:
         self._values = Values(condition)
@@ -87,21 +87,21 @@ class _Writer:
 
     @property
     def names(self) -> dict[str, Any]:
-        """What the code refers to."""
+        """The names that the code refers to."""
         return self._values.names
 
     @property
     def properties(self) -> tuple[str, ...]:
-        """What it looks for in a property text."""
+        """The properties that it reads."""
         return self._values.properties
 
     @property
     def work(self) -> int:
-        """How much work the code does at most, see Compiled."""
+        """The most work of the code, see Compiled."""
         return 1 + self._values.readers + self._comparisons + self._searches
 
     def source(self) -> str:
-        """The functions' text."""
+        """The source text of the functions."""
         before = self._values.before
         lines = [
             "def evaluate(text):",
@@ -138,7 +138,7 @@ class _Writer:
     # --- values ---
 
     def _operand(self, node: Node) -> Operand:
-        """Write what gives a value."""
+        """Generate the code of a value."""
         match node:
             case Property(name):
                 value = self._values.of(name)
@@ -156,7 +156,7 @@ class _Writer:
                 return Operand(Kind.BOOLEAN, self._truth(node), nullable=True)
 
     def _truth(self, node: Condition) -> str:
-        """Write what gives a condition's truth; the variable it is in.
+        """Generate the code of a condition's truth; return the variable that holds it.
 
         Raises:
             TooLarge: the condition has too many levels or parts.
@@ -206,7 +206,7 @@ class _Writer:
                 return self._matches(node)
 
     def _logic(self, parts: tuple[Condition, ...], *, certain: bool) -> str:
-        """Conditions until one has the truth that makes the result `certain`; null if none has and one is null."""
+        """Evaluate conditions until one makes the result `certain`; null if none does and one is null."""
         result = self._set(self._truth(parts[0]))
         for part in parts[1:]:
             with self._when(f"{result} is not {certain}"):
@@ -229,7 +229,7 @@ class _Writer:
     # --- comparisons ---
 
     def _equal(self, left: Operand, right: Operand) -> str:
-        """Both null are equal; null is not known to equal anything, but anything is known not to equal null."""
+        """True if both are null, null if only the left one is, false if only the right one is."""
         if left.kind is Kind.NULL:
             return self._set(f"True if {right.code} is None else None" if right.nullable else "None")
         if right.kind is Kind.NULL:
@@ -244,7 +244,7 @@ class _Writer:
         return self._set(result)
 
     def _ordered(self, operator: str, left_node: Node, right_node: Node) -> str:
-        """Null if a side is; the right one is not looked at if the left one is null."""
+        """Null if a side is null; the right side is not evaluated if the left one is null."""
         left = self._operand(left_node)
         if left.kind is Kind.NULL:
             return "None"

@@ -1,7 +1,7 @@
 """The grammar of SQL92 filters: that of Apache 5.5.0, which is 4.9.7's with CONTAINS, STARTSWITH and ENDSWITH.
 
-Apache reads as long as what it reads can go on as an expression, and does not mind what follows: ``a = 1 b`` is
-``a = 1``, and so is ``a = 01`` ``a = 0``. Only the first word or sign after the expression must be one.
+Apache parses the longest prefix that is an expression and ignores the rest: ``a = 1 b`` is ``a = 1``, and ``a = 01`` is
+``a = 0``. Only the first token after the expression must be valid.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from rocketwire.server.filters.sql.places import end, place, stuck
 from rocketwire.wire.java import INT32_MAX, INT64_MAX
 
 MOST_CHARACTERS: Final = 16_384
-"""A longer expression is refused: reading it would hold up everybody else. Apache has no such limit."""
+"""A longer expression is refused: parsing it would block all other requests. Apache has no such limit."""
 
 _KEYWORDS: Final = frozenset(
     "NOT AND OR BETWEEN IN TRUE FALSE NULL IS CONTAINS STARTSWITH ENDSWITH".split()  # noqa: SIM905 - as grammars list them
 )
-#: As Apache's remarks call them.
+#: The names in Apache's remarks.
 _LITERALS: Final = {
     "ID": "<ID>",
     "WHOLE": "<DECIMAL_LITERAL>",
     "DECIMAL": "<FLOATING_POINT_LITERAL>",
     "STRING": "<STRING_LITERAL>",
 }
-#: What a value may end with.
+#: The tokens that may end a value.
 _VALUES: Final = frozenset(_LITERALS) | {"TRUE", "FALSE", "NULL", "CLOSE"}
 _TO_ESCAPE: Final = re.compile(r"""[^ !#-&(-\[\]-~]""")
 _ESCAPES: Final = {"\b": r"\b", "\t": r"\t", "\n": r"\n", "\f": r"\f", "\r": r"\r", '"': r"\"", "'": r"\'", "\\": r"\\"}
@@ -94,19 +94,19 @@ BLOCK_COMMENT: /\/\*[^*]*\*(?:\*|[^*\/][^*]*\*)*\//
 
 
 def parse(text: str) -> Condition:
-    """The condition that an expression states.
+    """Parse an expression.
 
     Raises:
-        SubscriptionInvalid: it is none; the text says where.
+        SubscriptionInvalid: it is not valid; the text says where.
     """
     if len(text) > MOST_CHARACTERS:
         raise SubscriptionInvalid(f"the expression has {len(text)} characters, {MOST_CHARACTERS} are the most")
     parser = _parser().parse_interactive(text)
     tokens: list[Token | None] = []
     try:
-        # What follows an expression may be anything: what the first word or sign that does not fit leaves, must be one.
+        # Anything may follow an expression, except that the first token that does not fit must be a valid one.
         with suppress(UnexpectedToken):
-            tokens.extend(parser.iter_parse())  # each before it is looked at
+            tokens.extend(parser.iter_parse())  # each token before it is examined
             tokens.append(None)
         return cast("Condition", parser.feed_token(Token("$END", "")))
     except UnexpectedCharacters as error:
@@ -120,9 +120,9 @@ def parse(text: str) -> Condition:
 
 
 def _shown(tokens: Sequence[Token | None], text: str) -> str:
-    """What cannot stand where it stands, the last token or the end of the text, and where that is.
+    """The misplaced token, the last one or the end of the text, and its place.
 
-    Apache looks ahead at a NOT behind a value and at a plus sign, and stops at those when nothing fits behind them.
+    Apache looks ahead at a NOT behind a value and at a plus sign, and reports those if nothing fits behind them.
     """
     words: list[Token | None] = [None, None, *tokens]
     while words[-2] is not None and words[-2].type == "PLUS":
@@ -137,7 +137,7 @@ def _shown(tokens: Sequence[Token | None], text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """A token's text as Apache shows it."""
+    """A token's text in Apache's notation."""
     return _TO_ESCAPE.sub(lambda found: _ESCAPES.get(found[0]) or _utf16(found[0]), text)
 
 
@@ -151,13 +151,13 @@ def _parser() -> Lark:
 
 
 def _keyword(token: Token) -> Token:
-    """Names that are keywords, in letters of any size, become those."""
+    """Turn names that are keywords, in any case, into keywords."""
     word = token.upper()
     return token.update(type=word) if word in _KEYWORDS else token
 
 
 class _Misfit(ValueError):
-    """Parts that do not go together, and the index of the sign or word that joins them."""
+    """Operands of the wrong type, and the index of the operator between them."""
 
     def __init__(self, text: str, at: int) -> None:
         super().__init__(text)
@@ -166,7 +166,7 @@ class _Misfit(ValueError):
 
 @contextmanager
 def _at(token: Token, java: str = "java.lang.RuntimeException") -> Iterator[None]:
-    """Say where parts do not go together: at this sign or word."""
+    """Report the place of a type error: at this token."""
     try:
         yield
     except NotAllowed as problem:
@@ -174,13 +174,13 @@ def _at(token: Token, java: str = "java.lang.RuntimeException") -> Iterator[None
 
 
 def _content(literal: Token) -> bytes:
-    """What a text literal means."""
+    """The value of a text literal."""
     return literal[1:-1].replace("''", "'").encode("utf-8", "surrogatepass")
 
 
 @v_args(inline=True)
 class _Builder(Transformer[Token, Node]):
-    """Makes nodes of the rules; a method has its rule's name."""
+    """Makes nodes from the rules; a method has its rule's name."""
 
     def start(self, whole: Node) -> Condition:
         with _at(Token("", "", start_pos=0), f"{_PARSER}.ParseException"):
@@ -266,7 +266,7 @@ class _Builder(Transformer[Token, Node]):
 
 
 def _joined(parts: tuple[Node | Token, ...], *, every: bool) -> Node:
-    """Conditions with AND or OR between them; a part alone stays what it is."""
+    """Conditions joined by AND or OR; a single one is returned as it is."""
     if len(parts) == 1:
         return cast("Node", parts[0])
     with _at(cast("Token", parts[1]), f"{_PARSER}.ParseException"):

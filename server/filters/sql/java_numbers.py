@@ -1,7 +1,7 @@
 """Property values as numbers, by the rules of Java's Integer.valueOf, Long.valueOf and Double.valueOf.
 
-A property is text; it is a number only where an expression compares it with one. What Java does not read as a number of
-that very type (``5.0`` as an integer, 2147483648 as one of 32 bits) makes the whole evaluation fail. Values are UTF-8.
+A property is text; it becomes a number only where an expression compares it with one. What Java does not parse as that
+very type (``5.0`` as an integer, 2147483648 as one of 32 bits) makes the whole evaluation fail. Values are UTF-8.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ class EvaluationFailed(ValueError):
 
 
 def to_int(value: bytes) -> int:
-    """A value as a number of 32 bits.
+    """Parse a 32-bit integer.
 
     Raises:
-        EvaluationFailed: it is none.
+        EvaluationFailed: it is not one.
     """
     return _whole(value, INT32_MIN, INT32_MAX)
 
 
 def to_long(value: bytes) -> int:
-    """A value as a number of 64 bits.
+    """Parse a 64-bit integer.
 
     Raises:
-        EvaluationFailed: it is none.
+        EvaluationFailed: it is not one.
     """
     return _whole(value, INT64_MIN, INT64_MAX)
 
@@ -46,7 +46,7 @@ def to_long(value: bytes) -> int:
 def _whole(value: bytes, low: int, high: int) -> int:
     text = value.decode("utf-8", "replace")
     digits = text[1:] if text[:1] in {"+", "-"} else text
-    # Digits of any script count, but Java looks at one char at a time: none beyond 16 bits.
+    # Digits of any script are valid, but Java examines single chars: none beyond 16 bits.
     if not digits.isdecimal() or len(digits.encode("utf-16-le")) > 2 * len(digits):
         raise EvaluationFailed(f"not a whole number: {text}")
     digits = digits.lstrip("0") or "0"
@@ -59,10 +59,10 @@ def _whole(value: bytes, low: int, high: int) -> int:
 
 
 def to_double(value: bytes) -> float:
-    """A value as a double, which may be infinite or no number.
+    """Parse a double, which may be infinite or NaN.
 
     Raises:
-        EvaluationFailed: it is none.
+        EvaluationFailed: it is not one.
     """
     value = value.strip(_BLANKS)
     if _DECIMAL.fullmatch(value):
@@ -77,7 +77,7 @@ def to_double(value: bytes) -> float:
 
 
 class NotANumber:
-    """Stands for the number of a value that is none: only who compares it fails."""
+    """Stands for a value that is not a number: only comparing it fails."""
 
     __slots__ = ("_problem",)
 
@@ -91,7 +91,7 @@ class NotANumber:
 
 
 def or_not(convert: Callable[[bytes], T], value: bytes) -> T | NotANumber:
-    """A value converted beforehand: its number or NotANumber."""
+    """A value converted in advance: its number or NotANumber."""
     try:
         return convert(value)
     except EvaluationFailed as problem:
@@ -108,7 +108,7 @@ def compare_doubles(left: float, right: float) -> int:
 
 
 def _rank(number: float) -> int:
-    """The order of the numbers that `<` does not tell apart."""
-    if number != number:  # noqa: PLR0124 - so is NaN alone
+    """The order of numbers that `<` does not distinguish."""
+    if number != number:  # noqa: PLR0124 - true only for NaN
         return 1
     return -1 if number == 0 and math.copysign(1, number) < 0 else 0

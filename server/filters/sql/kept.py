@@ -1,6 +1,6 @@
-"""What expressions were compiled to, by expression: the newest ones, as far as memory goes.
+"""A bounded cache of compiled expressions: the newest ones.
 
-A compiled expression takes some hundred bytes for each of its characters, so they are counted by those.
+A compiled expression takes some hundred bytes for each of its characters, so the bound is in characters.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ from typing import Final, Generic, TypeVar
 T = TypeVar("T")
 
 MOST_CHARACTERS: Final = 131_072
-"""In all expressions that are kept."""
-_LEAST: Final = 64  # characters that any expression counts for
+"""The most characters of all cached expressions."""
+_LEAST: Final = 64  # characters that every expression counts at least
 
 
 class Kept(Generic[T]):
-    """Values by expression; those not asked for the longest time go."""
+    """Values by expression; the least recently used ones are dropped."""
 
     def __init__(self) -> None:
         self._values: OrderedDict[str, T] = OrderedDict()
         self._characters = 0
 
     def __len__(self) -> int:
-        """How many are kept."""
+        """The number of cached values."""
         return len(self._values)
 
     def get(self, expression: str) -> T | None:
-        """The value of an expression; None when none is kept."""
+        """The value of an expression; None if it is not cached."""
         value = self._values.get(expression)
         if value is not None:
             self._values.move_to_end(expression)
         return value
 
     def put(self, expression: str, value: T) -> None:
-        """Keep the value of an expression that has none."""
+        """Cache the value of an expression that has none."""
         self._values[expression] = value
         self._characters += _size(expression)
         while self._characters > MOST_CHARACTERS:

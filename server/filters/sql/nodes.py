@@ -1,7 +1,7 @@
-"""What an expression is made of, and which parts Apache lets stand together.
+"""The syntax tree of an expression, with Apache's type rules.
 
-Made by the grammar from the leaves up. A node that is a condition has a truth: true, false or null. The other ones are
-properties (always text), constants, and negated ones of both; a property alone may stand where a condition must.
+The grammar builds it from the leaves up. A condition has a truth: true, false or null. Other nodes are properties
+(always text), constants, and negated ones of both; a property alone may stand for a condition.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ NUMBERS: Final = frozenset({Kind.INT, Kind.LONG, Kind.DOUBLE})
 
 
 class NotAllowed(ValueError):
-    """Parts that do not go together; the text is Apache's."""
+    """A combination of nodes is not allowed; the text is Apache's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A property of the message, null where it has none of the name."""
+    """A property of the message, null if the message does not have it."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A number or text as it stands in the expression; `value` is bytes for text."""
+    """A number or text literal; `value` is bytes for text."""
 
     kind: Kind
     value: bytes | int | float
@@ -49,7 +49,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Negated:
-    """``- of``, or more signs than one: null unless it is a number."""
+    """``- of``, or several signs: null unless it is a number."""
 
     of: Property | Constant | Condition
     signs: int
@@ -64,7 +64,7 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """A property that stands for a condition: false, since no property is a boolean; null without the property."""
+    """A property used as a condition: false, since no property is a boolean; null without the property."""
 
     of: Property
 
@@ -78,7 +78,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Logic:
-    """Conditions joined by AND (`every`) or OR, looked at from the left until the result is certain."""
+    """Conditions joined by AND (`every`) or OR, evaluated from the left until the result is certain."""
 
     every: bool
     parts: tuple[Condition, ...]
@@ -94,7 +94,7 @@ class Equal:
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """``left < right``, or by another of the operators for numbers."""
+    """``left < right``, or another of the operators for numbers."""
 
     operator: str
     left: Node
@@ -132,7 +132,7 @@ Node = Property | Constant | Negated | Condition
 
 
 def condition(node: Node) -> Condition:
-    """A node where a condition must stand.
+    """The node as a condition.
 
     Raises:
         NotAllowed: it is a number or a text.
@@ -145,7 +145,7 @@ def condition(node: Node) -> Condition:
 
 
 def negated(of: Node) -> Negated:
-    """``- of``; of many signs no deep nest is made."""
+    """``- of``; several signs do not nest."""
     return Negated(of.of, of.signs + 1) if isinstance(of, Negated) else Negated(of, 1)
 
 
@@ -180,7 +180,7 @@ def between(of: Node, low: Node, high: Node) -> Logic:
     """``of BETWEEN low AND high``.
 
     Raises:
-        NotAllowed: a part is no number, or `high` a constant below `low`.
+        NotAllowed: a part is not a number, or `high` a constant below `low`.
     """
     if (
         isinstance(low, Constant)
@@ -204,7 +204,7 @@ def not_between(of: Node, low: Node, high: Node) -> Logic:
     """``of NOT BETWEEN low AND high``.
 
     Raises:
-        NotAllowed: a part is no number.
+        NotAllowed: a part is not a number.
     """
     return Logic(every=False, parts=(ordered("<", of, low), ordered(">", of, high)))
 
@@ -213,7 +213,7 @@ def one_of(of: Node, texts: tuple[bytes, ...], *, negated: bool) -> In:
     """``of IN (texts)``.
 
     Raises:
-        NotAllowed: `of` is no property.
+        NotAllowed: `of` is not a property.
     """
     if not isinstance(of, Property):
         raise NotAllowed(f"Expected a property for In expression, got: {describe(of)}")
@@ -221,7 +221,7 @@ def one_of(of: Node, texts: tuple[bytes, ...], *, negated: bool) -> In:
 
 
 def describe(node: Node) -> str:
-    """A node in a remark."""
+    """The text of a node in a remark."""
     match node:
         case Property(name):
             return name

@@ -1,7 +1,7 @@
-"""Lines and columns in refusals, counted as Apache's parser counts them (JavaCC's SimpleCharStream).
+"""Lines and columns in remarks, counted like Apache's parser (JavaCC's SimpleCharStream).
 
-A tab goes to the next stop of eight; a line ends behind LF, CR or both; the end of a line belongs to it. What Java
-keeps in two chars has two columns.
+A tab goes to the next stop of eight; a line ends after LF, CR or both, and includes them. A character of two Java chars
+has two columns.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ _LINE_END: Final = re.compile("\r\n|\r|\n")
 
 
 def place(text: str, at: int) -> str:
-    """Where the char at an index stands."""
+    """The line and column of the char at an index."""
     return _told(*_last(_chars(text[:at]) + text[at]))
 
 
 def end(text: str) -> str:
-    """Where a text ends: at its last char."""
+    """The place of a text's last char."""
     return _told(*_last(_chars(text)))
 
 
 def stuck(text: str, at: int) -> str:
-    """Where Apache gives up what begins at an index and is nothing it knows: at the char that cannot go on with it.
+    """Where Apache gives up a token that begins at an index and is invalid: at the char that cannot continue it.
 
-    A text or comment without an end is read to the end of all, and what ends there is given up one column further.
+    An unterminated text or comment is read to the end, and given up one column further.
     """
     if text[at] == "'" or text.startswith("/*", at):
         at = len(text)
@@ -44,7 +44,7 @@ def _chars(text: str) -> str:
 
 
 def _last(read: str) -> tuple[int, int]:
-    """Line and column of the last of the chars read; 0 and 0 without one."""
+    """Line and column of the last of the chars read; 0 and 0 if there is none."""
     lines = [found.end() for found in _LINE_END.finditer(read) if found.end() < len(read)]
     column = 0
     for char in read[lines[-1] if lines else 0 :]:

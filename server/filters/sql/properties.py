@@ -1,7 +1,7 @@
-"""One property out of a record's stored text, for filters: its value as bytes, or None without one.
+"""Reads one property from a record's stored property text, for filters: its value as bytes, or None.
 
-The answer is that of decoding all of the text (wire.properties): of equal names the last counts, an empty value none.
-It takes time in proportion to the text's length, whoever wrote it.
+The result is the same as decoding the whole text (wire.properties): of equal names the last counts, an empty value
+counts as none. It takes time linear in the text's length, whatever the text.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Final
 from rocketwire.wire.properties import ITEM_SEP, NAME_SEP
 
 SEPARATOR: Final = ITEM_SEP.encode()
-"""What a reader wants before the text, so that the first property is as the others."""
+"""Prepended to the text, so that the first property is like the others."""
 
 
 def property_reader(name: str) -> Callable[[bytes], bytes | None]:
-    """A function that gives the value of the property in a text behind a separator."""
+    """A function that returns the value of the property from a text that begins with a separator."""
     start = SEPARATOR + (name + NAME_SEP).encode()
     without_value = start + SEPARATOR
 
@@ -27,9 +27,9 @@ def property_reader(name: str) -> Callable[[bytes], bytes | None]:
         return rest.partition(SEPARATOR)[0] or _before(text)
 
     def _before(text: bytes) -> bytes | None:
-        """The last one of the name has no value: one before it may have, when those without are gone."""
+        """Handle a last occurrence without a value: an earlier one may have a value."""
         text += SEPARATOR
-        while without_value in text:  # of those side by side every other one goes
+        while without_value in text:  # of adjacent occurrences each pass removes every other one
             text = text.replace(without_value, SEPARATOR)
         return read(text)
 

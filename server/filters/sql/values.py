@@ -1,7 +1,7 @@
-"""Values in the code of an expression: constants, and properties read and converted.
+"""Values in the generated code: constants, and properties read and converted.
 
-A property that is asked for more than once is read before all, and converted before all to each kind of number that it
-is compared with: what a message costs is bounded, however often an expression asks for its properties.
+A property that is used more than once is read once at the beginning, and converted once to each kind of number that it
+is compared with: the cost per message is bounded, however often an expression uses its properties.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from rocketwire.server.filters.sql.properties import SEPARATOR, property_reader
 
 
 class Operand(NamedTuple):
-    """A value in the code: Java's class, the expression that gives it, and whether that may be None."""
+    """A value in the code: Java's class, its expression, and whether it may be None."""
 
     kind: Kind
     code: str
     nullable: bool
 
 
-#: By the kind of number: what converts a text, and how many digits may go without it.
+#: By the kind of number: the function that converts a text, and how many digits are parsed inline.
 _CONVERT: Final = {Kind.INT: ("to_int", 9), Kind.LONG: ("to_long", 18), Kind.DOUBLE: ("to_double", 15)}
 _SHIFTED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NAN_IS_ABOVE: Final = {">": "<=", ">=": "<"}
@@ -52,10 +52,10 @@ class Values:
     """The values of one expression.
 
     Attributes:
-        names: What the code refers to.
-        before: What is to be set before all, by variable.
-        readers: Reads of properties in the code.
-        properties: The names of those.
+        names: The names that the code refers to.
+        before: The variables set at the beginning, with their expressions.
+        readers: The property readers in the code.
+        properties: The names of the properties.
     """
 
     def __init__(self, condition: Condition) -> None:
@@ -77,12 +77,12 @@ class Values:
         self._converted: dict[tuple[str, Kind], str] = {}
 
     def new(self) -> str:
-        """A variable."""
+        """A new variable."""
         self._numbers += 1
         return f"v{self._numbers}"
 
     def of(self, name: str) -> str:
-        """What gives a property's value: a variable of `before`, or the code that reads it in its only place."""
+        """The code of a property's value: a variable of `before`, or the read itself if it is the only one."""
         return self._shared.get(name) or self._read(name)
 
     def _read(self, name: str) -> str:
@@ -92,7 +92,7 @@ class Values:
         return f"{reader}(text)"
 
     def number(self, operand: Operand, kind: Kind) -> str:
-        """A text or number as a number of a kind. A plain number of few digits is not worth a call."""
+        """A text or number as a number of a kind. A plain number of few digits is converted inline."""
         if operand.kind is kind or (kind is Kind.LONG and operand.kind is Kind.INT):
             return operand.code
         if operand.kind is not Kind.STRING:
@@ -108,7 +108,7 @@ class Values:
         return f"({plain} else {convert}({value}))"
 
     def equality(self, left: Operand, right: Operand) -> str:
-        """Whether two values, neither of them null, are equal."""
+        """The code that compares two values, neither of them null, for equality."""
         if left.kind is right.kind:
             return f"{left.code} == {right.code}"
         if left.kind is Kind.BOOLEAN:
@@ -119,14 +119,14 @@ class Values:
         return f"{self.number(left, kind)} == {self.number(right, kind)}"
 
     def comparison(self, operator: str, left: Operand, right: Operand) -> str:
-        """Whether a text or number is less than another one, or what else the operator says; neither is null."""
+        """The code that compares two texts or numbers by an operator; neither is null."""
         kind = _common(left, right)
         first, second = self.number(left, kind), self.number(right, kind)
         if left.kind is right.kind is Kind.STRING:
             return f"compare_doubles({first}, {second}) {operator} 0"
         if kind is not Kind.DOUBLE:
             return f"{first} {operator} {second}"
-        # One side is a constant, neither zero nor NaN; a NaN on the other side is above it.
+        # One side is a constant, neither zero nor NaN; a NaN on the other side is greater.
         if left.kind is not Kind.STRING:
             first, second, operator = second, first, _SHIFTED[operator]
         if operator in _NAN_IS_ABOVE:
@@ -135,13 +135,13 @@ class Values:
 
 
 def _common(left: Operand, right: Operand) -> Kind:
-    """The kind of number that two values are compared as."""
+    """The kind of number in which two values are compared."""
     kinds = {left.kind, right.kind}
     return next((kind for kind in (Kind.DOUBLE, Kind.LONG, Kind.INT) if kind in kinds), Kind.DOUBLE)
 
 
 def _properties(node: Node) -> Iterator[str]:
-    """The names of all properties in a condition, as often as they stand there."""
+    """The names of all properties in a condition, with repetitions."""
     stack: list[Node] = [node]
     while stack:
         match stack.pop():
