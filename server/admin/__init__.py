@@ -1,1 +1,1 @@
-"""Administration: topics, groups, progress, configuration and the state of the broker."""
+"""Administration: topics, groups, consumer progress, configuration and runtime information."""

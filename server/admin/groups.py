@@ -1,4 +1,4 @@
-"""Subscription groups: their configurations (200, 201, 207)."""
+"""Requests about subscription groups: their configurations (200, 201, 207)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rocketwire.wire.headers.group import DeleteSubscriptionGroupRequestHeader
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupServices:
-    """What the configuration of groups is given."""
+    """The services of these requests."""
 
     groups: SubscriptionGroups
     offsets: OffsetTable

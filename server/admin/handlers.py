@@ -1,4 +1,4 @@
-"""Administration: topics (17, 21), configuration (25, 26), the broker's state (28), removing what is expired.
+"""Requests about topics (17, 21), configuration (25, 26), runtime information (28), and removal of expired data.
 
 The last are 306, 316 and 329.
 """
@@ -31,12 +31,12 @@ from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers.admin import CreateTopicRequestHeader, GetBrokerConfigResponseHeader
 
 MOST_CONFIG: Final = 64 * 1024
-"""Bytes of a change of the configuration: all keys take a tenth of it."""
+"""The most bytes of a configuration change: all keys take a tenth of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdminServices:
-    """What administration of topics, configuration and state is given."""
+    """The services of these requests."""
 
     config: LiveConfig
     lifetime: Lifetime

@@ -1,4 +1,4 @@
-"""Progress: where the queues of a topic end (202), how far groups are in them (208, 303), and which groups (300)."""
+"""Requests about progress: the ends of a topic's queues (202), groups' offsets (208, 303), a topic's groups (300)."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers import group as headers
 
-_MOST_QUEUES_OF_A_GROUP: Final = 4 * MOST_QUEUES  # in all its topics; telling of so many takes a second
-_LEAST_ROW: Final = 100  # bytes about one queue, without the names of its topic and broker
+_MOST_QUEUES_OF_A_GROUP: Final = 4 * MOST_QUEUES  # in all its topics; reporting so many takes a second
+_LEAST_ROW: Final = 100  # bytes for one queue, without the names of its topic and broker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressServices:
-    """What questions about progress are given."""
+    """The services of these requests."""
 
     clients: ClientGroups
     clock: Clock
@@ -87,7 +87,7 @@ def _stats_told(services: ProgressServices, topic: str) -> Work:
 
 
 def _least(services: ProgressServices, topic: str, queues: int) -> int:
-    """Bytes that an answer about so many queues of a topic has at least."""
+    """The least number of bytes of an answer about so many queues of a topic."""
     return queues * (_LEAST_ROW + len(topic) + len(services.config.current.broker_name))
 
 
@@ -96,7 +96,7 @@ def _consume_stats(services: ProgressServices, request: Request[headers.GetConsu
 
 
 def _progress_told(services: ProgressServices, group: str, topic: str) -> Work:
-    """Topics that are gone, or that a group on line has unsubscribed from, are left out."""
+    """Removed topics, and those that a connected group has unsubscribed from, are left out."""
     topics = [topic] if topic.strip() else (yield from topics_of(services.offsets, group))
     consumers = services.clients.consumer(group)
     subscriptions = {} if consumers is None else consumers.subscriptions
@@ -159,7 +159,7 @@ def _spans_told(services: ProgressServices, topic: str, group: str) -> Work:
 
 
 def _span(services: ProgressServices, group: str, topic: str, queue_id: int) -> QueueTimeSpan:
-    """A group that has consumed none of the messages that are left is at the oldest one."""
+    """A group that has consumed none of the remaining messages is at the oldest one."""
     store = services.store
     begin, end = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
     committed = max(begin, services.offsets.query(group, topic, queue_id) or 0)

@@ -1,7 +1,7 @@
-"""What the broker says of itself by name (28): its version, its log, and its timer.
+"""The broker's runtime information (28): version, log, and timer.
 
-The timer's fields have 5.5.0's names; those that it has not (what became of messages since the start) end in Total, and
-timerLatenessMs is how late the last messages were delivered.
+The timer's fields have 5.5.0's names; additional ones (counts since the start) end in Total, and timerLatenessMs is how
+late the last messages were delivered.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _Sample(NamedTuple):
 
 
 class RuntimeInfo:
-    """The table of one broker; `timer` is None where timer messages are refused."""
+    """The runtime information of one broker; `timer` is None if timer messages are refused."""
 
     def __init__(self, store: Messages, timer: Timer | None) -> None:
         self._store = store
@@ -33,7 +33,7 @@ class RuntimeInfo:
         self._last = self._sample()
 
     def table(self) -> dict[str, str]:
-        """Every field as text. The timer's rates are those since somebody asked before, a second ago at least."""
+        """Every field as text. The timer's rates are those since the last request, but at least a second."""
         behind = waiting = offset_behind = 0
         enqueue, dequeue = self._rates()
         if self._timer is not None:

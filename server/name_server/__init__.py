@@ -1,1 +1,1 @@
-"""The name server: which brokers there are, what they serve, key-value settings."""
+"""The name server: registered brokers, their topics, key-value configuration."""

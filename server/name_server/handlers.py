@@ -1,4 +1,4 @@
-"""The name server: routes (105, 106, 206), brokers (103, 104, 322) and key-value configuration (100-102, 219)."""
+"""Requests to the name server: routes (105, 106, 206), brokers (103, 104, 322), key-values (100-102, 219)."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from rocketwire.wire.headers import route as headers
 _ORDER_NAMESPACE: Final = "ORDER_TOPIC_CONFIG"
 _CRC_MASK: Final = 0x7FFFFFFF
 _REGISTRATION: Final = "maxRegistrationBytes"
-_LEAST_BROKER: Final = 150  # bytes of a route that one takes, less its names
+_LEAST_BROKER: Final = 150  # bytes of one broker in a route, without its names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameServerServices:
-    """What requests to the name server are given."""
+    """The services of these requests."""
 
     routes: RouteTable
     key_values: KeyValueConfig
@@ -76,7 +76,7 @@ def _registered(
     services: NameServerServices, fields: headers.RegisterBrokerRequestHeader, peer: Peer, body: bytes
 ) -> Work:
     registration, queues = (yield from _registration(services, fields, body)) if body else (RegisterBrokerBody(), None)
-    if peer.closed:  # what it registers would outlive the connection
+    if peer.closed:  # its registration would outlive the connection
         return Reply()
     registered = services.routes.register(
         _identity(fields),
@@ -106,7 +106,7 @@ def _registration(
     most = services.limits.config.max_registration_bytes
     read = partial(_told, fields.broker_name, body, compressed=fields.compressed, most=most)
     try:
-        # A short one that is compressed may be long.
+        # A short compressed one may be long.
         return (yield read) if fields.compressed or len(body) > LARGE else read()
     except RegistrationTooLarge as error:
         raise LimitExceeded(_REGISTRATION, most) from error

@@ -1,7 +1,7 @@
-"""The name server's key-value configuration (order of topics, and what administrators put there).
+"""The name server's key-value configuration (order of topics, and what administrators store there).
 
-The file is written beside the requests, the text in steps and the disk in a thread. Who changes something is answered
-when it is on the disk; what comes while a text is written, goes into the next one together.
+The file is written beside the requests: the text in steps, the disk in a thread. A change is answered when it is on the
+disk; changes that arrive while a text is written are saved together by the next one.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from rocketwire.store.tables.key_values import KeyValueFile
 log = logging.getLogger(__name__)
 
 MOST_VALUES: Final = 1024 * 1024
-"""Characters of the configuration: names, keys and values. The whole is written after a change."""
-_EACH_VALUE: Final = 128  # characters more that each value counts, and each namespace
+"""The most characters of the configuration: names, keys and values. A change saves the whole."""
+_EACH_VALUE: Final = 128  # characters that each value and each namespace counts in addition
 
 Done = Callable[[StoreError | None], None]
-"""Called when a change is on the disk, or could not be put there."""
+"""Called when a change is on the disk, or could not be saved."""
 
 
 class KeyValueConfig:
@@ -46,7 +46,7 @@ class KeyValueConfig:
         """Set a value.
 
         Raises:
-            LimitExceeded: there are too many, or too long ones; nothing is changed.
+            LimitExceeded: the values would be too many or too long; nothing is changed.
         """
         table = self._tables.get(namespace)
         former = None if table is None else table.get(key)
@@ -72,7 +72,7 @@ class KeyValueConfig:
         self._write(done)
 
     def namespace(self, namespace: str) -> dict[str, str] | None:
-        """All values of a namespace, or None when there is no such namespace."""
+        """All values of a namespace, or None if it does not exist."""
         table = self._tables.get(namespace)
         return dict(table) if table is not None else None
 
@@ -81,7 +81,7 @@ class KeyValueConfig:
         self._changed.set()
 
     async def run(self) -> None:
-        """Write what changed, for ever."""
+        """Save changes; never returns."""
         while True:
             await self._changed.wait()
             self._changed = trio.Event()
@@ -96,5 +96,5 @@ class KeyValueConfig:
 
 
 def _size(namespace: str, table: Mapping[str, str]) -> int:
-    """Characters that a namespace counts."""
+    """The characters that a namespace counts."""
     return _EACH_VALUE * (1 + len(table)) + len(namespace) + sum(map(len, (*table, *table.values())))

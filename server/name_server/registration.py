@@ -1,4 +1,4 @@
-"""The broker's own entry in the name server of the same process."""
+"""Registration of the broker with the name server of the same process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _READ_WRITE: Final = Permission.READ | Permission.WRITE
 class Registration:
     """Keeps one broker registered: at the start, every 30 s, and whenever its topics change.
 
-    The name server is told of the topics that changed; of all only when it does not know what it was told before.
+    Only changed topics are sent, unless the name server has lost the former registration.
     """
 
     def __init__(
@@ -35,9 +35,9 @@ class Registration:
         self._told: DataVersion | None = None
 
     def register(self, changed: Iterable[TopicConfig] | None = None) -> None:
-        """Tell the name server which topics there are now, with what the broker's permission leaves of theirs.
+        """Register the topics with the name server, restricted by the broker's permission.
 
-        Of those that changed, None if any may have.
+        Only the changed ones; None: any may have changed.
         """
         allowed = self._config.current.broker_permission
         table = self._topics.table
@@ -54,11 +54,11 @@ class Registration:
         self._told = table.data_version
 
     def unregister(self) -> None:
-        """Take the entry back."""
+        """Remove the registration."""
         self._routes.unregister(self._identity)
 
     async def run(self) -> None:
-        """Register again and again."""
+        """Register periodically; never returns."""
         while True:
             self.register(())
             await trio.sleep(_PERIOD_SECONDS)

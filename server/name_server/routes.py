@@ -1,7 +1,7 @@
-"""The name server's state: which brokers there are and which topics they serve.
+"""The name server's state: registered brokers and their topics.
 
-A broker is known by its registration (every 30 s) and forgotten 120 s after the last one, or at once when the
-connection it registered on closes. Brokers of the same process register through the same service, without a socket.
+A broker registers every 30 s; it is removed 120 s after the last registration, or when the connection that it
+registered on closes. Brokers of the same process register through the same service, without a socket.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ log = logging.getLogger(__name__)
 
 MOST_BROKERS: Final = 1000
 MOST_ROUTES: Final = 200_000
-"""Topics of all brokers, each counted for each broker."""
+"""The most topics of all brokers, each counted for each broker."""
 MOST_TEXT: Final = 16 * 1024
-"""Characters of a broker's names and addresses, and of its filter servers: an answer may tell of 1000 brokers."""
+"""The most characters of a broker's names, addresses and filter servers: an answer may contain 1000 brokers."""
 MOST_TOPIC_NAME: Final = 255
-"""Characters of a topic's name: brokers take 127."""
+"""The most characters of a topic's name: brokers accept 127."""
 BROKER_EXPIRY_SECONDS: Final = 120.0
 _SCAN_SECONDS: Final = 10.0
 _MASTER_ID: Final = 0
 _MOST_AT_ONCE: Final = 8192
-"""Topics of brokers that are forgotten before others have their turn: 3 ms."""
+"""The most topics of removed brokers that are dropped before other tasks run: 3 ms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerIdentity:
-    """Who a broker is: cluster, name, id (0 = master) and the address clients reach it at."""
+    """A broker's identity: cluster, name, id (0 = master) and the address for clients."""
 
     cluster: str
     name: str
@@ -49,7 +49,7 @@ class BrokerIdentity:
 
 @dataclass(slots=True)
 class _LiveBroker:
-    """What the name server remembers of one registered address."""
+    """The state of one registered address."""
 
     identity: BrokerIdentity
     data_version: DataVersion
@@ -69,14 +69,14 @@ class _BrokerSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registered:
-    """What a registering broker is told: the master's addresses, when it is a slave."""
+    """The answer to a registration: the master's addresses, if the broker is a slave."""
 
     ha_server_address: str | None = None
     master_address: str | None = None
 
 
 def queues_of(broker: str, topics: Mapping[str, TopicConfig]) -> dict[str, QueueData]:
-    """The queues that a broker has of each of its topics, as its name server keeps them; takes 2 us a topic."""
+    """A broker's queues of each of its topics, as the name server stores them; takes 2 us a topic."""
     return {
         topic: QueueData(
             broker_name=broker,
@@ -98,7 +98,7 @@ class RouteTable:
         self._queues: dict[str, dict[str, QueueData]] = {}  # topic -> broker name -> queues
         self._topics: dict[str, dict[str, None]] = {}  # broker name -> its topics
         self._routes = 0
-        self._leaving: deque[_LiveBroker] = deque()  # whose connection is gone
+        self._leaving: deque[_LiveBroker] = deque()  # their connection has closed
         self._more = trio.Event()
         self._rounds = Rounds()
 
@@ -112,13 +112,13 @@ class RouteTable:
         filter_servers: tuple[str, ...] = (),
         peer: Peer | None = None,
     ) -> Registered:
-        """Enter or refresh a broker. Topics of its own that are not among `topics`, or all if None, stay as they are.
+        """Enter or refresh a broker. Its topics that are not in `topics`, or all if None, stay as they are.
 
         Raises:
-            LimitExceeded: there are too many brokers, it would have too many topics, or what it tells of itself is too
+            LimitExceeded: there are too many brokers, it would have too many topics, or its names and addresses are too
                 long; nothing is changed.
         """
-        if peer is not None:  # the broker of this process has its limits itself
+        if peer is not None:  # the broker of this process has limits of its own
             texts = (identity.cluster, identity.name, identity.address, ha_address, *filter_servers)
             self._check_room(identity, queues, sum(map(len, texts)))
         brokers = self._sets.setdefault(identity.name, _BrokerSet(identity.cluster))
@@ -168,7 +168,7 @@ class RouteTable:
         return Registered(ha_server_address=live.ha_address, master_address=master)
 
     def unregister(self, identity: BrokerIdentity) -> None:
-        """Forget a broker's address and, when it was the last of its name, the queues it served."""
+        """Remove a broker's address and, if it was the last of its name, the queues of that name."""
         self._live.pop(identity.address, None)
         brokers = self._sets.get(identity.name)
         if brokers is None:
@@ -187,7 +187,7 @@ class RouteTable:
                 del self._queues[topic]
 
     def changed(self, identity: BrokerIdentity, data_version: DataVersion) -> bool:
-        """Whether a broker's topics differ from those known; a refresh of its registration if not."""
+        """Whether a broker's topics differ from the registered ones; if not, this refreshes its registration."""
         live = self._live.get(identity.address)
         if live is None or live.data_version != data_version:
             return True
@@ -195,7 +195,7 @@ class RouteTable:
         return False
 
     def serves(self, identity: BrokerIdentity, data_version: DataVersion) -> bool:
-        """Whether a broker is in the table as its registration with this version left it."""
+        """Whether a broker is still in the table as its registration with this version left it."""
         live, brokers = self._live.get(identity.address), self._sets.get(identity.name)
         return (
             live is not None
@@ -205,7 +205,7 @@ class RouteTable:
         )
 
     def data_version(self, address: str) -> DataVersion | None:
-        """The topics' version that the broker at `address` registered last."""
+        """The topics' version in the last registration of the broker at `address`."""
         live = self._live.get(address)
         return live.data_version if live else None
 
@@ -238,11 +238,11 @@ class RouteTable:
         )
 
     def topics(self) -> list[str]:
-        """The names of all topics that some broker serves."""
+        """The names of all topics of all brokers."""
         return list(self._queues)
 
     def peer_closed(self, peer: Peer) -> None:
-        """Forget the brokers that registered on a connection that is gone, soon where they have many topics."""
+        """Remove the brokers that registered on a closed connection, in the background if they have many topics."""
         topics = 0
         for live in [live for live in self._live.values() if live.peer is peer]:
             log.info("broker %s at %s: connection closed", live.identity.name, live.identity.address)
@@ -254,7 +254,7 @@ class RouteTable:
                 self._more.set()
 
     def expire(self) -> None:
-        """Forget brokers that have not registered for 120 s."""
+        """Remove brokers that have not registered for 120 s."""
         for _ in self._expiring():
             pass
 
@@ -267,11 +267,11 @@ class RouteTable:
             yield
 
     def _is_known(self, live: _LiveBroker) -> bool:
-        """Whether it has not registered anew, nor is gone."""
+        """Whether it has neither registered again nor been removed."""
         return self._live.get(live.identity.address) is live
 
     async def run(self) -> None:
-        """Expire brokers, and forget those of connections that are gone, for ever."""
+        """Expire brokers, and remove those of closed connections; never returns."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._forget_leaving)
             while True:

@@ -1,1 +1,1 @@
-"""For who looks after the process: HTTP, metrics and health, faults on purpose."""
+"""Operations: the HTTP server, metrics and health, fault injection."""

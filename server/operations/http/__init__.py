@@ -1,1 +1,1 @@
-"""A small HTTP server for people and machines that look after the process: no RocketMQ client speaks to it."""
+"""A small HTTP server for operators and monitoring; no RocketMQ client uses it."""

@@ -1,7 +1,7 @@
 """One HTTP connection: requests in turn, each read whole, within bounds of time and size.
 
-h11 knows the protocol. What a client does wrong is answered with its status and ends the connection; nothing that a
-client sends raises.
+h11 implements the protocol. An error of the client is answered with its status and ends the connection; no input
+raises.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from rocketwire.server.operations.http.messages import HttpRequest, HttpResponse
 log = logging.getLogger(__name__)
 
 LARGEST_HEAD: Final = 16 * 1024
-"""Bytes of a request's line and headers."""
+"""The most bytes of a request's line and headers."""
 LARGEST_BODY: Final = 64 * 1024
 FIRST_SECONDS: Final = 5.0
 """How long a new connection may be silent."""
 IDLE_SECONDS: Final = 60.0
-"""How long a connection may be silent between two requests: Prometheus keeps its own from scrape to scrape."""
+"""How long a connection may be silent between two requests: Prometheus keeps its connection between scrapes."""
 REQUEST_SECONDS: Final = 10.0
-"""How long a request may take to come, from its first byte to its last."""
+"""How long a request may take from its first byte to its last."""
 HANDLER_SECONDS: Final = 30.0
 SEND_SECONDS: Final = 30.0
-"""How long a client may take to read an answer."""
+"""How long a client may take to read a response."""
 _LINGER_SECONDS: Final = 1.0
 _LINGER_BYTES: Final = 1024 * 1024
 _MOST_PARAMETERS: Final = 64
@@ -39,7 +39,7 @@ _READING: Final = frozenset({"GET", "HEAD"})
 
 
 class _Refused(Exception):
-    """A request that no handler sees."""
+    """A request is refused before any handler sees it."""
 
     def __init__(self, status: HTTPStatus, reason: str) -> None:
         super().__init__(reason)
@@ -47,13 +47,13 @@ class _Refused(Exception):
 
 
 class HttpConnection:
-    """Serves one stream by a table of routes.
+    """Serves one stream with a table of routes.
 
     Args:
         stream: Closed at the end.
-        routes: What is served.
-        clock: Dates the answers.
-        ended: Called before the stream is closed, or in place of that.
+        routes: The handlers by method and path.
+        clock: The time for the responses' dates.
+        ended: Called before the stream is closed, or instead.
 
     Attributes:
         waits_since: When it began to wait for its client, in seconds of the event loop; None while a handler works.
@@ -73,11 +73,11 @@ class HttpConnection:
         self.waits_since: float | None = trio.current_time()
 
     def close(self) -> None:
-        """End it soon, whatever it is about."""
+        """End it soon, whatever it is doing."""
         self._scope.cancel()
 
     async def run(self) -> None:
-        """Serve until the client leaves, is silent for too long or does something wrong, or `close` is called."""
+        """Serve until the client leaves, is silent for too long or makes an error, or `close` is called."""
         try:
             with self._scope:
                 await self._serve_all()
@@ -96,7 +96,7 @@ class HttpConnection:
                 self._ended()
 
     async def _serve_one(self) -> bool:
-        """Answer a request; whether another one may follow."""
+        """Answer a request; return whether another one may follow."""
         if not await self._begun():
             return False
         try:
@@ -121,7 +121,7 @@ class HttpConnection:
         return self._h11.our_state is h11.DONE
 
     async def _begun(self) -> bool:
-        """Wait for a request's first byte, unless it is there. False: the client left, or is silent for too long."""
+        """Wait for a request's first byte. False: the client left, or was silent for too long."""
         if self._h11.trailing_data[0]:
             return True
         with trio.move_on_after(self._patience):
@@ -129,7 +129,7 @@ class HttpConnection:
         return False
 
     async def _receive(self) -> bool:
-        # h11 looks how much there is of a head only while it is not whole.
+        # h11 limits the size of a head only while it is incomplete.
         data = await self._stream.receive_some(LARGEST_HEAD - len(self._h11.trailing_data[0]))
         self._h11.receive_data(data)
         return bool(data)
@@ -142,10 +142,10 @@ class HttpConnection:
             await self._receive()
 
     async def _read(self) -> tuple[h11.Request | None, bytes]:
-        """A whole request; None where the client has left in place of sending one.
+        """A whole request; None if the client left without sending one.
 
         Raises:
-            RemoteProtocolError: what came is no request.
+            RemoteProtocolError: the input is not a request.
             _Refused: its body is too large.
         """
         head = await self._event()
@@ -216,7 +216,7 @@ class HttpConnection:
             raise trio.ClosedResourceError
 
     async def _linger(self) -> None:
-        """Read on for a moment: closed with bytes unread, the socket would take the answer back."""
+        """Read on for a moment: closing a socket with unread input would discard the response."""
         await self._stream.send_eof()
         left = _LINGER_BYTES
         with trio.move_on_after(_LINGER_SECONDS):
@@ -225,17 +225,17 @@ class HttpConnection:
 
 
 def _request(head: h11.Request, body: bytes) -> HttpRequest:
-    """A handler's view of a request.
+    """Make the request that a handler receives.
 
     Raises:
-        _Refused: a page of a web site asks for it, or the query has too many parameters.
+        _Refused: a page of a web site sent it, or the query has too many parameters.
     """
     method = head.method.decode()
     headers = {name.decode(): value.decode("latin-1") for name, value in head.headers}
-    if method not in _READING and "origin" in headers:  # any site that a person here visits could ask for it
+    if method not in _READING and "origin" in headers:  # any web site open in an operator's browser could send it
         raise _Refused(HTTPStatus.FORBIDDEN, "requests of web pages change nothing here")
     target = head.target.decode()
-    if not target.startswith("/"):  # as it is written to a proxy: http://host/path
+    if not target.startswith("/"):  # a proxy's form: http://host/path
         target = "/" + target.partition("://")[2].partition("/")[2]
     path, _, query = target.partition("?")
     try:

@@ -1,4 +1,4 @@
-"""What an HTTP handler gets and what it gives back."""
+"""The request that an HTTP handler receives and the response that it returns."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpResponse:
-    """An answer; `headers` are those beside its type, length and date."""
+    """A response; `headers` are those in addition to type, length and date."""
 
     status: int = 200
     body: bytes = b""
@@ -45,10 +45,10 @@ Routes = Mapping[tuple[str, str], Handler]
 
 
 def text_response(text: str, *, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> HttpResponse:
-    """A line or several of text; its end of line is added."""
+    """Lines of text; the final line end is added."""
     return HttpResponse(status=status, body=f"{text}\n".encode(), headers=headers)
 
 
 def json_response(value: object, *, status: int = 200) -> HttpResponse:
-    """A JSON value and an end of line."""
+    """A JSON value and a line end."""
     return HttpResponse(status=status, body=f"{json.dumps(value, indent=2)}\n".encode(), content_type=JSON)

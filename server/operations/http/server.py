@@ -1,8 +1,8 @@
-"""The HTTP server: accepts connections, and has each served by a table of routes.
+"""The HTTP server: accepts connections and serves each with a table of routes.
 
-Their number is bounded. So that nobody shuts out the others by being silent, or slow, who has been waited for for
-longest makes way for who comes. Nor do clients of the broker that have taken every descriptor shut out who asks whether
-the process lives: a few are kept for that.
+The number of connections is bounded. So that silent or slow clients cannot block others, a new connection replaces the
+one that has kept the server waiting longest. A few descriptors are reserved, so that clients of the broker that take
+all others cannot block health checks.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ log = logging.getLogger(__name__)
 
 MOST_CONNECTIONS: Final = 64
 SPARES: Final = 4
-"""Descriptors that are kept: those who look after the process are few."""
+"""Reserved descriptors: operators have few connections."""
 _BUSY: Final = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 _PAUSE_SECONDS: Final = 0.1
 
 
 class _Spares:
-    """Descriptors that are open for nothing but to be closed when a connection waits and there is no other."""
+    """Open descriptors that are closed when a connection waits and no other descriptor is free."""
 
     def __init__(self) -> None:
         self._held: list[int] = []
 
     def fill(self) -> None:
-        """Open as many as are missing, and can be had."""
+        """Open the missing ones, as far as possible."""
         with contextlib.suppress(OSError):
             while len(self._held) < SPARES:
                 self._held.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
@@ -59,12 +59,12 @@ class HttpServer:
     """One listening socket; `sock` is non-blocking, as `listener.bind` makes it."""
 
     def __init__(self, sock: socket.socket, routes: Routes, clock: Clock, *, most: int = MOST_CONNECTIONS) -> None:
-        """Serve `routes`, at most so many connections at a time."""
+        """Serve `routes`, with at most so many connections at a time."""
         self._sock = sock
         self._routes = routes
         self._clock = clock
         self._most = min(most, MOST_CONNECTIONS)
-        self._connections: dict[HttpConnection, None] = {}  # in the order in which they came
+        self._connections: dict[HttpConnection, None] = {}  # in the order of their arrival
         self._spares = _Spares()
 
     async def run(self) -> None:
@@ -81,7 +81,7 @@ class HttpServer:
                         self._take(trio.socket.from_stdlib_socket(sock), nursery)
 
     def _accepted(self) -> socket.socket | None:
-        """The connection that waits; None: it has left, or there is no descriptor: the broker's listeners say so."""
+        """The waiting connection; None: it has left, or there is no descriptor, which the broker's listeners log."""
         try:
             return self._sock.accept()[0]
         except OSError as error:
@@ -103,12 +103,12 @@ class HttpServer:
             nursery.start_soon(self._serve, connection)
 
     def _close(self, sock: trio.socket.SocketType) -> None:
-        """Close a connection, and take its descriptor if a spare one is missing, before others can."""
+        """Close a connection, and take its descriptor for a missing spare before others can."""
         sock.close()
         self._spares.fill()
 
     def _make_way(self) -> bool:
-        """Close the connection that has waited for its client for longest; false when handlers work for all of them."""
+        """Close the connection that has waited for its client longest; false if handlers work for all of them."""
         waiting = [(each.waits_since, each) for each in self._connections if each.waits_since is not None]
         if not waiting:
             return False

@@ -1,1 +1,1 @@
-"""How the process is, told over HTTP: health, readiness, metrics."""
+"""Monitoring over HTTP: health, readiness, metrics."""

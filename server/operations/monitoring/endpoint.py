@@ -1,4 +1,4 @@
-"""What is served over HTTP, put together: one table of routes, one listening socket."""
+"""The monitoring endpoint: one table of routes, one listening socket."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Monitoring:
     """The HTTP endpoint of one process.
 
     Args:
-        sock: Where to listen, bound.
-        sources: What is told.
+        sock: The bound socket to listen on.
+        sources: What is measured.
 
     Attributes:
-        address: The address really bound.
+        address: The bound address.
     """
 
     def __init__(self, sock: socket.socket, sources: Sources) -> None:

@@ -1,4 +1,4 @@
-"""Metrics in the form that prometheus_client writes: a family has a name, a help text, and values by labels."""
+"""Metric families for prometheus_client: a name, a help text, and values by labels."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _BUCKETS: Final = (*map(str, BOUNDS), "+Inf")
 
 
 def counter(name: str, text: str, value: float) -> CounterMetricFamily:
-    """One number that only grows; `_total` is added to its name."""
+    """A counter; `_total` is added to its name."""
     return CounterMetricFamily(f"rocketwire_{name}", text, value=value)
 
 
 def counters(name: str, text: str, labels: Sequence[str], values: Labelled) -> CounterMetricFamily:
-    """Numbers that only grow, by labels; `_total` is added to their name."""
+    """Counters by labels; `_total` is added to their name."""
     family = CounterMetricFamily(f"rocketwire_{name}", text, labels=labels)
     for of, value in values:
         family.add_metric(of, value)
@@ -29,12 +29,12 @@ def counters(name: str, text: str, labels: Sequence[str], values: Labelled) -> C
 
 
 def gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
-    """One number that grows and shrinks."""
+    """A gauge."""
     return GaugeMetricFamily(f"rocketwire_{name}", text, value=value)
 
 
 def gauges(name: str, text: str, labels: Sequence[str], values: Labelled) -> GaugeMetricFamily:
-    """Numbers that grow and shrink, by labels."""
+    """Gauges by labels."""
     family = GaugeMetricFamily(f"rocketwire_{name}", text, labels=labels)
     for of, value in values:
         family.add_metric(of, value)

@@ -1,7 +1,7 @@
 """How far consumer groups are behind: messages (backlog), and the age of the oldest of them (lag).
 
-There may be very many queues, and very many groups. So they are gone through in slices, between which the event loop
-does its work, and only those that are furthest behind have a series of their own; what the others have is one.
+There may be very many queues and groups. So they are visited in slices, between which the event loop runs other tasks,
+and only the groups furthest behind have series of their own; all others share one.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from rocketwire.wire.names import is_system_group
 
 MOST_SERIES: Final = 500
 OTHERS: Final = "(others)"
-"""Group and topic of the series of all others; no group is named so."""
+"""The group and topic label of the series of all others; no group can have this name."""
 
 
 class Behind(NamedTuple):
-    """A group in a topic: messages it has not consumed, and how long the oldest has been stored, in seconds."""
+    """A group in a topic: the number of messages it has not consumed, and the age of the oldest in seconds."""
 
     group: str
     topic: str
@@ -33,10 +33,10 @@ class Behind(NamedTuple):
 
 
 class Progress:
-    """Looks how far groups are behind.
+    """Measures how far groups are behind.
 
-    When the message was stored at which a group stands in a queue is read once, as long as it stands there: of queues
-    that nobody uses the files are not mapped again and again.
+    The store time of the message at a group's offset is cached while the offset stays: files of unused queues are not
+    mapped again and again.
     """
 
     def __init__(self, services: Watched) -> None:
@@ -44,7 +44,7 @@ class Progress:
         self._times: dict[tuple[ConsumeQueue, int], int] = {}
 
     async def behind(self, slices: Slices) -> list[Behind]:
-        """All groups that have offsets in a topic that there is; one that is on line only where it subscribes."""
+        """All groups with offsets in an existing topic; a connected one only in topics that it subscribes to."""
         furthest = _Furthest()
         times: dict[tuple[ConsumeQueue, int], int] = {}
         for key in self._services.offsets.keys():  # noqa: SIM118 - it is no dict
@@ -69,9 +69,9 @@ class Progress:
         committed: dict[int, int],
         times: dict[tuple[ConsumeQueue, int], int],
     ) -> Behind:
-        """Queues in which the group never committed an offset do not count."""
+        """Queues without a committed offset of the group do not count."""
         messages, oldest = 0, None
-        for queue_id in list(committed):  # they may change while others have their turn
+        for queue_id in list(committed):  # they may change while other tasks run
             await slices.pause()
             queue, offset = self._services.store.queues.by_key.get((topic, queue_id)), committed.get(queue_id)
             if queue is None or offset is None or (count := queue.end - max(offset, queue.min)) <= 0:
@@ -90,14 +90,14 @@ class Progress:
 
 
 class _Furthest:
-    """Those that are furthest behind, and the others in one."""
+    """The entries that are furthest behind, and the sum of the others."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[tuple[int, float, str, str], Behind]] = []
         self._others: list[Behind] = []
 
     def add(self, behind: Behind) -> None:
-        """Take one more."""
+        """Add an entry."""
         ranked = (behind.messages, behind.seconds, behind.group, behind.topic), behind
         if len(self._heap) < MOST_SERIES - 1:
             heappush(self._heap, ranked)
@@ -108,12 +108,12 @@ class _Furthest:
         self._others = [Behind(OTHERS, OTHERS, total, longest)]
 
     def found(self) -> list[Behind]:
-        """All of them."""
+        """All entries."""
         return [*(behind for _, behind in self._heap), *self._others]
 
 
 def families(found: Sequence[Behind]) -> Iterator[Metric]:
-    """The metrics of what was found."""
+    """The metrics of the entries."""
     labels = ("group", "topic")
     yield gauges(
         "group_backlog_messages",

@@ -1,7 +1,7 @@
-"""Health and readiness, for who restarts the process or sends it clients.
+"""Health and readiness, for supervisors and load balancers.
 
-/healthz answers 200 while the event loop runs at all. /readyz answers 200 when clients are served as they should be,
-else 503; its body names each check and why it fails.
+/healthz answers 200 while the event loop runs at all. /readyz answers 200 if clients are served normally, else 503; its
+body names each check and why it fails.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from rocketwire.server.operations.monitoring.traffic import Listeners
 from rocketwire.server.operations.monitoring.watched import Watched
 
 Check = Callable[[], str | None]
-"""Why something is not ready; None: it is."""
+"""Returns why something is not ready; None: it is."""
 
 
 class Readiness:
-    """Whether clients are served; `checks` are asked anew each time. At a stop nobody answers: the port is closed."""
+    """Whether clients are served; `checks` run at each request. While the server stops, the port is closed."""
 
     def __init__(self, checks: Mapping[str, Check]) -> None:
         self._checks = checks
@@ -34,7 +34,7 @@ class Readiness:
 
 
 async def healthy(_: HttpRequest) -> HttpResponse:
-    """/healthz: that this is answered is what it says."""
+    """/healthz: the response itself is the result."""
     return text_response("ok")
 
 
@@ -45,13 +45,13 @@ def listeners_check(listeners: Listeners) -> str | None:
 
 
 def store_check(services: Watched) -> str | None:
-    """Whether messages are stored: the store is open, no flush failed, the disk has room."""
+    """Whether messages are stored: the store is open, no flush has failed, the disk has room."""
     refusal = services.store.why_refused
     return None if refusal is None else f"messages are refused: {refusal}"
 
 
 def timer_check(services: Watched) -> str | None:
-    """Whether the timer has caught up with what became due while the broker was stopped."""
+    """Whether the timer has delivered what became due while the broker was stopped."""
     timer = services.timer
     if timer is None or not timer.catching_up:
         return None

@@ -1,9 +1,8 @@
-"""How long requests take: histograms by request code, kept only while somebody may ask for them.
+"""How long requests take: histograms by request code, kept only if monitoring is on.
 
-The time is that from the arrival of the read that brought a request to the moment when the answers of that read are
-handed over; each request of a read counts the whole of it, for that is how long its client waited. A request that is
-put aside (a pull that is held, a send that waits for a flush) counts until then. The kernel measures what it serves by
-itself in the same way.
+A request's time runs from the arrival of the read that brought it to the moment when the answers of that read are sent;
+each request of a read counts the whole time, because its client waited that long. A request that is set aside (a held
+pull, a send that waits for a flush) counts until then. The kernel measures what it serves by itself in the same way.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ BOUNDS: Final = (
     *(0.001, 0.002_5, 0.006_3, 0.016, 0.040),
     *(0.1, 0.25, 0.63, 1.6, 4.0, 10.0),
 )
-"""Upper bounds of the buckets in seconds, inclusive; one more bucket has all that is above."""
+"""The upper bounds of the buckets in seconds, inclusive; one more bucket is for all above."""
 _NANO: Final = 1_000_000_000
 
 
@@ -32,7 +31,7 @@ class Histogram:
     """Durations in buckets.
 
     Attributes:
-        counts: How many fell into each bucket, not those below it.
+        counts: The count of each bucket, without those below it.
         seconds: Their sum.
     """
 
@@ -48,7 +47,7 @@ class Histogram:
         self.seconds += seconds * times
 
     def add(self, counts: Sequence[int], seconds: float) -> None:
-        """Count what was counted elsewhere."""
+        """Add counts from elsewhere."""
         for bucket, count in enumerate(counts):
             self.counts[bucket] += count
         self.seconds += seconds
@@ -58,8 +57,8 @@ class Latencies:
     """Histograms of a process.
 
     Attributes:
-        requests: By request code, as `Metrics.requests` has them.
-        flushes: Of flushes that somebody waited for.
+        requests: By request code, with the keys of `Metrics.requests`.
+        flushes: Of flushes that a request waited for.
     """
 
     def __init__(self) -> None:
@@ -67,7 +66,7 @@ class Latencies:
         self.flushes = Histogram()
 
     def take(self, hub: Hub) -> None:
-        """Take over what the kernel noted since the last call."""
+        """Add what the kernel measured since the last call."""
         for code, (counts, nanoseconds) in hub.take_times().items():
             self.of(code).add(counts, nanoseconds / _NANO)
 
@@ -80,7 +79,7 @@ class Latencies:
 
 
 class TimedDispatcher:
-    """A dispatcher that notes how long it takes."""
+    """Measures how long a dispatcher takes."""
 
     def __init__(
         self,
@@ -98,7 +97,7 @@ class TimedDispatcher:
         self.ask = dispatcher.ask
 
     def serve(self, session: Session, frames: list[RawFrame]) -> int:
-        """Have the frames of one read served; which codes they had is seen from how often each was counted."""
+        """Serve the frames of one read; the increase of each code's counter tells which codes it had."""
         before = dict(self._requests)
         began = self._now()
         try:
@@ -112,5 +111,5 @@ class TimedDispatcher:
 
 
 def timed(dispatcher: Dispatcher, metrics: Metrics, latencies: Latencies | None) -> Dispatcher:
-    """The dispatcher, with its times noted if there is where to note them."""
+    """The dispatcher, measured if `latencies` is given."""
     return dispatcher if latencies is None else TimedDispatcher(dispatcher, metrics, latencies)

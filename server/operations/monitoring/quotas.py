@@ -1,7 +1,8 @@
-"""Metrics of quotas: what each allows, and what was taken from it.
+"""Metrics of quotas: the limit of each, and what was charged to it.
 
-How full a quota is shows in the rate of the second over the first. Quotas that the configuration names are all told of,
-from the start. Of those by `*` clients may make very many, by inventing names: the most used ones are told of.
+The rate of the second divided by the first is a quota's utilisation. All quotas that the configuration names are
+reported from the start. Of those by `*`, which clients can multiply by inventing names, only the most used ones are
+reported.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.operations.monitoring.families import counters, gauges
 
 MOST_UNWRITTEN: Final = 1000
-"""So many of those by `*` have a series."""
+"""The most series of quotas by `*`."""
 _LABELS: Final = ("direction", "kind", "name")
 _TAKEN: Final = itemgetter(4)
 
 
 def families(throttle: Throttle) -> Iterator[Metric]:
-    """What quotas there are."""
+    """The quotas."""
     found = [*throttle.written(), *nlargest(MOST_UNWRITTEN, throttle.unwritten(), key=_TAKEN)]
     yield gauges(
         "quota_messages_per_second",

@@ -1,6 +1,6 @@
-"""/metrics: everything that is measured, in Prometheus's text format.
+"""/metrics: all metrics, in Prometheus's text format.
 
-What takes long is gone through in slices before and while the text is written; one scrape is made at a time.
+Long work is done in slices before and while the text is written; one scrape is made at a time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BUILD: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What is measured: services own their counts, and are only looked at; `faults` is None where none are allowed."""
+    """What is measured: services own their counts, which are only read; `faults` is None if none are allowed."""
 
     services: Watched
     delays: DelayDelivery
@@ -52,7 +52,7 @@ class Sources:
 
 
 class Scrape:
-    """Answers /metrics; `registry` is its own, so that two servers in a process do not meet."""
+    """Answers /metrics; its `registry` is its own, so that two servers in a process stay separate."""
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
@@ -76,7 +76,7 @@ class Scrape:
         return HttpResponse(body=b"".join(parts), content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
     def collect(self) -> Iterator[Metric]:
-        """All families, as prometheus_client asks for them."""
+        """All families, in the form that prometheus_client calls for."""
         of = self._sources
         services = of.services
         for hub in of.hubs:

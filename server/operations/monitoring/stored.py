@@ -1,4 +1,4 @@
-"""Metrics of the store, and of the messages in it that wait for something: a time, an outcome."""
+"""Metrics of the store, and of messages that wait: timer, delayed and half messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MS: Final = 1000
 
 
 def store(services: Watched) -> Iterator[Metric]:
-    """The log, the index, what there is in tables."""
+    """The log, the index, the tables."""
     of = services.store
     start, end = of.min_physical_offset, of.max_physical_offset
     yield gauge("commit_log_min_offset_bytes", "Where the oldest file of the commit log begins.", start)
@@ -48,7 +48,7 @@ def _disks(lifetime: Lifetime) -> Metric:
 
 
 def timer(of: Timer) -> Iterator[Metric]:
-    """Messages for a set time."""
+    """Timer messages."""
     counts = of.counts
     yield gauge("timer_waiting_messages", "Messages that wait for their time.", of.pending)
     yield gauge("timer_overdue_seconds", "How long the longest waiting message has been due.", of.lag_ms / _MS)

@@ -1,4 +1,4 @@
-"""Metrics of what comes in and goes out, and of what is refused."""
+"""Metrics of requests, messages and connections, and of refusals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rocketwire.server.operations.monitoring.latencies import Latencies
 from rocketwire.wire.codes import RequestCode
 
 Listeners = Mapping[str, Sequence[Listener]]
-"""By what listens: name server, broker."""
+"""By listener: name server, broker."""
 
 _NAMES: Final = {int(code): code.name for code in RequestCode} | {UNSERVED: "unserved"}
 _BUSIEST: Final = (
@@ -28,7 +28,7 @@ _BUSIEST: Final = (
     RequestCode.PULL_MESSAGE,
     RequestCode.HEART_BEAT,
 )
-"""Codes that have a series from the start, so that their first increase is seen, too."""
+"""Codes with a series from the start, so that their first increase is visible."""
 _THROTTLED: Final = (
     *((direction, kind) for direction in (SEND, RECEIVE) for kind in (INSTANCE, TOPIC, GROUP)),
     (SEND, BACKLOG),
@@ -62,7 +62,7 @@ def requests(metrics: Metrics, latencies: Latencies) -> Iterator[Metric]:
 
 
 def refusals(metrics: Metrics, fault_rules: int) -> Iterator[Metric]:
-    """What quotas, limits, access control and injected faults did."""
+    """Refusals by quotas, limits and access control, and injected faults."""
     yield counters(
         "converted_messages",
         "Converted messages that passed quotas.",
@@ -85,7 +85,7 @@ def refusals(metrics: Metrics, fault_rules: int) -> Iterator[Metric]:
 
 
 def descriptors(of: Descriptors) -> Iterator[Metric]:
-    """How the descriptors are shared out."""
+    """The division of the descriptors."""
     taken, most = of.connections.taken, of.connections.most
     yield gauge(
         "store_descriptors", "Descriptors reserved for the store, which connections never take.", KEPT_FOR_STORE
@@ -97,20 +97,20 @@ def descriptors(of: Descriptors) -> Iterator[Metric]:
 
 
 def _by_name(name: str, text: str, label: str, known: Iterable[str], counts: Counter[str]) -> Metric:
-    """Counts; those of known names are there from the start, so that their first increase is seen, too."""
+    """Counts; known names have a series from the start, so that their first increase is visible."""
     return counters(
         name, text, (label,), (((of,), count) for of, count in {**dict.fromkeys(known, 0), **counts}.items())
     )
 
 
 def tls(metrics: Metrics) -> Iterator[Metric]:
-    """Who is connected by TLS, and who could not be."""
+    """TLS connections and failed handshakes."""
     yield gauge("tls_connections", "Open connections that speak TLS.", metrics.tls_connections)
     yield counter("tls_handshake_failures", "TLS handshakes that came to nothing.", metrics.tls_failures)
 
 
 def clients(listeners: Listeners, held_pulls: int, in_flight: int) -> Iterator[Metric]:
-    """Who is connected."""
+    """Connections."""
     yield gauges(
         "connections",
         "Open connections, by what listens.",

@@ -1,4 +1,4 @@
-"""The services that metrics and health look at; they own their counts."""
+"""The services that metrics and health read; they own their counts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rocketwire.store.tables.offsets import OffsetTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """What is looked at; `timer` is None where timer messages are refused."""
+    """The services; `timer` is None if timer messages are refused."""
 
     clients: ClientGroups
     clock: Clock
