@@ -34,8 +34,7 @@ LEAST_TEXT: Final = _MOST_WORK // (4 * MOST_COMPARISONS)
 
 
 class SqlFilter(NamedTuple):
-    """An expression's filter, the bytes of property text that one scan may examine with it, and the properties it
-    reads.
+    """An expression's filter, the bytes of property text that one scan may examine, and the properties it reads.
 
     `size` is the most bytes of memory it takes.
     """
