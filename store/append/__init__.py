@@ -1,1 +1,1 @@
-"""Appending to log, queues and index, and getting it onto the disk."""
+"""Appending messages to commit log, consume queues and index, and flushing them."""

@@ -1,15 +1,15 @@
-"""The loop over a group of drafts: they become records in the log, entries in consume queues, and keys for the index.
+"""The append loop: a group of drafts becomes records in the commit log, consume queue entries, and keys for the index.
 
-The kernel has one too; this is its twin, which also takes what the kernel does not: drafts whose values are not of the
-types they are declared with, and files that are no memory. It is one loop without calls into this package:
-records are packed and joined, and go to the log in one copy; the entries of consume queues follow, so that no kill
-leaves one without its record. Everything slow (room on the disk, the next file, a new queue) is behind a comparison
-that rarely holds; it may forget mappings, so what was packed before is written first. The layout is
+The kernel has the same loop in C; this is its Python twin, which also takes what the kernel does not: drafts whose
+values are not of their declared types, and files that are not memory-mapped. It is one loop without calls into this
+package: records are packed and joined, and copied to the log at once; the consume queue entries follow, so that a kill
+never leaves an entry without its record. Slow steps (reserving room, the next file, a new queue) are behind a
+comparison that rarely holds; they may drop mappings, so what was packed before is written first. The layout is
 wire.message.RECORD's.
 
-Drafts that belong together stand in one file of the log: room is made for all of them at the first. They are the
-messages of a batch, as Apache writes them, or messages of several queues (one each) that must not be parted: a
-transaction's outcome and the note of it. The queue of a batch gets room for all of it, too, as far as its file goes.
+Drafts that belong together are in one file of the log: room for all of them is made at the first. They are the messages
+of a batch, as Apache writes them, or messages of several queues (one each) that must be stored all or none: the end of
+a transaction and its operation message. A batch also gets room in its queue for all entries that the file takes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PROPERTIES_LENGTH: Final = struct.Struct(">h")
 _new_appended = tuple.__new__
 
 _Entry: TypeAlias = tuple[ConsumeQueue, int, int, int]
-"""The queue, then what its entry says: place and size of the record, tags code."""
+"""The queue, and the fields of its entry: physical offset and size of the record, tags code."""
 
 
 def _has_room(queue: ConsumeQueue, pending: Mapping[ConsumeQueue, int]) -> bool:
@@ -56,11 +56,11 @@ class AppendLoop:
     def append(  # noqa: C901, PLR0912, PLR0915 - one loop, see above
         self, drafts: Sequence[Draft], results: list[Appended], touched: set[ConsumeQueue], now: int
     ) -> None:
-        """Append drafts in their order, but for the first ones, which `results` tells of.
+        """Append drafts in their order, from the first one that has no entry in `results` on.
 
         Args:
             drafts: All of the group.
-            results: Where they went; grows by one for each draft.
+            results: Where they were stored; grows by one for each draft.
             touched: Gets the queues that got messages.
             now: The store timestamp in ms.
 
@@ -78,7 +78,7 @@ class AppendLoop:
         touch = touched.add
         parts: list[bytes | memoryview] = []
         entries: list[_Entry] = []
-        pending: dict[ConsumeQueue, int] = {}  # how many of them are a queue's
+        pending: dict[ConsumeQueue, int] = {}  # how many of them belong to a queue
         columns: list[object] = []
         keys = self._keys
         done = len(results)
@@ -184,9 +184,9 @@ class AppendLoop:
         pending.clear()
 
     def size_behind(self, drafts: Sequence[Draft], number: int, topic_field: bytes) -> int:
-        """Bytes of the records of drafts that belong to one: those of a batch are of one queue and one client.
+        """Bytes of the records of the drafts that belong to one; those of a batch have one queue and one client.
 
-        Others get their queues ready here: once the first of them is written, nothing may keep the rest from following.
+        For others the queues are prepared here: once the first draft is written, the rest must not fail.
         """
         first = drafts[number]
         others = drafts[number + 1 : number + first.together]

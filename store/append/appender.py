@@ -1,4 +1,4 @@
-"""Appending: a group of drafts is stored with one timestamp, by the kernel's loop or by its twin's (`append_loop`)."""
+"""Appending a group of drafts with one store timestamp, by the kernel's loop or its Python twin (`append_loop`)."""
 
 from __future__ import annotations
 

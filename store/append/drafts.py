@@ -1,4 +1,4 @@
-"""What is given to the store to append, and what it gives back."""
+"""The values that an append takes and returns."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class Draft(msgspec.Struct, gc=False):
 
     `tags_code` is the Java hash of the tag (ignored for the schedule topic, where the store computes the time of
     delivery); `unique_key` and `keys` are what the index gets: the values of UNIQ_KEY and KEYS in the properties.
-    `together` is how many drafts are one batch, or belong together though they are for one queue each; it is given to
-    the first of them, and 0 for all others.
+    `together` is how many drafts are one batch, or belong together though they are for one queue each; it is set on
+    the first of them, and 0 on all others.
     """
 
     topic: str
@@ -33,7 +33,7 @@ class Draft(msgspec.Struct, gc=False):
 
 
 class Appended(NamedTuple):
-    """Where a draft went: the record's place and size in the log, and its offset in its queue."""
+    """Where a draft was stored: the record's physical offset and size, and its queue offset."""
 
     physical_offset: int
     size: int

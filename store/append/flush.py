@@ -1,8 +1,8 @@
-"""Group commit: whoever waits for the disk is answered after the next flush that covers him.
+"""Group commit: callers that wait for an fsync are answered after the next flush that covers their messages.
 
-One flush runs at a time, in a thread; those who come meanwhile wait for the one after it, together. Time-outs are
-looked after beside it, so that a disk that hangs delays no answer longer than `timeout`. A flush that could not be
-tried is tried again: nobody is refused for it before his time is up.
+One flush runs at a time, in a thread; callers that arrive meanwhile wait together for the one after it. Time-outs are
+checked independently, so that a disk that hangs delays no answer longer than `timeout`. A flush that could not be
+started is tried again: no caller gets an error for it before its time-out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Flushable(Protocol):
 
     @property
     def flushed_offset(self) -> int:
-        """Everything before this place in the log is on the disk."""
+        """Physical offset up to which the log is on the disk."""
         ...
 
     def flush_to(self, offset: int) -> None:
@@ -40,15 +40,15 @@ Callback = Callable[[bool], None]
 
 
 class GroupCommit:
-    """Callers of one store that wait for the disk.
+    """Callers of one store that wait for a flush.
 
     Args:
-        timeout: Seconds after which a caller is told that the flush was not done in time.
-        most: Bytes that callers may keep while they wait.
+        timeout: Seconds after which a caller gets False because the flush was not done in time.
+        most: Bytes of memory that waiting callers may hold.
 
     Attributes:
         most: See above.
-        answered: Called when all were told who became durable together, or whose time was up.
+        answered: Called after the callbacks of one flush, or of callers that timed out, were called.
         flushed: Called with the seconds that a flush took.
     """
 
@@ -66,7 +66,7 @@ class GroupCommit:
     def wait_durable(self, offset: int, callback: Callback, *, keeps: int = 0) -> None:
         """Have a callback called: True once the log up to `offset` is on the disk, False if that takes too long.
 
-        The callback keeps so many bytes of memory, about, until then.
+        The callback holds about `keeps` bytes of memory until then.
         """
         self._waiting[self._count] = (trio.current_time() + self._timeout, offset, callback, keeps)
         self._kept += keeps
@@ -75,16 +75,16 @@ class GroupCommit:
 
     @property
     def full(self) -> bool:
-        """Whether those who wait keep so much that no more should come: the disk is too slow, or hangs."""
+        """Whether waiting callers hold so much memory that no more should come: the disk is too slow, or hangs."""
         return self._kept > self.most
 
     @property
     def waited_for(self) -> bool:
-        """Whether anybody waits for the disk."""
+        """Whether any caller waits for a flush."""
         return bool(self._waiting)
 
     async def run(self, store: Flushable, run_sync: RunBlocking) -> None:
-        """Serve until cancelled; callers who still wait then are told False."""
+        """Serve until cancelled; callers that still wait then get False."""
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._expire)
@@ -100,7 +100,7 @@ class GroupCommit:
         target = max(offset for _, offset, _, _ in self._waiting.values())
         delayed = False
         began = trio.current_time()
-        # If the disk refuses, the store says why and takes no more messages; nobody is told that his are safe.
+        # If a sync fails, the store takes no more messages and reports why; no caller gets True.
         with contextlib.suppress(StoreError):
             try:
                 await run_sync(lambda: store.flush_to(target))
@@ -130,6 +130,6 @@ class GroupCommit:
             self._answer(
                 [number for number, (deadline, _, _, _) in self._waiting.items() if deadline <= now], durable=False
             )
-            # Whoever comes later has a later deadline, so nobody is due before this.
+            # Callers that come later have later deadlines, so none is due before this.
             oldest = next(iter(self._waiting.values()), None)
             await trio.sleep_until(oldest[0] if oldest else now + self._timeout)

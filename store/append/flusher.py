@@ -1,11 +1,11 @@
-"""When and what is flushed: the intervals of ASYNC_FLUSH, a flush asked for, the checkpoint, and a disk that refuses.
+"""Flushing a store: the intervals of ASYNC_FLUSH, flushes on request, the checkpoint, and failed syncs.
 
-All of it waits for the disk and may run in a thread beside appends. The checkpoint's times only ever claim what was
-flushed: the time is taken before the flush begins, and the last message of that time was written before. When the clock
+All of it blocks on the disk and may run in a thread beside appends. The checkpoint's times never claim more than was
+flushed: the time is taken before the flush begins, and the last message of that time was written before. If the clock
 goes back below it meanwhile, the flush proves nothing (Checkpoint.claim).
 
-Only a sync that failed is final. Whatever stands in its way before, such as a want of descriptors, is over some time:
-the next flush tries again.
+Only a failed sync is final. An error before it, such as a lack of descriptors, is temporary: the next flush tries
+again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Flusher:
     """Flushes one store.
 
     Attributes:
-        error: The disk refused; nothing is flushed any more.
+        error: A sync failed; nothing is flushed any more.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Flusher:
         self._guarded(lambda: self._flush_log(offset))
 
     def flush_due(self, now: int) -> None:
-        """Flush what is due so many ms after the store was opened; raises FlushFailed or FlushDelayed."""
+        """Flush what is due `now` ms after the store was opened; raises FlushFailed or FlushDelayed."""
         self._guarded(lambda: self._flush_due(now))
 
     def save_checkpoint(self) -> None:
@@ -73,7 +73,7 @@ class Flusher:
         self._guarded(self._flush_all)
 
     def _flush_log(self, offset: int) -> None:
-        # In this order: whatever has this time lies before this place.
+        # In this order, so that every message of this time is before this physical offset.
         timestamp = self._last_timestamp()
         claim = self._checkpoint.claim(timestamp)
         position = self._log.position

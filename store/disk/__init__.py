@@ -1,1 +1,1 @@
-"""The file system: files, mappings, rows of files, and files that are gone."""
+"""Access to the file system: files, memory mappings, rows of files, and files that are gone."""

@@ -1,7 +1,7 @@
 """The file system as the store uses it: the only place that creates, maps, syncs and removes files.
 
-Every call names what the store needs, so a fake can refuse space, fail a flush or forget what was not synced. Two
-rules stand behind it:
+Every call names what the store needs, so a fake can refuse space, fail a flush or lose what was not synced. Two rules
+are behind it:
 
 * Files are created sparse in their full size, so a write through a mapping can meet a full disk, which kills the
   process (SIGBUS). Therefore room is reserved (`reserve`) ahead of the writer, where a full disk is an ordinary error,
@@ -9,7 +9,7 @@ rules stand behind it:
   that on a disk that is nearly full (tried).
 * A new file is durable only when its directory was synced too.
 
-Who only looks at a store, which a broker may be writing, has `input_files`.
+Read-only tools use `input_files`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rocketwire.store.errors import StoreLocked, SyncFailed
 
 #: madvise: fault the pages in for writing (Linux 5.14). Not among Python 3.11's constants.
 _MADV_POPULATE_WRITE = 23
-#: The kernel's lets other threads run meanwhile.
+#: The kernel's version releases the interpreter lock meanwhile.
 _advise = mmap.mmap.madvise if native.kernel is None else native.kernel.advise
 _COPY_BLOCK = 1 << 20
 _LOCK_CONTENT = b"lock"
@@ -44,12 +44,12 @@ NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class Ahead(Protocol):
-    """Makes pages and faults them in, ahead of whoever writes; what it cannot do is left out."""
+    """Allocates pages and faults them in ahead of the writer; what it cannot do is left out."""
 
     def ask(self, mapping: mmap.mmap, path: str, start: int, length: int, /) -> None:
-        """Begin with a range, from the first byte of a page on, in place of what was asked before.
+        """Begin with a range that starts at a page, in place of the range asked for before.
 
-        The range holds zeros, and nobody writes there until the next call leaves it out: zeros are written there.
+        The range must hold zeros, and must not be written until the next call leaves it out: zeros are written there.
         """
         ...
 
@@ -73,7 +73,7 @@ class FileSystem(Protocol):
         ...
 
     def identity(self, path: str | int) -> tuple[int, int] | None:
-        """What tells the file of a path or descriptor from all others, whatever its name; None when there is none."""
+        """Device and inode of a path or descriptor, which do not depend on the name; None when there is none."""
         ...
 
     def size(self, path: str) -> int | None:
@@ -81,7 +81,7 @@ class FileSystem(Protocol):
         ...
 
     def modified(self, path: str) -> int | None:
-        """When a file was written last, in ms; None when there is none."""
+        """Modification time of a file in ms; None when there is none."""
         ...
 
     def create(self, path: str, size: int, head: bytes = b"") -> int:
@@ -100,15 +100,15 @@ class FileSystem(Protocol):
         ...
 
     def map(self, fd: int, size: int, *, scattered: bool) -> mmap.mmap:
-        """Map the first bytes of a file, shared and writable; `scattered`: a page that is read says nothing of others.
+        """Map the first bytes of a file, shared and writable; `scattered`: reads are random, so no read-ahead.
 
-        The mapping needs the descriptor no more when this returns, and holds none.
-        Around one page the kernel reads as many as the disk's read-ahead says: megabytes of a file that is all holes.
+        The mapping does not need the descriptor after this returns, and holds none.
+        Read-ahead around one page is as large as the disk's setting: megabytes of a file that is all holes.
         """
         ...
 
     def reserve(self, fd: int, offset: int, length: int) -> None:
-        """Make the disk give room to a range, so that writing it through a mapping cannot fail."""
+        """Allocate disk space for a range, so that writing it through a mapping cannot fail."""
         ...
 
     def populate(self, mapping: mmap.mmap, offset: int, length: int) -> bool:
@@ -119,7 +119,7 @@ class FileSystem(Protocol):
         ...
 
     def ahead(self) -> Ahead | None:
-        """What populates in a thread of its own; None where the writer has to do it all."""
+        """A helper that populates in a thread of its own; None where the writer has to do it all."""
         ...
 
     def clear(self, fd: int, offset: int, length: int) -> None:
@@ -127,7 +127,7 @@ class FileSystem(Protocol):
         ...
 
     def rewrite(self, fd: int, offset: int, length: int) -> None:
-        """Write a range again as it is: after a sync that failed the kernel takes pages for written that are not."""
+        """Write a range again unchanged: after a failed sync the page cache marks unwritten pages as clean."""
         ...
 
     def write_at(self, fd: int, data: bytes, offset: int) -> None:
@@ -154,22 +154,22 @@ class FileSystem(Protocol):
         ...
 
     def rename(self, path: str, to: str) -> None:
-        """Give a file another name of the same directory, in place of what has it; not durable yet."""
+        """Rename a file within its directory, replacing a file of that name; not durable yet."""
         ...
 
     def link(self, path: str, name: str) -> None:
-        """Give a file a second name of the same directory, in place of what has it; not durable yet."""
+        """Hard-link a file within its directory, replacing a file of that name; not durable yet."""
         ...
 
     def exchange(self, path: str, other: str) -> None:
         """Give each of two files of a directory the other's name; at every moment one of them has the first name.
 
-        Not durable yet. An error may leave the second name to nobody.
+        Not durable yet. After an error the second name may not exist.
         """
         ...
 
     def replace(self, path: str, data: bytes) -> None:
-        """Put a new text in a file's place in one step; the former text goes to its .bak."""
+        """Replace a file's text in one step; the former text goes to its .bak."""
         ...
 
     def remove(self, path: str) -> None:
@@ -181,11 +181,11 @@ class FileSystem(Protocol):
         ...
 
     def lock(self, path: str) -> int:
-        """Lock the first byte of a file, as Apache does; raises StoreLocked(its directory) when another has it."""
+        """Lock the first byte of a file, as Apache does; raises StoreLocked(its directory) if another has it."""
         ...
 
     def usage(self, path: str) -> float:
-        """How full the disk is that holds a path or will hold it: the part of it that is used, from 0 to 1."""
+        """The used part, from 0 to 1, of the disk that holds a path or will hold it."""
         ...
 
     def memory(self) -> int:
@@ -223,7 +223,7 @@ class RealFileSystem:
             try:
                 self.sync_directory(str(directory.parent))
             except OSError:
-                # Else the next call would find it there, and take it for durable.
+                # Else the next call would find it there and assume that it is durable.
                 with contextlib.suppress(OSError):
                     directory.rmdir()
                 raise
@@ -381,7 +381,7 @@ class RealFileSystem:
             Path(path).unlink(missing_ok=True)
             with contextlib.suppress(FileNotFoundError):
                 mode = stat.S_IMODE(Path(like).stat().st_mode)
-                # Who may not read the one may not read the other either, not even for a moment.
+                # A user who may not read the one must not be able to read the other, not even for a moment.
                 Path(path).touch(mode=0o600)
                 Path(path).chmod(mode)
         with Path(path).open("wb") as file:
@@ -456,7 +456,7 @@ class RealFileSystem:
     def usage(self, path: str) -> float:
         """See FileSystem.
 
-        As Apache and df count it: room that only root may use belongs to nobody, and parts of a percent are rounded up.
+        As Apache and df count it: space reserved for root is not counted, and parts of a percent are rounded up.
         """
         at = Path(path)
         while not at.exists():

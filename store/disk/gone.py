@@ -1,4 +1,4 @@
-"""Naming what is gone: files and folders of a store that somebody removed or moved away while it is open."""
+"""Errors for files and folders of an open store that were removed or moved away."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def gone(path: str, files: FileSystem) -> StoreGone:
-    """The error of a path that is not there: it names the folder that is gone, where that is more than the file."""
+    """The error for a path that is not there; it names the folder if the whole folder is gone."""
     parent = path.rpartition("/")[0]
     while parent and files.identity(parent) is None:
         path, parent = parent, parent.rpartition("/")[0]
@@ -20,7 +20,7 @@ def gone(path: str, files: FileSystem) -> StoreGone:
 
 
 def trouble(error: OSError, path: str, files: FileSystem) -> StoreGone | StoreNotWritable:
-    """What an error of the system means to who uses the store; it names the file, or `path` if it knows none."""
+    """The store's error for an error of the system; it names that error's file, or else `path`."""
     where = path if error.filename is None else os.fsdecode(error.filename)
     if isinstance(error, FileNotFoundError):
         return gone(where, files)

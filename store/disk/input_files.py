@@ -1,6 +1,6 @@
-"""Files as one uses them who only looks at a store, which a broker may be writing: nothing here changes any.
+"""Files opened read-only, for tools that read a store a broker may be writing to.
 
-A file is opened for reading, a directory is listed, and who holds the store's lock is asked without taking it.
+A file is opened for reading, a directory is listed, and the store's lock is tested without taking it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from rocketwire.store.disk.files import FLOCK
 
 
 class InputFile:
-    """A regular file opened for reading only, which others may write, cut and remove meanwhile.
+    """A regular file opened for reading only, which a broker may write, truncate and remove meanwhile.
 
-    It is never mapped: a file that is cut under a mapping kills the process (SIGBUS).
+    It is never mapped: truncating a file under a mapping kills the process (SIGBUS).
     """
 
     __slots__ = ("_fd", "path")
@@ -81,13 +81,13 @@ class InputFile:
         return done
 
     def expect(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Nothing: the kernel reads ahead by itself."""
+        """Does nothing: the kernel reads ahead by itself."""
 
 
 class Entry(NamedTuple):
-    """What a directory holds under a name; `size` and `allocated` (on the disk) are in bytes, `modified` in ms.
+    """An entry of a directory; `size` and `allocated` (on the disk) are in bytes, `modified` in ms.
 
-    Of a directory these three are 0: there may be very many, and nobody needs them.
+    For a directory these three are 0: there may be very many, and they are not needed.
     """
 
     name: str
@@ -122,7 +122,7 @@ def entries(path: str) -> list[Entry]:
 
 
 def locked_by_another(path: str) -> bool:
-    """Whether somebody holds the lock that `RealFileSystem.lock` takes; asked without taking it.
+    """Whether another process holds the lock that `RealFileSystem.lock` takes; tested without taking it.
 
     Raises:
         OSError: the file may not be read.

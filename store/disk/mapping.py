@@ -1,9 +1,9 @@
-"""Mapping files without a descriptor each.
+"""Memory-mapping files without keeping a descriptor for each.
 
-Python's mapping keeps a duplicate of the file's descriptor for as long as it lives, unless it is told not to, which it
-can be from 3.13 on. A store may have thousands of files mapped, and what readers hold keeps more of them, so that would
-take what connections need, or what the store's next file needs. Before 3.13 a mapping of no file is made, and the file
-is mapped in its place by the system's own call.
+Until Python 3.12 a mapping keeps a duplicate of the file's descriptor for as long as it lives; 3.13 can be told not to.
+A store may have thousands of files mapped, and readers keep more of them, so that would use up the descriptors that
+connections and the store's next file need. Before 3.13 an anonymous mapping is made, and the file is mapped in its
+place by a system call.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ else:
         ctypes.c_int,
         ctypes.c_long,
     )
-    #: Mappings in whose place nothing could be mapped. Their addresses may be another's by now, so they must not be
-    #: given back, which happens when the object goes.
+    #: Mappings whose address range could not be mapped to the file. It may belong to another mapping by now, so it must
+    #: not be unmapped, which would happen when the object is freed.
     _lost: list[mmap.mmap] = []
 
     def map_shared(fd: int, size: int) -> mmap.mmap:

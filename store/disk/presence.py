@@ -1,9 +1,8 @@
-"""Whether the files of an open store are where they were: somebody may remove or move them while the server runs.
+"""Whether the files of an open store are still in place: they may be removed or moved while the server runs.
 
-What is mapped can be read and written as before, but what is written there is lost when nobody brings the file back, so
-nothing may be stored meanwhile. A folder that is gone is not made again: what was moved away could not be put back.
-What costs nothing to make good is: `abort` is written again, and the lock is taken again, for both keep the next
-process from harm.
+Mapped files can still be read and written, but what is written to them is lost unless they are put back, so nothing may
+be stored meanwhile. A folder that is gone is not made again: what was moved away could not be put back. Two files are
+restored, because they protect the next process: `abort` is written again, and the lock is taken again.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ if TYPE_CHECKING:
     from rocketwire.store.queues.queues import QueueTable
     from rocketwire.store.settings import StoreSettings
 
-#: So many queues are looked at a time, of those that were written since their last flush.
+#: So many queues are checked at a time, of those that were written since their last flush.
 _MOST_QUEUES: Final = 1000
 
 
 class Presence:
-    """Looks after the files of one store.
+    """Checks the files of one store.
 
     Attributes:
         lock: The descriptor of the lock.
@@ -45,14 +44,14 @@ class Presence:
         self.lost: StoreLocked | None = None
         root = str(settings.root)
         self._needed = (root, settings.commit_log, settings.consume_queues)
-        #: Folders that a store may do without until they are made.
+        #: Folders that a store does not need until they are made.
         self._others = (f"{root}/config", settings.index, settings.timer_log)
         self._seen: set[str] = set()
         self._turn = 0
         self._looking = threading.Lock()
 
     def look(self) -> StoreError | None:
-        """Why nothing may be stored; None: what has to be there is there. Blocking; safe in a thread."""
+        """Why nothing may be stored; None if all required files are there. Blocking; safe in a thread."""
         with self._looking:
             if self.lost is None:
                 try:

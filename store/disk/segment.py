@@ -1,8 +1,8 @@
-"""One pre-allocated file of a row: named by the offset of its first byte, mapped only while it is used.
+"""One pre-allocated file of a row, named by the offset of its first byte and memory-mapped only while it is used.
 
-A mapping is dropped by forgetting it: views that were handed out (a pull's answer on its way to a socket) keep it alive
-until they are gone, so a file can be unmapped or removed under a reader at any time. The same holds for the descriptor
-that is kept between flushes of the commit log: a flush that runs in a thread meanwhile keeps it alive.
+A mapping is dropped by forgetting it: views of it (a pull's answer on its way to a socket) keep it alive until they are
+gone, so a file can be unmapped or removed under a reader at any time. The same holds for the descriptor that is kept
+between flushes of the commit log: a flush that runs in a thread meanwhile keeps it alive.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rocketwire.store.errors import DiskFull, StoreGone, StoreUnreadable
 
 #: Digits of a file's name.
 NAME_DIGITS: Final = 20
-#: So many bytes of a scattered file are not read page by page, which takes 20 times as long.
+#: Ranges of so many bytes of a scattered file are not read page by page, which takes 20 times as long.
 _TOGETHER: Final = 1 << 18
 
 
@@ -50,8 +50,8 @@ class _Descriptor:
 class Segment:
     """A file of fixed size at `path`, holding the bytes from `start` of its row.
 
-    `reserved` is the length of the prefix that is known to have room on the disk. The pages of a `scattered` one are
-    read one by one: most of it may be holes, or what is wanted lies anywhere in it.
+    `reserved` is the length of the prefix that is known to be allocated on the disk. The pages of a `scattered` one are
+    read one by one: most of it may be holes, or reads are random.
     """
 
     __slots__ = (
@@ -138,10 +138,10 @@ class Segment:
         return self._files.identity(self.path) is not None
 
     def check_there(self) -> None:
-        """Look whether the file has its name still: what is written to one without a name is lost with the process.
+        """Check that the file still has its name: what is written to a removed file is lost with the process.
 
         Raises:
-            StoreGone: it was removed or moved away, or another file has its name than the one that was mapped.
+            StoreGone: it was removed or moved away, or another file than the mapped one has its name.
         """
         found = self._files.identity(self.path)
         if found is None:
@@ -167,10 +167,10 @@ class Segment:
             raise DiskFull(self.path, error.strerror or str(error)) from error
 
     def reserve(self, upto: int, window: int) -> None:
-        """Have room for the first `upto` bytes, if possible a whole `window` at a time.
+        """Allocate disk space for the first `upto` bytes, if possible a whole `window` at a time.
 
-        Whole pages are reserved: a file system with smaller blocks would else refuse the rest of the last page when it
-        is touched.
+        Whole pages are reserved: a file system with smaller blocks might else have no space for the rest of the last
+        page when it is touched.
 
         Raises:
             DiskFull: there is no room for `upto` bytes; nothing changed.
@@ -203,7 +203,7 @@ class Segment:
             raise DiskFull(self.path, error.strerror or str(error)) from error
 
     def reserve_range(self, start: int, length: int) -> None:
-        """Have room for a range, whatever it holds; `reserved` says nothing of it.
+        """Allocate disk space for a range, whatever it holds; `reserved` does not change.
 
         Raises:
             DiskFull: there is none; nothing changed.
@@ -247,13 +247,13 @@ class Segment:
                 mapping.madvise(mmap.MADV_RANDOM)
 
     def read_ahead(self, start: int, length: int) -> None:
-        """Have the disk begin to read a range that is wanted soon, for a scattered file."""
+        """Start reading a range that is wanted soon into the page cache, for a scattered file."""
         at = start - start % mmap.PAGESIZE
         with contextlib.suppress(OSError):
             self.mapping.madvise(mmap.MADV_WILLNEED, at, start + length - at)
 
     def read_singly(self, start: int) -> None:
-        """Have pages that begin at or after `start` read one by one, those before with what is around them.
+        """Turn off read-ahead for pages that begin at or after `start`, and on for those before.
 
         A page that is faulted in for writing is read first: then the kernel would read, and zero, megabytes of the
         unwritten rest at once.
@@ -270,18 +270,18 @@ class Segment:
             self._files.clear(fd, position, self.size - position)
 
     def rewrite(self, length: int) -> None:
-        """Write the first bytes again as they are, so that the next sync takes none of them for written."""
+        """Write the first bytes again unchanged, so that the next sync writes all of them."""
         with self._opened() as fd:
             self._files.rewrite(fd, 0, length)
 
     def sync(self, *, keep_open: bool = False) -> None:
-        """Return once everything written to the file is on the disk; one that `remove` removed needs nothing.
+        """Return once everything written to the file is on the disk; does nothing after `remove`.
 
         With `keep_open` the next call, until `unmap`, needs no new descriptor. Safe in a thread.
 
         Raises:
             OSError: the disk reported an error.
-            StoreGone: somebody else removed the file, or moved it away.
+            StoreGone: the file was removed or moved away by another process.
         """
         descriptor = self._kept
         try:

@@ -1,9 +1,9 @@
-"""A row of files without gaps, each named by its start: the commit log and every consume queue are one.
+"""A row of files without gaps, each named by its start offset (Apache's MappedFileQueue): commit log or consume queue.
 
-Few files of a row are mapped: whoever reads an old one maps it, and the one mapped longest ago is forgotten.
+Few files of a row are mapped: reading an old one maps it, and the one mapped longest ago is dropped.
 
-Threads that flush walk the row while the owner appends to it and takes the oldest files out of it. Appending leaves the
-places of the others alone; what takes files out makes a new list, so that a walk never skips one.
+Flushing threads iterate over the row while its owner appends to it and removes the oldest files. Appending does not
+move the other files; removing makes a new list, so that an iteration never skips a file.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Segments:
     ) -> None:
         self.directory = directory
         self.file_size = file_size
-        #: Whether a file was created or cut off and the directory does not say so on the disk yet.
+        #: Whether a file was created or removed since the directory was synced.
         self.unsynced = False
         self._files = files
         self.parents = parents
@@ -116,14 +116,14 @@ class Segments:
         return self._row[-1] if self._row else None
 
     def find_unmapped(self, offset: int) -> Segment | None:
-        """The file that holds an offset, None when there is none; not to be mapped. Safe in a thread."""
+        """The file that holds an offset, None when there is none; the caller must not map it. Safe in a thread."""
         for segment in reversed(self._row):
             if segment.start <= offset < segment.end:
                 return segment
         return None
 
     def find(self, offset: int) -> Segment | None:
-        """The file that holds an offset, None when there is none. Its mapping is kept among the few."""
+        """The file that holds an offset, None when there is none. It counts as used for the limit of mappings."""
         row = self._row
         if not row:
             return None
@@ -145,7 +145,7 @@ class Segments:
             self._on_map()
 
     def pin(self, segment: Segment) -> None:
-        """Map a file and keep it so until `unmap_all`: the one being written."""
+        """Map a file and keep it mapped until `unmap_all`: the one being written."""
         fresh = not segment.mapped
         segment.mapping  # noqa: B018 - maps at first use
         self._mapped.pop(segment.start, None)
@@ -184,7 +184,7 @@ class Segments:
             raise gone(self.directory, self._files) from error
 
     def sync_directory(self, done: Container[str] = ()) -> None:
-        """Make it durable which files there are. Safe in a thread.
+        """Sync the directory, so that it is durable which files there are. Safe in a thread.
 
         Parents that are `done`, since the first file was made, are left out.
         """
@@ -216,14 +216,14 @@ class Segments:
         return first
 
     def put_back(self, first: Segment) -> None:
-        """Put the file that was taken last into its place again: it could not be removed."""
+        """Put the file that was taken last back into the row: it could not be removed."""
         self._row = [first, *self._row]
 
     def remove_first(self) -> None:
         """Remove the oldest file.
 
         Raises:
-            OSError: it cannot be removed, and is in its place still.
+            OSError: it cannot be removed, and is still in the row.
         """
         first = self.take_first()
         try:
