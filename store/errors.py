@@ -1,7 +1,7 @@
-"""What can go wrong in the store, one class a cause.
+"""The errors of the store, one class per cause.
 
-Every text is one line that a user who knows only the directory's name understands; the server maps classes to response
-codes in one table of its own.
+Every text is one line that a user understands who knows only the directory's name; the server maps the classes to
+response codes in one table.
 """
 
 from __future__ import annotations
@@ -77,11 +77,11 @@ class DiskFull(StoreError):
 
 
 class DiskNearlyFull(StoreError):
-    """The disk is so full that nothing is appended any more, though there is room yet; the text says how full."""
+    """The disk is so full that nothing is appended any more, though there is room left; the text says how full."""
 
 
 class WheelFull(StoreError):
-    """The place of a slot in the timer's wheel still holds what waits for another lap: the clock was set back far."""
+    """A slot of the timer wheel still holds messages of another lap: the clock was set back far."""
 
     def __init__(self, path: str) -> None:
         super().__init__(f"{path} has no place for now: messages of another lap still wait there")
@@ -110,7 +110,7 @@ class SyncFailed(OSError):
 
 
 class FlushFailed(StoreError):
-    """The disk refused a flush.
+    """A flush failed.
 
     After that the kernel may have dropped the dirty pages and marked them clean, so a later flush that succeeds proves
     nothing: the store takes no more messages until it is opened anew and recovered.
@@ -123,7 +123,7 @@ class FlushFailed(StoreError):
 
 
 class FlushDelayed(StoreError):
-    """A flush could not even be tried, for want of a descriptor or memory; nothing is lost, the next one may work."""
+    """A flush could not be started, for lack of a descriptor or memory; nothing is lost, the next one may work."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path} could not be flushed to the disk yet: {reason}")

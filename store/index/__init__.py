@@ -1,1 +1,1 @@
-"""The key index: which records have a key."""
+"""The key index: from a message key to records in the commit log."""

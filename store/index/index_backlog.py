@@ -1,8 +1,8 @@
-"""What the index has yet to take: messages that were appended, in the order of the log.
+"""The messages that are appended and not indexed yet, in the order of the log.
 
-The appender and the kernel leave the keys of each message in a column. When that does not begin where the index has to
-go on (after a start, or because it was emptied to bound its memory), the missing part is read from the log. So nothing
-has to be saved at a stop.
+The appender and the kernel leave the keys of each message in a column. If that does not begin where the index has to
+continue (after a start, or because it was emptied to bound its memory), the missing part is read from the log. So
+nothing has to be saved at a stop.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Backlog:
     """The messages from `next_offset` to the end of the log.
 
     Attributes:
-        keys: Where appended messages leave their keys: one thread does, all else here is called by another.
+        keys: Gets the keys of appended messages, from the appending thread; all else here is called by another one.
         next_offset: Physical offset of the first message that is not in the index.
     """
 
@@ -52,7 +52,7 @@ class Backlog:
 
     @property
     def bytes_behind(self) -> int:
-        """How much of the log is to be indexed."""
+        """Bytes of the log that are to be indexed."""
         return max(0, self._log.position - max(self.next_offset, self._log.start))
 
     @property
@@ -62,7 +62,7 @@ class Backlog:
         return self.behind and (start is None or start > self.next_offset)
 
     def take(self) -> tuple[Keys | None, int]:
-        """Keys of some messages, and where the next ones are: `next_offset`, once these are in the index."""
+        """Keys of some messages, and the value of `next_offset` once these are in the index."""
         taken = self.keys.take(self.next_offset, _TAKEN)
         if taken is not None:
             keys = Keys(*taken)
@@ -74,7 +74,7 @@ class Backlog:
         return (hashed(values, end) if values else None), end
 
     def _read_log(self, values: list[Any]) -> int:
-        """Take messages from the log itself; give where the next ones are."""
+        """Take messages from the log itself; return the physical offset of the next one."""
         from rocketwire.store.records.walk import Stop, walk  # noqa: PLC0415 - needs numpy, as the index files do
 
         log = self._log

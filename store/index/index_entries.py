@@ -1,4 +1,4 @@
-"""Entering keys into a mapped index file, and looking for one: by the kernel, or by its twin, which needs numpy."""
+"""Putting entries into a mapped index file and searching it: by the kernel, or by its twin, which needs numpy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Room(NamedTuple):
 
     Attributes:
         slots_at: Where the slots begin.
-        slots: How many they are.
+        slots: How many slots there are.
         entries_at: Where the entries begin.
         first: Number of the first entry that is put.
         begin_timestamp: That of the file's header, in ms.

@@ -1,4 +1,4 @@
-"""One index file: where the records of a key are in the log (layout.index). store.index_entries enters them."""
+"""One index file (layout.index): from the hash of a key to physical offsets in the commit log."""
 
 from __future__ import annotations
 
@@ -124,9 +124,9 @@ class IndexFile:
         return count
 
     def pass_over(self, offset: int, timestamp: int) -> None:
-        """Have the header end at a message (stored at a time in ms) behind the last entry: those between have no keys.
+        """Move the header's end to a message (stored at a time in ms) behind the last entry; those between have no key.
 
-        For Apache as well, the messages up to the header's end are done.
+        Apache, too, counts the messages up to the header's end as indexed.
         """
         if offset > self.end_offset:
             self.end_offset = offset
@@ -173,7 +173,7 @@ class IndexFile:
         found: list[int] = []
         following = self.entry_count
         for _ in range(_STEPS):
-            # In a chain the numbers fall, else it is damaged.
+            # Numbers fall along a chain, else it is damaged.
             if not 0 < number < following or len(found) >= most:
                 return found
             entry_hash, offset, difference, previous = ENTRY_STRUCT.unpack_from(view, self._entry_at(number))

@@ -1,8 +1,8 @@
-"""What the kernel does with the entries of an index file, with numpy: its twin.
+"""The numpy twin of the kernel's functions on the entries of an index file.
 
 A batch is put at once: the chains of a whole batch are computed by sorting its slots, so that an entry whose slot
 occurs earlier in the batch points to that one and the first of a slot points to what the file had. The bytes are the
-same as those of one put after the other, as the kernel and Apache's broker do.
+same as if the entries were put one by one, as the kernel and Apache's broker do.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _SLOT: Final = np.dtype(SLOT_DTYPE)
 def put_entries(
     mapping: mmap, room: Room, hashes: memoryview, offsets: memoryview, timestamps: memoryview, count: int
 ) -> int:
-    """Put the first `count` keys of three rows of 64-bit numbers; give how many took a slot that was free.
+    """Put the first `count` keys of three rows of 64-bit numbers; return how many took a slot that was free.
 
     Args:
         mapping: the file.
-        room: there is some for so many entries.
+        room: where the entries go; the caller has made sure that they fit.
         hashes: positive numbers of 31 bits.
         offsets: physical offsets.
         timestamps: store timestamps in ms.
-        count: one at least.
+        count: at least one.
     """
     slots_at, slots, entries_at, first, begin_timestamp = room
     hash_row, offset_row, timestamp_row = (np.frombuffer(row, np.int64, count) for row in (hashes, offsets, timestamps))
@@ -86,12 +86,12 @@ def scan_entries(
     Args:
         view: the file.
         at: where the first of the entries is.
-        count: how many are looked at.
-        key_hash: what they are to have.
-        most: so many are given at most.
-        file_begin: the store time in ms from which entries count.
-        begin: what is given was stored at this time in ms or later,
-        end: and at this time or before.
+        count: how many entries are searched.
+        key_hash: the hash of the key.
+        most: the most entries returned.
+        file_begin: the store time in ms from which the entries' seconds count.
+        begin: the earliest store time in ms.
+        end: the latest store time in ms.
     """
     block = np.frombuffer(view, _ENTRY, count, at)
     chosen = block[block["key_hash"] == key_hash][::-1]

@@ -1,7 +1,7 @@
-"""Keys of appended messages on their way to the index: `KeyColumn`, the kernel's or its twin.
+"""The queue of keys between append and index: `KeyColumn`, the kernel's or its Python twin.
 
-The kernel's hashes the keys as they come, and its own appends leave them there as well; the twin keeps what it gets,
-and hashes many keys at once with numpy when they are taken.
+The kernel's column hashes keys when they are added, and the kernel's appends add to it directly; the twin keeps what it
+gets, and hashes many keys at once with numpy when they are taken.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class PythonKeyColumn:
         self._added = self._dropped = self._taken = 0
 
     def add(self, start: int, end: int, values: list[Any]) -> None:
-        """Note a group of messages: the part of the log from `start` to `end`, the values of each message."""
+        """Add a group of messages: the part of the log from `start` to `end`, the values of each message."""
         if self._closed:
             return
         self._groups.append((start, end, values))
@@ -58,7 +58,7 @@ class PythonKeyColumn:
 
     @property
     def start(self) -> int | None:
-        """Where in the log the first group begins; None: there is none."""
+        """Physical offset at which the first group begins; None if there is none."""
         try:
             return self._groups[0][0]
         except IndexError:
@@ -66,7 +66,7 @@ class PythonKeyColumn:
 
     @property
     def pending(self) -> int:
-        """About how many keys can be taken; the twin, to whom no thread is of use, has always few."""
+        """About how many keys can be taken; the twin always says few, because a thread would not make it faster."""
         return 0
 
     def take(self, end: int, most: int) -> tuple[memoryview, memoryview, memoryview, int, int, int] | None:
@@ -90,7 +90,7 @@ class PythonKeyColumn:
         return (*hashed(values, end),) if values else None
 
     def close(self) -> None:
-        """Forget everything, and what is added from now on."""
+        """Drop all groups, and ignore what is added from now on."""
         self._closed = True
         self._groups.clear()
 

@@ -1,11 +1,11 @@
-"""The index: key -> records, over a row of index files, each named by the local time of its creation.
+"""The key index of a store: a row of index files, each named by the local time of its creation.
 
-Messages are indexed after they were appended, in batches: `dispatch` takes them from the backlog. It is known from the
-files how far they reach, so a deleted index is made again. A stop only says in the newest one that the messages behind
-its last entry have no keys, else each start would look at all of them again.
+Messages are indexed after they are appended, in batches: `dispatch` takes them from the backlog. The files themselves
+show how far they reach, so a deleted index is rebuilt. A clean stop only notes in the newest file that the messages
+behind its last entry have no keys, else each start would read all of them again.
 
-Without the kernel, and to read the log, numpy is needed, which is imported when it first is: it takes 0.1 s and 12 MB.
-If that fails, the store goes on without an index.
+numpy is needed without the kernel, and to read the log; it is imported at first use, which takes 0.1 s and 12 MB. If
+that fails, the store continues without an index.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: The most offsets a query gives (maxMsgsNumBatch).
+#: The most offsets a query returns (maxMsgsNumBatch).
 MOST_FOUND: Final = 64
 _OBSTACLES: Final = (DiskFull, StoreGone, StoreNotWritable, StoreUnreadable)
-#: So many keys take longer than a thread's begin and end.
+#: So many keys take longer than starting and joining a thread.
 _MUCH: Final = 1 << 12
 
 
@@ -67,13 +67,13 @@ class Index:
         self._row: list[IndexFile] = []
         self._full: deque[IndexFile] = deque()
         self._backlog = Backlog(log)
-        #: Physical offset and store timestamp of the last message that is done.
+        #: Physical offset and store timestamp of the last message that is indexed.
         self._done = (0, 0)
         self._given_up = self._removed = False
         self._lock = threading.Lock()
 
     def load(self, checkpoint: Checkpoint, *, clean: bool) -> None:
-        """Find the files; after a stop that was not clean, those that the checkpoint does not prove are made again.
+        """Find the files; after a crash those that the checkpoint does not prove are made again.
 
         Raises:
             StoreForeign: a file has another size.
@@ -110,17 +110,17 @@ class Index:
                 self._removed = True
 
     def _proven(self, file: IndexFile, checkpoint: Checkpoint) -> bool:
-        """Whether the checkpoint says that a file is on the disk: it was full, and so were all before it.
+        """Whether the checkpoint proves that a file is on the disk: it was full, and so were all before it.
 
-        Its last time alone would not tell: a file whose header never reached the disk has none, and another may have
-        been begun and filled in the millisecond in which the proven one ended.
+        Its last time alone is no proof: a file whose header never reached the disk has none, and another may have been
+        begun and filled in the millisecond in which the proven one ended.
         """
         if self._removed or not file.full or (self._row and self._row[-1].end_timestamp >= checkpoint.index):
             return False
         return file.begin_timestamp < checkpoint.index >= file.end_timestamp
 
     def start(self, checkpoint: Checkpoint) -> None:
-        """Find where to go on, once the log was recovered. Files that know more than the log are made again.
+        """Find where to continue, after the log was recovered. Files that reach beyond the log are made again.
 
         Raises:
             OSError: the checkpoint could not be written.
@@ -129,37 +129,37 @@ class Index:
             self._row.pop().remove()
             self._removed = True
         if self._removed:
-            # Else a power cut could bring them back, when their places in the log are other messages'.
+            # Else a power cut could bring them back, when other messages are at those physical offsets.
             self._files.sync_directory(self._directory)
         proven = max((file.end_timestamp for file in self._row if file.full), default=0)
         if checkpoint.index > proven:
-            # Else it would prove the files that are made in the place of those that are gone.
+            # Else it would prove the files that replace those that are gone.
             checkpoint.index = proven
             checkpoint.save()
         start = self._log.start
         if self._row and start <= self._row[-1].end_offset < self._log.position:
-            # The newest indexed message is looked at again: a stop may have come between two of its keys.
+            # The newest indexed message is checked again: the stop may have been between two of its keys.
             start = self._row[-1].end_offset
         self._backlog.next_offset = start
 
     @property
     def keys(self) -> PythonKeyColumn:
-        """Where appended messages leave their keys, in the order of the log."""
+        """Gets the keys of appended messages, in the order of the log."""
         return self._backlog.keys
 
     @property
     def bytes_behind(self) -> int:
-        """How much of the log is not indexed yet."""
+        """Bytes of the log that are not indexed yet."""
         return self._backlog.bytes_behind
 
     @property
     def suits_thread(self) -> bool:
-        """Whether the next step has much to do, and leaves the interpreter to other threads meanwhile."""
+        """Whether the next step takes long, and releases the interpreter lock meanwhile."""
         return self._backlog.keys.pending >= _MUCH and not self._backlog.reads_log
 
     @property
     def needs_numpy(self) -> bool:
-        """Whether the next step needs numpy: whoever has the time loads it before."""
+        """Whether the next step needs numpy, so that the caller can import it ahead."""
         return not self._given_up and (native.kernel is None or self._backlog.reads_log)
 
     def dispatch(self) -> bool:
@@ -173,7 +173,7 @@ class Index:
             return self._dispatch()
 
     def catch_up(self, steps: int) -> None:
-        """Index messages, but do no more than so many steps of `dispatch`; an obstacle is for the next one."""
+        """Index messages, at most `steps` steps of `dispatch`; errors are left for the next `dispatch`."""
         with self._lock, contextlib.suppress(*_OBSTACLES):
             for _ in range(steps):
                 if not self._dispatch():
@@ -195,7 +195,7 @@ class Index:
         return self._backlog.behind
 
     def _give_up(self, error: ImportError) -> None:
-        # What failed half-way, for want of descriptors, cannot be imported again by this process.
+        # An import that failed half-way, for lack of descriptors, cannot be repeated by this process.
         log.error("no message is found by key until the next start, which makes the index again: %s", error)
         self._given_up = True
         self._backlog.keys.close()
@@ -212,12 +212,12 @@ class Index:
             if self._row[-1].full:
                 self._full.append(self._row[-1])
         if self._row[-1].full and keys.last_offset > self._row[-1].end_offset:
-            # As Apache: the next message makes the next file, whether it has keys or not.
+            # As with Apache, the next message makes the next file, whether it has keys or not.
             self._roll()
         self._done = (keys.last_offset, keys.last_timestamp)
 
     def _already_put(self, offsets: memoryview) -> int:
-        """How many of the keys are in the files: some are after a start, or when the disk was full in a batch."""
+        """How many of the keys are in the files already, after a start or when the disk was full within a batch."""
         last = self._row[-1].end_offset
         if not len(offsets) or offsets[0] > last:
             return 0
@@ -293,7 +293,7 @@ class Index:
     def close(self) -> None:
         """Index the rest and put everything on the disk."""
         with self._lock:
-            # What finds no room is indexed by the next start, from the log.
+            # What does not fit on the disk is indexed from the log by the next start.
             with contextlib.suppress(*_OBSTACLES):
                 while self._dispatch():
                     pass

@@ -1,4 +1,4 @@
-"""Finding records by key, as Apache 4.9.7's queryMessage does."""
+"""Finding records by key, with the semantics of Apache 4.9.7's queryMessage."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROUNDS: Final = 3
 #: long for a step that a thread is in, and longer where that makes a file.
 _STEPS: Final = 8
 _LONGEST: Final = 2 * MAX_PROPERTIES_LENGTH
-"""Characters of a topic and a key: no message has more, and to hash a text takes as long as it is."""
+"""Characters of a topic and a key: no message has more, and the time to hash a text grows with its length."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +40,9 @@ def query(
 ) -> QueryResult:
     """Records with a key (or another of the same hash), stored between two times in ms.
 
-    When the log no longer has what the index found, older entries are looked at, up to three times. What was appended
-    just before is indexed first, but only so much: while there is a large backlog (after a stop that was not clean)
-    the answer is what is indexed so far.
+    If the log no longer has what the index found, older entries are tried, up to three times. Messages that were just
+    appended are indexed first, but only a bounded number: during a large backlog (after a crash) the answer is what is
+    indexed so far.
     """
     if len(topic) + len(key) > _LONGEST:
         return QueryResult(records=[], index_last_update_timestamp=0, index_last_update_offset=0)

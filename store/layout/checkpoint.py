@@ -1,4 +1,4 @@
-"""The checkpoint, 4096 bytes: three times in ms since 1970, then (5.x) three offsets that are left as they are."""
+"""Layout of the checkpoint, 4096 bytes: three times in ms since 1970, then (5.x) three offsets, left unchanged."""
 
 from __future__ import annotations
 

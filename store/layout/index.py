@@ -1,8 +1,7 @@
-"""An index file: header, hash slots, entries.
+"""Layout of an index file: header, hash slots, entries.
 
 A slot holds the number of its newest entry, an entry the number of the one before it in the same slot; 0 ends the
-chain. Entries are numbered from 1, so the first place is never used and a file for n entries holds n - 1 (store.md,
-run).
+chain. Entries are numbered from 1, so the first place is never used and a file for n entries holds n - 1.
 """
 
 from __future__ import annotations

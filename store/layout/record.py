@@ -1,6 +1,6 @@
-"""The head of a commit log record: its fields up to and with the body's length, with hosts of either size.
+"""Layout of the head of a commit log record: its fields up to the body's length, with hosts of either size.
 
-What follows is the body, then topic and properties, each behind its length (wire.message.RECORD).
+After it come the body, then topic and properties, each preceded by its length (wire.message.RECORD).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rocketwire.wire.message import BORN_HOST_AT, FIXED_V1_IPV4, MAGIC_AT, RECOR
 _INT16: Final = struct.Struct(">h")
 _INT32: Final = struct.Struct(">i")
 _INT64: Final = struct.Struct(">q")
-#: The bits of a record's sysFlag that tell the sizes of its hosts, and each that they can be together.
+#: The bits of a record's sysFlag that give the sizes of its hosts, and their combinations.
 HOST_BITS: Final = int(SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6)
 HOST_FORMS: Final = (0, int(SysFlag.BORN_HOST_V6), int(SysFlag.STORE_HOST_V6), HOST_BITS)
 

@@ -1,4 +1,4 @@
-"""config/timercheck of 5.x, 4096 bytes: how far the timer has come. Behind Apache's fields stand rocketwire's."""
+"""Layout of 5.x's config/timercheck, 4096 bytes: the timer's progress. rocketwire's fields follow Apache's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The timer log of 5.x: one unit of 52 bytes for each message that waits for its time.
+"""Layout of 5.x's timer log: one unit of 52 bytes for each message that waits for its time.
 
 The units of one wheel slot (layout.timer_wheel) are chained backwards by `previous`. A unit is not put where it would
 leave less than BLANK_SIZE bytes of its file: a blank ends the file there, which has the layout of a unit's first three
@@ -47,9 +47,9 @@ NO_UNIT: Final = -1
 WAITS: Final = 0
 #: It is settled without a copy: cancelled, undeliverable, or moved to a later unit.
 NO_COPY: Final = -1
-#: It never was a message: it is there for what Apache's brokers read of a timer log.
+#: It never was a message: it is a filler for Apache's brokers (store.timer.tidying).
 FILLER: Final = -2
-#: It stands for no record: the commit log has lost it, or it gets another unit.
+#: It has no record: the commit log has lost it, or it gets another unit.
 NO_RECORD: Final = -3
 FILE_SIZE: Final = 100 << 20
 
@@ -60,7 +60,7 @@ class UnitMagic(IntFlag):
     DEFAULT = 1
     """Every unit has it."""
     ROLL = 2
-    """The time is farther away than the wheel turns: the message goes round once more."""
+    """The time is farther away than one lap of the wheel: the message is stored again for another round."""
     DELETE = 4
     """The message cancels another one."""
 

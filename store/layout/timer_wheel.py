@@ -1,7 +1,7 @@
-"""The timer wheel of 5.x: a slot for every second of two weeks, used again and again.
+"""Layout of 5.x's timer wheel: a slot for every second of two weeks, reused in each lap.
 
-A slot says where the first and the last unit of its second stand in the timer log (layout.timer_log). It is never
-cleared: a slot whose `time` is not the one asked for is as good as empty.
+A slot holds the positions of the first and the last unit of its second in the timer log (layout.timer_log). It is never
+cleared: a slot whose `time` is not the wanted one counts as empty.
 """
 
 from __future__ import annotations

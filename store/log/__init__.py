@@ -1,1 +1,1 @@
-"""The commit log: the messages of all topics, one after the other."""
+"""The commit log: the messages of all topics in one sequence."""

@@ -1,8 +1,8 @@
-"""The checkpoint file: how far log, consume queues and index are known to be on the disk (layout.checkpoint).
+"""The checkpoint file: up to which store time log, consume queues and index are flushed (layout.checkpoint).
 
-A flush takes some time, in a thread: `claim` says which time it is going to prove, and `prove_...` that it did. When
-the clock goes back meanwhile, messages are stored before that time that the flush did not see; whoever appends such
-messages calls `retract` first, and the flush proves nothing.
+A flush takes some time, in a thread: `claim` announces the time that it will prove, and `prove_...` confirms it. If the
+clock goes back meanwhile, messages are stored before that time that the flush does not cover; the appender calls
+`retract` first, and the flush proves nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Checkpoint:
     """The three times in ms; 0 when nothing is known. `save` writes them.
 
     Attributes:
-        claimed: The newest `recover_from` that the file may say, now or after a flush that goes on.
+        claimed: The newest `recover_from` that the file may hold, now or after a running flush.
     """
 
     def __init__(self, path: str, files: FileSystem) -> None:
@@ -49,7 +49,7 @@ class Checkpoint:
             self._files.write(self._path, times.ljust(FILE_SIZE, b"\0"))
 
     def claim(self, timestamp: int) -> int:
-        """Begin to flush messages stored up to a time in ms; give what is handed on with the proof."""
+        """Begin to flush messages stored up to a time in ms; return the claim to pass to `prove_...`."""
         with self._lock:
             self.claimed = max(self.claimed, timestamp - _MARGIN)
             return self._retractions
@@ -86,7 +86,7 @@ class Checkpoint:
             self._files.close(fd)
 
     def retract(self, now: int) -> None:
-        """Have the file prove nothing that is stored from a time in ms on: the clock went back to it.
+        """Make the file prove nothing that is stored from a time in ms on: the clock went back to it.
 
         Raises:
             OSError: it could not be written; `claimed` stays.

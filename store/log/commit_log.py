@@ -1,14 +1,14 @@
-"""The commit log: all messages of all topics, one after the other, in a row of mapped files.
+"""The commit log: all messages of all topics in one sequence, in a row of memory-mapped files.
 
-A record never stands across two files and leaves 8 bytes behind it: the end-of-file blank, which says how much of
-the file is unused, goes where the next record does not fit. The file after the current one is created ahead, as
+A record never spans two files and leaves at least 8 bytes behind it for the end-of-file blank, which holds the number
+of unused bytes and follows where the next record does not fit. The file after the current one is created ahead, as
 Apache does, and removed again by a clean stop.
 
 A group of records becomes visible at once: everything but the first record's size word is written first, so that a
 process killed in the middle leaves a size of zero there, which reads as "never written".
 
-The appender writes through `write`; `position` is where the next record goes and `limit` where it must end at the
-latest without asking `make_room`. Everything before `flushed` is on the disk.
+The appender writes through `write`; `position` is where the next record goes, and a record that would end behind
+`limit` needs `make_room` first. Everything before `flushed` is on the disk.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from rocketwire.wire.message import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_AT, MA
 
 SIZE_SETTING: Final = "mappedFileSizeCommitLog"
 BLANK_SIZE: Final[int] = END_OF_FILE_BLANK.sizeof()
-#: Room on the disk is reserved by this many bytes ahead of the writer ...
+#: Disk space is allocated this many bytes ahead of the writer ...
 _WINDOW: Final = 4 << 20
-#: ... and its pages are faulted in by this many: less under SYNC_FLUSH, where each flush writes the faulted pages.
+#: ... and pages are faulted in by this many: less under SYNC_FLUSH, where each flush writes the faulted pages.
 _PREFAULT: Final = 256 << 10
 _PREFAULT_SYNC: Final = 128 << 10
-#: A thread faults so many bytes behind these in meanwhile, but not under SYNC_FLUSH.
+#: A thread faults in so many bytes behind these meanwhile, but not under SYNC_FLUSH.
 _AHEAD: Final = 2 << 20
 #: Old files that stay mapped for readers.
 _MOST_MAPPED: Final = 8
@@ -56,7 +56,7 @@ class CommitLog(LogTail):
         self._helper = None if sync_flush else files.ahead()
 
     def load(self) -> None:
-        """Find the files. Where the log ends is for recovery to find out (`resume`).
+        """Find the files. Recovery finds the end of the log (`resume`).
 
         Raises:
             StoreForeign: a file has another size, a wrong name, or does not begin as a commit log does.
@@ -92,7 +92,7 @@ class CommitLog(LogTail):
             self._enter(last)
 
     def _enter(self, segment: Segment) -> None:
-        """Make a file the one being written; room is reserved by the next `make_room`."""
+        """Make a file the one being written; the next `make_room` reserves room in it."""
         self.segments.pin(segment)
         self.buffer = segment.mapping
         self.base = segment.start
@@ -121,7 +121,7 @@ class CommitLog(LogTail):
             current = self._next_segment()
         at = self.position - current.start
         self._reserve(current, at, at + size + BLANK_SIZE)
-        # The limit moves with what is faulted in, so that this is called again for the next part of the window.
+        # The limit is the end of what is faulted in, so that this is called again for the next part of the window.
         ready = min(current.reserved, whole_pages(max(at + size + BLANK_SIZE, at + self._prefault)))
         if self._helper is not None:
             self._ask_for_more(self._helper, current, at, ready)
@@ -129,7 +129,7 @@ class CommitLog(LogTail):
         self.limit = current.start + ready - BLANK_SIZE
 
     def check_there(self) -> None:
-        """Look whether the newest file with messages has its name still. Safe in a thread.
+        """Check that the newest file with messages still has its name. Safe in a thread.
 
         Raises:
             StoreGone: it was removed or moved away, or replaced.
@@ -139,8 +139,8 @@ class CommitLog(LogTail):
             segment.check_there()
 
     def _ask_for_more(self, helper: Ahead, current: Segment, at: int, ready: int) -> None:
-        """Have what follows `ready` faulted in; what is before belongs to the writer from now on."""
-        with contextlib.suppress(StoreError, OSError):  # that is for the time when it is needed
+        """Have the helper fault in what follows `ready`; what is before belongs to the writer from now on."""
+        with contextlib.suppress(StoreError, OSError):  # reported when the file is needed
             self._reserve(current, at, min(ready + _AHEAD, current.size))
         if ready < current.size:
             helper.ask(current.mapping, current.path, ready, min(ready + _AHEAD, current.reserved) - ready)
@@ -188,7 +188,7 @@ class CommitLog(LogTail):
             self._ahead = self.segments.append(segment.end)
 
     def write(self, data: bytes) -> None:
-        """Put whole records at `position`; `make_room` was asked for them."""
+        """Put whole records at `position`, after `make_room`."""
         current = self._current
         assert current is not None  # noqa: S101 - make_room entered a file
         at = self.position - current.start
@@ -230,11 +230,11 @@ class CommitLog(LogTail):
             self.flushed = target
 
     def settle(self, start: int, *, rewrite: bool) -> None:
-        """Put on the disk what recovery found from `start` on, and what it cut off: that must not come back.
+        """Flush what recovery found from `start` on, and what it cut off, which must not come back.
 
         Args:
-            start: What is before this place is on the disk.
-            rewrite: A sync failed before, so that no page is known to be there that only seems to be written.
+            start: Physical offset up to which the log is on the disk.
+            rewrite: Write all pages again: after a failed sync they may be marked clean without being on the disk.
 
         Raises:
             OSError: the disk reported an error.

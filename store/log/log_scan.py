@@ -1,7 +1,7 @@
-"""Looking for certain records from a place of the commit log on, a part at a time.
+"""Searching the commit log for records that contain certain bytes, a part at a time.
 
-The log is searched for bytes that such records hold, which is much quicker than looking at each record; who asked
-decides about those found, for the same bytes may stand in any body.
+A byte search is much faster than decoding each record. The caller checks the records found, because the same bytes may
+be in any body.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Scanned(NamedTuple):
 
 
 def scan(log: CommitLog, offset: int, end: int, needle: bytes) -> Scanned:
-    """Look through some of the records between two places of the log.
+    """Search some of the records between two physical offsets.
 
     Args:
         log: A log that is recovered.
@@ -56,7 +56,7 @@ def scan(log: CommitLog, offset: int, end: int, needle: bytes) -> Scanned:
     while (at := buffer.find(needle, at, walked.position)) >= 0:
         number = bisect_right(starts, at) - 1
         record_end = starts[number] + int(walked.records.size[number])
-        if at + len(needle) <= record_end:  # else a part of it stands in the next record
+        if at + len(needle) <= record_end:  # else a part of it is in the next record
             found.append(segment.view[starts[number] : record_end])
         at = record_end
     following = segment.start + walked.position
