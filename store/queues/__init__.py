@@ -1,1 +1,1 @@
-"""Consume queues: where the messages of a queue are in the log."""
+"""Consume queues: the physical offset of each message of a queue."""

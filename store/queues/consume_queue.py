@@ -1,8 +1,8 @@
-"""One consume queue: entry n says where message n of a topic's queue lies in the commit log (layout.consume_queue).
+"""One consume queue: entry n holds the physical offset of message n of a topic's queue (layout.consume_queue).
 
-The queue can always be made anew from the log, so nothing here waits for the disk. An entry that was never written
-is zero; the end of a queue is found by that. What a truncation cuts off is zeroed too, so that no stale entry can
-look like a new one after the next start (Apache leaves them).
+The queue can always be rebuilt from the log, so nothing here waits for the disk. An entry that was never written is
+zero, which is how the end of a queue is found. What a truncation cuts off is zeroed too, so that no stale entry looks
+like a new one after the next start (Apache leaves them).
 
 The appender writes entries itself, for speed: it packs at `position` of `buffer` while `position < limit`, then moves
 `position` and `end`; `extend` gives it more room.
@@ -23,9 +23,9 @@ from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, MAX_TOPIC_LENGTH_V1, TOP
 
 SIZE_SETTING: Final = "mappedFileSizeConsumeQueue"
 SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
-#: Room is reserved by this many bytes: few, for there may be thousands of queues, and a page is written twice ...
+#: Disk space is allocated by this many bytes: few, as there may be thousands of queues, and a page is written twice ...
 _WINDOW: Final = 4 * 4096
-#: ... and by twice as many each time that a queue has filled them, up to these.
+#: ... and by twice as many each time that a queue has filled them, up to this many.
 _MOST_WINDOW: Final = 32 * 4096
 #: The file being written and the one being read.
 _MOST_MAPPED: Final = 2
@@ -84,8 +84,8 @@ class ConsumeQueue(QueueEntries):
     def load(self, *, log_start: int, clean: bool) -> None:
         """Find the files, the end, and after a clean stop the first message that is in a log that starts there.
 
-        After a stop that was not clean, pages of the files may be missing: entries may stand behind the end that is
-        found. The first truncation removes them, whatever else it cuts.
+        After a crash, pages of the files may be missing, so there may be entries behind the end that is found. The
+        first truncation removes them, whatever else it cuts.
 
         Raises:
             StoreForeign: a file does not belong there.
@@ -97,14 +97,14 @@ class ConsumeQueue(QueueEntries):
         if last is None:
             return
         self.end = self._flushed = self.first_that(lambda entry: entry[0] < 0 or entry[1] <= 0, last.end // ENTRY_SIZE)
-        # Files behind the end hold nothing.
+        # Files behind the end are empty.
         self._segments.truncate(self.end * ENTRY_SIZE, clear=False)
         self.physical_end()
         if clean:
             self.correct_min(log_start)
 
     def extend(self, entries: int = 1) -> None:
-        """Give the appender room for so many entries, or those that the file takes: map, reserve, create the next file.
+        """Make room for the appender's next entries, as far as the file goes: map, allocate, create the next file.
 
         Raises:
             DiskFull: there is no room.
@@ -133,7 +133,7 @@ class ConsumeQueue(QueueEntries):
         self.limit = segment.reserved - segment.reserved % ENTRY_SIZE
 
     def hold(self) -> None:
-        """Look whether the file that is written is there; if not, the next append looks again before it writes.
+        """Check that the file being written is there; if not, the next append checks again before it writes.
 
         Raises:
             StoreGone: it is not.
@@ -147,7 +147,7 @@ class ConsumeQueue(QueueEntries):
                 raise
 
     def place(self, offset: int) -> int | None:
-        """Where in the log the message at an offset stands; None when the queue has none there."""
+        """Physical offset of the message at a queue offset; None when the queue has none there."""
         if not self.min <= offset < self.end:
             return None
         at = self.position - (self.end - offset) * ENTRY_SIZE
@@ -169,7 +169,7 @@ class ConsumeQueue(QueueEntries):
         self.end += 1
 
     def put_many(self, entries: memoryview) -> None:
-        """Append whole entries as they stand in a file.
+        """Append whole entries in the form they have in a file.
 
         Raises:
             DiskFull: there is no room; those before are appended.
@@ -188,8 +188,8 @@ class ConsumeQueue(QueueEntries):
 
         An empty queue starts there, with PRE_BLANK entries before it in the file. Entries from `offset` on are of a
         former life of the topic and are cut off. Missing ones before it, whose messages are not in the log, are filled
-        with the new entry: whoever reads there gets this message twice. (Behind an entry that leads nowhere a broker
-        passes over all that is in the same commit log file.)
+        with the new entry: a reader there gets this message twice. (After an entry that points to no record a broker
+        skips all entries of the same commit log file.)
 
         Raises:
             DiskFull: there is no room.
@@ -232,14 +232,14 @@ class ConsumeQueue(QueueEntries):
     def correct_min(self, log_start: int) -> None:
         """Set `min` to the first entry whose message is at or after the start of the log."""
         if log_start == self._log_start:
-            return  # all entries since are of messages behind it
+            return  # all newer entries are of messages behind it
         # Pre-blank entries, the first of all, point to 0, which is a place in a log that starts there.
         blank = ENTRY_STRUCT.unpack(PRE_BLANK)
         self.min = self.first_that(lambda entry: entry[0] >= log_start and entry != blank, self.end)
         self._log_start = log_start
 
     def remove_expired_file(self) -> bool:
-        """Remove the oldest file if all its entries are before `min` and it is not the newest; true when it was."""
+        """Remove the oldest file if all its entries are before `min` and it is not the newest; true if removed."""
         first = self._segments.first
         if first is None or len(self._segments) == 1 or first.end > self.min * ENTRY_SIZE:
             return False
@@ -252,10 +252,10 @@ class ConsumeQueue(QueueEntries):
         return (self.end - self._flushed) * ENTRY_SIZE
 
     def flush(self, done: set[str]) -> None:
-        """Put what was written on the disk. Safe in a thread.
+        """Flush what was written. Safe in a thread.
 
         Args:
-            done: Directories that are synced since the queue's first entry; those above this queue are added.
+            done: Directories that were synced since the queue's first entry; those above this queue are added.
         """
         end = self.end
         if end == self._flushed and not self._cut_unsynced:
@@ -268,10 +268,10 @@ class ConsumeQueue(QueueEntries):
             if segment.end > at and segment.start < end * ENTRY_SIZE:
                 segment.sync()
         self._flushed = max(self._flushed, end)
-        self._cut_unsynced = False  # cuts are recovery's: none is made during a flush
+        self._cut_unsynced = False  # only recovery cuts, never during a flush
 
     def park(self) -> None:
-        """Forget the mappings; the next append or read takes them up again."""
+        """Drop the mappings; the next append or read maps the files again."""
         self.buffer = bytearray()
         self.position = self.limit = 0
         self._window = _WINDOW
@@ -281,7 +281,7 @@ class ConsumeQueue(QueueEntries):
         """Remove all its files, the oldest first.
 
         Raises:
-            OSError: a file cannot be removed; the queue goes on with it and those after it.
+            OSError: a file cannot be removed; the queue keeps it and those after it.
         """
         self.park()
         while self._segments.first is not None:

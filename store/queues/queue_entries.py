@@ -1,7 +1,7 @@
 """Reading the entries of one consume queue: single ones, runs of them, and the first of those that pass a test.
 
-The files are mapped without read-ahead, which would read all of a file that is nearly all holes; whoever reads on gets
-it in blocks. What the newest entry says is kept, so that nobody has to map a file to know.
+The files are mapped without read-ahead, which would read all of a file that is nearly all holes; a sequential reader
+gets blocks. The content of the newest entry is kept, so that no file has to be mapped for it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class QueueEntries(QueueTail):
 
     @property
     def directory(self) -> str:
-        """Where its files are."""
+        """The directory of its files."""
         return self._segments.directory
 
     @property
@@ -68,7 +68,7 @@ class QueueEntries(QueueTail):
         return segment.view[start : min(start + most * ENTRY_SIZE, end)]
 
     def file_range(self, offset: int) -> tuple[int, int]:
-        """First and last + 1 offset of the entries that stand in one file with `offset`."""
+        """First and last + 1 offset of the entries in the same file as `offset`."""
         per_file = self._segments.file_size // ENTRY_SIZE
         start = offset - offset % per_file
         return start, start + per_file
@@ -92,10 +92,10 @@ class QueueEntries(QueueTail):
         return self._newest
 
     def newest_changed(self) -> None:
-        """Have the last entry read again though its offset is the same."""
+        """Make the last entry be read again though its offset is the same."""
         self._newest_end = -1
 
     def last_record_before(self, physical_offset: int) -> int:
-        """Physical offset of the newest message at or before a place in the log, -1 when there is none."""
+        """Physical offset of the newest message at or before a physical offset, -1 when there is none."""
         after = self.first_that(lambda entry: entry[0] > physical_offset, self.end)
         return self.entry(after - 1)[0] if after > self.first_offset else -1

@@ -1,4 +1,4 @@
-"""All consume queues of a store: found at start, made at the first message of a queue, few of them mapped at a time."""
+"""The table of all consume queues: loaded at start, extended at the first message of a queue, few of them mapped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGEST_NAME: Final = 255
 
 
 def usable(topic: str, longest: int) -> bool:
-    """Whether a topic can be the name of a directory: the wire's rules are stricter, a damaged log has none."""
+    """Whether a topic can be the name of a directory; in a damaged log a topic may be any bytes."""
     return 0 < len(topic.encode()) <= longest and topic not in {".", ".."} and "/" not in topic
 
 
@@ -41,7 +41,7 @@ class QueueTable:
         self.dirty: set[ConsumeQueue] = set()
         #: Topics whose directory held nothing at the start.
         self.empty: set[str] = set()
-        #: Topics whose messages 5.x counts by the batch: what queues they have here are not for this broker.
+        #: Topics whose queues 5.x counts in batches: this broker does not use them.
         self.batch_topics: frozenset[str] = frozenset()
         self.removed = Event[[]]()
         self._settings = settings
@@ -50,7 +50,7 @@ class QueueTable:
         self._most_mapped = max(1, files.mappings() // 4)
 
     def load(self, *, log_start: int, clean: bool) -> None:
-        """Find all queues of a log that starts there.
+        """Find all queues of a log that starts at `log_start`.
 
         Directories that are no queue's (no number) are left alone, as Apache does.
 
@@ -99,19 +99,19 @@ class QueueTable:
             oldest.park()
 
     def takes(self, topic: str) -> bool:
-        """Whether a topic of the log may have queues here."""
+        """Whether a topic of the log may have consume queues."""
         return usable(topic, LONGEST_NAME) and topic not in self.batch_topics
 
     def physical_start(self, topic: str) -> int:
-        """Where the oldest message is that the queues of a topic know; -1 when they know none."""
+        """Physical offset of the oldest message in the queues of a topic; -1 when they have none."""
         queues = [queue for (name, _), queue in self.by_key.items() if name == topic and queue.end > queue.first_offset]
         return min((queue.entry(queue.first_offset)[0] for queue in queues), default=-1)
 
     def create(self, topic: str, queue_id: int, *, longest: int = MAX_TOPIC_LENGTH_V1) -> ConsumeQueue:
         """A new, empty queue; its files are made by its first entry. A topic has `longest` bytes at most.
 
-        A topic that another queue has already may be as long as a directory's name: the store is 5.x's, and a broker
-        that cannot read records of version 2 would not open it.
+        A topic that has a queue already may be as long as a directory's name: the store is 5.x's, and a broker that
+        cannot read records of version 2 would not open it.
 
         Raises:
             TopicUnusable: no directory, or no record, can have such a topic; or it has queues of 5.x's batches.
@@ -134,11 +134,11 @@ class QueueTable:
         return len(self.by_key)
 
     def physical_end(self) -> int:
-        """The end of the newest record that any queue knows, -1 when all are empty."""
+        """The end of the newest record that a queue points to, -1 when all are empty."""
         return max((queue.physical_end() for queue in self), default=-1)
 
     def truncate(self, physical_offset: int) -> None:
-        """Cut every queue back to the messages before a physical offset."""
+        """Truncate every queue to the messages before a physical offset."""
         for queue in self:
             if queue.truncate(physical_offset):
                 self.dirty.add(queue)
@@ -154,7 +154,7 @@ class QueueTable:
         for queue in sorted(self.dirty, key=lambda queue: queue.key):
             if queue.dirty_bytes < least_bytes:
                 continue
-            # Taken out first: an entry that comes during the flush puts it in again.
+            # Removed first: an entry that comes during the flush adds it again.
             self.dirty.discard(queue)
             try:
                 queue.flush(done)
@@ -167,7 +167,7 @@ class QueueTable:
         """Remove a queue with its files; the next message of its topic and number begins a new one.
 
         Raises:
-            OSError: a file cannot be removed; the queue is there still, with it and those after it.
+            OSError: a file cannot be removed; the queue keeps it and those after it.
         """
         self._mapped.pop(queue, None)
         try:
@@ -185,7 +185,7 @@ class QueueTable:
             self.remove(queue)
 
     def close(self) -> None:
-        """Forget all mappings and descriptors."""
+        """Drop all mappings and descriptors."""
         self._mapped.clear()
         for queue in self:
             queue.park()

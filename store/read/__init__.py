@@ -1,1 +1,1 @@
-"""Reading an open store: messages of a queue, offsets, times, keys."""
+"""Reading an open store: messages of a queue, offsets, store times, keys."""

@@ -1,8 +1,7 @@
-"""Reading messages of a queue: which ones, and where the reader goes on, by the rules of Apache 4.9.7's getMessage.
+"""Reading messages of a queue, with the semantics of Apache 4.9.7's getMessage.
 
-Answers are views of the log's mapping, records that lie side by side in one view. The usual case (no filter, the
-wanted entries point to records side by side in one file) is decided from the entries alone; everything else goes
-entry by entry.
+Results are views of the log's memory mapping, adjacent records in one view. The fast path (no filter, and the entries
+point to adjacent records of one file) is decided from the entries alone; everything else goes entry by entry.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.records.property_text import property_text
 
-#: Entries that one call looks at, whatever the filter makes of them: Apache's 16,000 bytes.
+#: Entries that one call scans, whether or not they pass the filter: Apache's 16,000 bytes.
 _MOST_SCANNED: Final = 16_000 // ENTRY_SIZE
-#: Bytes that each message counts for beside its property text when it is asked for that.
+#: Bytes that a message counts for in addition to its property text, when that is read.
 _EACH: Final = 64
 ANY_TEXT: Final = sys.maxsize
 """A bound of property text that no call reaches."""
@@ -34,7 +33,7 @@ _ENTRY_FORMAT: Final = ENTRY_STRUCT.format.lstrip(">")
 
 
 class FetchStatus(enum.Enum):
-    """What became of a fetch; names are Apache's GetMessageStatus."""
+    """The status of a fetch; names are those of Apache's GetMessageStatus."""
 
     FOUND = "FOUND"
     NO_MATCHED_MESSAGE = "NO_MATCHED_MESSAGE"
@@ -43,15 +42,15 @@ class FetchStatus(enum.Enum):
     OFFSET_OVERFLOW_BADLY = "OFFSET_OVERFLOW_BADLY"
     OFFSET_OVERFLOW_ONE = "OFFSET_OVERFLOW_ONE"
     OFFSET_TOO_SMALL = "OFFSET_TOO_SMALL"
-    NO_MATCHED_LOGIC_QUEUE = "NO_MATCHED_LOGIC_QUEUE"  # 4.9.7 never gives it: it makes the queue it looks for
+    NO_MATCHED_LOGIC_QUEUE = "NO_MATCHED_LOGIC_QUEUE"  # 4.9.7 never returns it: it creates the queue it looks up
     NO_MESSAGE_IN_QUEUE = "NO_MESSAGE_IN_QUEUE"
 
 
 class Fetched(msgspec.Struct, gc=False):
-    """The answer: `count` records of `size` bytes in `chunks`; the reader goes on at `next_offset`.
+    """The result: `count` records of `size` bytes in `chunks`; the reader continues at `next_offset`.
 
-    `far_behind` says that the last entry looked at is further behind the log's end than memory is expected to hold;
-    then `looked_at` has the bytes of the records that were read for it, whether or not they are among the chunks.
+    `far_behind`: the last entry scanned is further behind the log's end than the page cache is expected to hold; then
+    `looked_at` is the number of bytes of the records that were read, whether or not they are among the chunks.
     """
 
     status: FetchStatus
@@ -67,7 +66,7 @@ class Fetched(msgspec.Struct, gc=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchLimits:
-    """Bounds of one answer; `memory` is how many bytes behind the log's end still count as in memory."""
+    """Bounds of one result; `memory` is how many bytes before the log's end count as being in memory."""
 
     memory: int
     count_in_memory: int
@@ -93,14 +92,14 @@ def fetch(
 ) -> Fetched:
     """Messages of a queue from `offset` on, at most `most`.
 
-    `accept` is asked with the tags code of each, `matches` with the property text of those that remain, up to the
-    message whose text is beyond `most_text` bytes in all.
+    `accept` is called with the tags code of each, `matches` with the property text of those that remain, up to the
+    message with which the texts exceed `most_text` bytes.
     """
     if queue is None or not queue.end:
         return Fetched(FetchStatus.NO_MESSAGE_IN_QUEUE, 0, 0, 0)
     low, high = queue.min, queue.end
     if offset < low == high:
-        # All of it is gone. As 4.9.7: the reader goes on at once; he would wait 10 s after OFFSET_TOO_SMALL.
+        # All of it is gone. As in 4.9.7 the reader continues at once; after OFFSET_TOO_SMALL it would wait 10 s.
         return Fetched(FetchStatus.MESSAGE_WAS_REMOVING, high, low, high)
     if offset < low:
         return Fetched(FetchStatus.OFFSET_TOO_SMALL, low, low, high)
@@ -225,7 +224,7 @@ def _fetch_each(  # noqa: C901, PLR0912 - one loop, see above
                 break
         scanned += 1
         if accept is not None and not accept(tags_code) and tags_code > HIGHEST_EXT_ADDRESS:
-            continue  # with an extension's address in the tags code's place it is for the client to compare tags
+            continue  # the tags code is the address of a queue extension: the client compares the tags
         record = log.read(physical_offset, record_size)
         if record is None:
             if not count:

@@ -1,6 +1,6 @@
-"""What is read of an open store: offsets, messages, times, and records by their keys.
+"""The read operations of an open store: offsets, messages, store times, and records by key.
 
-Nothing here changes the store but `query`, which indexes first what was appended just before.
+Nothing here changes the store except `query`, which first indexes what was just appended.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAGICS: Final = (MAGIC_V1, MAGIC_V2)
 
 
 class LogPart(NamedTuple):
-    """What is written of a file of the log, between two physical offsets; the data begin at `start`."""
+    """The written part of a file of the log, between two physical offsets; the data begin at `start`."""
 
     data: mmap.mmap
     start: int
@@ -77,7 +77,7 @@ class StoreReader:
 
     @property
     def max_physical_offset(self) -> int:
-        """Where the next record goes."""
+        """Physical offset of the next record."""
         return self._log.position
 
     @property
@@ -96,25 +96,25 @@ class StoreReader:
         matches: Callable[[bytes], bool] | None = None,
         most_text: int = ANY_TEXT,
     ) -> Fetched:
-        """Messages of a queue from an offset on, by 4.9.7's rules: see `fetch.fetch`.
+        """Messages of a queue from an offset on, with 4.9.7's semantics: see `fetch.fetch`.
 
         Args:
             topic: The topic.
             queue_id: Its queue.
             offset: Queue offset of the first message wanted.
-            max_count: At most so many, but always one; the settings' limits hold besides.
-            max_bytes: At most so many bytes, but always one message; None for the settings' limit.
-            accept: Asked with each message's tags code; None accepts all.
-            matches: Asked with the property text of each message that `accept` accepts; None accepts all.
-            most_text: How many bytes of property text one call may go through, each message counting some for itself;
-                at least one message's.
+            max_count: The most messages, at least one; the settings' limits apply too.
+            max_bytes: The most bytes, but always one message; None for the settings' limit.
+            accept: Called with each message's tags code; None accepts all.
+            matches: Called with the property text of each message that `accept` accepts; None accepts all.
+            most_text: Bytes of property text that one call may read, with a fixed amount added for each message; at
+                least one message is read.
         """
         queue = self._queues.by_key.get((topic, queue_id))
         limits = self._limits if max_bytes is None else self.limits(max_bytes)
         return fetch(self._log, queue, offset, max_count, limits, accept, matches, most_text)
 
     def limits(self, max_bytes: int) -> FetchLimits:
-        """The bounds of an answer that has `max_bytes` at most."""
+        """The bounds of a result that has `max_bytes` at most."""
         limits = self._limits
         if max_bytes == limits.bytes_in_memory:
             return limits
@@ -151,14 +151,14 @@ class StoreReader:
         return view[at : at + size]
 
     def log_part(self, physical_offset: int) -> LogPart | None:
-        """The file of the log that holds a place, for who reads many records; None when it is not there."""
+        """The file of the log that holds a physical offset, to read many records; None when it is not there."""
         segment = self._log.segments.find(physical_offset)
         return (
             None if segment is None else LogPart(segment.mapping, segment.start, min(self._log.position, segment.end))
         )
 
     def place(self, key: tuple[str, int], offset: int) -> int | None:
-        """Where in the log a message of a queue (topic and queue id) stands; None when there is none at that offset."""
+        """Physical offset of a message of a queue (topic and queue id); None when it has none at the queue offset."""
         queue = self._queues.by_key.get(key)
         return None if queue is None else queue.place(offset)
 
@@ -172,7 +172,7 @@ class StoreReader:
     def queue_entries(self, topic: str, queue_id: int, offset: int, most: int) -> tuple[int, bytes]:
         """The entries of a queue from an offset on, `most` at most and all of one file, and the offset of the first.
 
-        That is another one when there is none there, or not any more. No entries: the queue ends there.
+        That offset differs from `offset` if there is no entry, or not any more. No entries: the queue ends there.
         """
         queue = self._queues.by_key.get((topic, queue_id))
         if queue is None:
@@ -186,11 +186,11 @@ class StoreReader:
         return queue.end, b""
 
     def scan(self, offset: int, end: int, needle: bytes) -> Scanned:
-        """Some of the log's records between two places, those that hold certain bytes: see `log_scan.scan`."""
+        """Some of the log's records between two physical offsets that contain certain bytes: see `log_scan.scan`."""
         return scan(self._log, offset, end, needle)
 
     def file_before(self, timestamp: int) -> int:
-        """Where the log is to be read from for the messages stored at a time in ms or later."""
+        """Physical offset from which the messages stored at a time in ms or later can be read."""
         return file_before(self._log, timestamp)
 
     def store_time(self, topic: str, queue_id: int, queue_offset: int) -> int:
@@ -211,9 +211,9 @@ class StoreReader:
     def query(self, topic: str, key: str, max_count: int, begin_ms: int, end_ms: int) -> QueryResult:
         """Records with a key, stored between two times.
 
-        Keys are compared by their hash only: the caller (Apache's client does) must compare the real ones. A message
-        that was appended just before is found; while very many are not indexed yet, as after a stop that was not
-        clean, only what is indexed so far: no query waits for all of that.
+        Keys are compared by their hash only: the caller must compare the real ones, as Apache's client does. A message
+        that was just appended is found; while very many are not indexed yet, as after a crash, only what is indexed so
+        far: no query waits for all of that.
         """
         if self._index is None:
             return QueryResult(records=[], index_last_update_timestamp=0, index_last_update_offset=0)

@@ -1,7 +1,7 @@
-"""Store times of messages, and finding the message of a time.
+"""Store times of messages, and searching a queue by store time.
 
-The file of the queue is chosen by the store time of each file's last message. Apache takes the files' modification
-times for that, which a copy or a late write-back changes; inside the file the search is Apache's.
+The file of the queue is chosen by the store time of each file's last message. Apache uses the files' modification times
+for that, which a copy or a late write-back changes; inside the file the search is Apache's.
 """
 
 from __future__ import annotations
