@@ -1,20 +1,20 @@
-"""The lifetime of files: which may go, by Apache's rules, and taking them away.
+"""Retention: which files of a store have expired, by Apache's rules, and removing them.
 
-The commit log decides. Its oldest file goes when it is older than messages are kept and somebody asks for room: it is
-the hour, the disk is fuller than `max_used`, or an administrator wants it. On a disk fuller than `clean_forcibly` it
-goes whatever its age; on one fuller than `warning` nothing is appended either. The file that is being written always
-stays. What pointed into removed files goes after them: files of consume queues and of the index all of whose messages
-are gone, but never the newest of a queue or of the index, for it says where to go on. A stop at any point of this
-leaves a store that opens: what queues and index still say of removed files is passed over.
+The oldest file of the commit log is removed when it is older than the retention time and one of these holds: it is the
+hour of deletion, the disk is fuller than `max_used`, or an administrator asks for it. On a disk fuller than
+`clean_forcibly` it is removed at any age; on one fuller than `warning` nothing is appended either. The file that is
+being written always stays. Files of consume queues and of the index follow once all their messages are gone, but never
+the newest of a queue or of the index, which holds the next offset. A stop at any point of this leaves a store that
+opens: entries that point into removed files are skipped.
 
-A file's age counts from the first message behind it, which was stored when the file was full. Apache goes by the
-modification time, which is the time of the last message in it, but also that of a copy. So no message ever goes before
-its time here; a file after which nothing was sent for a while stays up to that long longer than Apache's. Where the
-next file begins with no record (it is damaged, or was filled by a repair), or with one from the future (the clock was
-wrong), the file after that one tells the time, and so on; when none does, the modification time has to do.
+A file's age counts from the first message behind it, which was stored when the file was full. Apache uses the
+modification time, which is that of the last message in the file, but also changes with a copy. So no message expires
+early here; if nothing was sent for a while after a file was full, it stays that much longer than Apache's. If the next
+file does not begin with a record (it is damaged, or was filled by a repair), or with one from the future (the clock was
+wrong), the file after that one is used, and so on; if there is none, the modification time.
 
 Removing a large file waits for the disk, and so does making a removal durable, without which a power cut could bring
-back an older file and leave a gap. Both may run in a thread; everything else belongs to the one that appends.
+back an older file and leave a gap. Both may run in a thread; everything else belongs to the appending thread.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 #: Log files that one pass removes at most.
 MOST_FILES: Final = 10
-#: Topics whose queues always stay: offsets of the broker's own lead into them, which must not begin again at 0.
+#: Topics whose queues always stay: the broker keeps offsets of them, so these must not begin again at 0.
 _OWN: Final = frozenset({SCHEDULE_TOPIC, TIMER_TOPIC, TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC})
 
 
@@ -66,16 +66,16 @@ class DiskUsage(NamedTuple):
 
     @property
     def fullest(self) -> float:
-        """Of the disks without which nothing can be appended."""
+        """The largest usage of the disks that appending needs."""
         return max(self.commit_log, self.consume_queues)
 
     def __str__(self) -> str:
-        """As Apache tells it to producers."""
+        """The text that Apache sends to producers."""
         return f"CL: {self.commit_log:5.2f} CQ: {self.consume_queues:5.2f} INDEX: {self.index_files:5.2f}"
 
 
 class Verdict(NamedTuple):
-    """What the rules say now: look for expired files; do not look at their age; append nothing."""
+    """The result of the rules: remove expired files; ignore their age; append nothing."""
 
     clean: bool
     forcibly: bool
@@ -83,7 +83,7 @@ class Verdict(NamedTuple):
 
 
 def judge(rules: RetentionRules, used: float, *, hour: int, asked: bool) -> Verdict:
-    """Apply the rules to a disk that is used to a part, at an hour of the day; `asked` is an administrator's wish."""
+    """Apply the rules to a disk usage (0 to 1) at an hour of the day; `asked`: an administrator asks for it."""
     pressed = used > rules.clean_forcibly or used > rules.warning
     return Verdict(
         clean=asked or pressed or used > rules.max_used or hour in rules.hours,
@@ -93,7 +93,7 @@ def judge(rules: RetentionRules, used: float, *, hour: int, asked: bool) -> Verd
 
 
 class Retention:
-    """Takes files away from one store."""
+    """Removes expired files of one store."""
 
     def __init__(
         self, settings: StoreSettings, commit_log: CommitLog, queues: QueueTable, index: Index | None, files: FileSystem
@@ -120,8 +120,8 @@ class Retention:
     def take_log_file(self, now: int, reserved: int, *, forcibly: bool) -> Segment | None:
         """Take the oldest file out of the log if it is older than `reserved` ms, or `forcibly`; None when none may go.
 
-        From then on nobody reads it. Its `remove` and then `sync_log` are what may run in a thread; if `remove` fails,
-        `put_log_file_back` is next.
+        From then on it is not read. Its `remove` and then `sync_log` may run in a thread; if `remove` fails, call
+        `put_log_file_back`.
         """
         oldest = self._log.segments.first
         if oldest is None or oldest.end >= self._log.position:
@@ -133,7 +133,7 @@ class Retention:
         return self._log.segments.take_first()
 
     def _full_since(self, oldest: Segment, now: int) -> int | None:
-        """When a file was full, by the first file behind it that tells; None when nothing does."""
+        """When a file was full, by the first file behind it that shows it; None when none does."""
         for segment in self._log.segments:
             if segment is not oldest:
                 stored = self._store_time_at(segment.start)
@@ -151,7 +151,7 @@ class Retention:
         return store_timestamp(head)
 
     def put_log_file_back(self, segment: Segment) -> None:
-        """Have a file in the log again that could not be removed."""
+        """Put a file back into the log that could not be removed."""
         self._log.segments.put_back(segment)
 
     def sync_log(self) -> None:
@@ -165,11 +165,11 @@ class Retention:
         return iter(list(self._queues))
 
     def _current(self, queue: ConsumeQueue) -> bool:
-        """Whether it was not removed meanwhile."""
+        """Whether the queue was not removed meanwhile."""
         return self._queues.by_key.get(queue.key) is queue
 
     def remove_queue_file(self, queue: ConsumeQueue) -> bool:
-        """Tell a queue where the log starts, and remove its oldest file if all messages in it are gone.
+        """Update a queue's minimum to the start of the log, and remove its oldest file if all its messages are gone.
 
         True when a file was removed: `sync_queue` makes that durable, then there may be another. The newest stays.
         """
@@ -195,8 +195,8 @@ class Retention:
     def expired_queues(self) -> Iterator[ConsumeQueue]:
         """The queues of which no message is left, but those of delays and transactions.
 
-        The next message of a removed one gets offset 0. As `unused_queues`, it may be gone on with at any time later,
-        and gives only what is still such a queue then.
+        The next message of a removed one gets offset 0. Like `unused_queues`, the iterator may be continued at any time
+        later, and then gives only queues for which this still holds.
         """
         for queue in self.queues():
             if self._current(queue) and queue.key[0] not in _OWN and 0 <= queue.physical_end() < self._log.start:
@@ -214,7 +214,7 @@ class Retention:
         """Remove a queue with its files.
 
         Raises:
-            OSError: a file cannot be removed; the queue goes on with it and those after it.
+            OSError: a file cannot be removed; the queue keeps it and those after it.
         """
         self._queues.remove(queue)
         log.info("topic %s: queue %d removed", *queue.key)

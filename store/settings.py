@@ -1,4 +1,4 @@
-"""The store's settings: sizes in bytes, times in milliseconds. Defaults are Apache 4.9.7's (store.md)."""
+"""The store's settings: sizes in bytes, times in milliseconds. Defaults are Apache 4.9.7's."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class StoreSettings:
     """Where the store is and how large its files are.
 
     The file sizes must be those the store was written with: a commit log file of another size is refused.
-    `sync_flush` says that the caller waits for `flush_to` before it acknowledges; the store flushes only when told.
+    `sync_flush`: the caller waits for `flush_to` before it acknowledges; the store flushes only when called.
     `max_transfer_*` bound one answer of `get`: the first pair holds for messages near the end of the log, the second
     for those further behind than `access_message_in_memory_max_ratio` percent of the machine's memory.
     A slot of the timer's wheel is of `timer_precision` milliseconds, a multiple of 10; a message that is farther away
-    than `timer_roll_window` slots goes round once more.
+    than `timer_roll_window` slots is stored again for another round.
     """
 
     root: Path
@@ -95,7 +95,7 @@ class StoreSettings:
 
     @property
     def timer_check(self) -> str:
-        """The file that says how far the timer got."""
+        """The file of the timer's progress."""
         return str(self.root / "config" / "timercheck")
 
     @property
@@ -115,7 +115,7 @@ class StoreSettings:
 
     @property
     def abort(self) -> str:
-        """The file whose presence at start says that the last run did not stop cleanly."""
+        """The file that is there at a start if the last run did not stop cleanly."""
         return str(self.root / "abort")
 
     @property

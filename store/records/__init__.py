@@ -1,1 +1,1 @@
-"""Reading records in bulk: columns, properties, walks over the log."""
+"""Reading stored records in bulk: columns, properties, batches of the log."""

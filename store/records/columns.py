@@ -1,10 +1,9 @@
-"""Records as columns: read from a buffer with numpy, and checked.
+"""Records as numpy columns: decoded from a buffer and validated.
 
-Only the body has a checksum, so a record is believed when everything else fits together as well: its magic, its
-lengths, its own physical offset and a topic that is text. After a stop that was not clean there may be pages that the
-disk never got while their neighbours were written: they are all zero. The body would fail its CRC then, the properties
-would pass, so on demand a part of them that stands on one page and is all zero is not believed. Without such a stop it
-is what somebody wrote.
+Only the body has a checksum, so the other fields of a record must be consistent as well: its magic, its lengths, its
+own physical offset and a topic that is text. After a crash, pages may be missing (all zero) while their neighbours were
+written. The body would then fail its CRC, but the properties would pass, so on demand properties of which a whole page
+is zero are rejected. Without a crash such zeros are what a client sent.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _CRC_MASK: Final = 0x7FFFFFFF
 _UINT32: Final = 0xFFFFFFFF
 _INT16_MAX: Final = 0x7FFF
 _INT8_MAX: Final = 0x7F
-#: The length of the properties is so long, that of the topic as many bytes as the record's version says.
+#: Bytes of the length of the properties; those of the topic's length depend on the record's version.
 _PROPERTIES_LENGTH: Final = 2
 _HEADS: Final = {bits: np.dtype(head_dtype(bits)) for bits in HOST_FORMS}
 _HEAD_V4: Final = _HEADS[0]
@@ -97,10 +96,10 @@ class Batch:
     def __init__(
         self, buffer: Buffer, positions: NDArray[np.int64], base: int | None, *, believed: bool = True
     ) -> None:
-        """Of records behind each of which the buffer has the bytes of the smallest one.
+        """Take records, each of which has at least the bytes of the smallest record in the buffer.
 
-        `base` is None where they may be from anywhere in the log; their sizes and magic numbers are `believed` where
-        somebody has looked at them.
+        `base` is None if their physical offsets are not to be checked; `believed` if their sizes and magic numbers are
+        checked already.
         """
         self.count = len(positions)
         self.reason = ""
@@ -128,7 +127,7 @@ class Batch:
                 step()
 
     def keep(self, good: NDArray[np.bool_], reason: Callable[[int], str]) -> None:
-        """Cut all columns at the first record that is not good; `reason` says of its index what is wrong."""
+        """Cut all columns at the first record that is not good; `reason` gives the cause for its index."""
         if good.all():
             return
         self.count = int(good.argmin())
@@ -232,7 +231,7 @@ class Batch:
         self.keep(good, lambda _: "its topic is no text")
 
     def _check_pages(self) -> None:
-        """Find lost pages: only a text that begins with a zero byte, or stands on several pages, can have one."""
+        """Find lost pages: only a text that begins with a zero byte, or spans several pages, can have one."""
         at, length = self._columns["properties_position"], self._columns["properties_length"]
         suspect = (length > 0) & (at // PAGE != (at + length - 1) // PAGE)
         some = np.flatnonzero(length)
@@ -251,7 +250,7 @@ class Batch:
         found = np.array([crc32(view[start:end]) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)])
         found &= _CRC_MASK
         crc = columns["body_crc"]
-        # The CRC of an empty body is whatever the record says: Apache does not look at it.
+        # The CRC of an empty body is not checked: Apache does not check it either.
         self.keep(
             (found == crc) | (columns["body_length"] == 0),
             lambda i: f"its body has the CRC {found[i]:08X} and should have {crc[i]:08X}",
@@ -274,13 +273,13 @@ def gather(octets: NDArray[np.uint8], positions: NDArray[np.int64], kind: np.dty
 
 
 def by_length(lengths: NDArray[np.int32]) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Each length that occurs, and the indices of what has it."""
+    """Each length that occurs, and the indices of the items of that length."""
     for length in np.flatnonzero(np.bincount(lengths)).tolist():
         yield length, np.flatnonzero(lengths == length)
 
 
 class _Codes(dict[bytes, int]):
-    """A number for each key, given out in the order they come."""
+    """A number for each key, assigned in the order of arrival."""
 
     def __missing__(self, key: bytes) -> int:
         code = self[key] = len(self)
@@ -294,7 +293,7 @@ def topics_of(buffer: Buffer, records: Records) -> tuple[NDArray[np.int32], list
     octets = np.frombuffer(buffer, np.uint8)
     for length, chosen in by_length(records.topic_length):
         names = gather(octets, records.topic_position[chosen], np.dtype(f"S{length}"))
-        # Mostly many in a row are of one topic.
+        # Usually many in a row have one topic.
         bounds = np.concatenate([[0], np.flatnonzero(names[1:] != names[:-1]) + 1, [len(names)]])
         found = list(map(known.__getitem__, names[bounds[:-1]].tolist()))
         codes[chosen] = np.repeat(found, np.diff(bounds))

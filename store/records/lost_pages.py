@@ -1,8 +1,8 @@
-"""Pages that the disk lost: after a crash, a page that never got there is all zero while its neighbours are written.
+"""Torn writes in properties: after a crash, a page that was not flushed is all zero while its neighbours are written.
 
-A body's CRC tells, but properties have none. So recovery does not believe properties of which the part that stands on
-one page is all zero, nor last ones that end with a zero byte. Sends with zero bytes in properties are refused here, but
-Apache's brokers take them: when a message of theirs is stored once more, its properties are fenced.
+A body has a CRC, but properties have none. So recovery rejects properties of which the part on one page is all zero,
+and the last record's if they end with a zero byte. Sends with zero bytes in properties are refused here, but Apache's
+brokers accept them: when such a message is stored once more, separators are put around its properties (`fenced`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ITEM_SEP: Final = ITEM_SEP.encode()
 
 
 def has_lost_page(text: bytes, at: int) -> bool:
-    """Whether a part of the text at file position `at` that stands on one page is nothing but zeros."""
+    """Whether the part on one page of the text at file position `at` is nothing but zeros."""
     start = 0
     while start < len(text):
         stop = min(len(text), start + PAGE - (at + start) % PAGE)
@@ -28,10 +28,10 @@ def has_lost_page(text: bytes, at: int) -> bool:
 
 
 def fenced(properties: bytes) -> bytes | None:
-    """The same properties as text that is believed wherever it stands; None when there is none.
+    """The same properties as text that recovery accepts at any position; None if there is no such text.
 
-    No part of it is all zero when it does not begin or end so: then there is an empty item more, which readers pass
-    over. Only with a page of zeros within there is nothing to be done.
+    If it begins or ends with zeros, an empty item is added there, which readers skip; then no part on one page is all
+    zero. There is no such text if it contains a whole page of zeros.
     """
     if 0 not in properties:
         return properties

@@ -1,11 +1,10 @@
-"""What a batch of records says in its properties: the hashes of tags and keys, computed for all of them at once.
+"""The hashes of tags and keys in the properties of a batch of records, computed for all of them at once with numpy.
 
-The texts are put one after the other, in rows of one length where they are nearly that. Java's hash of any part of that
-is then the difference of two sums: with S[i] = sum of unit[k] * 31^-k for k < i (31 has an inverse modulo 2^32), the
-hash of i..j is (S[j] - S[i]) * 31^(j-1).
+The texts are concatenated, padded to one length if their lengths are close. Java's hash of any part is then the
+difference of two sums: with S[i] = sum of unit[k] * 31^-k for k < i (31 has an inverse modulo 2^32), the hash of i..j
+is (S[j] - S[i]) * 31^(j-1).
 
-The rules are those of wire.properties: an item without a name or a value counts for nothing, the last of equal names
-wins.
+The rules are those of wire.properties: an item without a name or a value is ignored, the last of equal names wins.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _INT32_MAX: Final = 0x7FFFFFFF
 _CONTINUATION: Final = 0x80
 _LEAD_OF_TWO_UNITS: Final = 0xF0
 _LAST_ASCII: Final = 0x7F
-#: Texts are filled up to the longest one's length if that makes them so much longer at most.
+#: Texts are padded to the longest one's length if that makes them at most this much longer.
 _MOST_FILL: Final = 1.5
 
 
@@ -52,7 +51,7 @@ class Properties(NamedTuple):
 
 
 class _Powers:
-    """31^n and 31^-n modulo 2^32 for n = 0, 1, 2 ..., as many as were ever asked for."""
+    """31^n and 31^-n modulo 2^32 for n = 0, 1, 2 ..., extended on demand."""
 
     def __init__(self) -> None:
         self._tables = {_FACTOR: np.ones(1, np.uint32), _INVERSE: np.ones(1, np.uint32)}
@@ -81,7 +80,7 @@ def properties_of(buffer: Buffer, records: Records) -> Properties:
 
 
 def _rows(buffer: Buffer, records: Records) -> NDArray[np.uint8] | None:
-    """A row for each text, with a separator behind it and at its end; None if they are too different, or not ASCII."""
+    """A row for each text, with a separator behind it and at its end; None if lengths differ much, or not ASCII."""
     lengths = records.properties_length
     count = len(lengths)
     longest = int(lengths.max()) if count else 0
@@ -127,7 +126,7 @@ class _Parser:
     """Takes the joined texts apart."""
 
     def __init__(self, units: NDArray[Any], begins: NDArray[np.int64], width: int = 0) -> None:
-        """Of texts that begin at these units, each `width` units behind the one before if that is not 0."""
+        """Take texts that begin at these units, each `width` units behind the one before if that is not 0."""
         self._units = units
         self._begins = begins
         self._width = width

@@ -29,7 +29,7 @@ _LENGTHS: Final = 1 + 2
 
 
 def property_text(mapping: mmap.mmap, at: int, end: int) -> bytes:
-    """The property text of the record between two places of a file; of a damaged one there may be none."""
+    """The property text of the record between two positions of a file; may be empty for a damaged record."""
     try:
         magic, sys_flag, body_length = _FRONT(mapping, at)
         if magic != MAGIC_V1 or sys_flag & HOST_BITS or body_length < 0:
@@ -42,7 +42,7 @@ def property_text(mapping: mmap.mmap, at: int, end: int) -> bytes:
 
 
 def key_of(name: str) -> bytes:
-    """What `value_of` looks for, to be made once for each name."""
+    """The search text of `value_of` for a name, to be made once for each name."""
     return (name + NAME_SEP).encode()
 
 
@@ -64,7 +64,7 @@ def value_of(text: bytes, key: bytes) -> bytes:
 
 
 class TagCodes(dict[bytes, int]):
-    """Java's hash of each tag; knows those asked for lately."""
+    """Java's hash of each tag, cached."""
 
     def __missing__(self, tag: bytes) -> int:
         if len(self) >= _MOST_TAGS:
@@ -77,7 +77,7 @@ class TagCodes(dict[bytes, int]):
         codes: list[int] = []
         add = codes.append
         for text in texts:
-            # What `value_of` does, for the place where the tag nearly always is: a call for each would double the time.
+            # The fast path of `value_of`, inlined: a call for each text would double the time.
             at = text.find(_TAGS)
             if at > 0 and text[at - 1] == _ITEM_SEP[0] and text.rfind(_TAGS) == at:
                 start = at + len(_TAGS)
@@ -89,9 +89,9 @@ class TagCodes(dict[bytes, int]):
 
 
 def delivery_time(text: bytes, store_timestamp: int, delay_levels: tuple[int, ...]) -> int | None:
-    """When a message of the schedule topic is due (ms), which its queue entry tells in place of tags.
+    """When a message of the schedule topic is due (ms), which its queue entry holds in place of the tags code.
 
-    None when it has no level of delay.
+    None when it has no delay level.
     """
     level = value_of(text, _DELAY)
     if not level.isdigit() or not int(level):

@@ -1,10 +1,10 @@
-"""Reading the commit log many records at a time: recovery, rebuilding, verifying and every reader of a whole store.
+"""Reading the commit log in batches of records, for recovery, rebuilding, verifying and all readers of whole stores.
 
-Where a record begins is known only from the size of the one before it, so that is a loop in Python, as tight as can
-be. All else is done with numpy for a batch of records at once: the heads are gathered into columns, lengths and places
-are compared. One call a record remains, for the CRC of its body.
+A record's start is known only from the size of the one before it, so finding the starts is a tight Python loop. All
+else is done with numpy for a batch of records at once: the heads are gathered into columns, lengths and offsets are
+compared. One call per record remains, for the CRC of its body.
 
-A record is believed when all that `columns` checks fits together. At the first one that is not the batch is cut.
+A record is accepted if it passes all checks of `columns`. The batch ends before the first one that does not.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Stop(enum.Enum):
 
 
 class Walked(NamedTuple):
-    """What a walk found: whole records, where the next one begins, why it ended there, and if DAMAGED by what."""
+    """The result of a walk: whole records, where the next one begins, why it ended there, and if DAMAGED the cause."""
 
     records: Records
     position: int
@@ -59,13 +59,13 @@ def walk(
 
     Args:
         buffer: A commit log file, or a part of one that begins at a page of it (at a multiple of 4096 bytes).
-        base: Physical offset of the buffer's first byte; None does not look where records say that they begin.
+        base: Physical offset of the buffer's first byte; None does not check the records' own physical offsets.
         position: Where a record begins.
-        end: What is at or behind this position of the buffer is not read.
+        end: Position of the buffer at which reading ends.
         whole: The buffer (or `end`) is the end of the file: a record that runs past it is damaged. Else the walk ends
             with MORE there.
         check_crc: Whether bodies are checked against their CRC.
-        lost_pages: Whether the disk may lack pages, so that properties are not believed of which a page is all zero.
+        lost_pages: Whether pages may be lost, so that properties are rejected of which a page is all zero.
         most: At most so many records.
     """
     end = len(buffer) if end is None else end
@@ -80,7 +80,7 @@ def walk(
 
 
 def _chain(buffer: Buffer, position: int, end: int, most: int, *, whole: bool) -> tuple[list[int], int, Stop, str]:
-    """Where records begin, by their sizes and magic numbers alone; where the next one does, and why it is not taken."""
+    """Where records begin, by their sizes and magic numbers alone; where the next one begins, and why it is left."""
     unpack = _SIZE_AND_MAGIC.unpack_from
     starts: list[int] = []
     add = starts.append

@@ -1,1 +1,1 @@
-"""The start after a stop or a crash."""
+"""Recovery at the start of a store, after a clean stop or a crash."""

@@ -1,13 +1,13 @@
-"""Recovery: find where the log really ends, cut what is torn, and bring the consume queues up to it.
+"""Recovery: find the end of the log, cut off torn writes, and bring the consume queues up to date.
 
-After a clean stop the last three files are read, or only the last megabytes of them when the queues tell where a
-record begins; more only if the queues end before. After any other stop the log is read from the newest file whose first
-message is older than the checkpoint: what lies before it is on the disk, in log and queues; from there on all queue
-entries are made again. If a queue turns out to miss older entries, or no record stands where the queues say that one
-does, everything is made again from the start of the log.
+After a clean stop the last three files are read, or only the last megabytes of them if the queues show where a record
+begins; more only if the queues end before. After a crash the log is read from the newest file whose first message is
+older than the checkpoint: what is before it is flushed, in log and queues; from there on all queue entries are made
+again. If a queue turns out to lack older entries, or the queues point to a place without a record, everything is made
+again from the start of the log.
 
-The log is cut at the first record that is not whole. The file it was cut in is zeroed behind the cut: a leftover that
-happens to begin where a later record ends must not come back to life.
+The log is cut at the first record that is not whole. The rest of that file is zeroed, so that a leftover which happens
+to begin where a later record ends does not come back.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from rocketwire.wire.message import MAGIC_AT, MAGIC_V1, MAGIC_V2, STORE_TIMESTAM
 
 #: Files that are read after a clean stop ...
 _CLEAN_FILES: Final = 3
-#: ... or this much of their end, if some of the queues say where a record begins there.
+#: ... or this much of their end, if a queue shows where a record begins there.
 _CLEAN_BYTES: Final = 16 << 20
 _CLEAN_QUEUES: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovered:
-    """What recovery did: it read so many records from `start` to `end`, the last stored at `last_timestamp` (ms).
+    """The result of recovery: it read `records` from `start` to `end`, the last stored at `last_timestamp` (ms).
 
-    `clean` says that the stop before was a clean one.
+    `clean`: the last stop was a clean one.
     """
 
     start: int

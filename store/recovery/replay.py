@@ -1,10 +1,10 @@
-"""Reading the log from a place on, and giving the consume queues the entries of what is there.
+"""Replaying the log from a physical offset on: dispatch of its records to the consume queues.
 
 Entries are made for a batch of records at once: sorted by queue, cut into runs of consecutive queue offsets, and each
 run is copied to its queue in one piece. The last record read is held back until it is known what follows it.
 
-After a clean stop a record without an entry in its queue may be of a topic that was deleted, and is left alone then:
-config/topics.json says what topics there are.
+After a clean stop a record without a queue entry may belong to a deleted topic, and is then skipped:
+config/topics.json lists the topics that exist.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rocketwire.wire.names import is_system_topic_of_any_version
 _BATCH: Final = 8192
 #: Properties are copied out of the log so many bytes at once, or those of one record.
 _PROPERTIES: Final = 8 << 20
-#: A record that claims to be further behind its queue's end than this is not believed, and gets no entry.
+#: A record whose queue offset is further behind its queue's end than this is rejected, and gets no entry.
 _MOST_MISSING: Final = 1 << 20
 _ENTRY: Final = np.dtype(dtype_fields(ENTRY))
 
@@ -45,7 +45,7 @@ class QueueIncomplete(Exception):
 class Replayed(NamedTuple):
     """What was read: where the log ends, how many records there are, and when the last was stored (ms).
 
-    `damaged` says that it ends in damage, `found` that something of a log stands where the reading began.
+    `damaged`: it ends in damage. `found`: there was a part of a log where the replay began.
     """
 
     end: int
@@ -73,11 +73,11 @@ def replay(
         settings: The store's.
         clean: Whether the last stop was a clean one: no page of the log is lost, and topics may have been deleted.
         start: Physical offset of a record.
-        dispatch_from: Queues are believed to have the entries of records before this place.
+        dispatch_from: Physical offset before which the queues should have all entries.
         topics: Gives the topics that exist, None if that is not known.
 
     Raises:
-        QueueIncomplete: they have not; or entries are missing of records before `start`.
+        QueueIncomplete: they do not; or entries of records before `start` are missing.
         ConfigInvalid: the topics are wanted and cannot be read.
         DiskFull: there is no room for the queues.
     """
@@ -118,7 +118,7 @@ def replay(
     if held is not None:
         buffer, records = held
         if not clean and position and records.properties_length[-1] and segment.mapping[position - 1] == 0:
-            # The last record breaks off in its properties: none that a broker takes end with a zero byte.
+            # The last record is torn in its properties: a broker accepts none that end with a zero byte.
             end = int(records.physical_offset[-1])
             records = _part(records, slice(0, -1))
             count -= 1
@@ -145,7 +145,7 @@ class _Runs(NamedTuple):
 
 
 def _runs(buffer: mmap.mmap, records: Records) -> _Runs:
-    # Prepared and rolled back messages, which have this bit, are not for consumers; queue ids below 0 are nobody's.
+    # Half and rolled back messages, which have this bit, are not for consumers; no queue has an id below 0.
     chosen = np.flatnonzero((records.sys_flag & SysFlag.TRANSACTION_PREPARED == 0) & (records.queue_id >= 0))
     records = _part(records, chosen)
     codes, topics = topics_of(buffer, records)
@@ -161,7 +161,7 @@ def _runs(buffer: mmap.mmap, records: Records) -> _Runs:
 
 
 class _Dispatch:
-    """Gives records to their queues, or looks whether these have them."""
+    """Dispatches records to their queues, or checks that these have them."""
 
     def __init__(
         self,
@@ -182,11 +182,11 @@ class _Dispatch:
         self._tags = TagCodes()
         self._ends: dict[ConsumeQueue, int] = {}
         self._put_to: set[ConsumeQueue] = set()
-        #: Since when topics have queues: the place of the oldest message that any of them knows.
+        #: By topic the physical offset of the oldest message that its queues point to.
         self._alive_since: dict[str, int] = {}
 
     def add(self, buffer: mmap.mmap, records: Records) -> None:
-        """Take note of the next records of the log."""
+        """Take the next records of the log."""
         known = int(np.searchsorted(records.physical_offset, self._dispatch_from))
         if known:
             self._check(_runs(buffer, _part(records, slice(0, known))))
@@ -194,7 +194,7 @@ class _Dispatch:
             self._put(buffer, _runs(buffer, _part(records, slice(known, None))))
 
     def _check(self, runs: _Runs) -> None:
-        """Look whether each queue has an entry for these records: its newest is not older than the newest of them."""
+        """Check that each queue has an entry for these records: its newest is not older than the newest of them."""
         records, queues, bounds = runs
         newest = [bound - 1 for bound in bounds[1:]]
         offsets, places = records.queue_offset[newest].tolist(), records.physical_offset[newest].tolist()
@@ -218,7 +218,7 @@ class _Dispatch:
         return topics is not None and topic not in topics and not is_system_topic_of_any_version(topic)
 
     def _made_anew(self, topic: str, place: int) -> bool:
-        """Whether a topic that has queues was deleted and made again since the message at a place came."""
+        """Whether a topic that has queues was deleted and made again since the message at a physical offset."""
         if topic not in self._alive_since:
             self._alive_since[topic] = self._queues.physical_start(topic)
         return self._alive_since[topic] > place
