@@ -1,1 +1,1 @@
-"""The tables of `config/`: topics, groups, offsets, filters."""
+"""The tables in `config/`: topics, subscription groups, offsets, filters."""

@@ -1,8 +1,8 @@
-"""Files of `config/`: texts that are replaced as a whole, with the former one kept as .bak.
+"""Reading and replacing files of `config/`, with the former text kept as .bak.
 
 A file that is missing, empty or unreadable is read from its .bak, as Apache does. If neither is readable but one of
-them holds something, that is an error: starting with an empty table would overwrite it. A text that breaks off, as a
-crash of the machine leaves it, does not replace the .bak that was read instead of it.
+them is not empty, that is an error: starting with an empty table would overwrite it. A truncated text, as a crash of
+the machine leaves it, does not replace the .bak that was read instead of it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_OPEN: Final = "abort"  # is there while a server runs
+_OPEN: Final = "abort"  # exists while a server runs
 
 
 def load(path: str, files: FileSystem, decode: Callable[[bytes], T]) -> T | None:
-    """What a config file says, None when there is none.
+    """The decoded content of a config file, None when there is none.
 
     Raises:
         ConfigInvalid: it and its .bak are unreadable.
@@ -35,7 +35,7 @@ def load(path: str, files: FileSystem, decode: Callable[[bytes], T]) -> T | None
 
 
 def load_from(path: str, files: FileSystem, decode: Callable[[bytes], T]) -> tuple[T, str] | None:
-    """The same with the path of the file that was read: it, or its .bak."""
+    """As `load`, with the path of the file that was read: it, or its .bak."""
     reason = ""
     for candidate in (path, path + ".bak"):
         try:
@@ -77,7 +77,7 @@ def save(path: str, files: FileSystem, data: bytes) -> None:
 
 
 def make_folder(path: str, files: FileSystem) -> None:
-    """Make the folder of a config file, but not while a server has the store open, for which it was made at the start.
+    """Make the folder of a config file, but not while a server has the store open: then it was moved away.
 
     Raises:
         OSError: it cannot be made.

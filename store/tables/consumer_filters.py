@@ -1,7 +1,7 @@
 """config/consumerFilter.json: the SQL filters that consumer groups subscribed with, by topic and group.
 
-Apache keeps a filter after its consumers left (`dead`), with the positions of a Bloom filter that its consume queue
-extension would be made with.
+Apache keeps a filter after its consumers left (`dead`), with the Bloom filter positions for its consume queue
+extension.
 """
 
 from __future__ import annotations
@@ -99,6 +99,6 @@ class ConsumerFilterTable(SavedTable):
 
     def _document(self) -> dict[str, Any]:
         topics = {name: TopicFilters(topic=name, group_filter_data=groups) for name, groups in self._topics.items()}
-        if not self._unknown:  # then each is made into text by itself, when it is its turn
+        if not self._unknown:  # then each is encoded by itself, step by step
             return {_TABLE: topics}
         return self._unknown.restore(to_builtins(ConsumerFilterWrapper(filter_data_by_topic=topics)))

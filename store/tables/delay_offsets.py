@@ -1,10 +1,10 @@
-"""config/delayOffset.json: how far the delivery of delayed messages got on each delay level.
+"""config/delayOffset.json: the next offset to deliver on each delay level.
 
 The file maps a level, counted from 1, to the offset of the next message in the level's queue of the schedule topic. It
-holds the levels that were used. What 5.x adds beside them is kept as it was read.
+holds the levels that were used. What 5.x adds is kept as it was read.
 
-Beside them stands `logOffset`, which Apache's brokers pass over and drop: a place in the commit log before which all
-copies are that were delivered up to those offsets, and behind which all later ones are.
+rocketwire adds `logOffset`, which Apache's brokers ignore and drop: copies that were delivered up to those offsets are
+before this physical offset, and all later copies behind it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class DelayOffsetTable(SavedTable):
 
     @property
     def log_offset(self) -> int | None:
-        """The place in the log that the offsets belong to; None when another broker wrote them."""
+        """The physical offset that the offsets belong to; None when another broker wrote them."""
         offset = self._others.get(_LOG_OFFSET)
         return offset if isinstance(offset, int) else None
 
@@ -52,19 +52,19 @@ class DelayOffsetTable(SavedTable):
         return self._table.get(level)
 
     def put(self, level: int, offset: int) -> None:
-        """Note the offset of the next message of a level."""
+        """Set the offset of the next message of a level."""
         if self._table.get(level) != offset:
             self._table[level] = offset
             self._changed()
 
     def belongs_to(self, log_offset: int) -> None:
-        """Note the place in the log that the offsets belong to."""
+        """Set the physical offset that the offsets belong to."""
         if self._others.get(_LOG_OFFSET) != log_offset:
             self._others[_LOG_OFFSET] = log_offset
             self._changed()
 
     def _document(self) -> dict[str, Any]:
-        # Apache's table is a hash map of small numbers: it has them in order.
+        # Apache's table is a hash map of small integers, which iterates in ascending order.
         table = dict(sorted(self._table.items()))
         return dict(sorted({**self._others, _TABLE: table}.items()))
 

@@ -1,13 +1,13 @@
-"""A config file whose table gets entries without being written anew: topics.json and subscriptionGroup.json.
+"""A config file to which entries are appended in place: topics.json and subscriptionGroup.json.
 
-While it grows, the table and the data version are the last things in its text. New entries are written over the
-version, and the new version behind them; a changed entry is added once more, and whoever reads takes the last. So an
-addition costs the same however many entries there are.
+While it grows, the table and the data version are at the end of its text. New entries overwrite the version, and the
+new version follows them; a changed entry is added once more, and readers use the last one. So an addition costs the
+same however many entries there are.
 
-Two files take turns: the one beside (`.next`) is given the entries that it lacks, then the two exchange their names. So
-at every moment the file's name leads to a whole text: a process that is killed loses nothing that was added. Nothing of
-this waits for the disk. A crash of the machine may leave any part of it, so from the first addition on `.bak` holds a
-text that is on the disk: first the former one, then what `save` puts there.
+Two files alternate: the spare file (`.next`) gets the entries that it lacks, then the two exchange their names. So at
+every moment the file's name leads to a complete text, and a killed process loses nothing that was added. None of this
+waits for the disk. After a crash of the machine any part may be missing, so from the first addition on `.bak` holds a
+text that is flushed: first the former one, then what `save` writes there.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _CLOSE: Final = b"\n\t}\n}"
 """Ends the last object within, and the text."""
 _END: Final = b"\n}"
 _KEY: Final = b'\n\t"'
-"""Begins a key of the outermost object, and nothing else: a string has no line end, but an escape."""
+"""Begins a key of the outermost object, and nothing else: in a string a line end is escaped."""
 _CLOSE_OBJECT: Final = b"\n\t},"
 _VERSION_NAME: Final = "dataVersion"
 _VERSION: Final = b'\n\t"dataVersion":{'
 _BETWEEN: Final = b',\n\t\t"'
-"""Stands between two entries, and nowhere else in the table."""
+"""Separates two entries, and occurs nowhere else in the table."""
 _KEY_END: Final = b'":'
 _LONGEST_TAIL: Final = 256
-"""What stands behind the table is filled up with blanks to so many bytes: the next, if shorter, covers it whole."""
+"""The text behind the table is padded with blanks to so many bytes, so that a shorter one overwrites it whole."""
 
 
 class Saving(NamedTuple):
-    """What `save` is to put on the disk: the text up to a place, of one writing of the whole, and what stood behind."""
+    """What `save` has to flush: the text up to a position, since one complete write, and the text behind it."""
 
     end: int
     tail: bytes
@@ -43,7 +43,7 @@ class Saving(NamedTuple):
 
 
 class _Lacks(NamedTuple):
-    """What the file beside lacks of entries, and from where on."""
+    """The entries that the spare file lacks, and their position."""
 
     at: int
     text: bytes
@@ -68,7 +68,7 @@ class GrowingFile:
         self._empty = False
         self._tail = b""
         self._writings = 0
-        #: None: there is no file beside that could be made whole.
+        #: None: there is no spare file that could be completed.
         self._lacks: _Lacks | None = None
         #: Whether .bak has a text that is on the disk, so that the file itself need not be there.
         self._kept = False
@@ -80,7 +80,7 @@ class GrowingFile:
         return self._end > 0
 
     def adopt(self, text: bytes, names: Sequence[str]) -> bool:
-        """Take the file as it is: its text, and the names of its outermost object; give whether it grew until now."""
+        """Use the existing file: its text, and the names of its outermost object; return whether it was growing."""
         grew = names[-1:] == [_VERSION_NAME]
         if grew:
             names = names[:-1]
@@ -91,17 +91,17 @@ class GrowingFile:
         return grew
 
     def stale(self) -> None:
-        """Write the whole, next time, without keeping what is in the file: .bak has what is newer."""
+        """Make the next write a complete one that drops what is in the file: .bak has newer content."""
         self._end = 0
         self._stale = True
 
     def add(self, entries: Sequence[bytes], version: bytes) -> None:
-        """Add entries, as they stand in the table, and the version that they make.
+        """Add entries, in their encoded form, and the version that they result in.
 
         Raises:
             OSError: nothing is added, and the file does not grow any more.
         """
-        end, self._end = self._end, 0  # whatever goes wrong, the whole is to be written
+        end, self._end = self._end, 0  # after any error the file has to be written completely
         lacks, self._lacks = self._lacks, None
         text = (b"" if self._empty or not entries else b",") + b",".join(entries)
         tail = _tail(version)
@@ -131,7 +131,7 @@ class GrowingFile:
             self._files.close(fd)
 
     def _prefix(self, end: int) -> tuple[bytes, memoryview]:
-        """The text up to the end of the last entry, less a version that stands first, in two pieces."""
+        """The text up to the end of the last entry, without a version that comes first, in two pieces."""
         text = self._files.read(self._path)
         if text is None or len(text) != self._size:
             raise FileNotFoundError(f"{self._path} is not as it was left")
@@ -139,7 +139,7 @@ class GrowingFile:
         return _OPEN, memoryview(text)[start:end]
 
     def write(self, others: Sequence[bytes], entries: Iterable[bytes], version: bytes) -> None:
-        """Write the whole: the other fields of the outermost object, and all entries. It grows then.
+        """Write the complete file: the other fields of the outermost object, and all entries. Then it can grow.
 
         Raises:
             OSError, StoreNotWritable: the file is as it was.
@@ -151,7 +151,7 @@ class GrowingFile:
     def clear(self, removed: Container[bytes], count: int, version: bytes) -> bool:
         """Write the file without entries that were replaced later, and without those of these keys, in quotes.
 
-        False: what would be left are not so many entries as there should be, so nothing was done.
+        False: the remaining entries would not be as many as expected, so nothing was done.
 
         Raises:
             OSError, StoreNotWritable: the file is as it was.
@@ -185,18 +185,18 @@ class GrowingFile:
         self._tail = tail
 
     def saving(self) -> Saving | None:
-        """What `save` would put on the disk; None when the file is there itself, or is to be written."""
+        """What `save` has to flush; None when the file itself is flushed, or is to be written."""
         return Saving(self._end, self._tail, self._writings) if self._kept and self._end else None
 
     def save(self, saving: Saving) -> bool:
-        """Put the text as it was into .bak, on the disk. Blocking; safe in a thread, while entries are added.
+        """Write the text as it was into .bak and flush it. Blocking; safe in a thread, while entries are added.
 
-        False: the whole was written meanwhile, so nothing was done.
+        False: the complete file was written meanwhile, so nothing was done.
 
         Raises:
             OSError: .bak is as it was.
         """
-        # What stands before the version never changes until the whole is written, which is counted before it is seen.
+        # The text before the version does not change until the complete file is written, which is counted beforehand.
         text = self._files.read(self._path)
         if text is None or self._writings != saving.writing:
             return False
@@ -207,7 +207,7 @@ class GrowingFile:
         return True
 
     def close(self) -> None:
-        """Remove the file beside: another writes this one now.
+        """Remove the spare file, before the file is written in another way.
 
         Raises:
             OSError: it is still there.
@@ -223,12 +223,12 @@ def _tail(version: bytes) -> bytes:
 
 
 def _key_of(entry: bytes) -> bytes:
-    """The key of an entry that lacks its first quote, in quotes."""
+    """The key, in quotes, of an entry without its first quote."""
     return b'"' + entry.partition(_KEY_END)[0] + b'"'
 
 
 def _start_of(text: bytes, names: Sequence[str]) -> int:
-    """Where the first name stands that is not the version's, which may be the first; 0: not where it should."""
+    """Position of the first name, apart from the version, which may come first; 0: not where it should be."""
     start = len(_OPEN)
     if names[:1] == [_VERSION_NAME]:
         start = text.find(_CLOSE_OBJECT) + len(_CLOSE_OBJECT) if text.startswith(_OPEN + _VERSION) else 0
@@ -238,7 +238,7 @@ def _start_of(text: bytes, names: Sequence[str]) -> int:
 
 
 def _end_of(text: bytes, *, grew: bool) -> int:
-    """Where the last entry ends, if the table is the last but for the version of a file that grew; 0: nowhere."""
+    """Where the last entry ends, if the table comes last, or before the version in a file that grew; else 0."""
     version = text.rfind(_CLOSE_OBJECT + _VERSION)
     if grew or version >= 0:
         return max(0, version) if grew else 0

@@ -1,6 +1,6 @@
 """config/kvConfig.json: the name server's key-value configuration, in the format of Apache's name server.
 
-Apache keeps the file in the home directory of whoever runs its name server; here it stands with the store.
+Apache keeps the file in the home directory of the name server's user; here it is in the store.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class KeyValueFile:
         return config.load(self._path, self._files, _decode) or {}
 
     def encode(self, tables: dict[str, dict[str, str]]) -> Generator[None, None, bytes]:
-        """Make the file's text, in steps between which values may change: each is in it as it was at some moment."""
+        """Encode the file's text, in steps between which values may change: each has its value of some moment."""
         return in_steps({_TABLE: tables})
 
     def write(self, text: bytes) -> None:

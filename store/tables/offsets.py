@@ -1,8 +1,8 @@
-"""config/consumerOffset.json: how far each group has consumed each queue.
+"""config/consumerOffset.json: the committed offsets of consumer groups.
 
-The file maps `topic@group` to {queue id: next offset}. What 5.x adds beside it is kept as it was read.
+The file maps `topic@group` to {queue id: next offset}. What 5.x adds is kept as it was read.
 
-An offset below 0 is kept as it came, and counts as none, as Apache's brokers do.
+An offset below 0 is kept, and counts as none, as with Apache's brokers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class OffsetTable(SavedTable):
     """Offsets by (group, topic, queue id).
 
     Attributes:
-        most: So many offsets are kept at most; those that were loaded are.
+        most: The most offsets that are kept; those that were loaded always are.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class OffsetTable(SavedTable):
         self._others = others
         self._count = sum(map(len, table.values()))
         self._order = list(table)
-        #: Keys of the broker's own groups, whose offsets belong together: the file has all of one moment.
+        #: Keys of the broker's own groups, whose offsets must be saved as of one moment.
         self._own: set[str] = set()
         self.most = most
 
@@ -60,10 +60,10 @@ class OffsetTable(SavedTable):
         return cls(str(path), files, table, others, most)
 
     def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
-        """Note the offset of the next message the group consumes.
+        """Set the offset of the next message the group consumes.
 
         Raises:
-            OffsetsTooMany: there is no room for another one, or no topic or group is named so; nothing is noted.
+            OffsetsTooMany: there are too many, or the names are not valid for a topic and a group; nothing changed.
         """
         key = topic + _SEPARATOR + group
         queues = self._table.get(key)
@@ -76,7 +76,7 @@ class OffsetTable(SavedTable):
             self._put(key, queue_id, offset)
 
     def put(self, group: str, topic: str, queue_id: int, offset: int) -> None:
-        """The same for a group of the broker's own, however many there are."""
+        """As `commit`, without the limit, for a group of the broker's own."""
         key = topic + _SEPARATOR + group
         self._own.add(key)
         self._put(key, queue_id, offset)
@@ -93,21 +93,21 @@ class OffsetTable(SavedTable):
     def query(self, group: str, topic: str, queue_id: int) -> int | None:
         """The offset a group committed, 0 or more; None when it never did, or committed one below 0 last."""
         if len(topic) + len(group) >= _LONGEST_KEY:
-            return None  # nobody commits any
+            return None  # such a group never commits
         queues = self._table.get(topic + _SEPARATOR + group)
         offset = -1 if queues is None else queues.get(queue_id, -1)
         return offset if offset >= 0 else None
 
     def all(self) -> list[tuple[str, str, dict[int, int]]]:
-        """Each topic and group with its offsets by queue id as they came, which go on changing with the table."""
+        """Each topic and group with its offsets by queue id, unfiltered: live views that change with the table."""
         return [(*_parts(key), queues) for key, queues in self._table.items()]
 
     def keys(self) -> list[str]:
-        """What `at` takes, of each topic and group."""
+        """The keys for `at`, one for each topic and group."""
         return list(self._table)
 
     def consumptions(self, first: int, count: int) -> list[tuple[str, str]]:
-        """Topics and groups that have offsets: of so many places from this one on, some of which may be empty.
+        """Topics and groups that have offsets: `count` places from place `first` on, some of which may be empty.
 
         What is added meanwhile comes last; what is removed and added again may come twice.
         """
@@ -119,7 +119,7 @@ class OffsetTable(SavedTable):
         return len(self._order)
 
     def at(self, key: str) -> tuple[str, str, dict[int, int]]:
-        """A topic and group with its offsets by queue id as they came, none if they were removed; not to be changed."""
+        """A topic and group with its offsets by queue id, none if they were removed; must not be changed."""
         return (*_parts(key), self._table.get(key, {}))
 
     def remove(self, group: str, topic: str) -> bool:

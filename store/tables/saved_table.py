@@ -1,7 +1,7 @@
-"""What the tables of `config/` that change all the time have in common: their file is written at intervals.
+"""Base of the tables in `config/` that change all the time: their file is written at intervals.
 
-Each change raises a count; the file is up to date when the count last written is the table's. So a write that was given
-up half-way, and a change during a write, are both made good by the next.
+Each change raises a count; the file is up to date when the count last written is the table's. So after a write that was
+abandoned, or a change during a write, the next write includes everything.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rocketwire.wire.bodies.fastjson import in_steps
 
 
 class TableText(NamedTuple):
-    """A file's text as `encode` gives it, and the count of changes that are in it."""
+    """A file's text from `encode`, and the count of changes that it includes."""
 
     text: bytes
     changes: int
@@ -46,16 +46,16 @@ class SavedTable(ABC):
 
     @property
     def has_file(self) -> bool:
-        """Whether the file was there or was written, so that it should be there."""
+        """Whether the file should be there: it was loaded or written."""
         return self._has_file
 
     @property
     def lost_change(self) -> bool:
-        """No change is lost: the next `persist` writes what this one could not."""
+        """False: no change is lost, because the next `persist` writes what this one could not."""
         return False
 
     def rewrite(self) -> None:
-        """Write the file though nothing changed: it is gone. Blocking.
+        """Write the file again because it is gone. Blocking.
 
         Raises:
             StoreError: it could not be written; the next `persist` does.
@@ -74,7 +74,7 @@ class SavedTable(ABC):
             self.write(text)
 
     def encode(self) -> TableText | None:
-        """The file's next text, None when it is up to date. To be called where changes are made, not in a thread."""
+        """The file's next text, None when it is up to date. Call it where changes are made, not in a thread."""
         steps = self.encode_in_steps()
         while True:
             try:
@@ -84,9 +84,9 @@ class SavedTable(ABC):
                 return text
 
     def encode_in_steps(self) -> Generator[None, None, TableText | None]:
-        """The same in steps of about a millisecond, between which the table may change.
+        """As `encode`, in steps of about a millisecond, between which the table may change.
 
-        What changes then is in the text or not, each entry by itself, and is written by the next one.
+        An entry that changes meanwhile is in the text with its old or its new value, and is written by the next one.
         """
         changes = self._changes
         if self._written == changes:
@@ -97,7 +97,7 @@ class SavedTable(ABC):
         return in_steps(self._document())
 
     def write(self, text: TableText) -> None:
-        """Put a text that `encode` gave on the disk. Blocking; safe in a thread.
+        """Write a text from `encode` and flush it. Blocking; safe in a thread.
 
         Raises:
             StoreNotWritable: it could not be written; the change is written by the next `persist`.

@@ -12,7 +12,7 @@ from rocketwire.wire.bodies.topic import TopicConfig, TopicConfigSerializeWrappe
 
 
 def topic_names(path: str | Path, files: FileSystem) -> set[str] | None:
-    """Names of the topics in a file; None when there is no file, or none in it.
+    """Names of the topics in a file; None when there is no file, or no topic in it.
 
     Raises:
         ConfigInvalid: the file and its .bak are unreadable.

@@ -1,7 +1,7 @@
-"""Fields of a config file that this version does not know.
+"""Preserving fields of a config file that this version does not know.
 
-A later version's file read into bodies and written again would lose them. So what the bodies did not take is kept
-beside them, by its place in the document, and put back when the document is written.
+Reading a later version's file into bodies and writing it again would lose them. So the unknown fields are kept, by
+their path in the document, and put back when the document is written.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ W = TypeVar("W", bound="DataclassInstance")
 
 
 class UnknownFields:
-    """What `read`, a document, holds that `known`, the same document through the bodies, does not."""
+    """The fields of the document `read` that `known`, the same document after decoding and encoding, does not have."""
 
     def __init__(self, read: dict[Any, Any], known: dict[Any, Any]) -> None:
         self._here = {name: value for name, value in read.items() if name not in known and value is not None}
@@ -35,17 +35,17 @@ class UnknownFields:
         return bool(self._here or self._inside)
 
     def restore(self, written: dict[Any, Any]) -> dict[Any, Any]:
-        """The document with the fields put back where their object still is and has none of the name."""
+        """The document with the fields put back where their object still exists and has no field of the name."""
         result = {
             name: self._inside[name].restore(value) if name in self._inside and isinstance(value, dict) else value
             for name, value in written.items()
         }
-        if self._here:  # so it is an object, whose names are in order, and no map
+        if self._here:  # so it is an object, whose names are sorted, and not a map
             result = dict(sorted({**self._here, **result}.items()))
         return result
 
     def forget(self, *path: str) -> None:
-        """Forget the fields of the object at a path: what comes there next is another."""
+        """Drop the fields of the object at a path: it is replaced by another."""
         name, *rest = path
         inside = self._inside.get(name)
         if inside is not None and rest:

@@ -1,11 +1,11 @@
-"""What topics.json and subscriptionGroup.json have in common: configurations by name, and a data version.
+"""Base of topics.json and subscriptionGroup.json: configurations by name, and a data version.
 
-The data version counts the changes of a table; others ask for it to learn whether what they know is old. The file gets
-each change at once, at a cost that does not depend on how many entries there are (`growing_file`), and is written as
-Apache's broker writes it at a clean stop.
+The data version counts the changes of a table; clients and name servers compare it to find out whether their copy is
+old. Each change is written to the file at once, at a cost that does not depend on the number of entries
+(`growing_file`); at a clean stop the file is written in the form of Apache's broker.
 
 What 5.x adds is not lost: fields that no body here has are kept as they were read, and those that are None in a new
-configuration as they were in the one it replaces.
+configuration keep the value of the one it replaces.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ W = TypeVar("W", bound="DataclassInstance")
 
 _VERSION: Final = "dataVersion"
 _FEW: Final = 1000
-"""So many entries that were replaced stay in the file, and as many more as there are others."""
+"""So many replaced entries may stay in the file, plus as many as there are current ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded(Generic[W]):
-    """A table's file as it was found: `grew` when no clean stop wrote it last."""
+    """A loaded file of a table; `grew`: it was not written by a clean stop."""
 
     saved: W
     unknown: UnknownFields
@@ -52,7 +52,7 @@ class Loaded(Generic[W]):
 
 
 def load_table(path: str, table: str, files: FileSystem, body: type[W]) -> Loaded[W]:
-    """Load a file; of one that grew and its .bak, which a crash of the machine may have left newer, the newer one.
+    """Load a file; if it grew, the newer of it and its .bak, which a crash of the machine may have left newer.
 
     Raises:
         ConfigInvalid: the file and its .bak are unreadable.
@@ -88,9 +88,9 @@ class VersionedTable(ABC, Generic[C, W]):
     """Configurations C by name, saved as a body W. Every change raises the data version; `persist` writes changes.
 
     Attributes:
-        changed: Called after each change but the addition of an entry.
+        changed: Called after each change except the addition of an entry.
         counted: Called with each name that is added (1) or removed (-1).
-        replacements: How many changes there were that were no additions.
+        replacements: The number of changes that were not additions.
     """
 
     def __init__(
@@ -109,12 +109,12 @@ class VersionedTable(ABC, Generic[C, W]):
         self._version = version if version.timestamp else replace(version, timestamp=clock())
         self._unknown = loaded.unknown
         self._file = loaded.file
-        #: Entries in the file, with those that were replaced.
+        #: Entries in the file, including replaced ones.
         self._entries = len(self._configs)
         self._dirty = False
         self._unwritten: dict[str, None] = {}
         self._removed: set[str] = set()
-        #: Whether the file is to be written as Apache's broker has it.
+        #: Whether the file has to be written in the form of Apache's broker.
         self._grew = loaded.grew
         self._saved = self._version
         self._has_file = files.size(path) is not None
@@ -126,7 +126,7 @@ class VersionedTable(ABC, Generic[C, W]):
     @staticmethod
     @abstractmethod
     def name_of(value: C) -> str:
-        """The name under which a configuration stands."""
+        """The name of a configuration, its key in the table."""
 
     @staticmethod
     @abstractmethod
@@ -144,7 +144,7 @@ class VersionedTable(ABC, Generic[C, W]):
 
     @property
     def configs(self) -> Mapping[str, C]:
-        """All configurations, to look at."""
+        """All configurations, read-only."""
         return MappingProxyType(self._configs)
 
     def get(self, name: str) -> C | None:
@@ -152,7 +152,7 @@ class VersionedTable(ABC, Generic[C, W]):
         return self._configs.get(name)
 
     def names(self) -> list[str]:
-        """All names, in the order they were made."""
+        """All names, in the order of creation."""
         return list(self._configs)
 
     def __contains__(self, name: str) -> bool:
@@ -180,7 +180,7 @@ class VersionedTable(ABC, Generic[C, W]):
     def put_built_in(self, value: C) -> None:
         """Add a configuration that every broker has, unless there is one of its name.
 
-        That is no change: it is written with the next one.
+        That does not count as a change: it is written with the next one.
         """
         name = self.name_of(value)
         if name not in self._configs:
@@ -200,7 +200,7 @@ class VersionedTable(ABC, Generic[C, W]):
         return True
 
     def raise_version(self) -> None:
-        """Count a change: of an entry, or of what all have in common (the broker's permission limits topics)."""
+        """Count a change of an entry, or of what affects all of them (the broker's permission limits topics)."""
         self._count_change()
         self.replacements += 1
         self.changed()
@@ -216,7 +216,7 @@ class VersionedTable(ABC, Generic[C, W]):
 
     @property
     def has_file(self) -> bool:
-        """Whether the file was there or was written, so that it should be there."""
+        """Whether the file should be there: it was loaded or written."""
         return self._has_file
 
     @property
@@ -225,7 +225,7 @@ class VersionedTable(ABC, Generic[C, W]):
         return self._lost_folder
 
     def rewrite(self) -> None:
-        """Write the file though nothing changed: it is gone. Blocking.
+        """Write the file again because it is gone. Blocking.
 
         Raises:
             StoreError: it could not be written; the next `persist` does.
@@ -234,10 +234,10 @@ class VersionedTable(ABC, Generic[C, W]):
         self.persist()
 
     def persist(self) -> None:
-        """Put what changed into the file: a process that is killed then loses nothing of it.
+        """Write what changed to the file, so that a killed process loses nothing of it.
 
-        It waits for the disk only where the file was new or in another form; else a machine that stops may lose what
-        was not saved (`save`).
+        It is flushed only if the file was new or in another form; else a crash of the machine may lose what was not
+        saved (`save`).
 
         Raises:
             StoreGone: its folder is not there.
@@ -259,7 +259,7 @@ class VersionedTable(ABC, Generic[C, W]):
         self._removed.clear()
 
     def _add(self) -> bool:
-        """Add what changed; false: the whole is to be written."""
+        """Append what changed; false if the file has to be written completely."""
         if not self._file.grows:
             return False
         entries = [self._entry(name, self._configs[name]) for name in self._unwritten]
@@ -295,12 +295,12 @@ class VersionedTable(ABC, Generic[C, W]):
         return pretty_entry(_VERSION, self._unknown.restore({_VERSION: to_builtins(self._version)})[_VERSION], 1)
 
     def saving(self) -> tuple[Saving, DataVersion] | None:
-        """What `save` has to put on the disk; None when that is done. To be called where changes are made."""
+        """What `save` has to flush; None when that is done. Call it where changes are made."""
         saving = None if self._dirty or self._saved == self._version else self._file.saving()
         return None if saving is None else (saving, self._version)
 
     def save(self, saving: tuple[Saving, DataVersion]) -> None:
-        """Put the table on the disk as it was, into .bak. Blocking; safe in a thread.
+        """Write the table as it was into .bak and flush it. Blocking; safe in a thread.
 
         Raises:
             StoreGone: its folder is not there.
@@ -314,7 +314,7 @@ class VersionedTable(ABC, Generic[C, W]):
             raise trouble(error, self._path, self._files) from error
 
     def finish(self) -> None:
-        """Write the file as Apache's broker does, if it changed; it is on the disk when this returns. Blocking.
+        """Write the file in the form of Apache's broker and flush it, if it changed. Blocking.
 
         Raises:
             StoreNotWritable: it could not be written.

@@ -1,1 +1,1 @@
-"""The timer's durable half: its log of units, its wheel, and how far both got."""
+"""The timer's durable state: timer log, timer wheel, and the progress of both."""

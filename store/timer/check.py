@@ -1,7 +1,7 @@
-"""config/timercheck: how far the timer got (layout.timer_check), with what rocketwire adds behind Apache's fields.
+"""config/timercheck: the timer's saved progress (layout.timer_check), with an extension behind Apache's fields.
 
-The file is written where it is, as the checkpoint: it lies in one page, and a full disk is no obstacle. When the write
-is cut short the extension is void, and recovery does without it.
+The file is overwritten in place, like the checkpoint: it fits into one page, and needs no new disk space. After a torn
+write the extension is void, and recovery works without it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ZERO: Final = bytes(EXTENSION_AT - CHECK_STRUCT.size)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extension:
-    """What rocketwire adds: see layout.timer_check."""
+    """The extension of rocketwire: see layout.timer_check."""
 
     log_place: int
     precision: int
@@ -35,7 +35,7 @@ class Extension:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """What the file says: see layout.timer_check. `extension` is None where it is void."""
+    """The content of the file: see layout.timer_check. `extension` is None if it is void."""
 
     last_read_time: int = 0
     last_log_flushed: int = 0
@@ -56,7 +56,7 @@ class Ends(NamedTuple):
 
 
 def believed(check: Check | None, *, newest: int, log_end: int) -> Check:
-    """What a check says; nothing when it has no sum and cannot be.
+    """The check, or an empty one if it has no checksum and its values are impossible.
 
     Args:
         check: As it was read.
@@ -70,7 +70,7 @@ def believed(check: Check | None, *, newest: int, log_end: int) -> Check:
 
 
 def read_check(path: str, files: FileSystem) -> Check | None:
-    """What the file says; None when there is none, or one that is too short.
+    """The content of the file; None when there is none, or it is too short.
 
     Raises:
         OSError: it cannot be read.
@@ -80,7 +80,7 @@ def read_check(path: str, files: FileSystem) -> Check | None:
 
 
 def decode_check(data: bytes) -> Check | None:
-    """What the file's bytes say; None when they are too few, or nothing was ever written."""
+    """Decode the file; None when it is too short, or nothing was ever written."""
     if len(data) < FILE_SIZE or not any(data):
         return None
     values = CHECK_STRUCT.unpack_from(data)
@@ -128,7 +128,7 @@ def encode_check(check: Check) -> bytes:
 
 
 def write_check(path: str, files: FileSystem, check: Check) -> None:
-    """Put it on the disk. Blocking; safe in a thread.
+    """Write and flush it. Blocking; safe in a thread.
 
     Raises:
         OSError: it could not be written.

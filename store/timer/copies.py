@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rocketwire.store.store import MessageStore
     from rocketwire.store.timer.unit_table import UnitTable
 
-#: What every copy holds, and so does a record that was stored anew for another round.
+#: Bytes in every copy, and in a record that was stored again for another round.
 NEEDLE: Final = f"{TIMER_DEQUEUE_MS}\x01".encode()
 _TIMER_TOPIC: Final = TIMER_TOPIC.encode()
 _HEADS: Final = {bits: head_of(bits) for bits in HOST_FORMS}
@@ -53,9 +53,9 @@ Key = tuple[str, str, str, int | None]
 
 
 class Copy(NamedTuple):
-    """What was stored for the record at `prepared_offset`; 0 when it does not say for which.
+    """What was stored for the record at `prepared_offset`; 0 if the copy does not name its record.
 
-    A committed message has the place of its half message there, where no timer record is.
+    A committed message has the physical offset of its half message there, where no timer record is.
     """
 
     physical_offset: int
@@ -64,7 +64,7 @@ class Copy(NamedTuple):
 
 
 def find_copies(store: MessageStore, start: int, end: int) -> Iterator[list[Copy]]:
-    """The copies between two places of the log, a part of the log at a time; `start` is that of a record or file."""
+    """The copies between two physical offsets, a part of the log at a time; a record or file begins at `start`."""
     while start < end:
         scanned = store.scan(start, end, NEEDLE)
         yield [_copy(record) for record in scanned.records]
@@ -83,19 +83,19 @@ def head_fields(record: memoryview) -> tuple[int, ...]:
 
 
 def is_copy_of(record: memoryview | None, physical_offset: int) -> bool:
-    """Whether a record was stored for the one at a place of the log."""
+    """Whether a record is the copy of the one at a physical offset."""
     return record is not None and head_fields(record)[_PREPARED] == physical_offset
 
 
 def key_of_copy(record: memoryview) -> Key:
-    """What a copy without a place is known by; one in the timer's topic is there for its next round."""
+    """The key of a copy that does not name its record; one in the timer's topic waits for its next round."""
     rolled = topic_of(record) == _TIMER_TOPIC
     real, key, out, times = _known_by(record)
     return real, key, out, times if rolled else None
 
 
 def keys_of_record(record: memoryview) -> tuple[Key, Key]:
-    """By what the copy of a timer record is known, and what is stored for its next round."""
+    """The key of a timer record's copy, and the key of what is stored for its next round."""
     real, key, out, times = _known_by(record)
     return (real, key, out, None), (real, key, out, times + 1)
 
@@ -120,12 +120,12 @@ class ForeignCopies:
         self._newest = 0
 
     def add(self, copy: Copy) -> None:
-        """Take note of a copy."""
+        """Add a copy."""
         self._places[key_of_copy(copy.record)].append(copy.physical_offset)
         self._newest = max(self._newest, store_timestamp(copy.record))
 
     def of_units(self, units: UnitTable) -> Iterator[list[tuple[int, int]]]:
-        """The units that have a copy, some at a time: their place in the columns, and that of the copy in the log."""
+        """The units that have a copy, some at a time: their index in the columns, and the copy's physical offset."""
         if not self._places:
             return
         waits = np.flatnonzero(units.waits).tolist()
@@ -140,7 +140,7 @@ class ForeignCopies:
             yield found
 
     def of_records(self, start: int, end: int) -> Iterator[list[tuple[int, int]]]:
-        """As of_units, for records of the timer's queue between two queue offsets: the record's place, the copy's."""
+        """As of_units, for records between two queue offsets: the physical offsets of the record and its copy."""
         while self._places and start < end:
             start, entries = self._store.queue_entries(TIMER_TOPIC, 0, start, min(_AT_ONCE, end - start))
             if not entries:

@@ -1,8 +1,8 @@
 """The timer log: units of 52 bytes in a row of mapped files (layout.timer_log).
 
-A file takes a fixed number of units, so it is known of every position whether one may begin there. Units never change
-but for `previous`, which recovery may set, and `outcome`, which is set when the message is settled. A position that was
-never written is zero.
+A file holds a fixed number of units, so it is known for every position whether a unit can begin there. Units never
+change except `previous`, which recovery may set, and `outcome`, which is set when the message is settled. Positions
+that were never written are zero.
 
 What was written since the last `take_unsynced` has to be synced by `sync`, which may run in a thread.
 """
@@ -24,7 +24,7 @@ from rocketwire.store.timer.unit_access import due_units, settle_units
 from rocketwire.store.timer.units import DueUnit, Unit
 
 SIZE_SETTING: Final = "mappedFileSizeTimerLog"
-#: Room is reserved by so many bytes ahead of the writer.
+#: Disk space is allocated this many bytes ahead of the writer.
 _WINDOW: Final = 256 << 10
 #: A file holds two million units: many more are never of use at once.
 _MOST_MAPPED: Final = 16
@@ -52,7 +52,7 @@ class TimerLog:
         self._mapping: mmap.mmap | None = None
 
     def load(self) -> None:
-        """Find the files; where the log ends is for recovery to find out (`resume`).
+        """Find the files; recovery finds the end of the log (`resume`).
 
         Raises:
             StoreForeign: a file has another size, or the row has a gap.
@@ -88,7 +88,7 @@ class TimerLog:
     # --- appending ---
 
     def make_room(self, count: int) -> int:
-        """Have room for up to `count` units at `end`, which may move to the next file; give for how many there is.
+        """Make room for up to `count` units at `end`, which may move to the next file; return for how many.
 
         Raises:
             DiskFull: there is none for one unit; the same call may succeed later.
@@ -110,7 +110,7 @@ class TimerLog:
                 last.read_singly(at)
                 last.touch_written(before, last.reserved - before)
             except DiskFull:
-                last.reserved = before  # also when the room is there, and a page of it was refused
+                last.reserved = before  # also if the space is allocated and touching a page of it failed
                 count = (before - BLANK_SIZE - at) // UNIT_SIZE
                 if count <= 0:
                     raise
@@ -134,7 +134,7 @@ class TimerLog:
         return following
 
     def append(self, rows: bytes | bytearray) -> int:
-        """Put whole units, for which there is room, at the end; give the position of the first."""
+        """Append whole units, for which there is room; return the position of the first."""
         position = self.end
         segment = self.segments.last
         assert segment is not None  # noqa: S101 - make_room made it
@@ -175,7 +175,7 @@ class TimerLog:
         """The units at some positions, where the log has units.
 
         Raises:
-            IndexError: no unit can stand at one of them.
+            IndexError: no unit can begin at one of them.
         """
         units: list[DueUnit] = []
         while left := positions[len(units) :]:
@@ -189,10 +189,10 @@ class TimerLog:
         """Set outcomes of units, given by their positions.
 
         Returns:
-            how many of them waited that are no markers, by the hashes of their topics.
+            how many of them waited, markers not counted, by the hashes of their topics.
 
         Raises:
-            IndexError: no unit can stand at one of the positions.
+            IndexError: no unit can begin at one of the positions.
         """
         counts: dict[int, int] = {}
         done = 0
@@ -206,14 +206,14 @@ class TimerLog:
         return counts
 
     def rewrite(self, unit: Unit) -> None:
-        """Write a unit where it stands, with other fields."""
+        """Overwrite a unit in place, with other fields."""
         at = unit.position - unit.position % self.segments.file_size
         mapping = self.mapping_of(unit.position)
         mapping[unit.position - at : unit.position - at + UNIT_SIZE] = UNIT_STRUCT.pack(UNIT_SIZE, *unit[1:])
         self._unsynced.add(at)
 
     def note_written(self, position: int) -> None:
-        """Have the file that begins at a position synced: it was written through its mapping."""
+        """Mark the file that begins at a position for the next sync: it was written through its mapping."""
         self._unsynced.add(position)
 
     def chain(self, position: int) -> list[Unit]:
@@ -262,11 +262,11 @@ class TimerLog:
         return [segment for segment in self.segments if segment.start in taken]
 
     def put_back(self, segments: Iterable[Segment]) -> None:
-        """Have files synced by the next round: they were not. Safe in a thread."""
+        """Mark files for the next sync again, because this one failed. Safe in a thread."""
         self._unsynced.update([segment.start for segment in segments])
 
     def sync(self, segments: Iterable[Segment]) -> None:
-        """Put files on the disk, and which there are. Blocking; safe in a thread.
+        """Flush files and their directory. Blocking; safe in a thread.
 
         Raises:
             OSError: the disk reported an error.

@@ -1,6 +1,6 @@
 """config/timermetrics of 5.x: how many messages of each topic wait for their time, and when that changed last.
 
-The file is written for who reads it; the counts themselves are those of the timer's index.
+The file is written for other readers; the broker itself uses the counts of the timer index.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class TimerMetricsTable(SavedTable):
         return cls(str(path), files, config.load(str(path), files, _decode) or {})
 
     def put(self, counts: Mapping[str, int], now: int) -> None:
-        """Note how many messages of each topic wait, at a time in ms; a topic that is not named has none."""
+        """Set how many messages of each topic wait, at a time in ms; a topic that is not named has none."""
         changed = {
             topic: count
             for topic, count in {**dict.fromkeys(self._counts, 0), **counts}.items()
@@ -61,7 +61,7 @@ class TimerMetricsTable(SavedTable):
         self._changed()
 
     def count(self, topic: str) -> int:
-        """How many messages of a topic waited when that was noted last."""
+        """How many messages of a topic waited at the last `put`."""
         return self._counts.get(topic, {}).get(_COUNT, 0)
 
     def text(self) -> bytes:

@@ -45,8 +45,8 @@ class Packed(NamedTuple):
     Attributes:
         rows: The units.
         entered: Position and start of the slot in ms of each.
-        slots: What the wheel's slots say then.
-        hashes: Those of the topics of all that are no markers.
+        slots: The new content of the wheel's slots.
+        hashes: The topic hash of each message that is not a marker.
         blocked: The slot of the next message, which cannot be written now.
     """
 
@@ -58,16 +58,16 @@ class Packed(NamedTuple):
 
 
 def rolled(ahead: int, window: int, precision: int) -> int:
-    """How long in ms a message waits that is `ahead` ms, and at least `window` slots, away, until it is stored anew.
+    """How long in ms a message that is due in `ahead` ms, and at least `window` slots, waits before it rolls.
 
-    That is a window; half of one where the next round would else be a short one.
+    That is a window, or half of one if the next round would else be a short one.
     """
     whole = min(window * precision, _INT32_MAX)
     return window // 2 * precision if ahead - whole < window // 3 * precision else whole
 
 
 def pack(index: Slots, waiting: Sequence[Waiting], write_time: int) -> Packed:
-    """Pack the first of the messages whose slots can be written, written at a time in ms that begins a slot.
+    """Pack messages up to the first whose slot cannot be written; `write_time` (ms) is the start of a slot.
 
     Raises:
         DiskFull: the disk has no room for the first one's slot.
@@ -84,7 +84,7 @@ def pack(index: Slots, waiting: Sequence[Waiting], write_time: int) -> Packed:
     blocked: int | None = None
     for out, physical_offset, size, topic_hash, deletes in waiting:
         magic, delay = _DEFAULT, out - write_time
-        # A lap that ended in the message's own slot would be no roll: it is only late there, behind its markers.
+        # A round that ends in the message's own slot would be useless: it would only be late, behind its markers.
         if delay >= far and (write_time + (lap := rolled(delay, window, precision))) // precision < out // precision:
             magic, delay = _DEFAULT | _ROLL, lap
         number = (write_time + delay) // precision
@@ -153,7 +153,7 @@ def make_way(index: TimerIndex) -> int:
     if free is None:
         raise WheelFull(index.wheel.path)
     waiting = index.waiting_in(slot.time * precision)
-    # At every moment each of them belongs to the slot that its time is of.
+    # At every moment each unit belongs to the slot of its time.
     index.wheel.put(Slot(free, waiting[-1].position, waiting[0].position, slot.messages, 0))
     for unit in waiting:
         magic, delay = unit.magic | int(UnitMagic.ROLL), free * precision - write_time

@@ -1,16 +1,16 @@
-"""What the timer does at a start: find out from its files and the commit log what still waits.
+"""Recovery of the timer at a start: finds out from its files and the commit log which messages still wait.
 
-After a clean stop of rocketwire the wheel is believed if it leads to all that waits, and units are only counted. Else:
+After a clean stop of rocketwire the wheel is used if it leads to all waiting units, and units are only counted. Else:
 
 * The timer log is read up to the first unit that is not whole; those behind the last checkpoint are compared with their
-  record. Where it ends before the checkpoint, or nothing says how far it was written, all records of the timer's queue
+  record. If it ends before the checkpoint, or it is not known how far it was written, all records of the timer's queue
   get a unit again.
-* A unit waits when its outcome says so; and when its outcome is one that a power cut may leave: half written, or of a
-  copy that the log may have lost since the checkpoint. A marker of a slot that may not have been done waits again: it
-  does no harm twice.
-* What was stored for a unit settles it, found in the log behind the place that the checkpoint proves.
+* A unit waits if its outcome says so, or if its outcome may be a torn write or belong to a copy that the log may have
+  lost since the checkpoint. A marker of a slot that may not have been processed waits again: processing it twice does
+  no harm.
+* A copy settles its unit. Copies are searched in the log behind the physical offset that the checkpoint proves.
 * A unit whose record the log has lost is dropped. Of several units of one record the last one counts.
-* The wheel is made anew from the units. So the precision may have been changed: times in units are in ms.
+* The wheel is rebuilt from the units. So the precision may have been changed: times in units are in ms.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Recovery:
         already: Physical offsets of records behind it that have one, or were delivered.
         pending: Messages that wait, by the hash of their topic.
         stale: Units dropped because the log has lost their records.
-        repaired: Whether more was done than to count.
+        repaired: Whether more was done than counting.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Recovery:
         self.pending: Counter[int] = Counter()
         self.stale = 0
         self.repaired = False
-        #: Of records without a unit, by their place: where what was stored for them is.
+        #: By physical offset of a record without a unit: the physical offset of its copy.
         self._copied: dict[int, int] = {}
 
     def steps(self) -> Iterator[None]:
@@ -104,11 +104,11 @@ class Recovery:
         trusted = self._trusts_check()
         yield from self._read_units(strictly=not trusted)
         units = self._units
-        # Apache's broker notes no outcome. What has been put since may be due earlier: the clock may have gone back.
+        # Apache's broker writes no outcome. Messages put since may be due earlier: the clock may have gone back.
         over = (units.number * self._precision < self.read_time) & (units.position < self._check.last_log_flushed)
         units.outcome[units.waits & over] = NO_COPY
         check = self._check
-        # One that says neither was written by a recovery that makes all anew, and was stopped.
+        # A check with neither was written by a recovery that was rebuilding everything, and was stopped.
         known = bool(check.last_log_flushed or check.last_queue_offset or units.end == self._log.start)
         complete = check != Check() and known and check.last_log_flushed <= units.end
         trusted = trusted and check.last_log_flushed == units.end and leads_to_all(self._wheel, units)
@@ -149,7 +149,7 @@ class Recovery:
         return _NOWHERE if place is None else place
 
     def _is_whole(self, unit: Unit) -> bool:
-        """Whether a unit says what its record says; one whose record the log has lost is dealt with later."""
+        """Whether a unit fits its record; one whose record the log has lost is handled later."""
         if unit.outcome == FILLER:
             return True
         if not self._store.log.start <= unit.physical_offset < self._ends.log:
@@ -172,10 +172,10 @@ class Recovery:
         if not complete:
             self._begin_anew()
             self.queue_offset = self._store.min_offset(*_QUEUE)
-            # These get units again; so do markers, for what they cancelled may have no unit any more.
+            # These get units again; so do markers, because the message they cancelled may have no unit any more.
             self._drop(behind | (units.deletes & (units.outcome == NO_COPY)))
         yield
-        # What waits has changed since: all outcomes that were doubted are to be found.
+        # The set of waiting units has changed since: all doubtful outcomes have to be found.
         yield from self._settle_copied(min(doubted_from, self._copies_from(complete=complete)), complete=complete)
         yield from units.write()
         own = self._check.extension
@@ -184,19 +184,19 @@ class Recovery:
         yield from self._enter_copied()
 
     def _doubt_outcomes(self, copies_from: int) -> None:
-        """Have units wait whose outcome may be of a copy that is lost: those that are not are found from there on."""
+        """Make units wait whose copy may be lost; the copies that are not lost are found from there on."""
         units = self._units
         outcome = units.outcome
         doubtful = (outcome >= min(copies_from, self._ends.log)) | ((outcome > 0) & (outcome <= units.physical_offset))
         doubtful |= outcome < NO_COPY
-        # In two pages, of which a power cut may leave one.
+        # The outcome spans two pages, of which a power cut may leave one.
         within = units.position % units.file_size % PAGESIZE
         torn = (outcome > 0) & ~doubtful & (within > PAGESIZE - UNIT_SIZE) & (within < PAGESIZE - _OUTCOME_AT)
         for index in np.flatnonzero(torn).tolist():
             copy, physical_offset = int(outcome[index]), int(units.physical_offset[index])
             if copy >= self._store.log.start and not is_copy_of(self._store.record_at(copy), physical_offset):
                 doubtful[index] = True
-        # A marker is done again; what it cancels may wait again.
+        # A marker is processed again, because the message it cancels may wait again.
         for index in np.flatnonzero(units.deletes & (outcome == NO_COPY)).tolist():
             if self._may_be_undone(units.unit(index)):
                 doubtful[index] = True
@@ -206,7 +206,7 @@ class Recovery:
         return marker.slot_time >= self.read_time and self._is_whole(marker)
 
     def _drop(self, which: NDArray[np.bool_]) -> None:
-        """Have units stand for no record any more."""
+        """Mark units as having no record any more."""
         self._units.outcome[which] = NO_RECORD
         self._units.physical_offset[which] = -1
 
@@ -227,14 +227,14 @@ class Recovery:
             yield
 
     def _copies_from(self, *, complete: bool) -> int:
-        """From what place of the log on copies may be of which units do not speak."""
+        """Physical offset from which on there may be copies that are missing from the units' outcomes."""
         if not complete:
             return self._store.log.start
         own = self._check.extension
         return self._store.file_before(self._oldest_copy()) if own is None else own.log_place
 
     def _oldest_copy(self) -> int:
-        """Before what time in ms nothing was stored for a unit that waits, or for a record without one."""
+        """The earliest time in ms of a copy for a waiting unit, or for a record without a unit."""
         units = self._units
         times = units.number[units.waits] * self._precision
         oldest = min(self._check.last_read_time, int(times.min()) if len(times) else _NOWHERE)
@@ -243,7 +243,7 @@ class Recovery:
         return oldest
 
     def _settle_by_copies(self, start: int, foreign: ForeignCopies | None) -> Iterator[None]:
-        """Settle what the copies from a place of the log on belong to; `foreign` gets those that do not say."""
+        """Settle units by the copies from a physical offset on; `foreign` gets copies that do not name their record."""
         first = self._place(self.queue_offset)
         settled = ByRecord(self._units)
         of_first = self._keys_of_first()
@@ -258,12 +258,12 @@ class Recovery:
             yield
 
     def _keys_of_first(self) -> tuple[Key, ...]:
-        """By what copies of the log's very first record are known: its place, 0, says nothing."""
+        """The keys for copies of the log's very first record: its physical offset, 0, means none."""
         record = self._store.record_at(0)
         return () if record is None or not is_timer_record(record) else keys_of_record(record)
 
     def _enter_copied(self) -> Iterator[None]:
-        """Enter, as settled, the records that were delivered though they have no unit: so the next recovery knows."""
+        """Add settled units for records that were delivered and have no unit, so that the next recovery knows."""
         for number, (place, copy_at) in enumerate(sorted(self._copied.items()), 1):
             record = self._store.record_at(place)
             if record is not None and is_timer_record(record):
@@ -278,7 +278,7 @@ class Recovery:
     # --- the result ---
 
     def _choose_read_time(self) -> None:
-        """No slot before the first one that waits is to be read; nor is one that is over, when none waits."""
+        """Start reading at the first slot with a waiting unit; without one, at the first slot that is not over."""
         units = self._units
         waits = units.waits
         time = slot_of(self._ends.now, self._precision)

@@ -1,4 +1,4 @@
-"""Putting the timer's files on the disk: first the timer log, then what config/timercheck says of it."""
+"""Flushing the timer's files: first the timer log, then its progress in config/timercheck."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Snapshot(NamedTuple):
-    """What is to be put on the disk: how far all is, and the files of the timer log that were written.
+    """What has to be flushed: the timer's progress, and the files of the timer log that were written.
 
     Attributes:
         log_end: End of the commit log.
@@ -43,7 +43,7 @@ class Saver:
     """The writer of one store's timer files.
 
     Attributes:
-        check: What config/timercheck says; None when it says nothing.
+        check: The content of config/timercheck; None when it has none.
         saved: Number of the last snapshot that is on the disk.
     """
 
@@ -67,7 +67,7 @@ class Saver:
         self.check = read_check(self._path, self._files)
 
     def differs(self, snapshot: Snapshot, *, clean: bool = False) -> bool:
-        """Whether the file says something else; where there is none, and nothing to say, it does not."""
+        """Whether the file differs from the snapshot; no file and an empty snapshot do not differ."""
         if clean and self.check is not None and (self.check.extension is None or not self.check.extension.clean):
             return True
         check = self.check or Check(last_read_time=snapshot.read_time)
@@ -75,7 +75,7 @@ class Saver:
         return said != (snapshot.read_time, snapshot.timer_log_end, snapshot.queue_offset)
 
     def check_of(self, snapshot: Snapshot, *, clean: bool = False) -> Check:
-        """What the file says next. A change of the data version's counter tells slaves of it."""
+        """The file's next content. The data version's counter changes, so that slaves notice it."""
         former = self.check or Check()
         return Check(
             last_read_time=snapshot.read_time,
@@ -89,11 +89,11 @@ class Saver:
         )
 
     def save(self, snapshot: Snapshot, *, clean: bool) -> None:
-        """Put a snapshot on the disk; at a `clean` stop with the wheel. Blocking; safe in a thread, one call at a time.
+        """Flush a snapshot; at a `clean` stop with the wheel. Blocking; safe in a thread, one call at a time.
 
         Raises:
-            FlushFailed: the disk refused; nothing is saved any more until the store is opened anew.
-            FlushDelayed: it could not be tried now; the next snapshot makes it good.
+            FlushFailed: a sync failed; nothing is saved any more until the store is opened anew.
+            FlushDelayed: it could not be started now; the next snapshot includes it.
         """
         check = self.check_of(snapshot, clean=clean)
         with self._refusals(snapshot.segments):
@@ -106,15 +106,15 @@ class Saver:
         self.saved = snapshot.number
 
     def save_log(self) -> None:
-        """Put all that was written to the timer log on the disk. Blocking; raises what `save` does."""
+        """Flush all that was written to the timer log. Blocking; raises what `save` does."""
         segments = self._log.take_unsynced()
         with self._refusals(segments):
             self._log.sync(segments)
 
     def begin_anew(self) -> None:
-        """Have the file say that all records have to get units, until it is saved. Blocking; raises what `save` does.
+        """Write to the file that all records need units, until the next save. Blocking; raises what `save` does.
 
-        For a recovery that finds that they have to, and may be stopped half-way.
+        For a recovery that rebuilds all units, and may be stopped half-way.
         """
         if self.check is None:
             return

@@ -1,10 +1,10 @@
-"""What a clean stop does for Apache's broker, which knows no outcome of a unit.
+"""Preparing the timer's files at a clean stop for Apache's broker, which does not know the outcome of a unit.
 
-At its start that broker goes over the timer log and leads each slot to the last of its units, whatever the wheel says;
-it delivers what it finds in the slots that are not over. And it takes the record of the last unit in the log for the
-last one that has a unit. So of a slot that is not over, and of which some units are settled, those that wait are
-appended anew, as a chain of their own; where none waits, a filler is: a marker that cancels nothing. The last unit of
-the log belongs to the record before `queue_offset`.
+At its start that broker reads the timer log and points each slot to the last of its units, whatever the wheel holds; it
+delivers all units of the slots that are not over. And it assumes that the record of the last unit in the log is the
+last one that has a unit. So for a slot that is not over and has settled units, those that wait are appended again, as a
+chain of their own; if none waits, a filler is appended: a marker that cancels nothing. The last unit of the log belongs
+to the record before `queue_offset`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _NOWHERE: Final = (1 << 63) - 1
 
 
 def tidy(index: TimerIndex, store: MessageStore, save_log: Callable[[], None]) -> bool:
-    """Leave timer log and wheel as said above; false when the disk is full, which the log is told.
+    """Prepare timer log and wheel as described above; false when the disk is full, which is logged.
 
-    The units appended anew are on the disk, by `save_log`, before the former ones are settled: of both, recovery takes
+    The units appended again are flushed by `save_log` before the former ones are settled: if both wait, recovery uses
     the later ones.
     """
     offset, entries = store.queue_entries(TIMER_TOPIC, 0, index.queue_offset - 1, 1)
@@ -52,14 +52,14 @@ def tidy(index: TimerIndex, store: MessageStore, save_log: Callable[[], None]) -
 
 
 class _Tidying:
-    """One stop; `entry` is the queue's for the last record that has a unit."""
+    """One stop; `entry` is the consume queue entry of the last record that has a unit."""
 
     def __init__(self, index: TimerIndex, entry: bytes) -> None:
         self._index = index
         self._last_record, self._last_size, _ = ENTRY_STRUCT.unpack(entry)
 
     def run(self) -> list[int]:
-        """Append what is to be appended; give the positions of the units that were appended anew."""
+        """Append the units; return the positions of the former units that were appended again."""
         index = self._index
         moved: list[int] = []
         for number, position in self._last_units():
@@ -73,7 +73,7 @@ class _Tidying:
         return moved
 
     def _last_units(self) -> Iterator[tuple[int, int]]:
-        """Of the slots that are not over and of which units are settled: the number, and where the last unit is."""
+        """The slots that are not over and have settled units: the number, and the position of the last unit."""
         index = self._index
         units = UnitTable(index.log, index.precision, every=True)
         for _ in units.read(
@@ -111,7 +111,7 @@ class _Tidying:
                 position=NO_UNIT,
                 previous=NO_UNIT,
                 magic=UnitMagic.DEFAULT | UnitMagic.DELETE,
-                # Not written now: the slot may be farther away than `delay` can say, when the clock stood wrong.
+                # Not `now`: after a wrong clock the slot may be farther away than the field `delay` can hold.
                 write_time=number * self._index.precision,
                 delay=0,
                 physical_offset=self._last_record,

@@ -1,10 +1,10 @@
 """The index of waiting timer messages: a unit in the timer log for each, a slot of the wheel for each time.
 
-The truth is in the consume queue of the timer's topic: a record there waits until its copy is stored. What is before
-`queue_offset` has a unit; what became of it is the unit's outcome. Log and wheel are mapped, so a killed process loses
-nothing; what a power cut loses is made good by `recovery`.
+The consume queue of the timer's topic is the source of truth: a record there waits until its copy is stored. Records
+before `queue_offset` have a unit, whose outcome tells whether they still wait. Log and wheel are memory-mapped, so a
+killed process loses nothing; `recovery` restores what a power cut loses.
 
-Nothing is made on the disk before the first `put`. All belongs to one thread but for `save`, which waits for the disk.
+No file is created before the first `put`. All belongs to one thread except `save`, which waits for the disk.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["Snapshot", "TimerIndex"]
 
 #: Units that are read of a slot at once.
 _PART: Final = 1024
-#: A window of more slots than half of the wheel less these, or of one, is taken for that, as Apache's brokers do.
+#: A window larger than half of the wheel less these slots, or of one slot, is set to that, as by Apache's brokers.
 _SPARE: Final = 60
 
 
@@ -42,13 +42,13 @@ class TimerIndex:
 
     Attributes:
         precision: Milliseconds of a slot.
-        window: A message that is so many slots away or more goes round once more.
-        queue_offset: Offset of the next record of the timer's topic that gets a unit; set by who puts.
+        window: A message that is so many slots away or more rolls: it is stored again for another round.
+        queue_offset: Offset of the next record of the timer's topic that gets a unit; set by the caller of `put`.
         read_time: Start in ms of the slot to be read next; no slot before it holds a unit that waits.
         pending: Messages that wait, markers not counted.
         pending_by_hash: The same by the hash of their topic.
         stale: Units that recovery dropped because the log was cut before their records.
-        already_until: Queue offset from which on `already` says nothing.
+        already_until: Queue offset up to which `already` applies.
         blocked: Number of the slot that the last `put` could not write; None when it put all.
     """
 
@@ -112,7 +112,7 @@ class TimerIndex:
         if not recovery.repaired:
             return
         yield
-        # What was dropped must not come back when the places of lost records are taken by others.
+        # Dropped units must not come back when other records are stored at the physical offsets of lost ones.
         snapshot = self.snapshot()
         if snapshot is not None:
             self._store.flush_to(ends.log)
@@ -126,18 +126,17 @@ class TimerIndex:
         return self._already
 
     def forget_already(self) -> None:
-        """Let `already` go: the queue was read to the end it had at the start."""
+        """Drop `already`: the queue was read to the end it had at the start."""
         self._already = set()
 
     def move_read_time(self, time: int) -> None:
-        """Have the slot of a time in ms read next; forwards only past slots of which no unit waits."""
+        """Make the slot of a time in ms the next to be read; forwards only past slots of which no unit waits."""
         self.read_time = slot_of(time, self.precision)
 
     def put(self, waiting: Sequence[Waiting], write_time: int) -> list[tuple[int, int]]:
-        """Enter messages in their order; give position and start of the slot in ms of each.
+        """Enter messages in their order; return position and start of the slot in ms of each.
 
-        A message due in a slot before `read_time` goes into the slot of `write_time`. `queue_offset` is for the caller
-        to move.
+        A message due in a slot before `read_time` goes into the slot of `write_time`. The caller moves `queue_offset`.
 
         Args:
             waiting: The messages.
@@ -145,7 +144,7 @@ class TimerIndex:
 
         Returns:
             Fewer than were given when there is no room for the next one: its slot still has units of another lap that
-            wait (then none at all, as long as that lasts), or the disk is full (then the next call says so).
+            wait (then none at all, as long as that lasts), or the disk is full (then the next call raises).
 
         Raises:
             DiskFull: there is no room for the first one; the same call may succeed later.
@@ -166,7 +165,7 @@ class TimerIndex:
         return entered
 
     def _put_together(self, waiting: Sequence[Waiting], write_time: int) -> list[tuple[int, int]]:
-        """Enter messages of which all have room in the timer log's file; raises when not even the first has a slot."""
+        """Enter messages that all fit into the timer log's file; raises when not even the first has a slot."""
         rows, entered, slots, hashes, self.blocked = pack(self, waiting, write_time)
         if entered:
             self.log.append(rows)
@@ -177,7 +176,7 @@ class TimerIndex:
         return entered
 
     def slot_to_put(self, number: int) -> Slot | None:
-        """What a slot says, by its number, before it is written; None when units of another lap wait in its place.
+        """The content of a slot, by its number, before it is written; None when units of another lap wait there.
 
         Raises:
             DiskFull: the disk has no room for it.
@@ -213,13 +212,13 @@ class TimerIndex:
         return None if number is None else number * precision
 
     def settle(self, position: int, outcome: int) -> None:
-        """Note what became of a unit: see `settle_all`."""
+        """Set the outcome of a unit: see `settle_all`."""
         self.settle_all([(position, outcome)])
 
     def settle_all(self, outcomes: list[tuple[int, int]]) -> None:
-        """Note what became of units: the physical offset of what was stored for each, or NO_COPY.
+        """Set the outcomes of units: the physical offset of the copy of each, or NO_COPY.
 
-        To be called in the same step as the append. A unit that is settled already is not counted again.
+        Must be called in the same step as the append. A unit that is settled already is not counted again.
 
         Args:
             outcomes: Positions in the timer log, each with its outcome.
@@ -229,14 +228,14 @@ class TimerIndex:
             self.pending_by_hash[topic_hash] -= count
 
     def remove_settled_files(self) -> int:
-        """Remove the oldest files of the timer log, as long as no unit of them waits; give how many.
+        """Remove the oldest files of the timer log, as long as no unit of them waits; return how many.
 
         Only what is saved is removed.
 
         Raises:
             OSError: one cannot be removed.
         """
-        # What the oldest units say must be on the disk, with the copies; and all that recovery found must have a unit.
+        # The outcomes of the oldest units must be flushed, with the copies; and all that recovery found needs a unit.
         unsaved = self._saver.saved != self._taken or self.queue_offset < self.already_until
         if unsaved or len(self.log.segments) <= 1:
             return 0
@@ -247,11 +246,11 @@ class TimerIndex:
     # --- the disk ---
 
     def check_now(self) -> Check:
-        """How far all is, as config/timercheck will say when it is saved."""
+        """The progress that config/timercheck will hold when it is saved."""
         return self._saver.check_of(self._snapshot())
 
     def snapshot(self) -> Snapshot | None:
-        """What `save` is to put on the disk; None when nothing changed since the last one.
+        """What `save` has to flush; None when nothing changed since the last one.
 
         The store's log has to be flushed up to its `log_end` before it is saved.
         """
@@ -268,16 +267,16 @@ class TimerIndex:
         return Snapshot(self._store.max_physical_offset, self.read_time, self.log.end, self.queue_offset, [])
 
     def save(self, snapshot: Snapshot) -> None:
-        """Put a snapshot on the disk. Blocking; safe in a thread, one call at a time.
+        """Flush a snapshot. Blocking; safe in a thread, one call at a time.
 
         Raises:
-            FlushFailed: the disk refused; nothing is saved any more until the store is opened anew.
-            FlushDelayed: it could not be tried now; the next snapshot makes it good.
+            FlushFailed: a sync failed; nothing is saved any more until the store is opened anew.
+            FlushDelayed: it could not be started now; the next snapshot includes it.
         """
         self._saver.save(snapshot, clean=False)
 
     def close(self) -> None:
-        """Stop cleanly: leave the files so that Apache's broker delivers nothing twice, and put them on the disk.
+        """Stop cleanly: prepare the files so that Apache's broker delivers nothing twice, and flush them.
 
         The store has to be flushed before, and closed after.
 

@@ -1,6 +1,6 @@
-"""Units in a mapped file of the timer log, many at once: by the kernel, or by its twin, which is here.
+"""Reading and settling many units of a mapped timer log file at once: by the kernel, or by the Python twin here.
 
-Both take those that stand in the file, whose first byte has the position `low`, up to the first that does not.
+`low` is the position of the file's first byte. Both stop at the first unit that is not in the file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def due_units_by_python(
         kind: DueUnit.
         mapping: The file.
         low: Position of its first byte.
-        positions: Where the units stand.
+        positions: Positions of the units.
     """
     last = len(mapping) - UNIT_SIZE
     found: list[DueUnit] = []
@@ -56,7 +56,7 @@ def settle_units_by_python(
         low: Position of its first byte.
         outcomes: Positions of units, and the outcome of each.
         first: Number of the first pair.
-        counts: How many units waited that are no markers, by the hashes of their topics; is added to.
+        counts: Updated: how many of the units waited, markers not counted, by the hashes of their topics.
 
     Returns:
         the number of the first pair that was not taken.

@@ -1,6 +1,6 @@
-"""Reading a whole timer log with numpy: recovery looks at every unit, and a million is nothing out of the way.
+"""A whole timer log as numpy columns, for recovery: a million units are nothing unusual.
 
-Only units that recovery may have to change are kept, as columns; what is changed there is written back by `write`.
+Only units that recovery may have to change are kept; `write` writes the changes back.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from rocketwire.store.timer.log import TimerLog
 from rocketwire.store.timer.units import Unit
 
 _UNIT: Final = np.dtype(timer_log.UNIT_DTYPE)
-#: Units that are looked at in one step.
+#: Units that are checked in one step.
 _BLOCK: Final = 1 << 15
-#: Of those that are compared with their record, one by one, fewer.
+#: Units that are compared with their record, one by one, in one step.
 _STRICT_BLOCK: Final = 1 << 10
 
 
 class UnitTable:
-    """The units of a log that matter; those that stand for no record do only where `every` one is asked for.
+    """The relevant units of a log; those without a record are included only with `every`.
 
     Attributes:
-        end: Behind the last unit of the log that is believed.
+        end: Position behind the last valid unit of the log.
         position, physical_offset, record_size, topic_hash, magic, outcome: Columns of the units kept, as in the log.
         number: Column of their slots' numbers: time in ms divided by the precision.
     """
@@ -53,14 +53,14 @@ class UnitTable:
         first_offset: int,
         copies_from: int,
     ) -> Iterator[None]:
-        """Read the log up to the first unit that is not believed.
+        """Read the log up to the first unit that is not valid.
 
         Args:
-            strict_from: Units at or behind this position are believed only when
-            is_whole: says so.
+            strict_from: Units at or behind this position are also checked with `is_whole`.
+            is_whole: Whether a unit fits its record.
             oldest: A time in ms: settled units of slots before it are not kept,
-            first_offset: but for those of records at or behind this physical offset,
-            copies_from: and those of which copies stand at or behind this one.
+            first_offset: except those of records at or behind this physical offset,
+            copies_from: and those whose copies are at or behind this one.
         """
         for segment in self._log.segments:
             at = 0
@@ -139,9 +139,9 @@ class UnitTable:
         self.outcome[self.waits & superseded] = timer_log.NO_COPY
 
     def roll_at(self, indexes: NDArray[np.int64], numbers: NDArray[np.int64], now: int) -> None:
-        """Have units, given by their places in the columns, roll in slots before their own, given by number as `now`.
+        """Make units, given by their indices, roll in slots before their own; slots and `now` are slot numbers.
 
-        They may have been written far ahead of it: so they are of now.
+        Their write time becomes `now`, because it may be far ahead of it.
         """
         size = self.file_size
         starts = self.position[indexes] // size * size

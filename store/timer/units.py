@@ -1,11 +1,11 @@
 """One unit of the timer log, the record it is of, and how times, slots and TIMER_OUT_MS follow from one another.
 
-A slot of the wheel holds what is due within `precision` milliseconds: slot number k is of the messages that are due
-after k * precision and up to (k + 1) * precision. Slots are spoken of by the time in ms at which they begin.
+A slot of the wheel holds what is due within `precision` milliseconds: slot number k has the messages that are due after
+k * precision and up to (k + 1) * precision. A slot is identified by the time in ms at which it begins.
 
-A record says the time by its TIMER_OUT_MS, from which the slot follows by a floored division. It is the time itself, or
-1 ms less where that ends in 0: so for every precision that is a multiple of 10 the slot is the one that Apache's time,
-which is floored, has; and a change of the precision changes no message's time. Apache's TIMER_OUT_MS end in 0, ours
+The due time is stored in the record's TIMER_OUT_MS, from which the slot follows by a floored division. It is the time
+itself, or 1 ms less if that ends in 0: so with every precision that is a multiple of 10 the slot is the same as with
+Apache, which floors the time; and a change of the precision changes no due time. Apache's TIMER_OUT_MS end in 0, ours
 never do.
 """
 
@@ -28,11 +28,11 @@ _TOPIC: Final = TIMER_TOPIC.encode()
 
 
 class Waiting(NamedTuple):
-    """A timer record, as the index of the timer takes it.
+    """A timer record, as `TimerIndex.put` takes it.
 
     Attributes:
-        out: Its TIMER_OUT_MS: a time in ms since 1970, from which the time it is due follows.
-        physical_offset: Where the record stands in the log.
+        out: Its TIMER_OUT_MS: a time in ms since 1970, from which its due time follows (`due`).
+        physical_offset: Physical offset of the record.
         record_size: Its size in bytes.
         topic_hash: Java's hash of the topic it is to be delivered to.
         deletes: Whether it is a marker, that cancels another message.
@@ -60,12 +60,12 @@ class Unit(NamedTuple):
 
     @property
     def slot_time(self) -> int:
-        """A time in ms within the slot: TIMER_OUT_MS of the record, or a time before it at which it goes on."""
+        """A time in ms within the slot: TIMER_OUT_MS of the record, or the time before it at which it rolls."""
         return self.write_time + self.delay
 
     @property
     def rolls(self) -> bool:
-        """Whether the record is only stored anew when its slot's time comes."""
+        """Whether the record is only stored again, for another round, when its slot is due."""
         return bool(self.magic & _ROLL)
 
     @property
@@ -75,14 +75,14 @@ class Unit(NamedTuple):
 
 
 class DueUnit(NamedTuple):
-    """What is to be known of a unit when its message is due.
+    """The fields of a unit that delivery needs.
 
     Attributes:
-        physical_offset: Where the record stands in the log.
+        physical_offset: Physical offset of the record.
         record_size: Its size in bytes.
         write_time: When the unit was written, in ms since 1970.
-        position: Where the unit stands in the timer log.
-        rolls: Whether the record is only stored anew.
+        position: Position of the unit in the timer log.
+        rolls: Whether the record is only stored again, for another round.
     """
 
     physical_offset: int
@@ -93,7 +93,7 @@ class DueUnit(NamedTuple):
 
 
 def slot_of(time: int, precision: int) -> int:
-    """Start in ms of the slot that a time belongs to."""
+    """Start in ms of the slot of a time."""
     return time - time % precision
 
 
@@ -115,20 +115,20 @@ def due(out: int, precision: int) -> int:
 
 
 def is_timer_record(record: memoryview | None) -> bool:
-    """Whether it is a record of a message that waits."""
+    """Whether it is a record of the timer's topic."""
     return record is not None and topic_of(record) == _TOPIC
 
 
 def topic_hash_of(record: memoryview) -> int:
-    """What the unit of a timer record says of the topic it is for."""
+    """The `topic_hash` of a timer record's unit."""
     return string_hash(_properties(record).get(REAL_TOPIC, ""))
 
 
 def fits(unit: Unit, record: memoryview | None) -> bool:
-    """Whether a unit says what its record says.
+    """Whether a unit fits its record.
 
-    A unit that waits goes on before the record's time only when it rolls: else it is of a record that the log has lost,
-    in whose place another one was stored.
+    A waiting unit is due before the record's time only if it rolls: else it belongs to a record that the log has lost,
+    and another one was stored at that physical offset.
     """
     if record is None or len(record) != unit.record_size or topic_of(record) != _TOPIC:
         return False

@@ -1,8 +1,8 @@
 """The timer wheel (layout.timer_wheel): where the units of each slot are in the timer log.
 
-The file has a place for every slot, used again in each lap; it is made when the first slot is written. Slots are
-numbered here: time in ms divided by the precision. Before a slot is written room is reserved for it, so that a full
-disk is an error, not the end of the process.
+The file has a place for every slot, reused in each lap; it is created when the first slot is written. Slot numbers are
+times in ms divided by the precision. Disk space is allocated before a slot is written, so that a full disk is an error,
+not the end of the process (SIGBUS).
 """
 
 from __future__ import annotations

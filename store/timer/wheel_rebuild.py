@@ -1,4 +1,4 @@
-"""Making the wheel anew from the units of the timer log, with numpy."""
+"""Checking and rebuilding the wheel from the units of the timer log, with numpy."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _STEP: Final = 4096
 
 
 def bring_nearer(units: UnitTable, slots: int, now: int) -> None:
-    """Have what waits for a lap, of so many slots, or longer roll before: else it holds up what comes a lap earlier.
+    """Make units that wait for a lap (`slots`) or longer roll earlier: else they block units due a lap earlier.
 
-    So it may be after a change to smaller slots. `now` is the number of a slot; all units of one roll together.
+    A change to a smaller precision leaves such units. `now` is a slot number; all units of a slot roll together.
     """
     far = np.flatnonzero(units.waits & (units.number >= now + slots))
     if len(far):
@@ -30,7 +30,7 @@ def bring_nearer(units: UnitTable, slots: int, now: int) -> None:
 
 
 def behind_a_lap(units: UnitTable, slots: int) -> NDArray[np.bool_]:
-    """Which units wait for slots whose places, of so many, later slots take for which others wait."""
+    """Which waiting units are in slots whose place in the wheel (of `slots` places) a later slot needs."""
     waits = units.waits
     if not waits.any():
         return waits
@@ -39,7 +39,7 @@ def behind_a_lap(units: UnitTable, slots: int) -> NDArray[np.bool_]:
 
 
 def leads_to_all(wheel: TimerWheel, units: UnitTable) -> bool:
-    """Whether the wheel leads to the newest unit of every slot for which one waits."""
+    """Whether the wheel points to the newest unit of every slot with a waiting unit."""
     slots = np.unique(units.number[units.waits])
     if not len(slots):
         return True
@@ -51,7 +51,7 @@ def leads_to_all(wheel: TimerWheel, units: UnitTable) -> bool:
 
 
 def rebuild(wheel: TimerWheel, units: UnitTable, *, oldest: int) -> Iterator[None]:
-    """Write every slot for which a unit waits, with all of its units, and take out all else from slot `oldest` on.
+    """Write every slot with a waiting unit, with all of its units, and clear all others from slot `oldest` on.
 
     Raises:
         DiskFull: there is no room for the wheel.
