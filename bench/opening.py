@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from rocketwire.store.layout.consume_queue import ENTRY
 from rocketwire.store.layout.derive import dtype_fields
 from rocketwire.store.settings import StoreSettings
-from rocketwire.wire.message import END_OF_FILE_BLANK, FIXED_V1_IPV4, Message, encode_record
+from rocketwire.wire.message import END_OF_FILE_BLANK, FIXED_V1_IPV4, Message, body_crc, encode_record
 
 START = 1_700_000_000_000
 MIB = 1 << 20
@@ -122,7 +121,7 @@ def log_files(root: Path, size: int) -> list[Path]:
 def large_messages(root: Path, size: int) -> int:
     """A store of messages of 4 MiB; gives how many."""
     body = bytes(4 * MIB)
-    crc = zlib.crc32(body) & 0x7FFFFFFF
+    crc = body_crc(body)
     length = len(record(0, 0, body, crc))
     offsets: list[int] = []
     for path in log_files(root, size):
@@ -146,7 +145,7 @@ def large_messages(root: Path, size: int) -> int:
 def many_messages(root: Path, size: int) -> int:
     """A store of messages of about 2 KiB, of which only those of the last 32 MiB are in the log; gives how many."""
     body = bytes(2000)
-    crc = zlib.crc32(body) & 0x7FFFFFFF
+    crc = body_crc(body)
     length = len(record(0, 0, body, crc))
     in_file = (GIB - 8) // length
     paths = log_files(root, size)

@@ -29,11 +29,11 @@ from rocketwire.store.disk.segment import Segment
 from rocketwire.store.index.key_index import Index
 from rocketwire.store.layout.record import SMALLEST, store_timestamp
 from rocketwire.store.log.commit_log import CommitLog
-from rocketwire.store.queues.consume_queue import SCHEDULE_TOPIC, ConsumeQueue
+from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.queues.queues import QueueTable
 from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.message import MAGIC_AT, MAGIC_V1, MAGIC_V2, PHYSICAL_OFFSET_AT
-from rocketwire.wire.names import LIGHT_PREFIX, TIMER_TOPIC, TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC
+from rocketwire.wire.names import LIGHT_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC, TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC
 
 if TYPE_CHECKING:
     from rocketwire.store.index.index_file import IndexFile  # it takes numpy with it

@@ -32,9 +32,12 @@ BLANK_MAGIC: Final = to_int32(0xCBD43194)
 """Magic number of the blank at the end of a commit log file."""
 
 MAX_PROPERTIES_LENGTH: Final = 32767
+"""Bytes of the property text, whose length is a signed 16-bit number."""
 MAX_TOPIC_LENGTH_V1: Final = 127
-"""Bytes of a topic in a record of version 1, whose length is a signed byte; those of version 2 (5.x) take more."""
-_BODY_CRC_MASK: Final = 0x7FFFFFFF
+"""Bytes of a topic in a record of version 1, whose length is a signed byte; that of version 2 (5.x) has 16 bits."""
+MAX_TOPIC_LENGTH_V2: Final = 32767
+BODY_CRC_MASK: Final = 0x7FFFFFFF
+"""Apache keeps 31 bits of a CRC-32, so that it is not negative in Java."""
 
 _HEAD: Final = (
     "total_size" / cs.Int32sb,
@@ -127,8 +130,8 @@ class Message:
 
 
 def body_crc(body: bytes | memoryview) -> int:
-    """Give the CRC that a record keeps of its body as stored (not inflated): 31 bits."""
-    return zlib.crc32(body) & _BODY_CRC_MASK
+    """Give the CRC of a body in Apache's form, 31 bits: of a record's body as stored (not inflated), for instance."""
+    return zlib.crc32(body) & BODY_CRC_MASK
 
 
 def encode_record(message: Message) -> bytes:

@@ -12,10 +12,11 @@ from collections.abc import Iterable
 from dataclasses import MISSING, Field, dataclass, field
 from typing import Any, Final, TypeVar
 
+from rocketwire.wire.java import INT32_MAX
+
 Value = bool | int | str
 V = TypeVar("V", bool, int, str)
 
-INT_MAX: Final = 2**31 - 1
 _METADATA: Final = "rocketwire key"
 
 OURS: Final = "not Apache's"
@@ -109,7 +110,7 @@ def key(
     default: V,
     name: str = "",
     low: int = 0,
-    high: int = INT_MAX,
+    high: int = INT32_MAX,
     choices: tuple[str, ...] = (),
     form: tuple[str, str] | None = None,
     aliases: tuple[str, ...] = (),

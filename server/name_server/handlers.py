@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
@@ -29,9 +28,9 @@ from rocketwire.wire.bodies.topic import DataVersion
 from rocketwire.wire.codes import STRICT_JSON_VERSION, RequestCode
 from rocketwire.wire.errors import RegistrationTooLarge
 from rocketwire.wire.headers import route as headers
+from rocketwire.wire.message import body_crc
 
 _ORDER_NAMESPACE: Final = "ORDER_TOPIC_CONFIG"
-_CRC_MASK: Final = 0x7FFFFFFF
 _REGISTRATION: Final = "maxRegistrationBytes"
 _LEAST_BROKER: Final = 150  # bytes of one broker in a route, without its names
 
@@ -67,7 +66,7 @@ def _register(services: NameServerServices, request: Request[headers.RegisterBro
     if len(request.body) > most:
         raise LimitExceeded(_REGISTRATION, most)
     body = bytes(request.body)
-    if fields.body_crc32 and zlib.crc32(body) & _CRC_MASK != fields.body_crc32:
+    if fields.body_crc32 and body_crc(body) != fields.body_crc32:
         raise BodyRejected("crc32 not match")
     return _registered(services, fields, request.peer, body)
 

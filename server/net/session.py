@@ -32,6 +32,7 @@ from rocketwire.wire.connection import FrameReader, RawFrame
 from rocketwire.wire.errors import FrameError, FrameTooLong
 from rocketwire.wire.frame import Buffer, encode_frame
 from rocketwire.wire.header import Header
+from rocketwire.wire.java import INT32_MAX
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +40,6 @@ TLS_HANDSHAKE: Final = 0x16
 """The first byte of a TLS client's first message, and of no frame: its length would be over 16 MiB."""
 _NOTHING: Final = -1
 _JSON: Final = 0
-_INT_MAX: Final = 2**31 - 1
 
 _opaques = count(1)
 
@@ -317,7 +317,7 @@ class Session(Answering):
 
     def _ask(self, code: int, ext: dict[str, str], body: bytes, *, flag: int) -> tuple[int, int]:
         """Send a request; return its opaque and its size in bytes."""
-        opaque = next(_opaques) & _INT_MAX
+        opaque = next(_opaques) & INT32_MAX
         header = Header(code=code, opaque=opaque, flag=flag, version=VERSION_4_9_7, ext=ext)
         frame = encode_frame(header, body, _JSON)
         self._dispatcher.ask(self, header, frame)

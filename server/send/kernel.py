@@ -24,10 +24,11 @@ from rocketwire.store.store import MessageStore
 from rocketwire.wire import names
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.fast import SendFields
+from rocketwire.wire.java import INT64_MAX
 from rocketwire.wire.send_answers import SendAnswers
 
 _TIMER_QUEUE: Final = (names.TIMER_TOPIC, 0)
-_NEVER: Final = (1 << 63) - 1
+_NEVER: Final = INT64_MAX
 _NS_PER_MS: Final = 1_000_000
 _NS_PER_SECOND: Final = 1_000_000_000
 

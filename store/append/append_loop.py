@@ -28,8 +28,8 @@ from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.queues.queues import QueueTable
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.hosts import HOST_V4_SIZE, HOST_V6_SIZE
+from rocketwire.wire.message import BODY_CRC_MASK
 
-_CRC_MASK: Final = 0x7FFFFFFF
 _PROPERTIES_LENGTH: Final = struct.Struct(">h")
 _new_appended = tuple.__new__
 
@@ -137,7 +137,7 @@ class AppendLoop:
                 head = pack(
                     size,
                     queue.magic,
-                    crc32(body) & _CRC_MASK,
+                    crc32(body) & BODY_CRC_MASK,
                     queue_id,
                     draft.flag,
                     offset,

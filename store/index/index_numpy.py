@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from rocketwire.store.layout.index import ENTRY_DTYPE, SLOT_DTYPE
+from rocketwire.wire.java import INT32_MAX
 
 if TYPE_CHECKING:
     from mmap import mmap
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from rocketwire.store.index.index_entries import Room
 
-_INT32_MAX: Final = 0x7FFFFFFF
 _ENTRY: Final = np.dtype(ENTRY_DTYPE)
 _SLOT: Final = np.dtype(SLOT_DTYPE)
 
@@ -73,7 +73,7 @@ def _time_differences(timestamps: NDArray[np.int64], begin_timestamp: int, first
     if first == 1:
         # The first entry counts from the end of the file before; those after it from the first entry.
         begin[1:] = timestamps[0]
-    differences: NDArray[np.int64] = np.clip((timestamps - begin) // 1000, 0, _INT32_MAX)
+    differences: NDArray[np.int64] = np.clip((timestamps - begin) // 1000, 0, INT32_MAX)
     differences[begin <= 0] = 0
     return differences
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from construct import Int32sb, Int64sb, Struct
 
 from rocketwire.store.layout.derive import fixed_struct
+from rocketwire.wire.java import INT32_MAX, INT32_MIN, INT64_MAX
 
 #: `tags_code` is Java's String.hashCode of the tag, 0 without a tag; in SCHEDULE_TOPIC_XXXX the time of delivery in ms.
 ENTRY = Struct(
@@ -19,8 +20,8 @@ ENTRY = Struct(
 ENTRY_STRUCT = fixed_struct(ENTRY)
 ENTRY_SIZE = ENTRY_STRUCT.size
 #: Tags codes up to this one are no hashes, but places in a consume queue extension (enableConsumeQueueExt of Apache's).
-HIGHEST_EXT_ADDRESS = -(1 << 31) - 1
-PRE_BLANK = ENTRY.build({"physical_offset": 0, "size": 0x7FFFFFFF, "tags_code": 0})
+HIGHEST_EXT_ADDRESS = INT32_MIN - 1
+PRE_BLANK = ENTRY.build({"physical_offset": 0, "size": INT32_MAX, "tags_code": 0})
 #: With this a file is made, before its first entry is known. Apache's recovery takes whatever stands first in the last
 #: file for an entry, though it be zeros, unless it points behind the log's end: then it removes the file.
-AHEAD = ENTRY.build({"physical_offset": 0x7FFFFFFFFFFFFFFF, "size": 0, "tags_code": 0})
+AHEAD = ENTRY.build({"physical_offset": INT64_MAX, "size": 0, "tags_code": 0})

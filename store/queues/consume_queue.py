@@ -22,7 +22,6 @@ from rocketwire.wire.java import string_hash, to_int32
 from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, MAX_TOPIC_LENGTH_V1, TOPIC_LENGTHS
 
 SIZE_SETTING: Final = "mappedFileSizeConsumeQueue"
-SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
 #: Disk space is allocated by this many bytes: few, as there may be thousands of queues, and a page is written twice ...
 _WINDOW: Final = 4 * 4096
 #: ... and by twice as many each time that a queue has filled them, up to this many.

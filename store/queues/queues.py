@@ -9,9 +9,10 @@ from typing import Final
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import StoreError, TopicUnusable
 from rocketwire.store.event import Event
-from rocketwire.store.queues.consume_queue import SCHEDULE_TOPIC, ConsumeQueue
+from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.message import MAX_TOPIC_LENGTH_V1
+from rocketwire.wire.names import SCHEDULE_TOPIC
 
 #: Bytes of a directory's name.
 LONGEST_NAME: Final = 255

@@ -18,14 +18,19 @@ from numpy.typing import NDArray
 
 from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, SMALLEST, head_dtype
 from rocketwire.store.records.lost_pages import PAGE, has_lost_page
-from rocketwire.wire.message import MAGIC_V1, MAGIC_V2
+from rocketwire.wire.message import (
+    BODY_CRC_MASK,
+    MAGIC_V1,
+    MAGIC_V2,
+    MAX_PROPERTIES_LENGTH,
+    MAX_TOPIC_LENGTH_V1,
+    MAX_TOPIC_LENGTH_V2,
+)
 
 Buffer: TypeAlias = bytes | bytearray | memoryview | mmap.mmap
 
-_CRC_MASK: Final = 0x7FFFFFFF
 _UINT32: Final = 0xFFFFFFFF
-_INT16_MAX: Final = 0x7FFF
-_INT8_MAX: Final = 0x7F
+_ASCII_MAX: Final = 0x7F
 #: Bytes of the length of the properties; those of the topic's length depend on the record's version.
 _PROPERTIES_LENGTH: Final = 2
 _HEADS: Final = {bits: np.dtype(head_dtype(bits)) for bits in HOST_FORMS}
@@ -191,10 +196,10 @@ class Batch:
         at = columns["body_position"] + columns["body_length"]
         length = octets[at].astype(np.int32)
         version = columns["version"]
-        longest: NDArray[Any] | int = _INT8_MAX
+        longest: NDArray[Any] | int = MAX_TOPIC_LENGTH_V1
         if (version > 1).any():
             length = np.where(version > 1, length << 8 | octets[at + 1], length)
-            longest = np.where(version > 1, _INT16_MAX, _INT8_MAX)
+            longest = np.where(version > 1, MAX_TOPIC_LENGTH_V2, MAX_TOPIC_LENGTH_V1)
         columns["topic_length"] = length
         columns["topic_position"] = at + version
         columns["properties_position"] = columns["topic_position"] + length + _PROPERTIES_LENGTH
@@ -210,7 +215,7 @@ class Batch:
         columns["properties_length"] = length
         left = columns["position"] + columns["size"] - at
         self.keep(
-            (length == left) & (length <= _INT16_MAX),
+            (length == left) & (length <= MAX_PROPERTIES_LENGTH),
             lambda i: f"its properties cannot have {length[i]} bytes where {left[i]} are left",
         )
 
@@ -222,11 +227,11 @@ class Batch:
                 continue
             texts = gather(self._octets, self._columns["topic_position"][chosen], np.dtype(f"V{length}"))
             texts = texts.view(np.uint8).reshape(-1, length)
-            if texts.all() and int(texts.max()) <= _INT8_MAX:
+            if texts.all() and int(texts.max()) <= _ASCII_MAX:
                 good[chosen] = True
                 continue
             good[chosen] = texts.all(axis=1)
-            for i in np.flatnonzero((texts > _INT8_MAX).any(axis=1)).tolist():
+            for i in np.flatnonzero((texts > _ASCII_MAX).any(axis=1)).tolist():
                 good[chosen[i]] &= _is_text(texts[i].tobytes())
         self.keep(good, lambda _: "its topic is no text")
 
@@ -248,7 +253,7 @@ class Batch:
         starts = columns["body_position"]
         ends = starts + columns["body_length"]
         found = np.array([crc32(view[start:end]) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)])
-        found &= _CRC_MASK
+        found &= BODY_CRC_MASK
         crc = columns["body_crc"]
         # The CRC of an empty body is not checked: Apache does not check it either.
         self.keep(

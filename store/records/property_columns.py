@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from rocketwire.store.records.columns import Buffer, Records, gather
 from rocketwire.wire import properties as names
+from rocketwire.wire.java import INT32_MAX
 from rocketwire.wire.properties import ITEM_SEP, KEY_SEP, NAME_SEP
 
 _FACTOR: Final = 31
 _INVERSE: Final = pow(_FACTOR, -1, 1 << 32)
 _UINT32: Final = 0xFFFFFFFF
-_INT32_MAX: Final = 0x7FFFFFFF
 _CONTINUATION: Final = 0x80
 _LEAD_OF_TWO_UNITS: Final = 0xF0
 _LAST_ASCII: Final = 0x7F
@@ -199,6 +199,6 @@ def index_hashes(prefixes: NDArray[np.uint32], hashes: NDArray[np.uint32], lengt
     longest = int(lengths.max()) if len(lengths) else 0
     whole = prefixes * _powers(_FACTOR, longest + 1)[lengths] + hashes
     positive = np.abs(whole.astype(np.int32).astype(np.int64))
-    positive[positive > _INT32_MAX] = 0
+    positive[positive > INT32_MAX] = 0
     result: NDArray[np.int32] = positive.astype(np.int32)
     return result

@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from rocketwire.store.layout.consume_queue import ENTRY, ENTRY_SIZE, ENTRY_STRUCT
 from rocketwire.store.layout.derive import dtype_fields
 from rocketwire.store.log.commit_log import CommitLog
-from rocketwire.store.queues.consume_queue import SCHEDULE_TOPIC, ConsumeQueue
+from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.queues.queues import LONGEST_NAME, QueueTable
 from rocketwire.store.records.columns import Records, topics_of
 from rocketwire.store.records.property_text import TagCodes, delivery_time
 from rocketwire.store.records.walk import Stop, walk
 from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.codes import SysFlag
-from rocketwire.wire.names import is_system_topic_of_any_version
+from rocketwire.wire.names import SCHEDULE_TOPIC, is_system_topic_of_any_version
 
 #: Records that are read at once: many, so that each queue gets long runs.
 _BATCH: Final = 8192

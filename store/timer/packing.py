@@ -14,6 +14,7 @@ from rocketwire.store.layout.timer_log import NO_UNIT, UNIT_SIZE, UNIT_STRUCT, W
 from rocketwire.store.timer.log import TimerLog
 from rocketwire.store.timer.units import Waiting
 from rocketwire.store.timer.wheel import Slot, TimerWheel, empty
+from rocketwire.wire.java import INT32_MAX
 
 if TYPE_CHECKING:
     from rocketwire.store.timer.timer_index import TimerIndex
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 _DEFAULT: Final = int(UnitMagic.DEFAULT)
 _ROLL: Final = int(UnitMagic.ROLL)
 _DELETE: Final = int(UnitMagic.DELETE)
-#: What the field `delay` holds at most.
-_INT32_MAX: Final = (1 << 31) - 1
+#: What the field `delay` can hold.
+_DELAY_MAX: Final = INT32_MAX
 
 
 class Slots(Protocol):
@@ -62,7 +63,7 @@ def rolled(ahead: int, window: int, precision: int) -> int:
 
     That is a window, or half of one if the next round would else be a short one.
     """
-    whole = min(window * precision, _INT32_MAX)
+    whole = min(window * precision, _DELAY_MAX)
     return window // 2 * precision if ahead - whole < window // 3 * precision else whole
 
 
@@ -74,7 +75,7 @@ def pack(index: Slots, waiting: Sequence[Waiting], write_time: int) -> Packed:
     """
     precision, read_time, window = index.precision, index.read_time, index.window
     overdue = max(write_time, read_time)
-    far = min(window * precision, _INT32_MAX)
+    far = min(window * precision, _DELAY_MAX)
     rows = bytearray(len(waiting) * UNIT_SIZE)
     pack_into = UNIT_STRUCT.pack_into
     entered: list[tuple[int, int]] = []

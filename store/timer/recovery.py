@@ -39,6 +39,7 @@ from rocketwire.store.timer.copies import ForeignCopies, Key, find_copies, is_co
 from rocketwire.store.timer.unit_table import ByRecord, UnitTable
 from rocketwire.store.timer.units import Unit, fits, is_timer_record, slot_of, topic_hash_of
 from rocketwire.store.timer.wheel_rebuild import behind_a_lap, bring_nearer, leads_to_all, rebuild
+from rocketwire.wire.java import INT64_MAX
 from rocketwire.wire.names import TIMER_TOPIC
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ _QUEUE: Final = (TIMER_TOPIC, 0)
 _DEFAULT: Final = int(UnitMagic.DEFAULT)
 #: Records that are entered in one step.
 _AT_ONCE: Final = 512
-_NOWHERE: Final = (1 << 63) - 1
+_NOWHERE: Final = INT64_MAX
 
 
 class Recovery:

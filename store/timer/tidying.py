@@ -21,6 +21,7 @@ from rocketwire.store.layout.timer_log import FILLER, NO_COPY, NO_UNIT, UNIT_SIZ
 from rocketwire.store.timer.unit_table import UnitTable
 from rocketwire.store.timer.units import Unit
 from rocketwire.store.timer.wheel import Slot
+from rocketwire.wire.java import INT64_MAX
 from rocketwire.wire.names import TIMER_TOPIC
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_NOWHERE: Final = (1 << 63) - 1
+_NOWHERE: Final = INT64_MAX
 
 
 def tidy(index: TimerIndex, store: MessageStore, save_log: Callable[[], None]) -> bool:

@@ -21,6 +21,7 @@ from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.append.drafts import Appended
+from rocketwire.store.event import Event
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.groups import GroupTable
@@ -42,6 +43,7 @@ class FakeFlush:
 
     def __init__(self) -> None:
         self.waiting: list[tuple[int, Any]] = []
+        self.answered = Event[[]]()
 
     def wait_durable(self, offset: int, callback: Any, *, keeps: int) -> None:
         assert keeps > 0

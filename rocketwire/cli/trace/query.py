@@ -14,12 +14,13 @@ from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import MessageIdInvalid
 from rocketwire.wire.headers.query import QueryMessageRequestHeader, ViewMessageRequestHeader
 from rocketwire.wire.hosts import decode_host
+from rocketwire.wire.java import INT64_MAX
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.message_id import parse_offset_message_id
 from rocketwire.wire.trace import Trace, decode_traces
 
 _COMMA: Final = ","
-_FOREVER: Final = (1 << 63) - 1
+_FOREVER: Final = INT64_MAX
 _MOST: Final = 1024  # messages; the broker gives as many as its maxMsgsNumBatch allows: 64 unless it is changed
 
 

@@ -11,15 +11,16 @@ from __future__ import annotations
 from typing import Final
 
 from rocketwire import native
+from rocketwire.wire.java import INT32_MAX, INT64_MAX
 
-RATE_MOST: Final = 2**31 - 1
+RATE_MOST: Final = INT32_MAX
 """The highest rate of a bucket, in converted messages a second."""
 
 _NANO: Final = 1_000_000_000
 _DEBT_SECONDS: Final = 10
 _DEBT_MOST: Final = 1 << 62
 """Nano-messages, at any rate: the kernel counts with 64 bits."""
-_TAKEN_MOST: Final = 2**63 - 1
+_TAKEN_MOST: Final = INT64_MAX
 
 
 class PythonBucket:

@@ -36,10 +36,10 @@ from rocketwire.server.operations.faults.rule import (
     Spot,
 )
 from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.java import INT32_MAX
 
 E = TypeVar("E", bound=StrEnum)
 
-_INT_MAX: Final = 2**31 - 1
 _INT16_MIN, _INT16_MAX = -(2**15), 2**15 - 1
 _FIELD: Final = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*")*')
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\["\\])*)"')
@@ -170,7 +170,7 @@ def _corrupt(argument: str) -> Action:
 
 
 def _codes(value: str) -> tuple[int, ...]:
-    codes = (_code(each.strip(), RequestCode, 0, _INT_MAX, "request code") for each in value.split("|"))
+    codes = (_code(each.strip(), RequestCode, 0, INT32_MAX, "request code") for each in value.split("|"))
     return tuple(sorted(set(codes)))
 
 
@@ -182,7 +182,7 @@ def _rate(value: str) -> int:
 
 
 def _count(value: str) -> int:
-    return _number(value, 1, _INT_MAX, "count")
+    return _number(value, 1, INT32_MAX, "count")
 
 
 def _listener(value: str) -> ListenerName:

@@ -12,9 +12,10 @@ from rocketwire.store.archive.read.log import Block
 from rocketwire.store.archive.read.selected import Selected
 from rocketwire.store.records.columns import topics_of
 from rocketwire.wire import properties as names
+from rocketwire.wire.java import INT64_MAX
 from rocketwire.wire.names import is_system_topic_of_any_version
 
-FOREVER: Final = (1 << 63) - 1
+FOREVER: Final = INT64_MAX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,14 +6,14 @@ import struct
 from typing import Final
 
 from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, SMALLEST, head_of
-from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, SYS_FLAG_AT
+from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, MAX_PROPERTIES_LENGTH, MAX_TOPIC_LENGTH_V2, SYS_FLAG_AT
 
 _INT32: Final = struct.Struct(">i")
 _HEADS: Final = {bits: head_of(bits) for bits in HOST_FORMS}
 #: Bytes that hold the head of any record.
 LARGEST_HEAD: Final = _HEADS[HOST_BITS].size
 #: Topic and properties at their longest, each with its length.
-_MOST_BEHIND_BODY: Final = 2 + 0x7FFF + 2 + 0x7FFF
+_MOST_BEHIND_BODY: Final = 2 + MAX_TOPIC_LENGTH_V2 + 2 + MAX_PROPERTIES_LENGTH
 
 
 def head_store_time(head: bytes, physical_offset: int) -> int | None:

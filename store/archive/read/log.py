@@ -18,11 +18,10 @@ from rocketwire.store.archive.read.directory import RowFile
 from rocketwire.store.archive.read.heads import LARGEST_HEAD, head_store_time, promised_size
 from rocketwire.store.archive.read.opening import FileGone, OpenFile
 from rocketwire.store.records.columns import NOTHING, Records
+from rocketwire.store.records.lost_pages import PAGE
 from rocketwire.store.records.walk import Stop, walk
 
 BLOCK: Final = 4 << 20
-#: `walk` is given buffers that begin at a page.
-_PAGE: Final = 4096
 _MOST_OPEN: Final = 8
 _NO_BLANK: Final = "the file ends without a blank record"
 #: Bytes between two places that cost less to read than a second call.
@@ -129,7 +128,7 @@ class LogFile:
         at = 0 if offset is None else offset - self.start
         wanted = block
         while True:
-            base = at - at % _PAGE
+            base = at - at % PAGE  # `walk` needs buffers that begin at a page
             buffer = self.read(self.start + base, at - base + wanted)
             # Short where the file was cut.
             whole = base + len(buffer) >= self.size or len(buffer) < at - base + wanted
@@ -148,7 +147,7 @@ class LogFile:
                     size = promised_size(buffer, position, reached)
                     if size is None and len(buffer) - position >= LARGEST_HEAD:
                         stop, reason = Stop.DAMAGED, "its lengths do not fit together"
-                    wanted = max(wanted, size or 0) + _PAGE
+                    wanted = max(wanted, size or 0) + PAGE
                 yield Block(buffer, self.start + base, records, reached, stop, reason)
             if stop is not Stop.MORE:
                 return
@@ -162,7 +161,7 @@ class LogFile:
         Raises:
             StoreUnreadable: a read failed.
         """
-        buffer = self.read(self.start, _PAGE)
+        buffer = self.read(self.start, PAGE)
         return head_store_time(buffer, self.start)
 
 
@@ -220,7 +219,7 @@ class Log:
             FileGone: the file was removed.
             StoreUnreadable: it cannot be read.
         """
-        data = self.read(offset, _PAGE)
+        data = self.read(offset, PAGE)
         size = promised_size(data, 0, offset)
         if size is None:
             return None

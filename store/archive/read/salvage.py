@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from rocketwire.store.archive.read.log import BLOCK, Block, LogFile
 from rocketwire.store.layout.record import SMALLEST
+from rocketwire.store.records.lost_pages import PAGE
 from rocketwire.store.records.walk import Stop, walk
 from rocketwire.wire.message import MAGIC_AT, MAGIC_V1, MAGIC_V2, PHYSICAL_OFFSET_AT, TOTAL_SIZE_AT
 
@@ -22,7 +23,6 @@ _MAGICS: Final = (_INT32.pack(MAGIC_V1), _INT32.pack(MAGIC_V2))
 #: What the magic numbers of both versions begin with.
 _COMMON: Final = _MAGICS[0][:3]
 _HEAD: Final = PHYSICAL_OFFSET_AT + _INT64.size
-_PAGE: Final = 4096
 #: Bytes read at once: few enough that they are in the processor's cache when they are looked at.
 _CACHED: Final = 2 << 20
 _ZEROS: Final = bytes(BLOCK + _HEAD)
@@ -104,7 +104,7 @@ def is_record(file: LogFile, offset: int) -> bool:
     Raises:
         StoreUnreadable: a read failed.
     """
-    before = (offset - file.start) % _PAGE
+    before = (offset - file.start) % PAGE
     head = file.read(offset + TOTAL_SIZE_AT, _INT32.size)
     if len(head) < _INT32.size:
         return False

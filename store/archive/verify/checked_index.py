@@ -21,10 +21,10 @@ from rocketwire.store.layout.derive import dtype_fields
 from rocketwire.store.layout.index import ENTRY as LAYOUT
 from rocketwire.store.layout.index import ENTRY_SIZE, HEADER_OFFSETS, HEADER_SIZE, SLOT_DTYPE, SLOT_SIZE
 from rocketwire.store.records.columns import Records
+from rocketwire.wire.java import INT32_MAX
 
 _STORED: Final = np.dtype(dtype_fields(LAYOUT))
 _ENTRY: Final = _STORED.newbyteorder("=")
-_INT32_MAX: Final = 0x7FFFFFFF
 #: Entries and slots read at once.
 BLOCK: Final = 4096
 _SLOT_BLOCK: Final = 1 << 18
@@ -94,7 +94,7 @@ class CheckedIndex:
         if self.next == 1 and len(timestamps):
             begin[0] = self._former_end or 0
             begin[1:] = timestamps[0]
-        found: NDArray[np.int64] = np.clip((timestamps - begin) // 1000, 0, _INT32_MAX)
+        found: NDArray[np.int64] = np.clip((timestamps - begin) // 1000, 0, INT32_MAX)
         found[begin <= 0] = 0
         if self.next == 1 and len(timestamps) and self._former_end is None:
             found[0] = self.peek(1)["time_diff"][0]  # the right value is not known

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,10 @@ from rocketwire.store.archive.verify.findings import Finding, Kind, Report
 from rocketwire.store.archive.verify.verify_log import Known, LogCheck
 from rocketwire.store.archive.verify.verify_queues import QueueCheck
 from rocketwire.store.records.columns import topics_of
+from rocketwire.store.records.lost_pages import PAGE
 from rocketwire.store.records.walk import walk
 from rocketwire.wire.names import LIGHT_PREFIX
 from rocketwire.wire.properties import INNER_MULTI_DISPATCH, decode_properties
-
-_PAGE: Final = 4096
 
 #: What an entry without a matching record can be.
 _BLANK, _UNWRITTEN, _REMOVED, _BEHIND, _NOWHERE, _STANDS_IN = range(6)
@@ -155,7 +154,7 @@ class EntryCheck:
         file = self._log.file_of(place)
         if file is None or size <= 0:
             return f"points to physical offset {place}, where no record is"
-        before = (place - file.start) % _PAGE
+        before = (place - file.start) % PAGE
         try:
             buffer = self._log.read(place - before, before + size)
         except FileGone:

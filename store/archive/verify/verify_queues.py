@@ -22,15 +22,13 @@ from rocketwire.store.archive.verify.checked_queue import CheckedQueue
 from rocketwire.store.archive.verify.findings import Finding, Kind, Report
 from rocketwire.store.archive.verify.verify_log import Known
 from rocketwire.store.disk.segment import file_name
-from rocketwire.store.layout.consume_queue import ENTRY_SIZE
+from rocketwire.store.layout.consume_queue import ENTRY_SIZE, HIGHEST_EXT_ADDRESS
 from rocketwire.store.records.columns import Records
 from rocketwire.store.settings import DELAY_LEVELS
 from rocketwire.wire.names import SCHEDULE_TOPIC
 
 #: Queues of which a window of entries is kept.
 _MOST_KEPT: Final = 1024
-#: A tags code up to this is a place in consumequeue_ext, if there is one.
-_EXTENSION: Final = -(1 << 31) - 1
 
 
 class Columns(NamedTuple):
@@ -190,7 +188,7 @@ class QueueCheck:
             self._odd.append((queue, offset, found_code, tags_code - queue.delay))
 
     def _check_code(self, queue: CheckedQueue, offset: int, found: int, expected: int) -> None:
-        if found != expected and not (self._extended and found <= _EXTENSION):
+        if found != expected and not (self._extended and found <= HIGHEST_EXT_ADDRESS):
             self._at_entry(
                 queue,
                 offset,

@@ -20,10 +20,11 @@ from rocketwire._kernel import AppendLoop
 from rocketwire.store.append.append_loop import AppendLoop as Twin
 from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.store.log.commit_log import CommitLog
-from rocketwire.store.queues.consume_queue import SCHEDULE_TOPIC, ConsumeQueue
+from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.hosts import encode_host
+from rocketwire.wire.names import SCHEDULE_TOPIC
 from tests.store.crash_disk import CrashDisk
 from tests.store.support import HOST, START, Clock, draft, kill, open_store, small
 
