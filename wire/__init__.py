@@ -1,1 +1,1 @@
-"""Bytes to values and back: no I/O, no clock. construct is the authority on every layout."""
+"""The protocol's codecs: bytes to values and back, without I/O or clock. construct is the authority on every layout."""

@@ -1,7 +1,7 @@
-"""Host and port: how the command line writes them and how they are shown.
+"""Parsing and printing HOST:PORT addresses, as on the command line.
 
-`127.0.0.1:9876`, `broker.example:10911`, `[::1]:9876`. An IPv6 address stands in brackets, so that its
-port is not taken for a part of it.
+`127.0.0.1:9876`, `broker.example:10911`, `[::1]:9876`. An IPv6 address is written in brackets, so that its
+port is not mistaken for a part of it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The body of a batch send: messages one after another, without topic, queue or times (the header has those).
+"""The body of a batch send: a sequence of messages without topic, queue or times, which the header has.
 
 ``BATCH_ITEM`` is the authority; the functions do the same with less work.
 """
@@ -20,7 +20,7 @@ BATCH_ITEM: Final = cs.Struct(
     "body" / cs.Prefixed(cs.Int32sb, cs.GreedyBytes),
     "properties" / cs.Prefixed(cs.Int16sb, cs.GreedyBytes),
 )
-"""One message of a batch; clients leave magic number and CRC 0, and brokers do not look at them."""
+"""One message of a batch; clients leave magic number and CRC 0, and brokers ignore them."""
 
 _HEAD: Final = Struct(">iiiii")
 _INT16: Final = Struct(">h")

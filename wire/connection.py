@@ -1,8 +1,8 @@
-"""Bytes in, whole frames out: the sans-I/O half of a connection.
+"""Splitting a byte stream into frames: the sans-I/O half of a connection.
 
-`FrameReader` holds what a socket delivered but no frame has claimed yet. It never waits, allocates no more than
-the peer has really sent, and hands out frames as slices of what it was given, so a read of many small frames costs
-one pass over the length words and no copy.
+`FrameReader` buffers received bytes until a frame is whole. It never waits, allocates no more than the peer has really
+sent, and returns frames as slices of its input, so a read of many small frames costs one pass over the length words and
+no copy.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class FrameReader:
     """Cuts a byte stream into frames of `longest` bytes at most, with both words.
 
     Longer frames, impossible lengths and header lengths that reach past their frame end the stream: frames
-    before the bad one are still delivered, and the error comes with them.
+    before the bad one are still delivered, together with the error.
 
-    `receive` gives all frames of a read. Who serves them in parts gives the bytes by `take`, gets some frames by `cut`,
-    puts those that have to wait `back`, and calls `keep` before the bytes' buffer is written again. So what waits are
-    bytes: frames as objects, if they are small, would take ten times as much.
+    `receive` returns all frames of a read. To serve them in parts, pass the bytes to `take`, get some frames from
+    `cut`, put those that have to wait `back`, and call `keep` before the buffer of the bytes is written again. So
+    waiting frames are kept as bytes: small frames would take ten times as much memory as objects.
 
     Attributes:
-        rest: The first bytes that are no frame, after an error: 64 KiB at most.
+        rest: After an error, the first bytes that are not a frame: 64 KiB at most.
     """
 
     __slots__ = ("_at", "_data", "_longest", "_own", "_partial", "rest")
@@ -50,7 +50,7 @@ class FrameReader:
         self._partial = bytearray()  # of one frame, and not all of it
         self._data = _NOTHING
         self._at = 0
-        self._own = False  # whether nobody else writes to what `_data` is of
+        self._own = False  # whether `_data` is a buffer of this object, which nothing else writes to
         self.rest = b""
 
     @property
@@ -63,7 +63,7 @@ class FrameReader:
         return bytes((self._partial or self._data[self._at :])[:_MOST_REST])
 
     def forget(self) -> None:
-        """Let those bytes go: nothing more is received."""
+        """Drop those bytes: nothing more is received."""
         self._partial = bytearray()
         self._data, self._at = _NOTHING, 0
 
@@ -95,7 +95,7 @@ class FrameReader:
         self._own = bool(partial)
 
     def cut(self, most: int) -> tuple[list[RawFrame], FrameError | None]:
-        """Cut so many frames at most, and say why there will be none behind them, if that is so.
+        """Cut at most `most` frames, and return the error if the stream ends behind them.
 
         After an error the reader must not be used again, unless frames before it are put back.
         """
@@ -109,7 +109,7 @@ class FrameReader:
         self._at -= sum(PREFIX.size + len(header) + len(body) for _, header, body in frames)
 
     def keep(self) -> None:
-        """Have what is not cut yet in memory of one's own, which is not twice as much."""
+        """Copy what is not cut yet into a buffer of this object, of less than twice its size."""
         if self._at == len(self._data):
             self._data, self._at = _NOTHING, 0
         elif not self._own or 2 * self._at >= len(self._data):

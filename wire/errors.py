@@ -1,4 +1,4 @@
-"""Everything that can be wrong with bytes or values of the protocol.
+"""The errors of the protocol's codecs.
 
 All are ``WireError``; each ``str()`` is one line that a user understands without knowing this code.
 """
@@ -45,7 +45,7 @@ class HeaderInvalid(FrameError):
 
 
 class HeaderTooLarge(HeaderInvalid):
-    """A header that is longer than is read, or has more fields. What it begins with is known all the same.
+    """A header that is too long, or has too many fields. Its code, opaque and flag are known all the same.
 
     Attributes:
         limit: ``headerBytes`` or ``headerFields``.
@@ -97,7 +97,7 @@ class BodyInvalid(WireError):
 
 
 class EntriesTooMany(BodyInvalid):
-    """A body with more entries than are read."""
+    """A body with too many entries."""
 
     def __init__(self, most: int) -> None:
         """Take how many there may be."""
@@ -106,7 +106,7 @@ class EntriesTooMany(BodyInvalid):
 
 
 class RegistrationTooLarge(BodyInvalid):
-    """A broker's registration is longer, or names more topics, than is taken."""
+    """A broker's registration that is too long or names too many topics."""
 
 
 class RecordInvalid(WireError):
@@ -193,7 +193,7 @@ class BatchInvalid(WireError):
 
 
 class BatchTooLarge(BatchInvalid):
-    """A batch of more messages, or with more properties in all, than are read.
+    """A batch of too many messages, or with too many properties in all.
 
     Attributes:
         limit: ``batchMessages`` or ``batchProperties``.

@@ -1,10 +1,9 @@
-"""The hot path's codec: what a pipelined send costs, and nothing else.
+"""The fast path of sends: decoding headers and rewriting properties of SEND_MESSAGE_V2 and SEND_BATCH_MESSAGE.
 
-Two steps that every plain send takes are done here without building the general header: picking the fields out of
-the JSON text of a SEND_MESSAGE_V2 / SEND_BATCH_MESSAGE header, and turning the client's property text into the text
-that is stored; the third, the answer, is in `send_answers`. Each is proven equal to its declared counterpart
-(`wire.header`, `wire.headers.send`, `wire.properties`) by property tests; a frame that does not look as expected is
-left to those.
+A plain send does not build the general header: its fields are picked out of the JSON text of the header, and the
+client's property text is rewritten to the text that is stored; the answer is written by `send_answers`. Property tests
+prove each step equal to its declared counterpart (`wire.header`, `wire.headers.send`, `wire.properties`); frames of any
+other form are left to those.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ MOST_PROPERTIES: Final = 131_072
 _ITEM_SEP: Final = b"\x02"
 _INT16_HIGH: Final = 0x7F
 _MOST_BATCH_TEXTS: Final = 64
-_SHORTEST_ITEM: Final = 3  # the official decoder passes over anything shorter
+_SHORTEST_ITEM: Final = 3  # the official decoder skips anything shorter
 
 
 class SendFields(msgspec.Struct, gc=False, frozen=True):
@@ -57,7 +56,7 @@ class SendFields(msgspec.Struct, gc=False, frozen=True):
 
 
 class SendHeader(msgspec.Struct, gc=False, frozen=True):
-    """A send request's header, as far as the hot path needs it."""
+    """A send request's header, as far as the fast path needs it."""
 
     code: Int32
     opaque: Int32
@@ -77,25 +76,25 @@ def decode_send(header: memoryview) -> SendHeader | None:
     data = bytes(header)
     try:
         found = _decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):  # the general decoder names what is wrong with it
+    except (msgspec.DecodeError, UnicodeDecodeError):  # the general decoder reports the error
         return None
-    if found.code not in _CODES:  # of a key that is there twice the last counts
+    if found.code not in _CODES:  # of a duplicate key the last one counts
         return None
     return None if _odd_texts(data, true=bool(found.fields.batch or found.fields.unit_mode)) else found
 
 
 class StoredProperties(NamedTuple):
-    """Property text as it goes to the commit log, with what the broker reads out of it on the way.
+    """Property text as it goes to the commit log, with the values that the broker needs of it.
 
-    As in `decode_properties`, the last of equal names counts, and one without a value is not there.
+    As in `decode_properties`, the last of equal names counts, and one without a value is ignored.
     """
 
     data: bytes
     unique_key: str | None
     keys: str | None
     tags: str | None
-    wait: str | None  # WAIT, which `data` has of a batch only: "true" or nothing to wait for the disk
-    steering: str  # those that change where or when the message is delivered, as text of their own
+    wait: str | None  # WAIT, which only a batch's `data` keeps: "true" or nothing means to wait for the flush
+    steering: str  # the properties that change where or when the message is delivered, as property text
 
 
 _new = tuple.__new__  # of a NamedTuple, without its checks
@@ -160,9 +159,9 @@ def batch_properties(text: str, cluster_item: str) -> StoredProperties:
 
 
 class BatchMessage(NamedTuple):
-    """A message of a batch, with what the broker reads out of its own properties without rewriting them.
+    """A message of a batch, with the values that the broker needs of its own properties, which are not rewritten.
 
-    It is stored with the batch's behind them: keys and tags that the batch has count in place of its own.
+    It is stored with the batch's properties behind them: keys and tags of the batch replace its own.
     """
 
     flag: int

@@ -1,6 +1,6 @@
-"""The short way of answers that say nothing but that a request was carried out.
+"""The fast path of answers that only report success.
 
-They are proven equal to what the general encoder writes by a property test.
+A property test proves them equal to what the general encoder writes.
 """
 
 from __future__ import annotations

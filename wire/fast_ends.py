@@ -1,7 +1,6 @@
-"""The short way of END_TRANSACTION (37), as `wire.fast` has it for sends: each transaction brings one.
+"""The fast path of END_TRANSACTION (37): decoding its header, as `wire.fast` does for sends.
 
-Reading it is proven equal to the declared headers by property tests; a frame that does not look as
-expected is left to those.
+Property tests prove it equal to the declared headers; frames of any other form are left to those.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def decode_end(header: memoryview) -> EndHeader | None:
     """The header of such a request in JSON, or None when it is another code or needs the general decoder."""
     try:
         found = _decode(header)
-    except (msgspec.DecodeError, UnicodeDecodeError):  # the general decoder names what is wrong with it
+    except (msgspec.DecodeError, UnicodeDecodeError):  # the general decoder reports the error
         return None
     if found.code != RequestCode.END_TRANSACTION:
         return None

@@ -1,7 +1,7 @@
-"""The short way of CONSUMER_SEND_MSG_BACK (36), as `wire.fast` has it for sends.
+"""The fast path of CONSUMER_SEND_MSG_BACK (36): decoding its header, as `wire.fast` does for sends.
 
-A consumer in trouble gives back all it gets, so these come as often as sends. Reading them is proven
-equal to the declared headers by property tests; a frame that does not look as expected is left to those.
+A failing consumer sends back all it gets, so these come as often as sends. Property tests prove it equal to the
+declared headers; frames of any other form are left to those.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rocketwire.wire.java import Int32
 
 
 class SendBackHeader(msgspec.Struct, gc=False, frozen=True):
-    """The header of a request that gives a message back."""
+    """The header of a request that sends a message back."""
 
     code: Int32
     opaque: Int32

@@ -1,7 +1,7 @@
-"""Texts of a JSON header that msgspec takes for a number or a boolean, and Java does not: `1e0`, `1.0`, `null`, `1`.
+"""Texts in a JSON header that msgspec reads as a number or a boolean, and Java does not: `1e0`, `1.0`, `null`, `1`.
 
-Headers that have one are read by the general decoder, which tells them apart (`wire.headers`), and so are those with a
-text that only looks like it, as a topic named `1.0` does.
+The general decoder (`wire.headers`), which tells them apart, reads headers that have one, and those with a text that
+only looks like one, such as a topic named `1.0`.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def encode_frame_head(header: Header, body_length: int, serialize_type: int = Se
 
 
 class FrameHeads:
-    """The heads of frames that are the same but for their opaques: written once, up to the body.
+    """The heads of frames that differ only in their opaques: encoded once, up to the body.
 
     Raises:
         HeaderInvalid: the header cannot be written.

@@ -1,9 +1,8 @@
-"""The header of a remoting frame, in both forms that RocketMQ knows.
+"""The header of a remoting frame, in RocketMQ's two forms: JSON and ROCKETMQ (binary).
 
-A JSON header is read by one msgspec decoder made for exactly this type. Texts that only fastjson would take
-(digits in strings, numbers as values of extFields, unquoted names ...) are rare: they cost a second, slow
-and lenient reading. ``BINARY_HEADER`` is the authority on the ROCKETMQ form; the code below it writes and
-reads the same bytes faster.
+A JSON header is decoded by msgspec into exactly this type. Texts that only fastjson accepts (digits in strings, numbers
+as values of extFields, unquoted names ...) are rare: they are decoded a second time by the slow, lenient reader.
+``BINARY_HEADER`` is the authority on the ROCKETMQ form; the code below it writes and reads the same bytes faster.
 """
 
 from struct import Struct
@@ -43,10 +42,10 @@ BINARY_HEADER: Final = cs.Struct(
 )
 """The ROCKETMQ form; texts are UTF-8, an empty remark is no remark, no entries are no extFields.
 
-Apache's servers take an entry with an empty value for one that is missing, and so does `decode_header`."""
+Apache's servers treat an entry with an empty value as missing, and so does `decode_header`."""
 
 _FIXED: Final = Struct(">hbhiii")
-_OPAQUE_AT: Final = Struct(">hbh").size  # code, language and version stand before it
+_OPAQUE_AT: Final = Struct(">hbh").size  # code, language and version come before it
 _OPAQUE: Final = b'"opaque":'
 _OPAQUE_0: Final = b'"opaque":0'
 _INT16: Final = Struct(">h")
@@ -68,7 +67,7 @@ _FIELDS: Final = "headerFields"
 class Header(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A request's or response's header.
 
-    ``ext`` holds the extFields by wire name; None (no such key) and an empty one are told apart.
+    ``ext`` holds the extFields by wire name; None (no such key) differs from an empty one.
     """
 
     code: Int32
@@ -126,7 +125,7 @@ def decode_header(data: bytes | memoryview, serialize_type: int) -> Header:
 
 
 def fits(data: memoryview) -> bool:
-    """Whether a JSON header is no larger than `decode_header` takes, as far as that is seen without reading it."""
+    """Whether a JSON header is small enough for `decode_header`, as far as that is known without decoding it."""
     if len(data) <= _SHORT:
         return True
     try:
@@ -169,7 +168,7 @@ def encode_header(header: Header, serialize_type: int) -> bytes:
 
 
 def encode_header_around_opaque(header: Header, serialize_type: int) -> tuple[bytes, bytes]:
-    """Write a header as what stands before the value of its opaque and what stands after it.
+    """Write a header as the bytes before the value of its opaque and the bytes after it.
 
     Raises:
         HeaderInvalid: a value does not fit its field (ROCKETMQ: code and version are 16 bits wide).
@@ -284,7 +283,7 @@ def _decode_binary(data: bytes, size: int) -> Header:
             value, at = _text(data, at + _INT32.size, length, len(data))
             if value:
                 ext[key] = value
-            else:  # to Apache's servers an empty one is none
+            else:  # Apache's servers treat an empty value as missing
                 ext.pop(key, None)
     except struct_error as error:
         raise HeaderInvalid(f"ROCKETMQ header of {len(data)} bytes is cut short") from error

@@ -1,4 +1,4 @@
-"""Hosts as records, message ids and bodies have them: an address of 4 or 16 bytes, and a port of 4."""
+"""Hosts in records, message ids and bodies: an address of 4 or 16 bytes, and a port of 4."""
 
 import ipaddress
 from functools import lru_cache

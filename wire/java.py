@@ -31,9 +31,9 @@ def to_int32(value: int) -> int:
 
 
 def natural_number(text: str | bytes, most: int = INT64_MAX) -> int | None:
-    """The number that a text of ASCII digits is; None for any other text, and for one above `most`.
+    """The number in a text of ASCII digits; None for any other text, and for one above `most`.
 
-    So whoever may choose the text can have no number made of it that Java has not, nor one that Python refuses to make.
+    So a text from outside never becomes a number that Java cannot hold, nor one too long for Python to parse.
     """
     if not text.isascii() or not text.isdigit() or len(text) > _INT64_DIGITS:
         return None
@@ -55,11 +55,11 @@ def string_hash(text: str) -> int:
 
 
 def hash_map_order(keys: Iterable[str]) -> list[str]:
-    """Give the order in which a ``HashMap`` of default size goes through keys that were put into it in this one."""
+    """Give the iteration order of a ``HashMap`` of default size, into which the keys were put in the given order."""
     return list(_hash_map_order(tuple(keys)))
 
 
-# Messages of one kind have the same property names in the same order.
+# Similar messages have the same property names in the same order.
 @lru_cache(maxsize=_ORDERS_KEPT)
 def _hash_map_order(keys: tuple[str, ...]) -> list[str]:
     found = list(dict.fromkeys(keys))

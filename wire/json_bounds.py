@@ -1,11 +1,11 @@
-"""How much a JSON text holds, found out before it is read.
+"""Limits on the size of a JSON text, checked before it is decoded.
 
-What reading a text costs goes by its entries: members of objects and items of lists, at all depths. They are counted by
-C's searches for single bytes. Marks in strings count, too, at first; only where that may be too many is the text gone
-through once more without its strings, piece by piece, for no piece may keep others waiting.
+The cost of decoding depends on the entries: members of objects and items of lists, at all depths. They are counted by
+C's searches for single bytes. At first, commas and brackets inside strings count too; only if the total exceeds the
+limit is the text scanned again without its strings, piece by piece, so that no single step takes long.
 
-The count is right for plain JSON. Where a text is none, it is right up to the place where a reader of plain JSON stops;
-the lenient reader counts by itself.
+The count is exact for plain JSON. For other texts it is exact up to the place where a plain JSON decoder stops; the
+lenient reader counts by itself.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from rocketwire.wire.errors import BodyInvalid, EntriesTooMany
 MOST_ENTRIES: Final = 100_000
 """Of a body. A topic has 16,384 queues at most, and a queue in a list of locks or offsets takes four."""
 MOST_DEPTH: Final = 64
-"""Objects and lists within each other; no body of the protocol has more than seven."""
+"""Depth of nested objects and lists; no body of the protocol is nested deeper than seven."""
 
-_LEAST_ENTRY: Final = 2  # bytes that one takes, with its comma or the ends of what it is the only one of
+_LEAST_ENTRY: Final = 2  # bytes of the shortest entry, with its comma or, if it is alone, the brackets around it
 _PIECE: Final = 1 << 16
 _ALL: Final = bytes(range(256))
 _BLANKS: Final = b" \t\r\n\f\b"
@@ -28,7 +28,7 @@ _OPENING: Final = frozenset(b"[{")
 
 
 def check_entries(data: bytes | bytearray | memoryview | str, most: int) -> None:
-    """See whether a text has no more entries than that, and is not nested too deep.
+    """Check that a text has at most so many entries, and is not nested too deep.
 
     Raises:
         EntriesTooMany: it has more.
@@ -43,7 +43,7 @@ def check_entries(data: bytes | bytearray | memoryview | str, most: int) -> None
 
 
 def check_count(text: bytes, most: int) -> None:
-    """The same without the depth, for texts whose reader knows how deep they may be.
+    """The same without the depth, for texts whose reader limits the depth itself.
 
     Raises:
         EntriesTooMany: it has more.
@@ -54,7 +54,7 @@ def check_count(text: bytes, most: int) -> None:
 
 def _check_exactly(text: bytes, most: int, deepest: int) -> None:
     inside = False  # a string
-    skip = 0  # bytes that a backslash at the end of the piece before keeps
+    skip = 0  # bytes escaped by a backslash at the end of the previous piece
     entries = depth = 0
     last = b""
     for at in range(0, len(text), _PIECE):
@@ -64,7 +64,7 @@ def _check_exactly(text: bytes, most: int, deepest: int) -> None:
             piece = piece.replace(b"\\\\", b"").replace(b'\\"', b"")
             skip = int(piece.endswith(b"\\"))
         parts = piece.split(b'"')
-        # A string stands as one byte, so that an object or list with nothing but blanks in it is told from others.
+        # A string becomes one byte, so that an object or list with only blanks in it differs from others.
         marks = b'"'.join(parts[inside::2]).translate(None, _BLANKS)
         inside ^= not len(parts) % 2
         marks += b'"' if inside else b""
@@ -72,7 +72,7 @@ def _check_exactly(text: bytes, most: int, deepest: int) -> None:
         joined = last + marks
         entries -= joined.count(b"{}") + joined.count(b"[]")
         last = joined[-1:]
-        if entries > most + 1:  # the last bracket may be one that nothing is in
+        if entries > most + 1:  # the last bracket may be that of an empty object or list
             raise EntriesTooMany(most)
         depth = _depth_after(marks, depth, deepest)
     if entries > most:

@@ -1,4 +1,4 @@
-"""The message record: what the commit log stores is what a pull answers with.
+"""The message record, as the commit log stores it and a pull returns it.
 
 ``RECORD`` is the authority on the layout (version 1, and version 2 of 5.x with a 16-bit topic length; hosts
 of 8 bytes for IPv4 and 20 for IPv6 by the sysFlag). The positions of the fields before the first host, and
@@ -64,7 +64,7 @@ RECORD: Final = cs.Struct(
 )
 
 END_OF_FILE_BLANK: Final = cs.Struct("size" / cs.Int32sb, "magic" / cs.Const(BLANK_MAGIC, cs.Int32sb))
-"""What ends a commit log file: the bytes left (these 8 included) and a magic number; anything may follow."""
+"""The blank that ends a commit log file: the bytes left (with its own 8) and a magic number; anything may follow."""
 
 
 def _positions() -> dict[str, int]:
@@ -100,7 +100,7 @@ _FORMS: Final = {
     for store_v6 in (False, True)
 }
 TOPIC_LENGTHS: Final = {MAGIC_V1: Struct(">b"), MAGIC_V2: Struct(">h")}
-"""How a record of each version holds the length of its topic."""
+"""The form of the topic length in a record of each version."""
 _INT16: Final = Struct(">h")
 _SIZE_AND_MAGIC: Final = Struct(">ii")
 _SYS_FLAG: Final = Struct(">i")
@@ -126,7 +126,7 @@ class Message:
     prepared_transaction_offset: int = 0
     magic: int = MAGIC_V1
     body_crc: int | None = None
-    """As stored; None when the record is yet to be written, which then computes it."""
+    """As stored; None before the record is written, which then computes it."""
 
 
 def body_crc(body: bytes | memoryview) -> int:
@@ -192,7 +192,7 @@ def encode_record(message: Message) -> bytes:
 
 
 def decode_record(buf: bytes | bytearray | memoryview, offset: int = 0, *, check_crc: bool = True) -> Message:
-    """Read the record at an offset of a buffer; what follows it in the buffer is not looked at.
+    """Read the record at an offset of a buffer; the bytes behind it are ignored.
 
     Raises:
         RecordUnwritten: the size is zero: nothing was ever written there.

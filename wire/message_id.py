@@ -61,7 +61,7 @@ class UniqueKey:
     """The parts of a unique key.
 
     ``ip`` is packed (4 or 16 bytes), ``process_id`` its low 16 bits, ``elapsed`` the milliseconds since the
-    month began at the client's place.
+    month began in the client's time zone.
     """
 
     ip: bytes

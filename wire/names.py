@@ -1,7 +1,7 @@
-"""Names of topics and groups: what is allowed, what is RocketMQ's own, and the words it refuses with.
+"""Names of topics and groups: validation, RocketMQ's system names, and Apache's error texts.
 
 The texts are those of 4.9.7's client (``Validators``) and broker (``TopicValidator``); applications and
-people look for them. Functions named ``*_problem`` give such a text, or None when all is well.
+people search for them. Functions named ``*_problem`` return such a text, or None when the name is valid.
 """
 
 from collections.abc import Container
@@ -29,7 +29,7 @@ TRANS_CHECK_MAX_TIME_TOPIC: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 SELF_TEST_TOPIC: Final = "SELF_TEST_TOPIC"
 OFFSET_MOVED_EVENT: Final = "OFFSET_MOVED_EVENT"
 TIMER_TOPIC: Final = "rmq_sys_wheel_timer"
-"""Where messages wait that are to be delivered at a set time, in its queue 0."""
+"""The topic in whose queue 0 messages wait for their delivery time."""
 
 SYSTEM_TOPICS: Final = frozenset(
     {
@@ -83,7 +83,7 @@ _ALLOWED: Final = frozenset("%|-_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJK
 
 
 def group_problem(group: str) -> str | None:
-    """Tell what the official client finds wrong with a group's name."""
+    """Validate a group's name as the official client does."""
     if not group.strip():
         return "the specified group is blank"
     if len(group) > MAX_GROUP_LENGTH:
@@ -94,7 +94,7 @@ def group_problem(group: str) -> str | None:
 
 
 def topic_problem(topic: str) -> str | None:
-    """Tell what the broker finds wrong with a topic's name; the remark of its answer of code 1."""
+    """Validate a topic's name as the broker does; the text is the remark of its answer of code 1."""
     if not topic.strip():
         return "The specified topic is blank."
     if not _ALLOWED.issuperset(topic):

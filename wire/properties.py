@@ -1,8 +1,8 @@
-"""Message properties: names and values in one text, and the names that RocketMQ itself uses.
+"""Message properties: the codec of their text, and the names that RocketMQ itself uses.
 
 ``name 0x01 value 0x02 name 0x01 value``. 4.9 writes no separator after the last property, 5.x does.
 
-The names are the protocol's table, whole: those that nothing here uses yet are listed too.
+The names are the protocol's complete table, including those that nothing here uses yet.
 """
 
 from collections.abc import Mapping
@@ -71,7 +71,7 @@ _SHORTEST: Final = 3
 def decode_properties(text: str) -> dict[str, str]:
     """Read properties as Java's MessageDecoder does.
 
-    An item without a name or a value is passed over, so empty values are lost. The last of equal names wins.
+    An item without a name or a value is skipped, so empty values are lost. The last of equal names wins.
     """
     result: dict[str, str] = {}
     for item in text.split(ITEM_SEP):

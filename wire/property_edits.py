@@ -1,11 +1,11 @@
-"""Properties read and changed in their text, as it is stored: a few of many, without reading all of them.
+"""Reading and changing single properties in stored property text, without decoding all of them.
 
-What comes out is what `decode_properties` would read after the same change of its dictionary: the last of equal names
-wins, an item without a name or value does not count, a name that is there already keeps its place and a new one comes
-last. Items that are not named stay as they are, byte by byte. Text that is not simple in the names concerned (one of
-them twice, or without a value) is taken apart whole, as are `items_of`.
+The result decodes to the same as the change applied to the dictionary of `decode_properties`: the last of equal names
+wins, an item without a name or value does not count, an existing name keeps its place and a new one comes last. Items
+that are not named stay unchanged, byte by byte. A text in which a name concerned occurs twice, or without a value, is
+split completely, as by `items_of`.
 
-Bytes that are no UTF-8 do no harm: none of them can be a part of a separator, or of a name asked for.
+Bytes that are not UTF-8 do no harm: none of them can be a part of a separator, or of a wanted name.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def value_of(text: bytes, name: bytes) -> bytes | None:
 
 @lru_cache(maxsize=_READERS_KEPT)
 def reader_of(name: bytes) -> Callable[[bytes], bytes | None]:
-    """What gives a property's value out of a text, as `value_of` does, to read one of many messages."""
+    """A function that reads one property from text, as `value_of` does, for use on many messages."""
     opening = name + _NAME_SEP
     length = len(opening)
 
@@ -63,14 +63,14 @@ def reader_of(name: bytes) -> Callable[[bytes], bytes | None]:
 
 
 def with_items(text: bytes, items: Sequence[tuple[bytes, bytes]]) -> bytes:
-    """The text with some properties set: in the place of those of that name, or at the end in the order given.
+    """The text with some properties set: an existing name keeps its place, others are added at the end in order.
 
     Args:
         text: Properties as they are stored.
-        items: Names, each once and without a separator in it, and values; an empty value takes the property away.
+        items: Names, each once and without a separator in it, and values; an empty value removes the property.
 
     Raises:
-        PropertiesInvalid: a separator stands in a value.
+        PropertiesInvalid: a value contains a separator.
     """
     changed = text
     added = b""
@@ -91,7 +91,7 @@ def with_items(text: bytes, items: Sequence[tuple[bytes, bytes]]) -> bytes:
 
 
 def _replaced(text: bytes, opening: bytes, value: bytes) -> bytes | None:
-    """The text with another value for a name that stands in it; None if it does not simply have one value."""
+    """The text with another value for an existing name; None if the name does not occur exactly once with a value."""
     at = text.find(opening)
     start = at + len(opening)
     if text.startswith(opening[1:]):

@@ -1,6 +1,6 @@
-"""Properties parted into what each message has of its own, UNIQ_KEY and KEYS, and the others.
+"""Splitting properties into those of each single message, UNIQ_KEY and KEYS, and those that similar messages share.
 
-Messages of one kind have the same others, so what these say can be found out once and be kept.
+What follows from the shared ones is computed once and cached.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _new = tuple.__new__
 
 
 def parted(text: bytes) -> Parted:
-    """Part the text of a message's properties, as it is stored."""
+    """Split the stored property text of a message."""
     unique_key = keys = None
     at = text.rfind(_UNIQ_KEY_ITEM)
     if at >= 0:
@@ -50,12 +50,12 @@ def parted(text: bytes) -> Parted:
 
 
 def _taken(text: bytes, name: bytes, at: int, start: int) -> tuple[str | None, bytes]:
-    """A value that seems to stand at a place, and the text without its item."""
+    """The value that seems to be at a position, and the text without its item."""
     end = text.find(_ITEM_SEP, start)
     if end < 0:
         end = len(text)
     if start < end and (at == 0 or text[at - 1] == _ITEM_SEP_BYTE):
         others = text[end + 1 :] if at == 0 else text[: at - 1] + text[end:]
         return str(text[start:end], "utf-8", "replace"), others
-    value = value_of(text, name)  # what looked like it is a part of another, or empty
+    value = value_of(text, name)  # the match is a part of another item, or empty
     return None if value is None else str(value, "utf-8", "replace"), text

@@ -1,7 +1,7 @@
-"""The recall handle: what a producer is given with a timer message, to cancel it (370).
+"""The recall handle, which a producer gets for a timer message and cancels it with (370).
 
-``v1 TOPIC BROKER TIME UNIQUE-KEY``, as 5.x's base64 of the alphabet for URLs. The time is milliseconds since 1970, in
-the same slot of the timer's wheel as the message.
+``v1 TOPIC BROKER TIME UNIQUE-KEY``, encoded as URL-safe base64 like 5.x's. The time is milliseconds since 1970, in the
+same slot of the timer wheel as the message.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def decode_recall_handle(text: str) -> RecallHandle:
     """Read a handle; the padding may be missing, and more parts may follow.
 
     Raises:
-        RecallHandleInvalid: it is none.
+        RecallHandleInvalid: the text is not a recall handle.
     """
     match = _BASE64.fullmatch(text)
     if match is None:

@@ -1,4 +1,4 @@
-"""The answers to sends, without building the general header: proven equal to it by property tests."""
+"""The fast path of answers to sends, without building the general header; property tests prove it equal to that."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _TYPES: Final = (SerializeType.JSON, SerializeType.ROCKETMQ)
 _CODE: Final = Struct(">h")
 _LENGTH: Final = Struct(">i")
 _FIELDS_AT: Final = 2 * _LENGTH.size
-"""In a ROCKETMQ header, behind the opaque: the flag and the length of no remark stand before that of the fields."""
+"""In a ROCKETMQ header, behind the opaque: flag and the length of an empty remark, before the length of the fields."""
 _NUMBERS: Final = ("msgId", "queueId", "queueOffset")
 """In the order of `SendMessageResponseHeader`."""
 
 
 class SendAnswers:
-    """Writes the frames that answer JSON sends of one broker, and gives what the kernel writes such frames from.
+    """Writes the frames that answer JSON sends of one broker, and provides the parts that the kernel writes them from.
 
     Attributes:
         parts: The header of an answer in JSON, cut where code, queue id, message ids, queue offset and opaque stand.
@@ -102,7 +102,7 @@ class SendAnswers:
         return b"".join(out)
 
 
-@lru_cache(maxsize=16)  # nearly all refusals say the same
+@lru_cache(maxsize=16)  # nearly all refusals have the same text
 def _json(text: str) -> bytes:
     return msgspec.json.encode(text)
 

@@ -1,7 +1,7 @@
-"""What a client signs and how: the values of the header's fields in the order of their names, then the body.
+"""The signature of a request: HMAC-SHA1 in base64.
 
-The names are ordered as Java orders texts (by UTF-16 units), the values are UTF-8, the signature is HMAC-SHA1 in
-base64.
+It covers the values of the header's fields in the order of their names, then the body. The names are sorted as Java
+sorts texts (by UTF-16 units), the values are UTF-8.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Secret:
         return b2a_base64(outer.digest(), newline=False)
 
     def signed(self, ext: Mapping[str, str], body: bytes | memoryview) -> bool:
-        """Whether a request's fields and body bear its signature."""
+        """Whether a signature is that of a request's fields and body."""
         found = ext.get(SIGNATURE, "").encode("utf-8", "replace")
         if UNIQUE_KEY_QUERY not in ext:
             return compare_digest(self.sign(content(ext), body), found)
@@ -65,7 +65,7 @@ def content(ext: Mapping[str, str]) -> bytes:
     return "".join([ext[name] for name in signed]).encode("utf-8", "replace")
 
 
-# Requests of one kind have the same names. Who is not let in may send any: neither many nor long ones are kept.
+# Similar requests have the same names. Clients without access may send any: few are cached, and no long ones.
 _orders: dict[tuple[str, ...], tuple[str, ...]] = {}
 _ORDERS_KEPT: Final = 256
 _NAMES_KEPT: Final = 1024  # characters of all names of a request

@@ -1,7 +1,7 @@
-"""What clients report of a message's way: the body of a message in the trace topic.
+"""Message traces: the bodies of messages in the trace topic, in which clients report what happened to a message.
 
-Reports end with 0x02, their fields are separated by 0x01; the first field says what happened. Clients since 4.4 write
-them; later versions append fields, so a short report is an old one. Java writes ``null`` for a text that is not there.
+Reports end with 0x02, their fields are separated by 0x01; the first field is the kind of the event. Clients since 4.4
+write them; later versions append fields, so a short report is an old one. Java writes ``null`` for a missing text.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ REPORT_SEP: Final = "\x02"
 MESSAGE_TYPES: Final = ("normal", "half", "commit", "delay", "order")
 """Kinds of sent messages by their number; only 5.x knows the last."""
 CONSUME_RESULTS: Final = ("success", "time-out", "exception", "null returned", "failed")
-"""What came of consuming, by its number."""
+"""Results of consuming, by number."""
 
 _SEND_FIELDS_WITH_OFFSET_ID: Final = 14
 _CONTEXT_CODE_AT: Final = 6
@@ -44,12 +44,12 @@ class SendTrace:
     offset_message_id: str | None
     success: bool
     client_host: str | None
-    """Where the producer said it runs; not all clients do."""
+    """The producer's own host, if it reports it; not all clients do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumeBeginTrace:
-    """A consumer hands a message to the application; ``request_id`` is that of its end."""
+    """A consumer passes a message to the application; ``request_id`` links it to the end of consuming."""
 
     time: int
     region: str | None
@@ -110,7 +110,7 @@ Trace: TypeAlias = SendTrace | ConsumeBeginTrace | ConsumeEndTrace | EndTransact
 
 
 def decode_traces(body: bytes) -> list[Trace]:
-    """Read the reports in the body of a trace message; those of unknown kinds are passed over.
+    """Read the reports in the body of a trace message; those of unknown kinds are skipped.
 
     Raises:
         TraceInvalid: a report has too few fields, or a text where a number belongs.

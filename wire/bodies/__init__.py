@@ -1,4 +1,4 @@
-"""JSON bodies, with fastjson's quirks in one place."""
+"""JSON bodies of requests and answers, with fastjson's quirks in one place."""
 
 from rocketwire.wire.bodies._codec import decode_body, encode_body
 

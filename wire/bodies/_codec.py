@@ -9,7 +9,7 @@ from rocketwire.wire.json_bounds import MOST_ENTRIES
 B = TypeVar("B")
 
 LENIENT_LIMIT: Final = 2 << 20
-"""Bytes: offsets of some 20,000 queues. To read so much takes a second."""
+"""Bytes: offsets of some 20,000 queues. Reading so much takes a second."""
 
 
 def decode_body(
@@ -22,9 +22,9 @@ def decode_body(
     """Read a JSON body, as leniently as fastjson.
 
     Args:
-        cls: What it is the body of.
+        cls: The class of the body.
         data: The text.
-        lenient_limit: The most bytes of a text that is no plain JSON.
+        lenient_limit: The most bytes of a text that is not plain JSON.
         most_entries: The most members and items, at all depths.
 
     Raises:

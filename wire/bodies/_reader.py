@@ -1,8 +1,8 @@
-"""Reading JSON as fastjson reads it.
+"""Reading JSON as leniently as fastjson.
 
-Most bodies are plain JSON and are read by msgspec. What 4.x peers write for maps whose keys are no strings
-is not: integer keys stand without quotes (``{0:12}``) and queues as keys stand as whole objects
-(``{{"topic":"T"}:5}``). A second reader takes those, and single quotes and unquoted names too.
+Most bodies are plain JSON and are decoded by msgspec. What 4.x peers write for maps whose keys are not strings is not
+plain JSON: integer keys have no quotes (``{0:12}``), and queues as keys are whole objects (``{{"topic":"T"}:5}``). A
+second reader accepts those, and single quotes and unquoted names too.
 """
 
 import re
@@ -15,7 +15,7 @@ from rocketwire.wire.bodies._values import Json
 from rocketwire.wire.errors import BodyInvalid, EntriesTooMany
 from rocketwire.wire.json_bounds import MOST_DEPTH, check_entries
 
-# A text that has escapes is taken for its quote alone.
+# A text with escapes matches only as its quote.
 _TOKEN: Final = re.compile(
     r"""[ \t\r\n\f\b]*+(?:
       (?P<mark>[{}\[\]:,])
@@ -29,7 +29,7 @@ _TOKEN: Final = re.compile(
     re.VERBOSE,
 )
 _SPACE: Final = re.compile(r"[ \t\r\n\f\b]*")
-# The rest of a text that has escapes, with its end.
+# The rest of a text with escapes, with its end.
 _REST: Final = {
     '"': re.compile(r'((?:[^"\\]++|\\.)*+)"', re.DOTALL),
     "'": re.compile(r"((?:[^'\\]++|\\.)*+)'", re.DOTALL),
@@ -40,15 +40,15 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "
 )
 _LITERALS: Final = {"true": True, "false": False, "null": None}
 _MAX_DIGITS: Final = 40
-# What `advance` gives for tokens that are no marks.
+# What `advance` returns for tokens that are not marks.
 _VALUE: Final = "value"
 _WORD: Final = "word"
 
 
 def _number(text: str) -> float:
-    """Read a number that is no integer, once it is no longer than any of the protocol.
+    """Read a number that is not an integer, after checking that it is not longer than any of the protocol.
 
-    msgspec's own way takes 10 us for some, all in one piece with what is around them; here a thread lets others in.
+    msgspec needs 10 us for some, without a break for the whole text; here other threads can run in between.
     """
     if len(text) > _MAX_DIGITS:
         raise BodyInvalid(f"number of {len(text)} characters is too long")
@@ -71,13 +71,13 @@ def loads(
 
     Args:
         data: The text, in UTF-8.
-        lenient_limit: How long a text, in bytes, may be that is no plain JSON: reading it takes 50 times as long.
-        most_entries: How many members and items it may have, at all depths; None: as many as it likes.
+        lenient_limit: The most bytes of a text that is not plain JSON: reading it takes 50 times as long.
+        most_entries: The most members and items, at all depths; None for no limit.
 
     Raises:
         EntriesTooMany: it has more.
-        BodyInvalid: the text is no JSON, even for fastjson, or nested deeper than any body of the protocol; or it is
-            no plain JSON and too long.
+        BodyInvalid: the text is not JSON, even for fastjson, or nested deeper than any body of the protocol; or it is
+            not plain JSON and too long.
     """
     if most_entries is not None:
         check_entries(data, most_entries)
@@ -107,7 +107,7 @@ class _Reader:
         return result
 
     def advance(self) -> str:
-        """Read the next token; give the mark that it is, or whether it is a value or a word."""
+        """Read the next token; return its mark, or whether it is a value or a word."""
         token = _TOKEN.match(self.text, self.at)
         if token is None:
             raise self.wrong("no value")
@@ -130,7 +130,7 @@ class _Reader:
         return _VALUE
 
     def short(self, number: str) -> str:
-        """The number, which is no longer than any of the protocol."""
+        """The number, if it is not longer than any of the protocol."""
         if len(number) > _MAX_DIGITS:
             raise self.wrong("number is too long")
         return number
@@ -172,7 +172,7 @@ class _Reader:
         return result
 
     def next_item(self, end: str) -> str:
-        """What comes after an item: the end, or the first token of the next item."""
+        """What follows an item: the end, or the first token of the next item."""
         mark = self.advance()
         if mark == ",":
             mark = self.advance()
@@ -223,7 +223,7 @@ class _Reader:
 
 
 def _joined(text: str) -> str:
-    """Two halves of one character may stand as two escapes; a half alone cannot be kept in UTF-8."""
+    """Join surrogates that were two escapes; a single surrogate cannot be encoded in UTF-8."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 

@@ -1,9 +1,9 @@
 """Body dataclasses to and from plain JSON values.
 
-A shape is made once a class from its annotations. Fields are named in snake case; on the wire in camel
-case, or as ``field(metadata={"wire": ...})`` says. Unknown keys are ignored; absent ones, nulls and unknown
-names of an enum take the field's default, which is why every field has one.
-Integers say whether they are Java's int or long; what is beyond that is refused, as fastjson refuses it.
+A shape is made once per class from its annotations. Field names are snake case, on the wire camel case or as given by
+``field(metadata={"wire": ...})``. Unknown keys are ignored; missing ones, nulls and unknown names of an enum take the
+field's default, which is why every field has one.
+Integers are declared as Java's int or long; values out of range are rejected, as by fastjson.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ _SCALARS: Final[dict[Any, Convert]] = {
 }
 
 
-# Of an object that stands as a text for a map's key; no key of the protocol has more than three fields.
+# Bytes of an object that is a map's key, in text form; no key of the protocol has more than three fields.
 _KEY_BYTES: Final = 4096
 _KEY_ENTRIES: Final = 32
 
@@ -52,7 +52,7 @@ class _WrongShape(ValueError):
 
 
 def from_builtins(cls: type[T], value: Json) -> T:
-    """Build an instance of a body dataclass from what ``loads`` gave.
+    """Build an instance of a body dataclass from the result of ``loads``.
 
     Raises:
         BodyInvalid: the value, or one inside it, is not of the type its field wants.
@@ -115,7 +115,7 @@ def _converters(hint: Hint) -> tuple[Convert, Convert | None]:
         return _SCALARS[hint], None
     origin: Hint = get_origin(hint)
     arguments = get_args(hint)
-    if origin is UnionType or origin is Union:  # the latter of what is Annotated
+    if origin is UnionType or origin is Union:  # Union for Annotated types
         (only,) = (each for each in arguments if each is not NoneType)
         return _converters(only)
     if origin is tuple or origin is frozenset:

@@ -1,4 +1,4 @@
-"""Single values of JSON bodies, taken as leniently as fastjson takes them."""
+"""Converting single values of JSON bodies, as leniently as fastjson."""
 
 import math
 import re

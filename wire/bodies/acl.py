@@ -1,4 +1,4 @@
-"""Bodies about access control: all accounts of a broker (54)."""
+"""Bodies of access control: all accounts of a broker (54)."""
 
 from dataclasses import dataclass, field
 

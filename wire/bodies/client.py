@@ -1,4 +1,4 @@
-"""Bodies that clients send and get: heartbeats, subscriptions, consumer lists, queue locks."""
+"""Bodies of clients: heartbeats, subscriptions, consumer lists, queue locks."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -43,7 +43,7 @@ class MessageQueue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetMovedEvent:
-    """What a broker writes into the topic OFFSET_MOVED_EVENT: a consumer asked for an offset that is not there."""
+    """What a broker writes to the topic OFFSET_MOVED_EVENT when a consumer asks for an offset that does not exist."""
 
     consumer_group: str = ""
     message_queue: MessageQueue = MessageQueue()
@@ -53,7 +53,7 @@ class OffsetMovedEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionData:
-    """What a group wants of a topic.
+    """A group's subscription to a topic.
 
     ``sub_string`` ``*`` with no tags means everything. ``code_set`` has ``String.hashCode`` of each tag.
     """
@@ -89,7 +89,7 @@ class ProducerData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatData:
-    """What a client does, told every 30 s (34)."""
+    """A client's heartbeat: its groups and subscriptions, sent every 30 s (34)."""
 
     client_id: str = field(default="", metadata={"wire": "clientID"})
     producer_data_set: tuple[ProducerData, ...] = ()
@@ -120,7 +120,7 @@ class GetConsumerListByGroupResponseBody:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockBatchRequestBody:
-    """Queues that a client wants for itself (41)."""
+    """Queues that a client wants to lock (41)."""
 
     client_id: str = ""
     consumer_group: str = ""
@@ -131,14 +131,14 @@ class LockBatchRequestBody:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockBatchResponseBody:
-    """The queues that the client now holds (answer to 41)."""
+    """The queues that the client has locked now (answer to 41)."""
 
     lock_ok_mq_set: tuple[MessageQueue, ...] = field(default=(), metadata={"wire": "lockOKMQSet"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnlockBatchRequestBody:
-    """Queues that a client gives up (42)."""
+    """Queues that a client unlocks (42)."""
 
     client_id: str = ""
     consumer_group: str = ""

@@ -1,8 +1,8 @@
-"""JSON as RocketMQ's bodies and config files have it: reading leniently, writing as 4.9's fastjson writes.
+"""JSON of RocketMQ's bodies and config files: lenient reading, and writing in the form of 4.9's fastjson.
 
 Writing: no blanks, integer keys without quotes, queues as keys as raw objects, None left out. Objects
 (dataclasses) have their keys in alphabetical order, maps (dicts) in their own. ``strict`` writes what every
-JSON parser takes: all keys quoted and in order.
+JSON parser accepts: all keys quoted and in order.
 """
 
 from collections.abc import Generator, Iterable, Iterator
@@ -34,7 +34,7 @@ __all__ = [
 
 _STEPPED_LEVELS: Final = 2
 _PARTS_OF_STEP: Final = 4096
-"""Pieces of text that are made before others have their turn."""
+"""Pieces of text that are made in one step."""
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -57,7 +57,7 @@ def dumps_pretty(value: Json) -> bytes:
 
 
 def pretty_entry(key: str, value: Json, depth: int) -> bytes:
-    """Write one key with its value as it stands in such a file, that many objects deep.
+    """Write one key with its value in the form of such a file, that many objects deep.
 
     Raises:
         BodyInvalid: a value or key is of another type, or a text cannot be written as UTF-8.
@@ -71,10 +71,10 @@ def pretty_entry(key: str, value: Json, depth: int) -> bytes:
 
 
 def in_steps(document: dict[str, Any], *, pretty: bool = True) -> Generator[None, None, bytes]:
-    """Write an object as `dumps_pretty` or `dumps` does, in steps of about a millisecond; give the text at the end.
+    """Write an object as `dumps_pretty` or `dumps` does, in steps of about a millisecond; return the text at the end.
 
-    The objects in it may change between two steps: of each, those entries are written that were there when it was
-    begun, every one as it is when it is its turn, if it is there still.
+    The objects in it may change between two steps. Of each object those entries are written that it had when it was
+    begun, each with its value at the time of its step, unless it was removed before.
 
     Raises:
         BodyInvalid: a value or key is of another type, or a text cannot be written as UTF-8.

@@ -1,4 +1,4 @@
-"""Bodies about subscription groups: the configuration of one, and a broker's table of all."""
+"""Bodies of subscription groups: the configuration of one, and a broker's table of all."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,4 +1,4 @@
-"""Bodies about clients that are on line: their connections, state and offsets, and what one made of a message."""
+"""Bodies of connected clients: their connections, state and offsets, and the result of consuming one message."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -19,7 +19,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerConnection:
-    """Who is in a consumer group, and what it subscribes to by topic (answer to 203)."""
+    """The members of a consumer group, and its subscriptions by topic (answer to 203)."""
 
     connection_set: tuple[Connection, ...] = ()
     subscription_table: dict[str, SubscriptionData] = field(default_factory=dict)
@@ -30,14 +30,14 @@ class ConsumerConnection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerConnection:
-    """Who is in a producer group (answer to 204)."""
+    """The members of a producer group (answer to 204)."""
 
     connection_set: tuple[Connection, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResetOffsetBody:
-    """The offsets where a group goes on (220, answer to 222)."""
+    """The offsets to which a group is reset (220, answer to 222)."""
 
     offset_table: dict[MessageQueue, Int64] = field(default_factory=dict)
 
@@ -61,14 +61,14 @@ class ResetOffsetBodyForC:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GetConsumerStatusBody:
-    """Offsets as clients hold them: those of the one that was asked (221), or of all by client id (223)."""
+    """Offsets as clients hold them: of the client that was asked (221), or of all by client id (223)."""
 
     message_queue_table: dict[MessageQueue, Int64] = field(default_factory=dict)
     consumer_table: dict[str, dict[MessageQueue, Int64]] = field(default_factory=dict)
 
 
 class ConsumeResult(StrEnum):
-    """What became of a message that a client consumed directly."""
+    """The result of a message that a client consumed directly."""
 
     CR_SUCCESS = "CR_SUCCESS"
     CR_LATER = "CR_LATER"
@@ -92,7 +92,7 @@ class ConsumeMessageDirectlyResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessQueueInfo:
-    """What a client has of one queue; times are milliseconds."""
+    """A client's local state of one queue; times are milliseconds."""
 
     commit_offset: Int64 = 0
     cached_msg_min_offset: Int64 = 0
@@ -112,7 +112,7 @@ class ProcessQueueInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumeStatus:
-    """How a client does with one topic: messages a second, milliseconds, and failures of the last hour."""
+    """A client's statistics of one topic: messages a second, milliseconds, and failures of the last hour."""
 
     pull_rt: float = field(default=0.0, metadata={"wire": "pullRT"})
     pull_tps: float = field(default=0.0, metadata={"wire": "pullTPS"})
@@ -124,7 +124,7 @@ class ConsumeStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerRunningInfo:
-    """How a consumer is doing (answer to 307)."""
+    """The running information of a consumer (answer to 307)."""
 
     properties: dict[str, str] = field(default_factory=dict)
     subscription_set: tuple[SubscriptionData, ...] = ()

@@ -1,4 +1,4 @@
-"""Bodies about queues and how far groups are in them. All times are milliseconds."""
+"""Bodies of queue offsets and consumer progress. All times are milliseconds."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ from rocketwire.wire.java import Int64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetWrapper:
-    """Where a queue ends, where a group is in it, and when the last message that it consumed was stored (or 0)."""
+    """The end of a queue, a group's offset in it, and the store time of the last message that it consumed (or 0)."""
 
     broker_offset: Int64 = 0
     consumer_offset: Int64 = 0
@@ -19,7 +19,7 @@ class OffsetWrapper:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumeStats:
-    """How far a group is, and how many messages a second it gets (answer to 208)."""
+    """A group's progress, and how many messages a second it gets (answer to 208)."""
 
     offset_table: dict[MessageQueue, OffsetWrapper] = field(default_factory=dict)
     consume_tps: float = 0.0
@@ -27,7 +27,7 @@ class ConsumeStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicOffset:
-    """Where a queue begins and ends, and when its last message was stored."""
+    """The minimum and maximum offset of a queue, and when its last message was stored."""
 
     min_offset: Int64 = 0
     max_offset: Int64 = 0

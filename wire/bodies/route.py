@@ -22,7 +22,7 @@ from rocketwire.wire.json_bounds import MOST_ENTRIES
 
 _INT32: Final = Struct(">i")
 _BYTES_PER_TOPIC: Final = 128
-"""A topic's configuration takes no less as a broker writes it in JSON; from 5.x on it has a second object within."""
+"""Bytes of the shortest topic configuration that a broker writes in JSON; from 5.x on it contains a second object."""
 _OTHER_OBJECTS: Final = 8
 _TOPIC_WORDS: Final = 5
 
@@ -113,12 +113,12 @@ def decode_registration(data: bytes, *, compressed: bool, most: int) -> Register
     Args:
         data: The body.
         compressed: Whether it is a zlib stream.
-        most: Bytes of the longest that is taken, inflated. What it may cost goes by its topics, too: it may name no
-            more than a broker writes in so many bytes.
+        most: The most bytes, inflated. The cost depends on the topics too: there may be no more than a broker writes in
+            so many bytes.
 
     Raises:
         RegistrationTooLarge: it is longer, or has more topics.
-        BodyInvalid: the bytes are no registration of that form.
+        BodyInvalid: the bytes are not a registration of that form.
     """
     most_topics = most // _BYTES_PER_TOPIC
     if not compressed:
@@ -147,7 +147,7 @@ def decode_registration(data: bytes, *, compressed: bool, most: int) -> Register
 
 
 class _RawTopic(msgspec.Struct, rename="camel", gc=False):
-    """A topic's configuration whose values are still JSON; empty: it has none. Whatever else it has is passed over."""
+    """A topic's configuration whose values are still JSON; empty: it has none. Other members are skipped."""
 
     topic_name: msgspec.Raw = msgspec.Raw()
     read_queue_nums: msgspec.Raw = msgspec.Raw()
@@ -173,7 +173,7 @@ _decode_raw: Final = msgspec.json.Decoder(_RawRegistration).decode
 
 
 def _of_many_topics(data: bytes) -> RegisterBrokerBody:
-    """Read a registration in JSON piece by piece: what a broker does not write costs no more than to pass over it."""
+    """Read a registration in JSON piece by piece: members that a broker does not write are only skipped."""
     try:
         found = _decode_raw(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
@@ -251,7 +251,7 @@ def _inflate(data: bytes, most: int) -> bytes:
 
 
 class _Counted:
-    """Items that follow each other, each after its length."""
+    """Consecutive items, each after its length."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data

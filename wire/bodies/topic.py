@@ -1,4 +1,4 @@
-"""Bodies about topics: the configuration of one, and a broker's table of all."""
+"""Bodies of topics: the configuration of one, and a broker's table of all."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,7 +15,7 @@ class TopicFilterType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataVersion:
-    """How new a table is: a count of its changes and the time of the last one in milliseconds."""
+    """The version of a table: a count of its changes and the time of the last one in milliseconds."""
 
     counter: Int64 = 0
     timestamp: Int64 = 0

@@ -1,4 +1,4 @@
-"""Typed request and response headers: the extFields of each code, one module a family."""
+"""Typed request and response headers: the extFields of each code, one module per family."""
 
 from rocketwire.wire.headers._codec import WireHeader, decode_ext, encode_ext
 

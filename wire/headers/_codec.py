@@ -5,13 +5,13 @@ request, and a dataclass of 14 frozen fields costs more than everything else don
 field is its name in camel case unless ``field(name=...)`` says otherwise. ``SHORT`` of a class holds the
 one-letter names of its V2 form.
 
-msgspec converts the texts. It reads some that Java does not (`1e0`, `null`, `1` for true), so numbers that are not
-all digits, and such booleans, go through a slow reading by Java's rules, as does all that msgspec refuses. That one
-takes the value after all (`-1`, `+5`, `007`, a boolean that is neither true nor false), or finds that it is none.
+msgspec converts the texts. It accepts some that Java does not (`1e0`, `null`, `1` for true), so numbers that are not
+all digits, such booleans, and all that msgspec rejects are parsed again, slowly, by Java's rules. That accepts the
+value after all (`-1`, `+5`, `007`, a boolean that is neither true nor false), or finds it invalid.
 
-A number that is none is what Apache's servers take it for. They read most headers by reflection: the field is then as
-if it were missing, so it keeps its default, if it has one. The headers of the busiest requests they read by hand
-(`READ_BY_HAND`, and all V2 forms): those are refused.
+Invalid numbers are treated as by Apache's servers. These decode most headers by reflection: the field then counts as
+missing, so it keeps its default, if it has one. Headers of the busiest requests they decode by hand (`READ_BY_HAND`,
+and all V2 forms): those are rejected.
 """
 
 import re
@@ -50,7 +50,7 @@ class WireHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=F
     """Short (V2) name of a field by its Python name; fields that are not listed keep their wire name."""
 
     READ_BY_HAND: ClassVar[bool] = False
-    """Whether Apache's servers refuse a number that is none also where the field may be missing."""
+    """Whether Apache's servers reject an invalid number even in an optional field."""
 
 
 H = TypeVar("H", bound=WireHeader)
@@ -87,7 +87,7 @@ def encode_ext(header: WireHeader, *, short: bool = False) -> dict[str, str]:
 
 
 class _Names(NamedTuple):
-    """What a field is called in Python, on the wire, and on the wire of the V2 form."""
+    """The names of a field in Python, on the wire, and on the wire in the V2 form."""
 
     attribute: str
     long: str

@@ -1,4 +1,4 @@
-"""Headers about access control: codes 50 to 54. Without a field that it needs a change is refused with its own code."""
+"""Headers of access control: codes 50 to 54. A change without a required field is rejected with its own code."""
 
 from rocketwire.wire.headers._codec import WireHeader
 
@@ -27,7 +27,7 @@ class DeleteAccessConfigRequestHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class GetBrokerAclConfigResponseHeader(WireHeader, frozen=True, kw_only=True):
-    """How new the accounts are (52); both versions are JSON."""
+    """The versions of the account files (52), as JSON."""
 
     version: str
     all_acl_file_version: str | None = None

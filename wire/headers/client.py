@@ -1,4 +1,4 @@
-"""Headers about clients and groups: codes 35, 38 and 40."""
+"""Headers of clients and their groups: codes 35, 38 and 40."""
 
 import msgspec
 
@@ -28,6 +28,6 @@ class GetConsumerListByGroupResponseHeader(WireHeader, frozen=True, kw_only=True
 
 
 class NotifyConsumerIdsChangedRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Tell the clients of a group to share its queues anew (40, oneway, from the broker)."""
+    """Tell the clients of a group to rebalance its queues (40, oneway, from the broker)."""
 
     consumer_group: str

@@ -1,4 +1,4 @@
-"""Headers about subscription groups and what they consumed: codes 202, 207, 208, 300 and 303."""
+"""Headers of subscription groups and their progress: codes 202, 207, 208, 300 and 303."""
 
 from rocketwire.wire.headers._codec import WireHeader
 

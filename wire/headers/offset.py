@@ -1,4 +1,4 @@
-"""Headers about offsets: codes 14, 15 and 29 to 32."""
+"""Headers of offsets: codes 14, 15 and 29 to 32."""
 
 from rocketwire.wire.headers._codec import WireHeader
 from rocketwire.wire.java import Int32, Int64

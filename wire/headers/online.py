@@ -1,23 +1,23 @@
-"""Headers about clients that are on line: codes 203, 204, 220 to 223, 307 and 309."""
+"""Headers of connected clients: codes 203, 204, 220 to 223, 307 and 309."""
 
 from rocketwire.wire.headers._codec import WireHeader
 from rocketwire.wire.java import Int32, Int64
 
 
 class GetConsumerConnectionListRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask who is in a consumer group (203)."""
+    """Ask for the members of a consumer group (203)."""
 
     consumer_group: str
 
 
 class GetProducerConnectionListRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask who is in a producer group (204)."""
+    """Ask for the members of a producer group (204)."""
 
     producer_group: str
 
 
 class ResetOffsetRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Set a group back or forward to a time in milliseconds, -1 for the end (222); tell its clients so (220)."""
+    """Reset a group's offsets to a time in milliseconds, -1 for the end (222); notify its clients (220)."""
 
     topic: str
     group: str
@@ -36,11 +36,11 @@ class GetConsumerStatusRequestHeader(WireHeader, frozen=True, kw_only=True):
     topic: str
     group: str
     client_addr: str | None = None
-    """The id of one client; all are asked without it."""
+    """The id of one client; without it all are asked."""
 
 
 class GetConsumerRunningInfoRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask a client how it is doing (307)."""
+    """Ask a client for its running information (307)."""
 
     consumer_group: str
     client_id: str
@@ -48,7 +48,7 @@ class GetConsumerRunningInfoRequestHeader(WireHeader, frozen=True, kw_only=True)
 
 
 class ConsumeMessageDirectlyResultRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Have a client consume a stored message now (309); the message's id is its offset message id."""
+    """Make a client consume a stored message now (309); the message's id is its offset message id."""
 
     consumer_group: str
     client_id: str | None = None

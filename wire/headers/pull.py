@@ -7,7 +7,7 @@ from rocketwire.wire.java import Int32, Int64
 
 
 class PullMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """What a consumer wants of one queue; ``sys_flag`` has the bits of ``PullSysFlag``."""
+    """A pull of messages from one queue; ``sys_flag`` has the bits of ``PullSysFlag``."""
 
     READ_BY_HAND: ClassVar[bool] = True
 
@@ -28,7 +28,7 @@ class PullMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class PullMessageResponseHeader(WireHeader, frozen=True, kw_only=True):
-    """Where to go on; the Java client needs all four fields with the codes 0, 19, 20 and 21."""
+    """The next offset to pull; the Java client needs all four fields with the codes 0, 19, 20 and 21."""
 
     suggest_which_broker_id: Int64
     next_begin_offset: Int64

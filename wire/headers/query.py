@@ -1,4 +1,4 @@
-"""Headers of looking messages up: codes 12 and 33."""
+"""Headers of message queries: codes 12 and 33."""
 
 import msgspec
 

@@ -12,7 +12,7 @@ class GetRouteInfoRequestHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class RegisterBrokerRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """A broker tells of itself (103); ``body_crc32`` is 0 when the body is not to be checked."""
+    """A broker registers (103); ``body_crc32`` is 0 when the body is not to be checked."""
 
     broker_name: str
     broker_addr: str
@@ -31,7 +31,7 @@ class RegisterBrokerResponseHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class UnRegisterBrokerRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """A broker leaves (104)."""
+    """A broker unregisters (104)."""
 
     broker_name: str
     broker_addr: str

@@ -7,7 +7,7 @@ from rocketwire.wire.java import Int32, Int64
 
 
 class SendMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """What a producer says of a message (or a batch of messages) that it sends; V2 has one-letter names."""
+    """Send a message or a batch of messages; V2 has one-letter names."""
 
     SHORT: ClassVar[dict[str, str]] = {
         "producer_group": "a",
@@ -29,7 +29,7 @@ class SendMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
     producer_group: str = ""
     topic: str = ""
     default_topic: str | None = None
-    """After whose model a new topic is made; that and the next are needed only then."""
+    """The topic whose settings a new topic copies; used, with the next field, only then."""
     default_topic_queue_nums: Int32 | None = None
     queue_id: Int32
     sys_flag: Int32
@@ -52,7 +52,7 @@ class SendMessageResponseHeader(WireHeader, frozen=True, kw_only=True):
     queue_offset: Int64
     transaction_id: str | None = None
     recall_handle: str | None = None
-    """With what the message, which waits for its time, can be cancelled (370)."""
+    """The handle with which a timer message can be cancelled (370)."""
 
 
 class RecallMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
@@ -71,10 +71,10 @@ class RecallMessageResponseHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class ConsumerSendMsgBackRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Give a message back that could not be consumed, to be tried again later (36)."""
+    """Send back a message that could not be consumed, for a later retry (36)."""
 
     offset: Int64
-    """The message's place in the commit log, in bytes."""
+    """The message's physical offset."""
     group: str
     delay_level: Int32
     """Below 0 for no more tries, 0 for a delay that grows with every try."""
@@ -86,7 +86,7 @@ class ConsumerSendMsgBackRequestHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class ReplyMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """A reply as the broker hands it to the producer that asked (326): the send's fields and where it came from."""
+    """A reply that the broker pushes to the requesting producer (326): the send's fields and its origin."""
 
     producer_group: str
     topic: str

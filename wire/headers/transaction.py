@@ -5,7 +5,7 @@ from rocketwire.wire.java import Int32, Int64
 
 
 class EndTransactionRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """A producer says what became of its half message (37)."""
+    """A producer commits or rolls back its half message (37)."""
 
     producer_group: str
     tran_state_table_offset: Int64
@@ -22,7 +22,7 @@ class EndTransactionRequestHeader(WireHeader, frozen=True, kw_only=True):
 
 
 class CheckTransactionStateRequestHeader(WireHeader, frozen=True, kw_only=True):
-    """Ask a producer what became of its half message, which is the body (39, oneway, from the broker)."""
+    """Back-check: ask a producer for the state of its half message, which is the body (39, oneway, from the broker)."""
 
     tran_state_table_offset: Int64
     commit_log_offset: Int64
