@@ -1,11 +1,11 @@
-"""Whether the C kernel runs: `kernel` is the module `rocketwire._kernel`, or None where its Python twin does the work.
+"""Loading the C kernel: `kernel` is the module `rocketwire._kernel`, or None if the Python twins are used.
 
-It is None where no kernel was built (no C compiler was there). The environment's `ROCKETWIRE_KERNEL` may say more:
-`python` wants the twin, `native` makes a missing kernel an ImportError, and the path of a `.so` file is loaded in place
-of the one that is installed (the one with sanitizers in it, say).
+It is None where no kernel was built (for lack of a C compiler). The environment variable `ROCKETWIRE_KERNEL` selects:
+`python` uses the twins, `native` makes a missing kernel an ImportError, and the path of a `.so` file is loaded in place
+of the installed one (one with sanitizers, for instance).
 
-`LogTail` and `QueueTail` are the kernel's types or their twins: where the log and the queues end, which the kernel and
-the store both move.
+`LogTail` and `QueueTail` are the kernel's types or their twins: the ends of log and queues, which both the kernel and
+the store move.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MODULE: Final = "rocketwire._kernel"
 
 
 def load(wanted: str | None) -> ModuleType | None:
-    """The kernel, or None; `wanted` is what the environment says.
+    """The kernel, or None; `wanted` is the value of the environment variable.
 
     Raises:
         ImportError: a kernel is wanted and there is none.
@@ -60,15 +60,15 @@ def name() -> str:
 
 
 class PythonLogTail:
-    """Where the commit log ends, for all who append.
+    """The end of the commit log, shared by all appenders.
 
     Attributes:
         position: Physical offset of the next record.
         limit: A record that ends after this needs room first.
-        buffer: The mapping of the file being written; None while there is none. A value that gives no writable memory
-            is kept, but the kernel writes nothing through it.
+        buffer: The mapping of the file being written; None while there is none. A value that is not writable memory is
+            kept, but the kernel does not write to it.
         base: Physical offset of the first byte of `buffer`.
-        timestamp: Store timestamp in ms of what was appended last; 0: nothing was since the start.
+        timestamp: Store timestamp in ms of the last append; 0 if there was none since the start.
     """
 
     def __init__(self) -> None:
@@ -77,12 +77,12 @@ class PythonLogTail:
 
 
 class PythonQueueTail:
-    """Where a consume queue ends, for all who append.
+    """The end of a consume queue, shared by all appenders.
 
     Attributes:
         end: Offset of the next entry.
         min: Offset of the oldest entry whose message is in the log.
-        buffer: The mapping of the file being written, or what holds nothing; as a log's.
+        buffer: The mapping of the file being written, or an empty buffer; as for a log.
         position: Where in `buffer` the next entry goes.
         limit: An entry at or after this place needs room first.
         queue_id: Number of the queue in its topic.

@@ -1,6 +1,6 @@
-"""The `rocketwire` command: one module a subcommand, each with `add_parser`.
+"""The `rocketwire` command: one module per subcommand, each with `add_parser`.
 
-What a command needs is imported when it runs, so that `--help` and the server's start stay quick.
+A command imports what it needs when it runs, so that `--help` and the server's start stay fast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a command that prints much ends: with its exit code, or quietly when nobody reads on or the user stops it."""
+"""Exit codes of commands with much output: errors, a closed pipe and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rocketwire.cli.mistake import Mistake
 from rocketwire.cli.name_server import NEED_CREDENTIALS
 
 DAMAGED: Final = 1
-"""Exit code: something could not be read, and stderr says what."""
+"""Exit code: something could not be read; stderr has the details."""
 PIPE_CLOSED: Final = 141
-"""Exit code when the reader of stdout went away, as a shell shows it for a program that SIGPIPE ended."""
+"""Exit code when the reader of stdout closed it, as a shell shows it for a program that SIGPIPE ended."""
 INTERRUPTED: Final = 130
 """Exit code after Ctrl-C."""
 
@@ -22,7 +22,7 @@ Run = Callable[[argparse.Namespace], int]
 
 
 def ended(run: Run) -> Run:
-    """The same command, whose output is written out at its end; errors of store, wire and endpoints become one line."""
+    """Wrap a command: its output is flushed at its end; errors of store, wire and endpoints become one line."""
 
     def guarded(options: argparse.Namespace) -> int:
         try:
@@ -31,7 +31,7 @@ def ended(run: Run) -> Run:
             try:
                 sys.stdout.flush()
             except OSError:
-                # Ctrl-C stopped the reader of the output as well.
+                # Ctrl-C also stopped the reader of the output.
                 _forget_output()
             return INTERRUPTED
 
@@ -46,7 +46,7 @@ def _carried_out(run: Run, options: argparse.Namespace) -> int:
     if sys.stdout is None:
         raise Mistake("the output cannot be written: it is closed")
     for stream in (sys.stdout, sys.stderr):
-        # A name that is no UTF-8 is shown with escapes; it must not end the program.
+        # A name that is not UTF-8 is shown with escapes; it must not end the program.
         getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
     try:
         code = run(options)
@@ -65,5 +65,5 @@ def _carried_out(run: Run, options: argparse.Namespace) -> int:
 
 
 def _forget_output() -> None:
-    """Let what is still buffered be written to nowhere when the interpreter ends."""
+    """Redirect stdout to /dev/null, so that the interpreter's exit flushes its buffer there."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

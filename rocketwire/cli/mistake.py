@@ -1,7 +1,7 @@
-"""The error of a command line that cannot be carried out as it was given."""
+"""The error for a wrong command line, setting or file of the user."""
 
 EXIT_CODE = 2
-"""What the program returns then: an option, a setting or a file is the user's to put right."""
+"""The exit code for a wrong option, setting or file, which the user has to correct."""
 
 
 class Mistake(Exception):

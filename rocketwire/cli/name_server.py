@@ -1,4 +1,4 @@
-"""The arguments that all commands that ask an endpoint have, and the connection they make."""
+"""The arguments of all commands that connect to an endpoint, and the connection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEFAULT_NAME_SERVER: Final = "127.0.0.1:9876"
 _ACCESS_KEY: Final = "ROCKETWIRE_ACCESS_KEY"
 _SECRET_KEY: Final = "ROCKETWIRE_SECRET_KEY"  # noqa: S105 - its name
 NEED_CREDENTIALS: Final = f"name an account with --access-key and --secret-key, or in {_ACCESS_KEY} and {_SECRET_KEY}"
-"""What is said when an endpoint takes signed requests only."""
+"""Printed when an endpoint accepts signed requests only."""
 
 
 def add_name_server(parser: argparse.ArgumentParser) -> None:
@@ -38,11 +38,11 @@ def add_name_server(parser: argparse.ArgumentParser) -> None:
 
 
 def connected(options: argparse.Namespace) -> Cluster:
-    """The brokers of the name server, asked with the account that is named.
+    """The cluster of the name server, with the account of the arguments.
 
     Raises:
-        Mistake: of an account only a half is named.
-        NameServersInvalid: the name server's address is none.
+        Mistake: only one half of an account is given.
+        NameServersInvalid: the name server's address is invalid.
         NotReached: no name server can be reached.
     """
     from rocketwire.remoting.cluster import Cluster

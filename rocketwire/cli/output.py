@@ -1,4 +1,4 @@
-"""JSON lines and sizes, as all subcommands write them."""
+"""Printing JSON lines, sizes and warnings, for all subcommands."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def json_line(value: Any) -> None:  # noqa: ANN401 - whatever JSON can say
     try:
         line = msgspec.json.encode(value)
     except UnicodeEncodeError:
-        # The name of a file that is no UTF-8: JSON has escapes for it.
+        # The name of a file that is not UTF-8: JSON has escapes for it.
         line = json.dumps(msgspec.to_builtins(value)).encode()
     sys.stdout.buffer.write(line + b"\n")
 
 
 def size(count: int) -> str:
-    """A number of bytes for people."""
+    """A number of bytes in readable form."""
     if count < _STEP:
         return f"{count} bytes"
     value, unit = float(count), 0
@@ -34,11 +34,11 @@ def size(count: int) -> str:
 
 
 def number(count: int) -> str:
-    """A number with its thousands set apart."""
+    """A number with thousands separators."""
     return f"{count:,}"
 
 
 def warn(line: str) -> None:
-    """Write a line to stderr, behind what was written to stdout so far."""
+    """Write a line to stderr, after flushing stdout."""
     sys.stdout.flush()
     print(f"rocketwire: {line}", file=sys.stderr)

@@ -1,7 +1,7 @@
 """`rocketwire serve`: options and broker.conf become a `ServerConfig`, then the server runs until stopped.
 
-What is said more than once: an option of its own (`--broker`, `--advertise`, `--store`) beats `--set`,
-which beats `-c`, which beats the default.
+Precedence: an option of its own (`--broker`, `--advertise`, `--store`) overrides `--set`, which overrides `-c`, which
+overrides the default.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rocketwire.server.operations.faults.rule import Rule
     from rocketwire.wire.addresses import Address
 
-    # argparse publishes no other name for what add_subparsers returns.
+    # argparse has no public name for the type that add_subparsers returns.
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001
 
 _EPILOG = """\
@@ -87,7 +87,7 @@ def add_parser(commands: Commands) -> None:
 
 
 def configuration(options: argparse.Namespace, warn: Callable[[str], None]) -> ServerConfig:
-    """Put the options and what they point at together; `warn` gets a line for each key that changes nothing.
+    """Build the configuration from the options and their files; `warn` gets a line for each key without effect.
 
     Raises:
         Mistake: a value, an address or a file that cannot be used.
@@ -126,7 +126,7 @@ def configuration(options: argparse.Namespace, warn: Callable[[str], None]) -> S
 
 
 def _with_accounts(config: ServerConfig, options: argparse.Namespace) -> ServerConfig:
-    """The configuration with the accounts' file of `--acl`, or where Apache's users expect it."""
+    """The configuration with the accounts' file of `--acl`, or from Apache's default path."""
     if options.acl is not None:
         if not Path(options.acl).is_file():
             raise Mistake(f"--acl {options.acl}: no such file")
@@ -179,7 +179,7 @@ def _read_file(path: Path) -> dict[str, str]:
     try:
         text = content.decode()
     except UnicodeDecodeError:
-        text = content.decode("iso-8859-1")  # what Java takes every properties file for
+        text = content.decode("iso-8859-1")  # Java's encoding of properties files
     try:
         return parse_java_properties(text)
     except PropertiesInvalid as error:

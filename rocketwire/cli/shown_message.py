@@ -1,4 +1,4 @@
-"""A message for people and programs: its body as the producer had it, and all of it as a JSON object."""
+"""Showing a message: its inflated body, and all of it as a JSON object."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rocketwire.store.archive.read.scan import Report
     from rocketwire.store.archive.read.selected import Selected
 
-#: A body that inflates to more is not shown: brokers take 4 MiB unless they are told otherwise.
+#: A body that inflates to more is not shown: brokers accept 4 MiB by default.
 _MOST_INFLATED: Final = 256 << 20
 _HOSTS_KEPT: Final = 1024
 
@@ -32,10 +32,10 @@ def body_of(one: Selected, report: Report) -> bytes | None:
 
 
 def json_object(one: Selected, report: Report, *, broker: str | None = None) -> dict[str, Any]:
-    """The names are those of the Spark reader's schema; `broker` is the broker's name where it is known.
+    """The names are those of the Spark reader's schema; `broker` is the broker's name if it is known.
 
-    `body` is text, and null when the body is no UTF-8: then it is in `body_base64`. A body that cannot be inflated is
-    there as it is stored.
+    `body` is text, and null if the body is not UTF-8: then it is in `body_base64`. A body that cannot be inflated is
+    shown as it is stored.
     """
     message = one.message
     found: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Tables that fit the terminal: long cells are cut, and nothing in a cell can steer the terminal."""
+"""Tables that fit the terminal: long cells are cut, and control characters in cells are escaped."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Final
 
-#: The rows that decide how wide columns are.
+#: The rows that determine the widths of columns.
 _LOOKED_AT: Final = 100
-#: The width when the output is no terminal.
+#: The width when the output is not a terminal.
 _WIDE: Final = 200
 _GAP: Final = "  "
 _CUT: Final = "…"
@@ -34,7 +34,7 @@ def output_width() -> int:
 
 
 def lines(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int) -> Iterator[str]:
-    """The table's lines, the titles first; rows are taken as they are needed."""
+    """The table's lines, the titles first; rows are read as they are needed."""
     source = ([clean(cell) for cell in row] for row in rows)
     first = list(islice(source, _LOOKED_AT))
     titles = [column.title for column in columns]
@@ -60,14 +60,14 @@ def _fit(columns: Sequence[Column], widths: list[int], width: int) -> None:
 
 
 def clean(text: str) -> str:
-    """The text on one line, with everything that does not print as an escape."""
+    """The text on one line, with unprintable characters escaped."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else _ESCAPES.get(c) or c.encode("unicode_escape").decode() for c in text)
 
 
 def displayed(text: str) -> int:
-    """How many places a text takes on a terminal."""
+    """The width of a text on a terminal, in columns."""
     if text.isascii():
         return len(text)
     return sum(_places(c) for c in text)
@@ -80,7 +80,7 @@ def _places(character: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """The text in so many places at most; an ellipsis shows that something is missing."""
+    """The text cut to a width; an ellipsis shows that something is missing."""
     if displayed(text) <= width:
         return text
     used = 0

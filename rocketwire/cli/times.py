@@ -10,8 +10,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: A number of so many digits is a date: 20260131.
 _DATE_DIGITS = 8
 _YEAR_DIGITS = 4
-#: Numbers of ms have so many digits: fewer are times in the first months of 1970, which nobody means, or seconds;
-#: more are no 64-bit numbers.
+#: Numbers of ms have so many digits: fewer would be times in the first months of 1970, or seconds; more do not fit
+#: 64 bits.
 _MS_DIGITS = range(11, 19)
 _MILLISECOND = timedelta(milliseconds=1)
 

@@ -1,1 +1,1 @@
-"""A small blocking client of endpoints, this or Apache's: for commands and for Spark's workers. It needs no server."""
+"""A small blocking client for RocketMQ endpoints, used by the command line and by Spark's workers."""

@@ -1,4 +1,4 @@
-"""Where things are: the name server is asked for routes, brokers are connected to when they are needed."""
+"""A cluster: routes from the name server, and connections to brokers, made on demand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Cluster:
     """The brokers that a name server knows; of several name servers, the first that can be reached.
 
     Raises:
-        NameServersInvalid: an address is none.
+        NameServersInvalid: an address is invalid.
         NotReached: no name server can be reached.
     """
 
@@ -64,15 +64,15 @@ class Cluster:
 
     @property
     def own_host(self) -> str:
-        """The address from which this end speaks to the name server."""
+        """The local address of the connection to the name server."""
         return self._name_server.own_host
 
     def route(self, topic: str) -> TopicRouteData:
-        """Where a topic's queues are.
+        """The route of a topic.
 
         Raises:
-            NoSuchTopic: the name server knows none of that name.
-            Refused: it answers otherwise, as a broker does.
+            NoSuchTopic: the name server knows no such topic.
+            Refused: it answers with another error, as a broker does.
         """
         fine = (ResponseCode.SUCCESS, ResponseCode.TOPIC_NOT_EXIST)
         fields = GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
@@ -126,7 +126,7 @@ class Cluster:
         return found[name]
 
     def forget(self, connection: Connection) -> None:
-        """Close the connection to a broker, which failed: who asks for it again gets a new one."""
+        """Close the connection to a broker, which failed: the next use makes a new one."""
         connection.close()
         self._brokers = {text: each for text, each in self._brokers.items() if each is not connection}
 
@@ -146,7 +146,7 @@ class Cluster:
     def _ask_name_server(
         self, code: RequestCode, fields: GetRouteInfoRequestHeader | None, fine: tuple[int, ...]
     ) -> memoryview | None:
-        """The body of an answer; None when its code is fine but not success."""
+        """The body of an answer; None when its code is accepted but not success."""
         try:
             answer = self._answer(code, fields, fine)
         except Refused as refused:
@@ -160,7 +160,7 @@ class Cluster:
             return self._name_server.ask(code, fields, fine=fine)
         except NotReached as error:
             failure = error
-        # Name servers close connections that were idle for two minutes, or one may be stuck: the others come first now.
+        # Name servers close connections that were idle for two minutes, or one may hang: try the others first now.
         for _ in tuple(self._addresses):
             self._name_server.close()
             self._addresses.append(self._addresses.pop(0))
@@ -179,7 +179,7 @@ class Cluster:
         }
 
     def _connected(self, text: str) -> Connection:
-        """The connection to a broker's address: one, however often it is asked for."""
+        """The connection to a broker's address, made once."""
         if text not in self._brokers:
             try:
                 address = parse_address(text)

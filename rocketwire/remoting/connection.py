@@ -1,8 +1,8 @@
 """One connection to a name server or broker.
 
-A request is sent with `send` and its answer taken with `answer`, or both with `ask`. Several may be on their way at
-once, and their answers are taken in any order. What the other end sends besides (requests of its own, answers that came
-too late) is passed over. Every wait ends after the connection's time-out.
+`send` sends a request, `answer` waits for its answer, `ask` does both. Several requests may be in flight, and their
+answers are taken in any order. Other frames from the peer (requests of its own, late answers) are skipped. Every wait
+ends after the connection's time-out.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class Answer(NamedTuple):
 
 
 class Connection:
-    """A connection; `what` names the other end in errors, as `broker` or `name server`.
+    """A connection; `what` names the peer in errors, as `broker` or `name server`.
 
     Raises:
-        NotReached: here and in every method: nobody listens there, nothing came in time, or it is no RocketMQ.
+        NotReached: here and in every method: no listener, no answer in time, or not RocketMQ's protocol.
     """
 
     def __init__(
@@ -89,17 +89,17 @@ class Connection:
         """The answer to one request.
 
         Raises:
-            Refused: its code is none of `fine`.
+            Refused: its code is not in `fine`.
         """
         return self._fine(self.send(code, fields), fine)
 
     @property
     def own_host(self) -> str:
-        """The address from which this end speaks."""
+        """The local address of the connection."""
         return str(self._socket.getsockname()[0])
 
     def send(self, code: RequestCode, fields: WireHeader | None = None, body: bytes = b"") -> int:
-        """Send a request and give the number by which its answer is taken."""
+        """Send a request and return its opaque, for `answer`."""
         self._opaque += 1
         ext = None if fields is None else encode_ext(fields, short=code in _SHORT)
         if self._signer is not None:
@@ -120,10 +120,10 @@ class Connection:
         *,
         fine: tuple[int, ...] = (ResponseCode.SUCCESS,),
     ) -> Iterator[Answer]:
-        """The answers to many requests of one kind, in their order; some are always on their way.
+        """The answers to many requests of one kind, in their order; some are always in flight.
 
         Raises:
-            Refused: the code of one is none of `fine`.
+            Refused: the code of one is not in `fine`.
         """
         waiting: deque[int] = deque()
         for fields in requests:
@@ -154,7 +154,7 @@ class Connection:
         return answer
 
     def _receive(self, until: float) -> None:
-        """Take what comes next."""
+        """Receive the next frame."""
         try:
             self._socket.settimeout(max(0.001, until - time.monotonic()))
             data = self._socket.recv(_READ)

@@ -1,4 +1,4 @@
-"""With what requests are signed where an endpoint controls access."""
+"""Accounts, and signing requests for endpoints with access control."""
 
 from __future__ import annotations
 

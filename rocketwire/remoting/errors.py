@@ -1,4 +1,4 @@
-"""What goes wrong between a client and an endpoint: each is one line for the user."""
+"""The client's errors; the text of each is one line for the user."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ _ACL_EXCEPTION: Final = "org.apache.rocketmq.acl.common.AclException"
 
 
 class RemotingError(Exception):
-    """An endpoint could not be asked, or not be used as it answered."""
+    """Base of the client's errors."""
 
 
 class NameServersInvalid(RemotingError):
-    """What was given for the name servers' addresses is none."""
+    """The text of the name servers' addresses is invalid."""
 
     def __init__(self, text: str, allowed: str) -> None:
         """Take the text as it was given, and what is allowed."""
@@ -20,23 +20,23 @@ class NameServersInvalid(RemotingError):
 
 
 class NotReached(RemotingError):
-    """Nobody answers at an address, or not in time, or not in RocketMQ's protocol."""
+    """No answer from an address, or not in time, or not in RocketMQ's protocol."""
 
     def __init__(self, what: str, reason: str) -> None:
-        """Take who was asked, as `broker 127.0.0.1:10911`, and what happened."""
+        """Take the peer, as `broker 127.0.0.1:10911`, and what happened."""
         super().__init__(f"{what}: {reason}")
 
 
 class Refused(RemotingError):
-    """The other end answered with an error.
+    """The peer answered with an error.
 
     Attributes:
         code: The response code.
-        remark: What the other end said of it, as it came.
+        remark: The answer's remark.
     """
 
     def __init__(self, what: str, code: int, remark: str | None) -> None:
-        """Take who was asked, the response code and the remark."""
+        """Take the peer, the response code and the remark."""
         lines = (remark or "").strip().splitlines() or ["no remark"]
         super().__init__(f"{what} answered code {code}: {lines[0]}")
         self.code = code
@@ -44,14 +44,14 @@ class Refused(RemotingError):
 
 
 class AccessDenied(Refused):
-    """Access control refuses a request.
+    """Access control rejects a request.
 
     Attributes:
-        unsigned: Whether that is because the request names no account.
+        unsigned: Whether the reason is that the request names no account.
     """
 
     def __init__(self, what: str, code: int, remark: str) -> None:
-        """Take who was asked, the response code and the remark."""
+        """Take the peer, the response code and the remark."""
         super().__init__(what, code, remark)
         words = remark.partition(_ACL_EXCEPTION)[2].lstrip(": ").splitlines() or ["no remark"]
         self.args = (f"{what} refuses access: {words[0]}",)
@@ -59,14 +59,14 @@ class AccessDenied(Refused):
 
 
 def refusal(what: str, code: int, remark: str | None) -> Refused:
-    """The error of an answer that refuses: by access control, or by anything else."""
+    """The error for an answer that is not a success: of access control, or any other."""
     if remark is not None and _ACL_EXCEPTION in remark:
         return AccessDenied(what, code, remark)
     return Refused(what, code, remark)
 
 
 class NoSuchTopic(RemotingError):
-    """The name server knows no route of a topic."""
+    """The name server has no route for a topic."""
 
     def __init__(self, topic: str, name_server: str) -> None:
         """Take the topic and the name server's address."""
@@ -77,5 +77,5 @@ class NoBroker(RemotingError):
     """No broker, or none of a name, is registered at a name server."""
 
     def __init__(self, name_server: str, name: str | None = None) -> None:
-        """Take who was asked, and for which broker if for one."""
+        """Take the peer, and the broker's name if it was about one."""
         super().__init__(f"{name_server}: no broker {'is' if name is None else f'{name} is'} registered there")

@@ -1,4 +1,4 @@
-"""The question for messages by who is no member of a group: it waits for none, and commits nothing."""
+"""Pull requests without a consumer group: no long polling, and no committed offsets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rocketwire group`: consumer groups of a running endpoint, one module a subcommand, each with `add_parser`."""
+"""`rocketwire group`: consumer groups of a running endpoint, one module per subcommand, each with `add_parser`."""
 
 from __future__ import annotations
 

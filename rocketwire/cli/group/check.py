@@ -1,4 +1,4 @@
-"""`rocketwire group check`: do the members of a consumer group subscribe to the same?"""
+"""`rocketwire group check`: compare the subscriptions of a consumer group's members."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rocketwire.wire.bodies.client import SubscriptionData
 
 DISAGREE: Final = 1
-"""Exit code: members of a group want different things."""
+"""Exit code: the subscriptions of a group's members differ."""
 
 _EPILOG = """\
 Members that subscribe to different topics, tags or expressions lose messages: a broker keeps one subscription of a

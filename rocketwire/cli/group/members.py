@@ -1,6 +1,6 @@
-"""Who is in a consumer group, and what each of them says it subscribes to.
+"""The members of a consumer group and their subscriptions.
 
-The broker keeps one subscription a group and topic, so the members are asked one by one, through the broker.
+The broker keeps one subscription per group and topic, so the members are asked one by one, through the broker.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from rocketwire.wire.headers.online import GetConsumerConnectionListRequestHeade
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A client of a group: `address` and `version` as the broker tells them.
+    """A client of a group: `address` and `version` as the broker reports them.
 
-    `subscriptions` is None when the client does not tell them, and `trouble` says why.
+    `subscriptions` is None when the client does not report them, and `trouble` is the reason.
     """
 
     client_id: str
@@ -34,7 +34,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """A group's members by client id, and where those that told their subscriptions differ."""
+    """A group's members by client id, and the differences between the subscriptions that they report."""
 
     name: str
     members: tuple[Member, ...]
@@ -47,10 +47,10 @@ class Group:
 
 
 def find_group(name: str, brokers: Iterable[Connection]) -> Group | None:
-    """A group as its members on these brokers tell of it; None when it has no member.
+    """A group as its members on these brokers report it; None when it has no member.
 
     Raises:
-        NotReached, Refused: a broker does not answer, or not as it should.
+        NotReached, Refused: a broker does not answer, or answers with an error.
     """
     members: dict[str, Member] = {}
     for broker in brokers:

@@ -1,4 +1,4 @@
-"""`rocketwire message`: messages of a running endpoint, one module a subcommand, each with `add_parser`."""
+"""`rocketwire message`: messages of a running endpoint, one module per subcommand, each with `add_parser`."""
 
 from __future__ import annotations
 

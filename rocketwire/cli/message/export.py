@@ -1,4 +1,4 @@
-"""`rocketwire message export`: the messages of a topic, as a running endpoint has them, into a file or a pipe."""
+"""`rocketwire message export`: write the messages of a topic of a running endpoint to a file or a pipe."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _queues(cluster: Cluster, topic: str, wanted: frozenset[int] | None) -> list
     """The queues to read.
 
     Raises:
-        Mistake: a queue is wanted that no broker has.
+        Mistake: no broker has a requested queue.
         NoSuchTopic: there is no such topic.
     """
     from rocketwire.cli.message.pulls import Queue
@@ -124,7 +124,7 @@ def _queue_id(text: str) -> int:
 
 
 def _range(queue: Queue, first: Bound | None, end: Bound | None) -> range:
-    """The offsets of a queue that are wanted, of those that it has now."""
+    """The requested offsets of a queue, within those that it has now."""
     offsets = queue.offsets()
 
     def place(bound: Bound) -> int:

@@ -1,4 +1,4 @@
-"""How exported messages are written: one JSON object a line, or CSV as of RFC 4180."""
+"""The formats of exported messages: one JSON object per line, or CSV as of RFC 4180."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def jsonl(output: IO[bytes]) -> Write:
 
 
 def csv_rows(output: IO[bytes]) -> Write:
-    """A row for each object, after one with the names; keys are joined with blanks, properties are a JSON object."""
+    """A row for each object, after a header row; keys are joined with blanks, properties are a JSON object."""
     encode = msgspec.json.Encoder().encode
     put = csv.writer(codecs.getwriter("utf-8")(output)).writerow
 

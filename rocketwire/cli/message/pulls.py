@@ -1,6 +1,6 @@
-"""The messages of one queue, pulled as a consumer pulls them, but without a group whose offsets would move.
+"""Pulling the messages of one queue as a consumer does, without committing offsets.
 
-The next pull is on its way while the messages of the last one are dealt with; so not more than two answers are held.
+The next pull is sent while the messages of the last one are processed; so at most two answers are held.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rocketwire.wire.headers.pull import PullMessageResponseHeader
 from rocketwire.wire.message import decode_record
 
 TOOLS_GROUP: Final = "TOOLS_CONSUMER"
-"""The group that RocketMQ's own tools pull with; every broker has it, and nobody commits offsets for it."""
+"""The group that RocketMQ's own tools pull with; every broker has it, and no client commits offsets for it."""
 _PULLED_AT_ONCE: Final = 1024  # the broker takes as many as its settings allow: 32 unless they are changed
 _FAREWELL: Final = frozenset(
     {ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY, ResponseCode.PULL_OFFSET_MOVED}
@@ -51,8 +51,8 @@ class Queue(NamedTuple):
     def first_at(self, time: int, offsets: range) -> int:
         """The offset of the first message stored at or after a time in ms; the end of the range if there is none.
 
-        Looks itself at messages in the middle, since brokers differ in what they answer when asked for a time. Store
-        times are taken to rise along the queue.
+        Searches by bisection itself, because brokers differ in their answers to a query by time. Store times are
+        assumed to rise along the queue.
         """
         low, high = offsets.start, offsets.stop
         while low < high:
@@ -65,7 +65,7 @@ class Queue(NamedTuple):
         return low
 
     def message(self, offset: int, report: Callable[[str], None]) -> Selected | None:
-        """The message at an offset; None when it is gone, or damaged, of which `report` gets a line.
+        """The message at an offset; None when it is gone, or damaged, which `report` gets a line about.
 
         Raises:
             NotReached, Refused: the broker does not answer, or refuses.

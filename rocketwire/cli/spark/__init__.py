@@ -1,4 +1,4 @@
-"""`rocketwire spark`: what is done with Spark, one module a subcommand, each with `add_parser`."""
+"""`rocketwire spark`: commands that run Spark, one module per subcommand, each with `add_parser`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark for a command: started when it is needed, and silent, for its JVM has much to say that no user needs."""
+"""The Spark session of a command: started on demand, with the output of its JVM in a log file."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Session:
             self._session.stop()
 
     def started(self) -> SparkSession:
-        """The session, which is started if it was not yet.
+        """The session, started at the first call.
 
         Raises:
-            Mistake: it could not be.
+            Mistake: it could not be started.
             OSError: the log cannot be written.
         """
         from pyspark.sql import SparkSession
@@ -60,10 +60,10 @@ class Session:
 
     @contextlib.contextmanager
     def told(self) -> Iterator[None]:
-        """Make one line of what goes wrong in Spark itself.
+        """Turn an error of Spark itself into one line.
 
         Raises:
-            Mistake: something did.
+            Mistake: Spark failed.
         """
         with self._told("Spark failed"):
             yield
@@ -73,7 +73,7 @@ class Session:
         try:
             yield
         except Exception as error:
-            # Those of pyspark and of py4j have no base in common.
+            # The errors of pyspark and of py4j have no common base.
             if not type(error).__module__.startswith(("pyspark.", "py4j.")):
                 raise
             raise Mistake(f"{what}: {_cause(error)} ({self._log} tells more)") from error
@@ -86,21 +86,21 @@ class Session:
 
 
 def _cause(error: Exception) -> str:
-    """The innermost line that says what happened."""
+    """The innermost line of an error, which has the cause."""
     text = str(error)
     java = getattr(error, "java_exception", None)
     if java is not None:
         while java.getCause() is not None:
             java = java.getCause()
         text = str(java.toString())
-    # A worker's traceback has its cause at its end, all else at its begin.
+    # A worker's traceback has its cause at its end, everything else at its beginning.
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith((" ", "\t"))]
     return lines[-1 if "Traceback" in text else 0].strip() if lines else type(error).__name__
 
 
 @contextlib.contextmanager
 def _ctrl_c_held_back() -> Iterator[None]:
-    """Let Ctrl-C wait until Spark has started: if it ends pyspark's wait for the JVM, the JVM stays behind for good.
+    """Delay Ctrl-C until Spark has started: if it interrupts pyspark's wait for the JVM, the JVM keeps running.
 
     A second one does not wait. pyspark has a handler of its own as soon as Spark runs.
     """
@@ -124,7 +124,7 @@ def _ctrl_c_held_back() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _stderr_to(path: Path) -> Iterator[None]:
-    """Let processes that are started meanwhile write their stderr into a file."""
+    """Redirect stderr of processes that are started meanwhile to a file."""
     sys.stderr.flush()
     kept = os.dup(_STDERR)
     try:

@@ -1,7 +1,6 @@
-"""`rocketwire store`: looking into a store directory, one module a subcommand, each with `add_parser`.
+"""`rocketwire store`: read-only commands on a store directory, one module per subcommand, each with `add_parser`.
 
-The directory may be of any broker, at rest or in use; these commands read it and change nothing in it. `repair` writes
-a new one.
+The directory may be of any broker, at rest or in use; these commands change nothing in it. `repair` writes a new one.
 """
 
 from __future__ import annotations

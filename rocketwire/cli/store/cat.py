@@ -1,4 +1,4 @@
-"""`rocketwire store cat`: the messages of a store, those that are wanted."""
+"""`rocketwire store cat`: print selected messages of a store."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _EPILOG = """\
 All conditions must hold. Messages come in the order they were stored. TIME is ISO 8601, in UTC if it names no zone, or
 ms since 1970; --since is inclusive, --until is not. A damaged message is reported on stderr and passed over; the exit
 code is 1 then. docs/store-tools.md tells more."""
-#: Characters of a body that a table looks at: more than any terminal shows.
+#: Characters of a body that go into a table: more than any terminal shows.
 _MOST_SHOWN = 1000
-#: Longer numbers are no 64-bit ones.
+#: Longer numbers do not fit 64 bits.
 _DIGITS = 18
 
 
@@ -95,7 +95,7 @@ def _wanted(options: argparse.Namespace) -> Wanted:
 
     return Wanted(
         topics=frozenset(options.topics) if options.topics else None,
-        # Who has an id means that message.
+        # An id selects a message of any topic.
         system_topics=options.all_topics or options.id is not None,
         queue_ids=frozenset(_whole("--queue", text) for text in options.queues) if options.queues else None,
         first_offset=first,

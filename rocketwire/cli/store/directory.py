@@ -1,4 +1,4 @@
-"""Which store a command looks at: its arguments, the same for all commands, and what is found there."""
+"""The store arguments that all commands share, and opening the store they name."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def add_directory(parser: argparse.ArgumentParser) -> None:
 
 
 def opened(options: argparse.Namespace) -> Directory:
-    """What is in the directory.
+    """The files of the directory.
 
     Raises:
         Mistake: its queues have messages, but there is no commit log, and none was named.
-        StoreError: it is no store, or cannot be read.
+        StoreError: it is not a store, or cannot be read.
     """
     from rocketwire.store.archive.read.directory import discover
 
@@ -35,7 +35,7 @@ def opened(options: argparse.Namespace) -> Directory:
 
 
 def need_log(directory: Directory, advice: str) -> None:
-    """Refuse a store whose commit log is not where it is looked for.
+    """Reject a store whose commit log is not in the expected place.
 
     Raises:
         Mistake: its queues have messages, but there is no commit log.

@@ -1,4 +1,4 @@
-"""`rocketwire store info`: what a store is, and what is in it."""
+"""`rocketwire store info`: an overview of a store."""
 
 from __future__ import annotations
 

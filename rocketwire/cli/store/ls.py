@@ -1,4 +1,4 @@
-"""`rocketwire store ls`: the topics, queues and consumer groups of a store."""
+"""`rocketwire store ls`: list the topics, queues and consumer groups of a store."""
 
 from __future__ import annotations
 

@@ -11,18 +11,18 @@ _BYTES: Final = "B"
 
 
 class Progress:
-    """Moves the bar on, and keeps it out of the way of lines that are printed."""
+    """Advances the bar, and clears it while lines are printed."""
 
     def __init__(self, advance: Callable[[int], object], aside: Callable[[], object]) -> None:
         self._advance = advance
         self._aside = aside
 
     def advance(self, count: int) -> None:
-        """So much more was read."""
+        """Advance the bar by so many units."""
         self._advance(count)
 
     def show(self, line: Callable[[], None]) -> None:
-        """Print something while the bar is away."""
+        """Print something while the bar is cleared."""
         self._aside()
         line()
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""`rocketwire store repair`: every whole record of a damaged store, in a new store beside it."""
+"""`rocketwire store repair`: copy every whole record of a damaged store to a new store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rocketwire store verify`: is everything in a store as it should be? A line a finding, a summary at the end."""
+"""`rocketwire store verify`: check all files of a store; prints a line per finding and a summary."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def finding_json(finding: Finding) -> dict[str, Any]:
-    """A finding without what it does not say."""
+    """A finding as a JSON object, without empty fields."""
     values = {name: value for name, value in asdict(finding).items() if value is not None}
     return {**values, "kind": finding.kind.value}
 
 
 def summary_lines(summary: Summary) -> list[str]:
-    """The summary for people."""
+    """The summary in readable form."""
     findings = "no damage" if not summary.damages else f"damage: {number(summary.damages)} findings"
     if summary.notes:
         findings += f"; notes: {number(summary.notes)}"

@@ -1,4 +1,4 @@
-"""`rocketwire timer`: messages that wait for their time, one module a subcommand, each with `add_parser`."""
+"""`rocketwire timer`: waiting timer messages, one module per subcommand, each with `add_parser`."""
 
 from __future__ import annotations
 

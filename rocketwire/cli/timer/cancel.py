@@ -1,4 +1,4 @@
-"""`rocketwire timer cancel`: have a message that waits not delivered."""
+"""`rocketwire timer cancel`: cancel a waiting timer message."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rocketwire.wire.recall_handle import RecallHandle
 
 NOT_FOUND: Final = 1
-"""Exit code: the broker has noted what is to be cancelled, but no such message was found among those that wait."""
+"""Exit code: the broker has accepted the cancellation, but no such message was found among those that wait."""
 
 _EPILOG = """\
 HANDLE is the recallHandle that the send was answered with. Without it, a message is found by its topic and id among
@@ -55,7 +55,7 @@ def _cancel(options: argparse.Namespace) -> int:
             _recall(cluster, handle)
             doubt = None
         else:
-            # Looked for only then: what waits still is not delivered any more.
+            # Searched only afterwards: a message that still waits then will not be delivered.
             doubt = _doubt(_recall(cluster, handle), handle)
     _tell(handle, doubt, json=options.json)
     return 0 if doubt is None else NOT_FOUND
@@ -82,10 +82,10 @@ def _doubt(broker: Connection, handle: RecallHandle) -> _Doubt | None:
 
 
 def _handle_of(cluster: Cluster, topic: str, message_id: str) -> RecallHandle:
-    """What its producer was given with a message that waits.
+    """The recall handle of a waiting message.
 
     Raises:
-        Mistake: there is no such message, it waits no more, or several have the id.
+        Mistake: there is no such message, it no longer waits, or several have the id.
     """
     from rocketwire.cli.timer.lookup import on_brokers
     from rocketwire.cli.times import shown
@@ -108,7 +108,7 @@ def _handle_of(cluster: Cluster, topic: str, message_id: str) -> RecallHandle:
 
 
 def _recall(cluster: Cluster, handle: RecallHandle) -> Connection:
-    """Have the broker note it; give the connection to that broker.
+    """Send the cancellation to the broker; return the connection to it.
 
     Raises:
         Mistake: the broker is not there.

@@ -1,4 +1,4 @@
-"""What waits in a store directory."""
+"""The waiting timer messages of a store directory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class LocalTimer(StoreTimer):
     """A store's timer, with the names of its topics.
 
     Attributes:
-        time: When its files were looked at, ms.
+        time: When its files were read, ms.
         unused: Whether no message has ever waited here.
     """
 
@@ -36,5 +36,5 @@ class LocalTimer(StoreTimer):
         return self._topics.get(topic_hash)
 
     def broker(self, number: int) -> None:  # noqa: ARG002 - as of a running endpoint
-        """Nothing: a directory does not say whose it is."""
+        """None: a directory does not contain its broker's name."""
         return

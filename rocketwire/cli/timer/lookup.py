@@ -1,4 +1,4 @@
-"""One timer message, looked for by its id: in the index, so nothing else is read."""
+"""Looking up one timer message by its id, in the index, so that nothing else is read."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Found(NamedTuple):
 
     Attributes:
         message: Its newest record in the timer's topic.
-        broker: Its broker's name; None in a store, which does not say it.
+        broker: Its broker's name; None in a store, which does not contain it.
         due: When it is to be delivered, ms.
         waits: Whether it still does.
         cancelled: Whether a marker that waits as well cancels it.
         rolls_at: When it is stored again, ms; None when it is not, or that is not known.
         position: Position of its unit in the timer log; None without one, or when that is not known.
-        copy: What was stored in its topic when its time came; None when there is nothing.
+        copy: Its copy in its topic, stored when it was due; None when there is none.
     """
 
     message: TimerMessage
@@ -76,7 +76,7 @@ def in_store(directory: Directory, message_id: str, report: Report) -> Iterator[
 
 
 def on_brokers(cluster: Cluster, message_id: str) -> Iterator[Found]:
-    """The messages of a name server's brokers with an id; of markers only those are seen that a recall made.
+    """The messages of a name server's brokers with an id; of markers only those made by a recall are found.
 
     Raises:
         Mistake: no broker has a timer.
@@ -125,7 +125,7 @@ def waits_on_broker(connection: Connection, handle: RecallHandle) -> bool:
 
 
 def _newest(records: Iterable[Selected]) -> Iterator[TimerMessage]:
-    """Of the records of each message the one that rolled most often; markers only when there is nothing else."""
+    """The record of each message that rolled most often; markers only when there is nothing else."""
     messages = [message for message in map(timer_message, records) if message is not None]
     for some in ([each for each in messages if each.cancels is None], messages):
         most: dict[int, int] = {}
@@ -137,7 +137,7 @@ def _newest(records: Iterable[Selected]) -> Iterator[TimerMessage]:
 
 
 def _copy_of(one: TimerMessage, copies: Iterable[Selected]) -> Selected | None:
-    """What was delivered of a message: a copy says of itself when it was due."""
+    """The delivered copy of a message, which holds its due time."""
     for copy in copies:
         said = timer_message(copy)
         if said is not None and said.out == one.out:

@@ -1,4 +1,4 @@
-"""`rocketwire timer ls`: the messages that wait, in the order of their times."""
+"""`rocketwire timer ls`: list waiting timer messages in the order of their due times."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _ls(options: argparse.Namespace) -> int:
 
 
 def json_object(each: Listed) -> dict[str, Any]:
-    """A message as a JSON object; names as of `store cat --json` where they mean the same."""
+    """A message as a JSON object; names are those of `store cat --json` where they mean the same."""
     message = each.message
     return {
         "due_time": each.due,

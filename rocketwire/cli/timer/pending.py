@@ -1,6 +1,6 @@
-"""Questions about what waits that both sources answer: when it is due, for which topic, and whether it is cancelled.
+"""Queries on waiting timer messages of either source: due time, topic, and whether a message is cancelled.
 
-As long as its slot tells enough of a message its record is not read.
+A record is read only if the fields of its unit are not enough.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Bucket(NamedTuple):
 
 
 class Topic(NamedTuple):
-    """What waits for one topic; times of delivery in ms."""
+    """The waiting messages for one topic; due times in ms."""
 
     topic: str
     messages: int
@@ -43,7 +43,7 @@ class Topic(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """All that waits, in numbers.
+    """Statistics of all waiting messages.
 
     Attributes:
         messages: Messages that wait; those that are cancelled count until their time comes.
@@ -74,7 +74,7 @@ class Listed(NamedTuple):
 
 
 def counted(source: Source, now: int) -> Counted:
-    """Count what waits at a time (ms).
+    """Count the messages that wait at a time (ms).
 
     Raises:
         StoreUnreadable, NotReached: it cannot be read.
@@ -131,7 +131,7 @@ def in_order(
     rolls = (rows["magic"] & UnitMagic.ROLL) != 0
     near, far = rows[~rolls], rows[rolls]
     near = _within(near, source.precision, start, end)
-    # A message rolls before it is due. So those that roll behind all that are wanted need not be read.
+    # A message rolls before it is due. So those that roll later than all requested times need not be read.
     last = end
     if limit is not None and 0 < limit <= len(near):
         last = 1 + int(np.partition(near["out"], limit - 1)[limit - 1])
@@ -156,7 +156,7 @@ def _split(source: Source) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _read(source: Source, rows: NDArray[Any]) -> NDArray[Any]:
-    """The rows with what their records say; without those whose record is gone."""
+    """The rows completed from their records; without those whose record is gone."""
     rows, keep = rows.copy(), np.ones(len(rows), bool)
     unread = np.flatnonzero(rows["mark"] == 0)
     for number, message in source.messages(rows[unread]):
@@ -169,7 +169,7 @@ def _read(source: Source, rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def _cancelled(source: Source, rows: NDArray[Any], markers: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which messages a marker cancels: of those without a marker in their second nothing is read."""
+    """Which messages a marker cancels; records are read only of those with a marker in their second."""
     markers = _read(source, markers)
     marks = rows["mark"].copy()
     unread = (marks == 0) & np.isin(rows["out"] // _SECOND, np.unique(markers["out"] // _SECOND))
@@ -181,7 +181,7 @@ def _cancelled(source: Source, rows: NDArray[Any], markers: NDArray[Any]) -> NDA
 
 
 def _due(out: NDArray[np.int64], precision: int) -> NDArray[np.int64]:
-    """See `due`, of many."""
+    """`due` of many."""
     last = out % 10
     times: NDArray[np.int64] = out + np.where(last == 0, precision, last == 9)
     return times
@@ -205,7 +205,7 @@ def _histogram(times: NDArray[np.int64], now: int) -> Iterator[Bucket]:
 
 
 def _topic(source: Source, topic_hash: int, example: NDArray[Any]) -> str:
-    """A topic's name: what a record says when no table has it, as when it was deleted."""
+    """A topic's name: from a record if no table has it, as after its deletion."""
     known = source.topic(topic_hash)
     if known is not None:
         return known

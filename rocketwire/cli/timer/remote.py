@@ -1,7 +1,7 @@
-"""What waits on the brokers of a name server: the timer's topic, pulled as a consumer pulls it, and what they say.
+"""The waiting timer messages of a name server's brokers: the timer's topic, pulled like a consumer, and admin queries.
 
-The topic holds every message that ever waited, as long as the log is kept. Not waiting any more are those of slots that
-the broker says it has read (code 60), and those that were stored again since, because they rolled.
+The topic holds every message that ever waited, as long as the log is kept. Messages no longer wait if the broker has
+read their slot (code 60), or if they were stored again since, because they rolled.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BLOCK: Final = 8192
 
 
 class BrokerTimer(NamedTuple):
-    """What a broker says of its timer.
+    """The state of a broker's timer, as the broker reports it.
 
     Attributes:
         name: The broker's name.
@@ -46,8 +46,8 @@ class BrokerTimer(NamedTuple):
         read_time: Slots before this time, ms, are read (code 60).
         queue_offset: Messages of the timer's topic before this offset are in the wheel (60).
         queue_end: Offset of the topic's next message.
-        counts: How many messages wait, by topic (61); None when it does not say.
-        runtime: What it says of its timer besides, as it says it (28).
+        counts: How many messages wait, by topic (61); None when it does not report it.
+        runtime: Its other figures of the timer, as it reports them (28).
         precision: Milliseconds of a slot (26, timerPrecisionMs).
     """
 
@@ -62,10 +62,10 @@ class BrokerTimer(NamedTuple):
 
 
 def timers_of(cluster: Cluster) -> list[BrokerTimer]:
-    """What the brokers that have a timer say of it.
+    """The timer states of all brokers that have a timer.
 
     Raises:
-        Mistake: none has.
+        Mistake: no broker has one.
         NotReached: a broker does not answer.
     """
     found, reason = [], ""
@@ -82,11 +82,11 @@ def timers_of(cluster: Cluster) -> list[BrokerTimer]:
 
 
 class RemoteTimer:
-    """What waits on all brokers that have a timer.
+    """The waiting messages of all brokers that have a timer.
 
     Attributes:
-        time: When they were asked how far they are, ms: pulling the topic takes a while.
-        brokers: What these brokers say.
+        time: When the brokers were asked for their progress, ms: pulling the topic takes a while.
+        brokers: The timer states of these brokers.
         precision: Milliseconds of a slot of the first.
         waiting: Messages and markers that wait, an array of WAITING; all of them are known to be due at `out`.
     """
@@ -124,7 +124,7 @@ class RemoteTimer:
             yield number, None if found is None else timer_message(found)
 
     def _pulled(self, number: int) -> NDArray[Any]:
-        """What waits on one broker."""
+        """The waiting messages of one broker."""
         broker = self.brokers[number]
         found, rolls = [np.empty(0, WAITING)], [np.empty(0, np.int32)]
         offsets = broker.queue.offsets()
@@ -154,8 +154,8 @@ def may_wait(one: TimerMessage, broker: BrokerTimer) -> bool:
 def _newest(rows: NDArray[Any], rolls: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Which rows are not of messages that were stored again since.
 
-    What was stored again has the same unique key and time, and has rolled more often. A producer may have sent a
-    message twice: of those that have rolled equally often all count.
+    A message that was stored again has the same unique key and time, and has rolled more often. A producer may have
+    sent a message twice: those that have rolled equally often all count.
     """
     keep = np.ones(len(rows), bool)
     deletes = (rows["magic"] & UnitMagic.DELETE) != 0
@@ -169,7 +169,7 @@ def _newest(rows: NDArray[Any], rolls: NDArray[np.int32]) -> NDArray[np.bool_]:
 
 
 def timer_of(name: str, connection: Connection) -> BrokerTimer:
-    """What a broker says of its timer.
+    """Ask a broker for the state of its timer.
 
     Raises:
         Refused: it has no timer, or refuses.

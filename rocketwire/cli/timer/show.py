@@ -1,4 +1,4 @@
-"""`rocketwire timer show`: the next slots of a wheel, or one message and how it waits."""
+"""`rocketwire timer show`: the next slots of a wheel, or the state of one message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where `rocketwire timer` looks: a store directory, or the brokers of a name server."""
+"""The source of `rocketwire timer`: a store directory, or the brokers of a name server."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Warn = Callable[[str], None]
 
 
 class Source(Protocol):
-    """What waits.
+    """The waiting messages of a source.
 
     Attributes:
-        time: When it was looked at, ms: what is read of it later is not newer.
+        time: When the source was read, ms: what is read later is not newer.
         precision: Milliseconds of a slot.
-        waiting: An array of store.archive.timer_units.WAITING.
+        waiting: An array of store.archive.timer.units.WAITING.
     """
 
     time: int
@@ -40,11 +40,11 @@ class Source(Protocol):
         """The topic with a hash, if one is known."""
 
     def broker(self, number: int) -> str | None:
-        """The name of a broker; None in a store, which does not say it."""
+        """The name of a broker; None in a store, which does not contain it."""
 
 
 class Complaints:
-    """Warns, and keeps in mind that there was something to warn of."""
+    """Prints warnings, and remembers whether there were any."""
 
     def __init__(self) -> None:
         self.any = False
@@ -69,7 +69,7 @@ def store_of(options: argparse.Namespace) -> Directory | None:
 
     Raises:
         Mistake: a commit log was named alone, or there is none.
-        StoreError: it is no store, or cannot be read.
+        StoreError: it is not a store, or cannot be read.
     """
     if options.store is None:
         if options.commitlog is not None:
@@ -85,7 +85,7 @@ def store_of(options: argparse.Namespace) -> Directory | None:
 
 @contextlib.contextmanager
 def opened(options: argparse.Namespace, report: Complaints) -> Iterator[Source]:
-    """The place to look at.
+    """Open the source that the arguments name.
 
     Raises:
         Mistake: no broker has a timer, or the store's commit log was named wrongly.

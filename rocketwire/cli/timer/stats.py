@@ -1,4 +1,4 @@
-"""`rocketwire timer stats`: what waits in all, by topic and by hour, and how far the timer is behind."""
+"""`rocketwire timer stats`: waiting messages in total, by topic and by hour, and the timer's delay."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _facts(source: Source, found: Counted) -> Iterator[tuple[str, str]]:
 
 
 def _timer(precision: int, read_time: int | None, late_at: int | None, behind: int) -> str:
-    """How far a timer is; one that works on time does not go on while nothing is due, so its age says nothing."""
+    """The progress of a timer; it does not advance while nothing is due, so an old time alone is no delay."""
     text = f"slots of {precision} ms"
     if read_time is not None:
         age = "nothing overdue" if late_at is None else f"{_span(late_at - read_time)} ago"
@@ -142,7 +142,7 @@ def _of(count: int, what: str) -> str:
 
 
 def _span(milliseconds: int) -> str:
-    """A time span for people."""
+    """A time span in readable form."""
     seconds = max(0, milliseconds) / 1000
     for unit, size in (("days", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * size:

@@ -1,4 +1,4 @@
-"""`rocketwire trace`: what clients reported of messages, one module a subcommand, each with `add_parser`."""
+"""`rocketwire trace`: message traces, one module per subcommand, each with `add_parser`."""
 
 from __future__ import annotations
 

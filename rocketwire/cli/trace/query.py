@@ -21,7 +21,7 @@ from rocketwire.wire.trace import Trace, decode_traces
 
 _COMMA: Final = ","
 _FOREVER: Final = INT64_MAX
-_MOST: Final = 1024  # messages; the broker gives as many as its maxMsgsNumBatch allows: 64 unless it is changed
+_MOST: Final = 1024  # messages; the broker returns as many as its maxMsgsNumBatch allows: 64 by default
 
 
 class Reported(NamedTuple):
@@ -39,14 +39,14 @@ class Stored(NamedTuple):
 
 
 def traces_of(cluster: Cluster, trace_topic: str, message_id: str) -> list[Reported]:
-    """What clients reported of a message, or of the messages of a batch, whose ids have commas between.
+    """The traces of a message, or of the messages of a batch, whose ids are separated by commas.
 
     Raises:
         NoSuchTopic: the trace topic.
         TraceInvalid: a report cannot be read.
     """
     wanted = set(message_id.split(_COMMA))
-    # A batch is reported by its producer under all its ids as one key, and by consumers message by message.
+    # A producer reports a batch under all its ids as one key, consumers report it message by message.
     found = {
         (stored.broker, stored.found.message.physical_offset): stored.found.message
         for key in (message_id, *sorted(wanted - {message_id}))

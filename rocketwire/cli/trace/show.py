@@ -1,4 +1,4 @@
-"""`rocketwire trace show`: a message's way from its producer to its consumers, with times."""
+"""`rocketwire trace show`: the events of a message from its producer to its consumers, with times."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _found(cluster: Cluster, trace_topic: str, message_id: str) -> tuple[str, list[Reported]]:
-    """The id that traces name, and the traces.
+    """The id by which a message is traced, and its traces.
 
     Raises:
         Mistake: there are none.

@@ -1,7 +1,6 @@
-"""A message's way as a row of events, put together from what producers, brokers and consumers tell of it.
+"""The timeline of a message: its events as reported by producers, brokers and consumers.
 
-Times are those of the machines they were taken on: what was sent by one and consumed by another is in order as far as
-their clocks agree.
+Times are those of the reporting machines: events of different machines are in order as far as their clocks agree.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ _STATES: Final = {"COMMIT_MESSAGE": "commit", "ROLLBACK_MESSAGE": "rollback", "U
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that happened to the message; None is what nobody told.
+    """An event of the message; None means not reported.
 
     Attributes:
         what: send, store, consume, transaction or recall.
         time: When it began, in ms since 1970.
         group: The producer's or consumer's.
-        host: The client's address, of a store the broker's.
+        host: The client's address; for a store event the broker's.
         cost: How long it took, in ms.
-        result: What came of it.
-        retries: How often the message had been given back before.
-        details: The rest, for people.
+        result: Its result.
+        retries: How often the message had been sent back before.
+        details: Further details as text.
     """
 
     what: str
@@ -50,7 +49,7 @@ class Event:
 
 
 def timeline(reports: Iterable[Reported], stored: Iterable[Stored]) -> list[Event]:
-    """All events in the order of their times; what has no time comes last."""
+    """All events in the order of their times; those without a time come last."""
     every = list(reports)
     events = [
         _produced(each.trace, each.client)
@@ -102,7 +101,7 @@ def _store(stored: Stored) -> Event:
 
 
 def _consumed(reports: list[Reported]) -> Iterator[Event]:
-    """Beginnings with their ends: both name the request, which may have had several messages."""
+    """Start and end events in pairs: both name the request, which may have had several messages."""
     ends = {(e.request_id, e.message_id): (e, r.client) for r in reports if isinstance(e := r.trace, ConsumeEndTrace)}
     for report in reports:
         begin = report.trace
@@ -132,7 +131,7 @@ def _consume(begin: ConsumeBeginTrace | None, end: ConsumeEndTrace | None, clien
 
 
 def _result(end: ConsumeEndTrace) -> str:
-    # Old clients count from 0 = success, whatever came of it: the flag is what counts.
+    # Old clients report 0 = success whatever the result was: the flag has the result.
     if end.success:
         return "success"
     if end.result in range(1, len(CONSUME_RESULTS)):
