@@ -1,4 +1,4 @@
-"""The command line: `python -m bench --help`."""
+"""The benchmark's command line: `python -m bench --help`."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _timer_plan(options: argparse.Namespace) -> TimerPlan:
 
 
 def _parts(plan: Plan, flush: str) -> dict[str, Plan]:
-    """What to do in each flush mode, the timer left out; of both, the second one is short."""
+    """The plan for each flush mode, without the timer; if both are measured, the second one is short."""
     if not (plan.workloads or plan.start_up or plan.idle_connections or plan.long_messages):
         return {}
     if flush != "both":
@@ -159,7 +159,7 @@ def _run(options: argparse.Namespace) -> int:
 def _measured(
     options: argparse.Namespace, root: Path, parts: Mapping[str, Plan], timers: TimerPlan, built: tools.Tools
 ) -> list[tuple[Markers, str]]:
-    """Do all of it; the texts for their places in the page."""
+    """Run all plans; return the texts for the page's sections."""
     ports, runs, texts = Ports(), {}, []
     for flush, part in parts.items():
         setup = Setup(flush=flush, load=built.load, ports=ports)

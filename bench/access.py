@@ -1,9 +1,9 @@
-"""What access control costs: signed sends, beside Apache's broker with the same accounts, and ours without control.
+"""The cost of access control: signed sends to rocketwire and to Apache's broker with the same accounts, and without.
 
 Theory: the signature covers a header's fields and the body but not the opaque, so a block of sends is signed once and
-sent again and again; both brokers check each anew. A connection keeps a number of sends unanswered, in a closed loop;
-what is counted is answers, and the broker's processor time for each. Both read their accounts anew when the file
-changes: a white list that lets everybody in is taken out after the start, whose first send is not signed.
+sent repeatedly; both brokers check each send. A connection keeps a number of sends in flight, in a closed loop; answers
+are counted, and the broker's processor time for each. Both brokers reload their accounts when the file changes: a white
+list for all addresses is removed after the start, whose first send is not signed.
 
     python -m bench.access [--rounds 3] [--seconds 3]
 """
@@ -48,7 +48,7 @@ accounts:
 
 
 class GuardedApache(Apache):
-    """Apache's broker that lets in one account only."""
+    """Apache's broker with a single account."""
 
     name = "Apache with ACL"
     settings: Mapping[str, str] = {**Apache.settings, "aclEnable": "true"}
@@ -61,7 +61,7 @@ class GuardedApache(Apache):
 
 
 class Guarded(Rocketwire):
-    """This project's, which lets in the same."""
+    """rocketwire with the same account."""
 
     name = "rocketwire with ACL"
 
@@ -74,13 +74,13 @@ class Guarded(Rocketwire):
 
 
 def open_to_all(accounts: Path) -> None:
-    """Write the accounts, and a white list for everybody."""
+    """Write the accounts, and a white list of all addresses."""
     accounts.parent.mkdir(parents=True, exist_ok=True)
     accounts.write_text("globalWhiteRemoteAddresses:\n- 127.0.0.1\n" + _ACCOUNTS, "utf-8")
 
 
 def close(accounts: Path, port: int) -> None:
-    """Take the white list out, and wait until the broker has seen it.
+    """Remove the white list, and wait until the broker has noticed.
 
     Raises:
         TimeoutError: it has not within 30 s.
@@ -126,7 +126,7 @@ class Sample(NamedTuple):
 
 
 def measure(side: Side, seconds: float, *, signed: bool) -> Sample:
-    """Keep sends of one connection unanswered for so long.
+    """Keep a number of sends in flight on one connection for so long.
 
     Raises:
         RuntimeError: one was refused.
@@ -141,7 +141,7 @@ def measure(side: Side, seconds: float, *, signed: bool) -> Sample:
 
 
 def loop(sock: socket.socket, frame: bytes, seconds: float) -> int:
-    """Send, and give how many were answered; all are, at the end."""
+    """Send, and return how many were answered; at the end all are."""
     deadline = time.monotonic() + seconds
     asked = answered = 0
     rest = b""

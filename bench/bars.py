@@ -1,7 +1,7 @@
-"""What is asked of the server, and whether a run reached it.
+"""Bars: the required results of a run, and whether it reached them.
 
-Theory: a bar stands beside its workload (bench.workloads). Rate, CPU time and latency are asked as a part of Apache's
-in the same run, so there is nothing to tell of one side alone.
+Theory: a bar is declared with its workload (bench.workloads). Bars for rate, CPU time and latency are ratios to
+Apache's results in the same run, so one side alone has none.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _COLUMNS: Final = ("rate", "CPU", "p50", "p99", "CPU to few")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One figure that something is asked of: what, what it is, and what it has to be at least or at most."""
+    """One figure with a bar: its name, its value, and its minimum or maximum."""
 
     column: str
     reached: float | None
@@ -50,7 +50,7 @@ def _part(ours: float | None, theirs: float | None) -> float | None:
 
 
 def asked(results: Results, workload: Workload) -> Iterator[Asked]:
-    """What is asked of a workload, with the figures of the run."""
+    """The bars of a workload, with the figures of the run."""
     outcomes, bar = results.outcomes.get(workload.name, {}), workload.bar
     ours: Summary = summarise(outcomes.get("rocketwire", ()))
     theirs: Summary = summarise(outcomes.get("apache", ()))
@@ -69,7 +69,7 @@ def asked(results: Results, workload: Workload) -> Iterator[Asked]:
 
 
 def bar_table(results: Results) -> str:
-    """One row a workload that something is asked of; nothing when only one side ran, or none has a bar."""
+    """One row per workload with a bar; nothing when only one side ran, or none has a bar."""
     if set(results.plan.sides) != {"apache", "rocketwire"}:
         return ""
     rows = []
@@ -84,7 +84,7 @@ def bar_table(results: Results) -> str:
 
 
 def _limit_table(ours: SideFacts) -> str:
-    """One row a limit of our process that the run tells of."""
+    """One row per limit of our process that the run measured."""
     connection, after_long = ours.connection, ours.after_long
     known: list[tuple[str, float | None, float]] = [
         ("start to first accepted send, s", _middle(ours.start), START_SECONDS),

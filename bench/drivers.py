@@ -1,4 +1,4 @@
-"""The load programs at work: one order, one outcome."""
+"""Running the load programs: one order in, one outcome out."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Timing:
 
 
 class LoadFailedError(Exception):
-    """A load program could not do what everything else depends on; one line."""
+    """A load program failed in the set-up; one line."""
 
 
 def _result(output: bytes) -> Mapping[str, object]:

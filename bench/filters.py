@@ -1,4 +1,4 @@
-"""Speed of compiled SQL filters on this machine: evaluations over the properties of stored messages. Asserts nothing.
+"""The speed of compiled SQL filters over the properties of stored messages. Asserts nothing.
 
     python -m bench.filters [DIRECTORY]
 

@@ -1,7 +1,7 @@
-"""Large stores that cost little to make, and a process that opens one and says what that took.
+"""Large sparse stores that are cheap to make, and a process that opens one and reports time and memory.
 
-The stores are sparse, and cleanly stopped. Their messages have bodies of 4 MiB of zeros, of which only what stands
-around them is written; or they are small and very many, and only the newest are there: nothing else is to be read.
+The stores are cleanly stopped. Their messages either have bodies of 4 MiB of zeros, which are holes, or are small and
+very many, of which only the newest are written, because no others are read.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ store.close()
 
 
 class Opened(NamedTuple):
-    """What the opening process says of itself: times in seconds, memory in bytes, and what it found."""
+    """The report of the opening process: times in seconds, memory in bytes, and what it found."""
 
     seconds: float
     cpu_seconds: float
@@ -94,7 +94,7 @@ def record(number: int, offset: int, body: bytes, crc: int) -> bytes:
 
 
 def write_queues(root: Path, offsets: NDArray[np.int64], size: int) -> None:
-    """Queues of messages at these places in the log, in turn, each in files of full size."""
+    """Consume queues, in files of full size, with messages at these physical offsets in turn."""
     entries = np.zeros(len(offsets), np.dtype(dtype_fields(ENTRY)))
     entries["physical_offset"] = offsets
     entries["size"] = size
@@ -119,7 +119,7 @@ def log_files(root: Path, size: int) -> list[Path]:
 
 
 def large_messages(root: Path, size: int) -> int:
-    """A store of messages of 4 MiB; gives how many."""
+    """A store of messages of 4 MiB; returns how many."""
     body = bytes(4 * MIB)
     crc = body_crc(body)
     length = len(record(0, 0, body, crc))
@@ -143,7 +143,7 @@ def large_messages(root: Path, size: int) -> int:
 
 
 def many_messages(root: Path, size: int) -> int:
-    """A store of messages of about 2 KiB, of which only those of the last 32 MiB are in the log; gives how many."""
+    """A store of messages of about 2 KiB, of which only those of the last 32 MiB are in the log; returns how many."""
     body = bytes(2000)
     crc = body_crc(body)
     length = len(record(0, 0, body, crc))

@@ -1,4 +1,4 @@
-"""Processes of servers under test: start, stop, and what the kernel says about their memory."""
+"""Processes of servers under test: start, stop, and their memory from /proc."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STOP_SECONDS = 30
 
 
 class ServerFailedError(Exception):
-    """A server did not start, or stopped by itself; the text is one line with its last words."""
+    """A server did not start, or stopped by itself; the text is one line with its last output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

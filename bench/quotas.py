@@ -1,8 +1,8 @@
-"""What a neighbour that sends ten times its quota costs the other users of a broker, and how exactly it is held to it.
+"""Quotas: the latency of other users beside a neighbour that sends ten times its quota, and the quota's accuracy.
 
 Theory: the others are eight producers and as many consumers (`load many`) at a low, steady rate, so that latency shows
-what is in their way. They are measured by themselves, beside a neighbour at ten times its quota, and beside the same
-neighbour without a quota, in turns. The neighbour keeps its rate whatever is answered, and counts what passes.
+any interference. They are measured alone, beside a neighbour at ten times its quota, and beside the same neighbour
+without a quota, in turns. The neighbour keeps its rate whatever the answers are, and counts the accepted sends.
 
     python -m bench.quotas [--quota 10000] [--rounds 3]
 """

@@ -1,7 +1,7 @@
-"""The results' section of a Markdown page, and the facts about the machine that belong to them.
+"""Writing results and facts about the machine into a Markdown page.
 
-Theory: the page is written by hand, except for what stands between two marker comments: one pair for the table of
-workloads, one for the timer, so that either can be measured anew alone.
+Theory: the page is written by hand, except for the text between two marker comments: one pair for the table of
+workloads, one for the timer, so that each can be measured again alone.
 """
 
 from __future__ import annotations

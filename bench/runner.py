@@ -1,4 +1,4 @@
-"""The order of a whole benchmark: start, warm up, measure in turns, look at the memory, stop.
+"""Running a whole benchmark: start, warm up, measure in turns, read the memory, stop.
 
 Theory: the sides take turns within each workload (A B, A B, ...), so that whatever else the machine does
 falls on both; workloads that are compared with another take turns with it too. Each workload's first turn is

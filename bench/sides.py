@@ -1,9 +1,9 @@
-"""The two servers: how each is started, on what settings, and where it listens.
+"""The two servers under test: their start, settings and addresses.
 
 Theory: both get the same cluster and broker names, the same flush mode, a fresh store on the same disk, and
-otherwise their own default settings, but that Apache's broker filters by SQL, which it has to be told to. Its JVM
-has a fixed heap instead of the 8 GiB of its start script; the rest of its flags are what Java 17 needs for it to
-run at all. 4.9.7 has no timer, so that what waits for its time is compared with 5.5.0 and its timer wheel.
+otherwise their own default settings, except that SQL filters are switched on in Apache's broker. Its JVM has a fixed
+heap instead of the 8 GiB of its start script; its other flags are those that it needs on Java 17. 4.9.7 has no timer,
+so timer messages are compared with 5.5.0 and its timer wheel.
 """
 
 from __future__ import annotations

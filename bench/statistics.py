@@ -1,7 +1,7 @@
-"""What one run of a workload gave, and what several runs of it add up to.
+"""The result of one run of a workload, and the summary of several runs.
 
-Theory: a run is a Sample (or a Failure, which never hides among numbers). Runs of one workload on one side
-are summed up by their median with the smallest and largest beside it; nothing is averaged.
+Theory: a run is a Sample or a Failure, which never disappears among numbers. Runs of one workload on one side are
+summarised by their median, smallest and largest; nothing is averaged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Speed of the store on this machine: appends and gets, reading it whole, and opening a large one. Asserts nothing.
+"""The speed of the store: appends and gets, reading it whole, and opening a large one. Asserts nothing.
 
     python -m bench.store [DIRECTORY]
 

@@ -1,8 +1,8 @@
-"""The order of the timer's benchmark.
+"""Running the timer's benchmark.
 
-Theory: a server that could not hold a load goes on with it for minutes, so each run has a server of its own, with an
-empty store, and no other one runs beside it. Sides still take turns. Before it is measured a server has done a shorter
-load of the same kind, which warms the JIT compilers of Apache's.
+Theory: a server that could not keep up with a load works on it for minutes, so each run has a server of its own, with
+an empty store, and no other one runs beside it. The sides take turns. Each server is warmed up with a shorter load of
+the same kind, for the JIT compilers of Apache's.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What is measured of the timer: the list of its loads, what is asked of them, and what one run of one gave.
+"""The timer's benchmark: its loads, their bars, and the result of one run.
 
-Theory: a load says how many messages are due from when to when. How late one came is the time from when its sender
-wanted it to the store timestamp of the record delivered, which both servers set as they append it; so no consumer takes
-part of the machine meanwhile. Messages that never came count as late until the run gave up.
+Theory: a load defines how many messages are due in which span. A message's lateness is the time from its due time to
+the store timestamp of the delivered record, which both servers set when they append it; so no consumer uses the machine
+meanwhile. Messages that never came count as late until the run gave up.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LAG_MS: Final = 1000.0  # a load that is sent later than so is another load
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimerBar:
-    """What is asked; None: nothing. That all come once, and none early, is asked always."""
+    """The bars; None: no bar. That all come once, and none early, is always required."""
 
     p99_ms: float | None = None
     drain_seconds: float | None = None
@@ -162,7 +162,7 @@ def read_timer_result(result: Mapping[str, object]) -> TimerSample:
 
 
 def missed(load: TimerLoad, sample: TimerSample) -> list[str]:
-    """What was asked of the load and not reached, by the names of the table's columns."""
+    """The bars that the load did not reach, by the names of the table's columns."""
     bar = load.bar
     found = []
     if bar.p99_ms is not None and sample.p99_ms > bar.p99_ms:

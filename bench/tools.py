@@ -1,4 +1,4 @@
-"""The load programs: built from their sources here when those have changed."""
+"""Building the load programs from their sources here, when those have changed."""
 
 from __future__ import annotations
 

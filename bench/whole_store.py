@@ -1,7 +1,7 @@
-"""Reading a store as a whole, as recovery, rebuilding and verifying do, against the CRC of the same bytes alone.
+"""The speed of reading a whole store, as recovery, rebuilding and verifying do, compared with the CRC of its bytes.
 
-The files are in the page cache, and one thread reads them. The rounds go through all rows in turn, so that what else
-the machine does meets all of them.
+The files are in the page cache, and one thread reads them. Each round measures all rows in turn, so that other load of
+the machine affects all of them.
 """
 
 from __future__ import annotations

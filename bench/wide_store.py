@@ -1,7 +1,7 @@
-"""A store of very many queues and log files, made in seconds: what a metadata query has to cope with.
+"""Making a store of very many queues and log files in seconds, to measure metadata queries.
 
-All files have their full sizes and are sparse. Entries of consume queues are all there and lead to places spread over
-the whole log; of the log only the records are there that a queue's first and last entry lead to.
+All files have their full sizes and are sparse. All entries of consume queues are written, and point to physical offsets
+spread over the whole log; of the log only the records of each queue's first and last entry are written.
 """
 
 from __future__ import annotations

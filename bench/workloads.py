@@ -1,9 +1,9 @@
-"""What is measured: the list of workloads, in the order of the table.
+"""The workloads of the benchmark, in the order of the table.
 
-Theory: a workload is an order to one of the two load programs, with nothing about a side in it but where it
-listens. Raw workloads carry the options of bench/load, Java workloads those of bench/java. What a kind of message
-costs is told as a ratio to plain sends, and what many connections cost as one to few; since a machine's speed drifts,
-those are measured in turns with it. What is asked of a workload, its bar, stands beside it.
+Theory: a workload is an order to one of the two load programs; of the server it contains only the address. Raw
+workloads carry the options of bench/load, Java workloads those of bench/java. The cost of a kind of message is a ratio
+to plain sends, that of many connections a ratio to few; since a machine's speed drifts, the two of a ratio are measured
+in turns. The bar of a workload is declared with it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CONNECTION_PRIVATE: Final = 30_000  # of one of IDLE_CONNECTIONS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """What is asked of a workload; None: nothing.
+    """The bars of a workload; None: no bar.
 
     Rate (at least), CPU time a message, p50 and p99 (at most) are ours as a part of Apache's in the same run;
     `base_cpu` is our CPU time a message as a part of our own with the workload that it is compared with (at most).

@@ -34,7 +34,7 @@ LINK: Final = ("-bundle", "-undefined", "dynamic_lookup") if sys.platform == "da
 
 
 class BuildFailed(Exception):
-    """The compiler could not be started, or it refused; says what it wrote."""
+    """The compiler could not be started, or it failed; the text is its output."""
 
 
 def build(
@@ -45,7 +45,7 @@ def build(
     strict: bool = False,
     trace: Path | None = None,
 ) -> Path:
-    """Compile and link the kernel and return where it is.
+    """Compile and link the kernel and return its path.
 
     Args:
         cc: the compiler, with options if need be; the environment's CC, else `cc`, when None.
@@ -74,7 +74,7 @@ def build(
     objects = _compiled(compiler, flags)
     product = out or ROOT / PRODUCT
     product.parent.mkdir(parents=True, exist_ok=True)
-    # Running processes may have the old file mapped: the new one takes its name, not its place.
+    # Running processes may have the old file mapped, so the new one is renamed over it, not written into it.
     with tempfile.TemporaryDirectory(dir=product.parent) as folder:
         linked = Path(folder) / product.name
         _run([*compiler, *arch, *link, "-o", str(linked), *map(str, objects)])

@@ -1,11 +1,11 @@
-"""The store that docs/examples/rocketmq-in-spark.ipynb looks at: a shop's traffic of one night, made in seconds.
+"""Making the store for docs/examples/rocketmq-in-spark.ipynb: a shop's traffic of one night.
 
     python -m tools.demo_store DIR
 
 Four topics with tags and keys; few customers are busy and many are not. Consumers fail at times, so that messages are
-retried later and later (SCHEDULE_TOPIC_XXXX, then %RETRY%…), and in the end are dead letters (%DLQ%…). One group has an
-hour in which most of its work fails, and for ten minutes the way into the broker is slow: the plots show both.
-All is written by rocketwire's own store, with the times and properties that a broker and its clients would give it.
+retried with growing delays (SCHEDULE_TOPIC_XXXX, then %RETRY%…), and finally become dead letters (%DLQ%…). One group
+has an hour in which most of its work fails, and for ten minutes sends are slow: the plots show both.
+All is written by rocketwire's own store, with the times and properties that a broker and its clients would set.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ HOUR: Final = 60 * MINUTE
 #: 2026-01-05 16:00 UTC, in ms.
 START: Final = 1_767_628_800_000
 LASTS: Final = 12 * HOUR
-#: When the way into the broker is slow, in ms since START, and how many times as long it takes.
+#: When sends are slow, in ms since START, and by which factor.
 SLOW: Final = (5 * HOUR, 5 * HOUR + 10 * MINUTE, 40)
 #: How long a message waits before its first, second … retry: the delay levels 3 to 6.
 RETRY_AFTER: Final = (10_000, 30_000, MINUTE, 2 * MINUTE)
@@ -51,9 +51,9 @@ class Topic:
     """A topic: its part of all messages, its tags with their parts, its number of queues, bytes of a body (median).
 
     Attributes:
-        group: Who consumes it; None: nobody whose work fails.
-        fails: How often that goes wrong.
-        outage: A time, in ms since START, in which it mostly does.
+        group: The group that consumes it; None: no group whose work fails.
+        fails: How often consuming fails.
+        outage: A span, in ms since START, in which it mostly fails.
     """
 
     name: str
@@ -200,14 +200,14 @@ def _picked(parts: dict[str, float], at: float) -> str:
 
 
 class _Shop:
-    """Consumes what was stored, at once, and has what failed stored again."""
+    """Consumes messages at once, and stores failed ones again."""
 
     def __init__(self, random: np.random.Generator) -> None:
         self._random = random
         self._due: list[_Coming] = []
 
     def traffic(self, sent: Iterator[_Coming]) -> Iterator[_Coming]:
-        """All that is stored, by time: what is sent, and what comes of it."""
+        """All that is stored, by time: sends, retries and dead letters."""
         for coming in sent:
             while self._due and self._due[0].at <= coming.at:
                 yield heapq.heappop(self._due)
@@ -216,7 +216,7 @@ class _Shop:
             yield heapq.heappop(self._due)
 
     def stored(self, coming: _Coming, place: int) -> None:
-        """Let the group consume a message; what waits is due later."""
+        """Let the group consume a message; a failed one is due later."""
         topic = coming.topic
         if coming.waits:
             self._again(coming, coming.at + RETRY_AFTER[coming.retry - 1], retry_topic(str(topic.group)), waits=False)
@@ -258,7 +258,7 @@ class _Shop:
 
 
 def _commit(root: Path, ends: Counter[tuple[str, int]]) -> None:
-    """Note how far the groups are: all but one have taken everything."""
+    """Commit the groups' offsets: all but one have consumed everything."""
     table = OffsetTable.open(root / "config" / "consumerOffset.json")
     for topic in TOPICS:
         if topic.group is not None:

@@ -1,6 +1,6 @@
-"""The parts of the pages that are made from code: each stands between two marker comments.
+"""Generating the parts of pages that are made from code: each is between two marker comments.
 
-`python -m tools.generated` writes them anew; a test fails when one is not what the code says.
+`python -m tools.generated` writes them; a test fails when one is out of date.
 """
 
 import sys
@@ -21,11 +21,11 @@ PAGES = {
 
 
 class MarkerMissing(Exception):
-    """A page lacks the comments between which a part belongs."""
+    """A page lacks the markers of a part."""
 
 
 def current(root: Path, page: Path) -> str:
-    """The page's text as the code would have it."""
+    """The page's text with its generated parts up to date."""
     text = (root / page).read_text(encoding="utf-8")
     for part, make in PAGES[page].items():
         text = replaced(text, part, make())
@@ -33,7 +33,7 @@ def current(root: Path, page: Path) -> str:
 
 
 def replaced(text: str, part: str, content: str) -> str:
-    """`text` with what stands between the part's markers replaced.
+    """`text` with the text between the part's markers replaced.
 
     Raises:
         MarkerMissing: the text has no such markers.

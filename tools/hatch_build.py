@@ -16,7 +16,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class _Wheels(Protocol):
-    """What of hatchling's wheel builder is asked."""
+    """The part of hatchling's wheel builder that is used."""
 
     def get_best_matching_tag(self) -> str:
         """The tag of an ordinary extension for this interpreter and this machine."""
@@ -29,7 +29,7 @@ class KernelHook(BuildHookInterface[Any]):
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Build the kernel and tell hatchling of it; `version` is `editable` or `standard`."""
+        """Build the kernel and register it with hatchling; `version` is `editable` or `standard`."""
         builder = _neighbour(Path(self.root) / "tools" / "build_kernel.py")
         wanted = os.environ.get("ROCKETWIRE_KERNEL")
         place = Path(self.root) / builder.PRODUCT
@@ -42,7 +42,7 @@ class KernelHook(BuildHookInterface[Any]):
         except builder.BuildFailed as failed:
             if wanted == "native":
                 raise
-            # What an older compilation has left in place belongs to older Python.
+            # A kernel left by an older build belongs to an older Python.
             place.unlink(missing_ok=True)
             self.app.display_warning(f"rocketwire is built without its C kernel: {str(failed).splitlines()[0]}")
             return

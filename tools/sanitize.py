@@ -1,11 +1,11 @@
 """Runs tests with the kernel compiled for AddressSanitizer and UBSan: `python -m tools.sanitize tests/kernel`.
 
-Whatever they find ends the process and so the tests. The sanitizers' library must come first of all in the process,
-hence LD_PRELOAD, and C++'s with it, for modules whose exceptions it looks at. Python's own allocator is switched off,
-so that each bytes object has guards around it. Leaks are not looked for: the interpreter itself leaves memory behind
-when it ends. gcc and Linux only.
+Any finding ends the process and so the tests. The sanitizers' library must be loaded first, hence LD_PRELOAD, and C++'s
+with it, for modules whose exceptions it intercepts. Python's own allocator is switched off, so that each bytes object
+has guards around it. Leaks are not checked: the interpreter itself does not free all memory when it ends. gcc and Linux
+only.
 
-`--portable` before the other arguments compiles what other processors than x86-64 run.
+`--portable` before the other arguments compiles the code for processors other than x86-64.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WORK: Final = build_kernel.ROOT / "build" / "kernel"
 
 
 def build(*, portable: bool, trace: Path | None = None) -> Path:
-    """Build a kernel for the sanitizers and return where it is; `portable`: nothing in it is for x86-64 alone.
+    """Build a kernel with the sanitizers and return its path; `portable`: without code for x86-64 only.
 
     Raises:
         BuildFailed: there is no gcc, or it refused.

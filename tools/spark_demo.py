@@ -85,7 +85,7 @@ def _outputs(source: str, variables: dict[str, Any], count: int) -> Iterator[dic
 
 
 def main(folder: Path) -> None:
-    """Make the store, run the notebook, tell where everything is."""
+    """Make the store, run the notebook, print the paths of the results."""
     store = folder / "store"
     shutil.rmtree(store, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)

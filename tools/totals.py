@@ -20,10 +20,10 @@ class Totals:
     passed: int
     failed: int
     tried_again: tuple[str, ...] = ()
-    """Names of the tests that failed and were tried a second time, whatever came of it."""
+    """Names of the tests that failed and were tried a second time, with any result."""
 
     def line(self) -> str:
-        """The closing line, in the form that tools which read test logs know."""
+        """The closing line, in a form that tools which read test logs recognise."""
         return f"{self.passed} passed, {self.failed} failed"
 
 

@@ -1,1 +1,1 @@
-"""What Spark's data source costs, beside reading and copying the bytes: `python -m bench.spark`."""
+"""The benchmark of Spark's data source, compared with reading and copying the bytes: `python -m bench.spark`."""

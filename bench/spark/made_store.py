@@ -1,7 +1,7 @@
-"""Stores of any size, written about as fast as the disk takes them.
+"""Making stores of any size, about as fast as the disk can write.
 
-A store repeats a pattern of some MiB of records. Each repetition says its own physical and queue offsets, put in by
-numpy; all else is as in the one before. Consume queues lead to every message.
+A store repeats a pattern of some MiB of records. Each repetition gets its own physical and queue offsets, set by numpy;
+all else is the same. Consume queues have an entry for every message.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ENTRY: Final = np.dtype(dtype_fields(ENTRY))
 
 
 class Pattern:
-    """Records with bodies of so many bytes, which stand one behind the other."""
+    """A pattern of adjacent records with bodies of so many bytes."""
 
     def __init__(self, body: int, size: int = PATTERN) -> None:
         random = np.random.default_rng(body).bytes(MIB)
@@ -58,7 +58,7 @@ class Pattern:
         self._bytes = np.frombuffer(b"".join(records), np.uint8).copy()
 
     def at(self, physical_offset: int, turn: int) -> NDArray[np.uint8]:
-        """The records as they are at a place of the log, after so many repetitions; good until the next call."""
+        """The records for a physical offset, after so many repetitions; valid until the next call."""
         self._put(PHYSICAL_OFFSET_AT, physical_offset + self.begins)
         self._put(QUEUE_OFFSET_AT, self._ranks + turn * self._counts[self.queues])
         return self._bytes

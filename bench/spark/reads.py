@@ -1,4 +1,4 @@
-"""Reading through Spark, and its limits on the same files: `cat`, and a copy out of a mapping."""
+"""Reading through Spark, compared with `cat` and a copy out of a mapping of the same files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rocketwire.spark.request.option_parsing import read_options
 from rocketwire.spark.schema import COLUMNS, DEFAULT_COLUMNS
 
 _BLOCK: Final = 2 * MIB
-#: What is counted, and what is asked of it as a part of `cat`.
+#: What is counted, and its bar as a ratio to `cat`.
 COUNTS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "count of queue_id (queues know it)": (("queue_id",), "20 %"),
     "count of store_timestamp (only the log knows it)": (("store_timestamp",), "20 %"),

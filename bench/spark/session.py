@@ -1,4 +1,4 @@
-"""Spark as the benchmark runs it: two tasks at a time on this machine."""
+"""The benchmark's Spark session: two tasks at a time on this machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def session(folder: Path, *, kernel: str = "", memory: str = "1g") -> Iterator[S
 
     Args:
         folder: for its temporary files.
-        kernel: what ROCKETWIRE_KERNEL says to its workers; empty for the kernel if there is one.
+        kernel: its workers' ROCKETWIRE_KERNEL; empty for the kernel if there is one.
         memory: of the JVM's heap.
     """
     settings = {

@@ -1,4 +1,4 @@
-"""What was measured, as Markdown tables: each figure by its smallest, middle and largest, nothing averaged."""
+"""Results as Markdown tables: smallest, median and largest of each figure; nothing is averaged."""
 
 from __future__ import annotations
 
