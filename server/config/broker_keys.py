@@ -23,13 +23,13 @@ class BrokerKeys:
     broker_id: int = key("0 is the master's", default=0, form=("0", "0: this broker is always a master"))
     bind_address: str = key("the host the broker listens on", default="127.0.0.1", known=NEWER)
     listen_port: int = key("the port the broker listens on; 0 is any free one", default=10911, high=MAX_PORT)
-    broker_ip1: str = key("the host clients are told; empty: the one listened on", name="brokerIP1", default="")
+    broker_ip1: str = key("the address that clients get; empty: the host listened on", name="brokerIP1", default="")
     fast_remoting: bool = key(
         "listen on listenPort - 2 too, where clients with the VIP channel connect", default=True, known=OURS
     )
     broker_permission: int = key("2 write, 4 read, 6 both", default=6, low=2, high=6, online=True)
-    region_id: str = key("told to producers with each answer", default="DefaultRegion")
-    trace_on: bool = key("told to producers with each answer: tracing is wanted", default=True)
+    region_id: str = key("sent to producers with each answer", default="DefaultRegion")
+    trace_on: bool = key("sent to producers with each answer: whether to trace", default=True)
 
     # Topics and groups.
     auto_create_topic_enable: bool = key("a send to a new topic creates it", default=True, online=True)
@@ -42,7 +42,7 @@ class BrokerKeys:
     trace_topic_enable: bool = key("the trace topic exists", default=False)
     msg_trace_topic_name: str = key("the trace topic's name", default="RMQ_SYS_TRACE_TOPIC")
     notify_consumer_ids_changed_enable: bool = key(
-        "tell a group's consumers when one joins or leaves", default=True, online=True
+        "notify a group's consumers when one joins or leaves", default=True, online=True
     )
     flush_consumer_offset_interval: int = key("ms between two writes of the consumer offsets", default=5000, low=1)
     flush_delay_offset_interval: int = key("ms between two writes of the delay levels' offsets", default=10_000, low=1)
@@ -74,19 +74,17 @@ class BrokerKeys:
         "store replies to requests, in the topic named like the cluster with _REPLY_TOPIC", default=True, online=True
     )
     reject_transaction_message: bool = key("refuse transactional messages, with code 16", default=False, online=True)
-    transaction_time_out: int = key(
-        "ms from the birth of a half message to the first question what became of it", default=6000, online=True
-    )
-    transaction_check_interval: int = key("ms between two rounds of such questions", default=60_000, low=1, online=True)
+    transaction_time_out: int = key("ms from the birth of a half message to its first check", default=6000, online=True)
+    transaction_check_interval: int = key("ms between two rounds of such checks", default=60_000, low=1, online=True)
     transaction_check_max: int = key(
-        "most questions about a half message; then it goes to TRANS_CHECK_MAX_TIME_TOPIC", default=15, online=True
+        "most checks of a half message; then it goes to TRANS_CHECK_MAX_TIME_TOPIC", default=15, online=True
     )
     enable_property_filter: bool = key("consumers may filter by SQL92 expressions", default=True, online=True)
     filter_support_retry: bool = key(
-        "retried messages are asked again by the SQL92 filter of the topic they came from", default=False, online=True
+        "apply the SQL92 filter of the original topic to retried messages, too", default=False, online=True
     )
     default_query_max_num: int = key("most messages in one answer to a query", default=32, low=1, online=True)
     long_polling_enable: bool = key(
-        "a pull without messages waits as long as it asks, 60 s at most", default=True, online=True
+        "a pull without messages waits for its own time-out, 60 s at most", default=True, online=True
     )
     short_polling_time_mills: int = key("ms it waits when longPollingEnable is false", default=1000, online=True)

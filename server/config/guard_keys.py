@@ -13,7 +13,7 @@ class GuardKeys(ThrottleKeys):
     """Quotas, access control, TLS, limits, metrics. Times are milliseconds, sizes are bytes."""
 
     # Access control: docs/access-control.md.
-    acl_enable: bool = key("requests are let in by accounts and signatures only", default=False)
+    acl_enable: bool = key("access control: requests need an account and a signature", default=False)
     acl_file: str = key(
         "the accounts' file; empty: plain_acl.yml beside `-c`'s file, else in config/ of the store",
         default="",

@@ -28,35 +28,35 @@ class LimitKeys(StoreKeys):
         known=OURS,
     )
     max_frame_bytes: int = key(
-        "bytes of the longest frame that is taken, with all of its parts",
+        "bytes of the longest accepted frame, with all of its parts",
         default=MAX_FRAME_LENGTH,
         low=64 * _KIB,
         high=MAX_FRAME_LENGTH,
         known=OURS,
     )
     max_in_flight_bytes: int = key(
-        "most bytes of all connections that are received and not served, or not sent yet",
+        "most bytes in flight of all connections: received and not served, or not sent yet",
         default=512 * _MIB,
         low=_MIB,
         online=True,
         known=OURS,
     )
     max_in_flight_bytes_per_connection: int = key(
-        "most bytes that one connection's answers wait with; at the start, of a frame, too",
+        "most unsent bytes of one connection's answers; at the start, also of a frame",
         default=64 * _MIB,
         low=64 * _KIB,
         online=True,
         known=OURS,
     )
     max_requests_per_connection: int = key(
-        "most requests of one connection that are held: pulls that wait for a message",
+        "most held pulls of one connection",
         default=20_000,
         low=1,
         online=True,
         known=OURS,
     )
     max_heartbeat_bytes: int = key(
-        "bytes of the longest heartbeat that is taken: what a client tells of its groups is kept",
+        "bytes of the longest accepted heartbeat: its data is kept",
         default=256 * _KIB,
         low=1024,
         online=True,
@@ -70,7 +70,7 @@ class LimitKeys(StoreKeys):
         known=OURS,
     )
     max_topics: int = key(
-        "most topics, less the retry topics of groups that are there; those of an older store stay",
+        "most topics, without the retry topics of existing groups; those of an older store stay",
         default=20_000,
         low=1,
         online=True,
@@ -86,7 +86,7 @@ class LimitKeys(StoreKeys):
         known=OURS,
     )
     server_channel_max_idle_time_seconds: int = key(
-        "seconds after which a silent connection is closed, or one that takes so long over a frame",
+        "seconds after which a connection is closed that is silent, or within one frame",
         default=120,
         low=1,
         online=True,

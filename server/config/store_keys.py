@@ -30,7 +30,7 @@ class StoreKeys(BrokerKeys):
         low=CONSUME_QUEUE_ENTRY,
         aliases=("mapedFileSizeConsumeQueue",),
     )
-    message_index_enable: bool = key("write the index that queries by key need", default=True)
+    message_index_enable: bool = key("write the index for queries by key", default=True)
     max_hash_slot_num: int = key("hash slots of an index file", default=5_000_000, low=1)
     max_index_num: int = key("entries of an index file", default=20_000_000, low=2)
     check_crc_on_recover: bool = key("check each record after a crash", name="checkCRCOnRecover", default=True)
@@ -46,25 +46,31 @@ class StoreKeys(BrokerKeys):
         "hours that a commit log file is kept once it is full", default=72, high=1_000_000, online=True
     )
     delete_when: str = key(
-        "hours of the day at which older files are removed, local time",
+        "hours of the day at which expired files are removed, local time",
         default="04",
         form=(r"([01]?[0-9]|2[0-3])(;([01]?[0-9]|2[0-3]))*", "hours from 0 to 23 with ; between two"),
         online=True,
     )
     disk_max_used_space_ratio: int = key(
-        "percent of the disk (10 to 95 count); above it older files go at any hour",
+        "percent of the disk (limited to 10 to 95); above it expired files are removed at any hour",
         default=75,
         high=100,
         online=True,
     )
     disk_space_clean_forcibly_ratio: int = key(
-        "percent of the disk; above it younger files are removed too", default=85, high=100, online=True, known=NEWER
+        "percent of the disk; above it files are removed whatever their age",
+        default=85,
+        high=100,
+        online=True,
+        known=NEWER,
     )
     disk_space_warning_level_ratio: int = key(
         "percent of the disk; above it sends are refused", default=90, high=100, online=True, known=NEWER
     )
-    clean_file_forcibly_enable: bool = key("remove younger files when the disk is that full", default=True, online=True)
-    clean_resource_interval: int = key("ms between two looks for files to remove", default=10_000, low=1, online=True)
+    clean_file_forcibly_enable: bool = key(
+        "remove files whatever their age when the disk is that full", default=True, online=True
+    )
+    clean_resource_interval: int = key("ms between two checks for files to remove", default=10_000, low=1, online=True)
     delete_commit_log_files_interval: int = key(
         "ms between the removal of two commit log files", default=100, online=True
     )
@@ -72,7 +78,7 @@ class StoreKeys(BrokerKeys):
         "ms between the removal of files of two queues", default=100, online=True
     )
     os_page_cache_busy_time_out_mills: int = key(
-        "ms; what waited behind an append that took longer is refused", default=1000, low=1, online=True
+        "ms; sends that waited behind an append that took longer are refused", default=1000, low=1, online=True
     )
     broker_fast_failure_enable: bool = key("refuse such sends, with code 2", default=True, online=True)
     flush_disk_type: str = key(
@@ -81,17 +87,17 @@ class StoreKeys(BrokerKeys):
         choices=(ASYNC_FLUSH, SYNC_FLUSH),
     )
     sync_flush_timeout: int = key("ms a send waits for the disk under SYNC_FLUSH", default=5000, low=1)
-    flush_interval_commit_log: int = key("ms between two looks at the commit log's flush", default=500, low=1)
+    flush_interval_commit_log: int = key("ms between two checks whether to flush the commit log", default=500, low=1)
     flush_commit_log_least_pages: int = key("flush it at so many dirty pages of 4 KiB", default=4)
     flush_commit_log_thorough_interval: int = key("ms after which fewer pages are flushed too", default=10_000)
-    flush_interval_consume_queue: int = key("ms between two looks at the queues' flush", default=1000, low=1)
+    flush_interval_consume_queue: int = key("ms between two checks whether to flush the queues", default=1000, low=1)
     flush_consume_queue_least_pages: int = key("flush them at so many dirty pages of 4 KiB", default=2)
     flush_consume_queue_thorough_interval: int = key("ms after which fewer pages are flushed too", default=60_000)
 
     # Timer messages.
-    timer_wheel_enable: bool = key("deliver messages at a set time; else they are refused", default=True, known=NEWER)
+    timer_wheel_enable: bool = key("accept timer messages; else they are refused", default=True, known=NEWER)
     timer_precision_ms: int = key(
-        "ms of a slot of the timer's wheel, a multiple of 10; delivery is by the ms all the same",
+        "ms of a slot of the timer's wheel, a multiple of 10; delivery is still exact to the ms",
         default=1000,
         form=("1000|500|200|100", "1000, 500, 200 or 100"),
         known=NEWER,
@@ -107,6 +113,4 @@ class StoreKeys(BrokerKeys):
     )
     mapped_file_size_timer_log: int = key("bytes of a timer log file", default=100 << 20, low=52, known=NEWER)
     timer_flush_interval_ms: int = key("ms between two checkpoints of the timer", default=1000, low=1, known=NEWER)
-    recall_message_enable: bool = key(
-        "such messages can be cancelled by request (370)", default=True, online=True, known=NEWER
-    )
+    recall_message_enable: bool = key("allow recalling timer messages (370)", default=True, online=True, known=NEWER)

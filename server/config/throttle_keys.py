@@ -43,7 +43,7 @@ class ThrottleKeys(LimitKeys):
         known=OURS,
     )
     converted_message_bytes: int = key(
-        "a message counts once for each started so many bytes of its body",
+        "bytes; a message counts once for each started piece of its body of this size",
         default=4096,
         low=1,
         online=True,
@@ -56,7 +56,7 @@ class ThrottleKeys(LimitKeys):
         "how often an ordered message counts", default=5, low=1, high=_MOST_FACTOR, online=True, known=OURS
     )
     scheduled_factor: int = key(
-        "how often a message counts that is delivered at a set time or after a delay",
+        "how often a timer or delayed message counts",
         default=5,
         low=1,
         high=_MOST_FACTOR,
