@@ -66,6 +66,6 @@ ROUTES: Final = (
         code=RequestCode.DELETE_SUBSCRIPTIONGROUP,
         header=DeleteSubscriptionGroupRequestHeader,
         handler=_remove,
-        heading="remove a subscription group, and its offsets if asked so",
+        heading="remove a subscription group, and optionally its offsets",
     ),
 )

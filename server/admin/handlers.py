@@ -138,7 +138,7 @@ ROUTES: Final = (
         heading="create or change a topic",
     ),
     Route(code=RequestCode.GET_ALL_TOPIC_CONFIG, handler=_all_topics, heading="all topics' configurations"),
-    Route(code=RequestCode.GET_BROKER_RUNTIME_INFO, handler=_runtime_info, heading="the broker's log and timer"),
+    Route(code=RequestCode.GET_BROKER_RUNTIME_INFO, handler=_runtime_info, heading="the broker's runtime information"),
     Route(code=RequestCode.UPDATE_BROKER_CONFIG, handler=_update_config, heading="change the broker's configuration"),
     Route(
         code=RequestCode.GET_BROKER_CONFIG,
@@ -154,7 +154,7 @@ ROUTES: Final = (
     Route(
         code=RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE,
         handler=_remove_expired_queues,
-        heading="remove queues of which no message is left",
+        heading="remove queues without messages",
     ),
     Route(
         code=RequestCode.CLEAN_UNUSED_TOPIC,

@@ -190,7 +190,7 @@ ROUTES: Final = (
         code=RequestCode.GET_CONSUME_STATS,
         header=headers.GetConsumeStatsRequestHeader,
         handler=_consume_stats,
-        heading="how far a group has consumed",
+        heading="a group's offsets in the queues of a topic",
     ),
     Route(
         code=RequestCode.QUERY_TOPIC_CONSUME_BY_WHO,
@@ -202,6 +202,6 @@ ROUTES: Final = (
         code=RequestCode.QUERY_CONSUME_TIME_SPAN,
         header=headers.QueryConsumeTimeSpanRequestHeader,
         handler=_time_span,
-        heading="when what a group is at was stored",
+        heading="the store times at a group's offsets",
     ),
 )

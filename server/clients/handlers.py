@@ -143,5 +143,5 @@ ROUTES: Final = (
     ),
     Route(code=RequestCode.CHECK_CLIENT_CONFIG, handler=_check_subscription, heading="check a subscription"),
     Route(code=RequestCode.LOCK_BATCH_MQ, handler=_lock, heading="lock queues for orderly consumption"),
-    Route(code=RequestCode.UNLOCK_BATCH_MQ, handler=_unlock, heading="give up queue locks"),
+    Route(code=RequestCode.UNLOCK_BATCH_MQ, handler=_unlock, heading="release queue locks"),
 )

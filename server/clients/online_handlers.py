@@ -165,19 +165,19 @@ ROUTES: Final = (
         code=RequestCode.GET_CONSUMER_CONNECTION_LIST,
         header=headers.GetConsumerConnectionListRequestHeader,
         handler=_consumer_connections,
-        heading="who is in a consumer group",
+        heading="the connections of a consumer group",
     ),
     Route(
         code=RequestCode.GET_PRODUCER_CONNECTION_LIST,
         header=headers.GetProducerConnectionListRequestHeader,
         handler=_producer_connections,
-        heading="who is in a producer group",
+        heading="the connections of a producer group",
     ),
     Route(
         code=RequestCode.INVOKE_BROKER_TO_RESET_OFFSET,
         header=headers.ResetOffsetRequestHeader,
         handler=_reset,
-        heading="set a group that is on line to a time",
+        heading="reset the offsets of a connected group to a time",
     ),
     Route(
         code=RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS,
@@ -189,12 +189,12 @@ ROUTES: Final = (
         code=RequestCode.GET_CONSUMER_RUNNING_INFO,
         header=headers.GetConsumerRunningInfoRequestHeader,
         handler=_running_info,
-        heading="how one consumer is doing",
+        heading="a consumer's runtime information",
     ),
     Route(
         code=RequestCode.CONSUME_MESSAGE_DIRECTLY,
         header=headers.ConsumeMessageDirectlyResultRequestHeader,
         handler=_consume_directly,
-        heading="have one consumer take a stored message now",
+        heading="have one consumer process a stored message now",
     ),
 )

@@ -210,13 +210,13 @@ ROUTES: Final = (
         header=headers.RegisterBrokerRequestHeader,
         response=headers.RegisterBrokerResponseHeader,
         handler=_register,
-        heading="a broker tells of itself and its topics",
+        heading="register a broker and its topics",
     ),
     Route(
         code=RequestCode.UNREGISTER_BROKER,
         header=headers.UnRegisterBrokerRequestHeader,
         handler=_unregister,
-        heading="a broker leaves",
+        heading="unregister a broker",
     ),
     Route(
         code=RequestCode.QUERY_DATA_VERSION,

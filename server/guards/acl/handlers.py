@@ -138,7 +138,7 @@ ROUTES: Final = (
         code=RequestCode.GET_BROKER_CLUSTER_ACL_INFO,
         response=GetBrokerAclConfigResponseHeader,
         handler=_version,
-        heading="how new the accounts are",
+        heading="the version of the accounts",
     ),
     Route(
         code=RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG,

@@ -1,4 +1,4 @@
-"""TLS for the listeners of one process: admits clients to TLS, limits handshakes, and counts what becomes of them."""
+"""TLS for the listeners of one process: admits clients to TLS, and limits and counts handshakes."""
 
 from __future__ import annotations
 

@@ -64,4 +64,4 @@ def _groups_in(code: int, body: Buffer) -> Iterator[str]:
         elif code in {RequestCode.LOCK_BATCH_MQ, RequestCode.UNLOCK_BATCH_MQ}:
             yield decode_body(LockBatchRequestBody, body, most_entries=_MOST_ENTRIES).consumer_group
     except BodyInvalid:
-        pass  # whoever serves it says what is wrong with it
+        pass  # the handler reports the error
