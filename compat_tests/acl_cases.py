@@ -1,8 +1,8 @@
-"""What access control is asked: accounts, requests of every code, and how a 4.9.7 broker answers each of them.
+"""Test cases of access control: accounts, requests of every code, and a 4.9.7 broker's answers.
 
-The answers are facts about Apache's broker, recorded in `tests/server/guards/acl/answers.json`: for each request the
-accounts that are refused, with the remark. A remark of Apache's ends with the place in its Java code, which is left
-out. `python -m compat_tests.acl_cases BROKER` asks a broker that has `ACCOUNTS` for its file and prints what to record.
+The answers are recorded from Apache's broker in `tests/server/guards/acl/answers.json`: for each request the accounts
+that are refused, with the remark. Apache's remarks end with a line of its Java code, which is left out.
+`python -m compat_tests.acl_cases BROKER` asks a broker with the accounts `ACCOUNTS` and prints the record.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ OF_GROUPS: Final = ("%RETRY%GroupB", "%RETRY%GroupX", "%DLQ%GroupA", "%DLQ%Group
 BATCH: Final = 320
 REPLIES: Final = (324, 325)
 ADMINS_ONLY: Final = frozenset({21, 26, 201, 306, 316, 329})
-"""Which an administrator alone may ask of rocketwire, and every account of Apache's broker."""
+"""Codes that rocketwire allows to administrators only, and Apache's broker to every account."""
 
 
 class Question(NamedTuple):
@@ -72,7 +72,7 @@ class Question(NamedTuple):
 
 
 class Who(NamedTuple):
-    """Who signs, and how it is spoilt; no key: nothing is added."""
+    """The signing account, and how the signature is spoilt; no key: no signature."""
 
     key: str | None
     secret: str = ""
@@ -169,7 +169,7 @@ def signed(question: Question, who: Who) -> Ask:
 
 
 def differs(question: Question) -> bool:
-    """Whether rocketwire asks for another permission than Apache does: see docs/access-control.md."""
+    """Whether rocketwire requires another permission than Apache does: see docs/access-control.md."""
     named = (question.fields.get("topic", ""), question.fields.get("b", ""), question.body)
     of_group = question.code in {10, 310} and any(name.startswith("%RETRY%") for name in named)
     forgotten = question.code in ADMINS_ONLY or (question.code in {BATCH, *REPLIES} and any(named))
@@ -177,12 +177,12 @@ def differs(question: Question) -> bool:
 
 
 def refusal(code: int, remark: str) -> str | None:
-    """The remark of a refusal by access control without Apache's place in its code; None: it let the request pass."""
+    """The remark of a refusal by access control, without Apache's line of code; None: the request was allowed."""
     return _PLACE.sub("", remark) if code == 1 and remark.startswith(REFUSED) else None
 
 
 def recorded() -> list[tuple[Question, dict[str, str]]]:
-    """The questions with what `WHO` are told; those that are not refused are left out."""
+    """The requests with the refusals of each of `WHO`; those that are not refused are left out."""
     found = json.loads(ANSWERS.read_text("utf-8"))
     return [
         (
@@ -194,7 +194,7 @@ def recorded() -> list[tuple[Question, dict[str, str]]]:
 
 
 def ask(broker: str) -> list[tuple[Question, dict[str, str]]]:
-    """The same, asked now: on one connection."""
+    """The same from a broker, now, on one connection."""
     with Connection(broker) as connection:
         answers = iter(connection.ask_all([signed(question, who) for question in QUESTIONS for who in WHO.values()]))
     found = []

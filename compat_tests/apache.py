@@ -1,7 +1,7 @@
 """Apache's own name server and broker, each a JVM of the host.
 
-Theory: what the broker's log says of its store is an answer too: whether it found the last stop clean, what it read,
-and whether something was wrong. So it prints what its store logs, and the warnings of all the rest.
+Theory: the broker's log of its store is a result too: whether the last stop was clean, what it read, and whether
+something was wrong. So the broker prints what its store logs, and the warnings of everything else.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from compat_tests.processes import READY_WITHIN, EndpointError, Process
 COMMIT_LOG_FILE_SIZE: Final = 64 << 20
 
 # 4.x looks for one of these in ROCKETMQ_HOME/conf for each of its programs; 5.x has logback in a package of its own and
-# is told the file by a property.
+# gets the file by a property.
 _LOGBACK: Final = """<configuration>
   <statusListener class="{package}ch.qos.logback.core.status.NopStatusListener"/>
   <appender name="OUT" class="{package}ch.qos.logback.core.ConsoleAppender">
@@ -36,7 +36,7 @@ _LOGBACK: Final = """<configuration>
 _PACKAGE: Final = {"4": "", "5": "org.apache.rocketmq.logging."}
 
 _COMPLAINT: Final = re.compile("(WARN|ERROR) Rocketmq(Store|StoreError) |ERROR RocketmqBroker ")
-# What a broker warns of on a store that it alone has ever used; the second and third are of the log's end.
+# Warnings of a broker on a store that it alone has ever used; the second and third are about the log's end.
 _USUAL: Final = (
     "WARN RocketmqStore Load default HA Service",
     "WARN RocketmqStore found a illegal magic code 0x0$",
@@ -59,7 +59,7 @@ _USUAL_AFTER_A_KILL: Final = (
     "WARN RocketmqStore Maybe try to build consume queue repeatedly",
     "WARN RocketmqStore maxPhyOffsetOfConsumeQueue.*, truncate dirty logic files",
 )
-# The thread that tells of connections looks up only every 3 s, or when there is news; the stop waits for it, twice.
+# The thread that handles connection events wakes only every 3 s, or at an event; the stop waits for it, twice.
 _CONNECTIONS_THAT_END: Final = 4
 
 
@@ -168,7 +168,7 @@ class ApacheBroker:
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[None]:
-        """Some connections to each of its ports, so that their end tells its waiting threads of the stop."""
+        """Some connections to each of its ports, whose end wakes its waiting threads at the stop."""
         host, port = self.broker.rpartition(":")[0].strip("[]"), port_of(self.broker)
         with contextlib.ExitStack() as stack:
             for each in (port, port - 2) * _CONNECTIONS_THAT_END:

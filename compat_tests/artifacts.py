@@ -1,12 +1,12 @@
-"""What the compatibility tests and the benchmark need from outside, fetched once and cached.
+"""Downloads of the compatibility tests and the benchmark, fetched once and cached.
 
 Theory: everything comes through a package manager's ordinary client, by name and exact version:
 Apache RocketMQ's jars through Maven, the Go client through the go tool, programs through apt. A
-finished set lies in `<repository>/.cache` under a name that says what it is; it is made beside that
-name and renamed into place, so a set that exists is whole. A lock file keeps two processes (tests
-and benchmark) from making the same set twice.
+finished set is in `<repository>/.cache` under a descriptive name; it is made beside that name and
+renamed into place, so a set that exists is complete. A lock file keeps two processes (tests and
+benchmark) from making the same set twice.
 
-`python -m compat_tests.artifacts` installs all of it and says where it lies.
+`python -m compat_tests.artifacts` installs all of it and prints the paths.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ JAVA_FLAGS: Final = (
 
 
 class ArtifactError(Exception):
-    """Something the tests need can't be had; the text is one line for a person."""
+    """Something that the tests need is not available; the text is one line for the user."""
 
 
 def run(

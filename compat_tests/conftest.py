@@ -22,11 +22,11 @@ from compat_tests.ports import LOOPBACK, free_ports
 _PROGRAMS = pytest.StashKey[Programs]()
 _SPARK: Final = Path(__file__).parent / "spark"
 
-#: What takes minutes or hours, in seconds: retries begin at level 3, level 18 is the last.
+#: Delays of minutes or hours, shortened to seconds: retries begin at level 3, level 18 is the last.
 _SWIFT: Final = {
     "messageDelayLevel": "1s 2s" + 15 * " 1s" + " 3s",
     "transactionTimeOut": "2000",
-    "transactionCheckInterval": "2000",  # what a producer says must come before it is asked again
+    "transactionCheckInterval": "2000",  # a producer must answer a back-check before the next one
     "transactionCheckMax": "3",
     "enablePropertyFilter": "true",
 }
@@ -53,7 +53,7 @@ def programs_of(config: pytest.Config) -> Programs:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Say what is tested and where the clients run: a run without containers must show. Spark's tests need none."""
+    """Print the target and where the clients run: a run without containers must show. Spark's tests need none."""
     asked = (config.invocation_params.dir / argument.partition("::")[0] for argument in config.args)
     needless = config.option.collectonly or all(path.is_relative_to(_SPARK) for path in asked)
     where = "not asked" if needless else programs_of(config).description
@@ -91,14 +91,14 @@ def target(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def only_rocketwire(target: str) -> None:
-    """For a test of what Apache's broker has no option for."""
+    """For a test of a feature that Apache's broker does not have."""
     if target != "rocketwire":
         pytest.skip(f"{target} has no such option")
 
 
 @pytest.fixture
 def fixed_ports() -> Iterator[None]:
-    """The ports that the README names, for this test alone: others of this run that want them wait."""
+    """The ports of the README, for this test alone: others of this run wait for them."""
     with artifacts.locked("fixed-ports"):
         for port in readme.PORTS:
             with socket.socket() as probe:

@@ -1,8 +1,8 @@
-"""Who is connected to a port of this machine, as the kernel sees it; and a way to a port that shows who took it.
+"""The connections to a port, from /proc/net/tcp, and forwarding ports that record their traffic.
 
 Theory: containers of the tests share the machine's network, so /proc/net/tcp has both ends of every connection of every
-client. `Watch` reads it over and over while something runs, `Forwarder` is a port that leads to another one, and `Tap`
-one that counts what passes.
+client. `Watch` polls it while something runs, `Forwarder` is a port that forwards to another one, and `Tap` a forwarder
+that counts frames.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def peers(port: int) -> set[int]:
 
 
 class Watch:
-    """Collects, inside its `with`, the remote ports of all connections to some local ports that were not there before.
+    """Collects, inside its `with`, the remote ports of all new connections to some local ports.
 
-    What was there before are the connections of other tests' clients to an endpoint that they share.
+    Older connections are those of other tests' clients to an endpoint that they share.
     """
 
     def __init__(self, *ports: int) -> None:
@@ -50,12 +50,12 @@ class Watch:
         self._thread = threading.Thread(target=self._look, daemon=True)
 
     def __enter__(self) -> Self:
-        """Begin to look."""
+        """Start polling."""
         self._thread.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Look no longer."""
+        """Stop polling."""
         self._over.set()
         self._thread.join()
 
@@ -66,7 +66,7 @@ class Watch:
 
 
 class Forwarder:
-    """Listens on 127.0.0.1 and hands each connection, inside its `with`, on to the port `target` there."""
+    """Listens on 127.0.0.1 and forwards each connection, inside its `with`, to the port `target` there."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""What the clients talk to: rocketwire, or Apache's own name server and broker, started fresh on free ports.
+"""The endpoints under test: rocketwire, or Apache's own name server and broker, started on free ports.
 
 Theory: a test knows an endpoint only by its addresses and by stop, start and restart; so the same test runs against
 both, and a test that fails on one only is a difference between them.

@@ -1,8 +1,8 @@
-"""SQL92 expressions and property texts to try on filters: by the grammar, and broken ones.
+"""Random SQL92 expressions and property texts for tests of filters: valid and broken ones.
 
-Theory: most expressions are made as the grammar makes them, of few names and values so that they often hold for a
-message; some then lose, gain or repeat a piece, others are words in any order. Spelling varies besides: blanks,
-comments, letter case. A seed gives the same cases on every machine.
+Theory: most expressions are generated from the grammar, with few names and values so that they often match a message;
+some then lose, gain or repeat a piece, others are words in any order. Spelling varies too: blanks, comments, letter
+case. A seed gives the same cases on every machine.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from random import Random
 from typing import Final
 
 NAMES: Final = ("a", "b", "c", "A", "TAGS", "_x$1", "key", "order1", "in_", "Not1", "missing")
-#: What 4.9.7 takes for names.
+#: Names that 4.9.7 accepts.
 FUNCTIONS: Final = ("CONTAINS", "STARTSWITH", "ENDSWITH")
 _WHOLE: Final = (
     "0", "1", "2", "5", "5", "5", "10", "100", "007", "0x1F", "010", "5L", "10l", "2147483647", "2147483648",

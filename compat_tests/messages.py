@@ -1,4 +1,4 @@
-"""The messages a test wants sent, and the comparison of what came back with what was sent."""
+"""The messages of a test, and comparing received messages with sent ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SYSTEM_PROPERTIES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outgoing:
-    """A message as a test wants it: `body` repeated `repeat` times, or `size` bytes of noise that doesn't compress.
+    """A message to send: `body` repeated `repeat` times, or `size` bytes of noise that doesn't compress.
 
     `system`: properties that clients do not take as a user's; a value "+N" is the client's time then, plus N ms.
     """
@@ -69,22 +69,22 @@ class Outgoing:
 
 
 def digest(event: Event) -> tuple[int, str]:
-    """What tells a body from another: its length and SHA-256."""
+    """The fingerprint of a message's body: its length and SHA-256."""
     return event["length"], event["sha256"]
 
 
 def body_digest(body: bytes) -> tuple[int, str]:
-    """The same of a body at hand."""
+    """The fingerprint of bytes."""
     return len(body), hashlib.sha256(body).hexdigest()
 
 
 def user_properties(event: Event) -> dict[str, str]:
-    """The properties of a received message that its sender set by hand."""
+    """The properties of a received message that its sender set."""
     return {name: value for name, value in event["properties"].items() if name not in SYSTEM_PROPERTIES}
 
 
 def assert_same(event: Event, sent: Outgoing) -> None:
-    """The received message is the one sent: body, tags, keys, flag and user properties."""
+    """Assert that the received message is the one sent: body, tags, keys, flag and user properties."""
     expected = (body_digest(sent.content), sent.tags, sent.keys, sent.flag, dict(sent.properties))
     got = (digest(event), event["tags"], event["keys"], event["flag"], user_properties(event))
     assert got == expected, f"received {got}, sent {expected}"

@@ -1,4 +1,4 @@
-"""Programs of the machine that a test starts, waits for and stops."""
+"""Processes that a test starts, waits for and stops."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A few remoting requests by hand, so that the tests' set-up trusts neither rocketwire's codec nor a client's.
+"""A minimal remoting client, so that the tests' set-up depends neither on rocketwire's codec nor on a client's.
 
 A frame is a length (4 bytes, of all that follows), a header length (4 bytes, the upper one the serialise type, 0 =
-JSON), the header and the body. Answers come in any order; the number in `opaque` says which request one belongs to.
+JSON), the header and the body. Answers come in any order; their `opaque` is that of the request.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Connection:
         return struct.pack(">II", 4 + len(packed) + len(ask.body), len(packed)) + packed + ask.body
 
     def _answer(self) -> tuple[int, Answer]:
-        """The next answer; what the server asks on its own is passed over."""
+        """The next answer; requests of the server are skipped."""
         header, body = self._received()
         while not header["flag"] & _ANSWER:
             header, body = self._received()

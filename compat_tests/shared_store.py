@@ -1,7 +1,7 @@
 """One store directory that Apache's broker and rocketwire open in turn, at one address.
 
-Theory: both get the same sizes of files, small ones, so that a few hundred messages fill several files of each kind;
-and the same port, so that an address in a message's id leads to whichever runs.
+Theory: both get the same small file sizes, so that a few hundred messages fill several files of each kind; and the same
+port, so that the address in a message id is that of the running broker.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class SharedStore:
 
     @contextlib.contextmanager
     def apache(self, version: str = "4.9.7", **settings: str) -> Iterator[ApacheBroker]:
-        """Apache's broker on the store, which may find nothing to complain of there.
+        """Apache's broker on the store; it must log no warning about it.
 
         It is stopped cleanly at the end unless it was killed.
         """
@@ -107,9 +107,9 @@ class SharedStore:
         return {name: hashlib.sha256(text).hexdigest() for name, text in texts.items() if text.strip(b"\0")}
 
     def expire(self, *, keep: int) -> None:
-        """Remove the oldest files but `keep` of the commit log, and what pointed into them, as rocketwire does it.
+        """Remove the oldest files but `keep` of the commit log, and the entries' files, by rocketwire's retention.
 
-        The server begins with that 60 s after its start, like Apache's; so the store is asked here.
+        A server begins with that 60 s after its start, like Apache's; so the store is called here.
         """
         settings = StoreSettings(
             root=self.path,

@@ -1,4 +1,4 @@
-"""The steps of the store's round trips: write, consume, kill, look, and what is compared."""
+"""The steps of the store's round trips: write, consume, kill, read, compare."""
 
 from __future__ import annotations
 

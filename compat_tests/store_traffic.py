@@ -1,7 +1,7 @@
-"""What the store's tests put into a broker: messages of every kind by hand, in volume; and load until a broker dies.
+"""Traffic of the store's tests: many messages of every kind, and load until a broker is killed.
 
-Theory: each message is told from all others by its unique key, which is made from a name that the caller gives; so a
-test knows what was acknowledged, where it must lie, and what may not be there twice.
+Theory: each message has a unique key, made from a name that the caller gives; so a test knows what was acknowledged,
+where it must be stored, and that it is not stored twice.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _DISPATCHED_WITHIN: Final = 120.0  # seconds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """A message and where the broker said it put it."""
+    """A message and where the broker stored it, by its answer."""
 
     queue: Queue
     queue_offset: int

@@ -1,8 +1,8 @@
-"""Everything that a broker serves of its store, asked for in all four ways; two views are compared as wholes.
+"""A view of everything that a broker serves of its store: by offset, key, id and time; two views are compared.
 
-Theory: a pull's answer is the stored bytes themselves, so two brokers that serve one store serve the same bytes. What
-is asked for comes from the broker (its topics, its queues' ends) and from the records that it gave, so a message that
-one broker hides is missing from its view, and the comparison shows it.
+Theory: a pull's answer is the stored bytes themselves, so two brokers that serve one store serve the same bytes. The
+queries are derived from the broker (its topics, its queues' ends) and from the records that it returned, so a message
+that one broker hides is missing from its view, and the comparison shows it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What one broker served.
+    """The content of a store as one broker served it.
 
     Attributes:
         ends: First offset of each queue that has or had messages, and the offset of its next message.
@@ -94,7 +94,7 @@ def look(broker: str) -> View:
 
 
 def assert_whole(view: View, *, times_up_to: int | None = None) -> None:
-    """Each message is found where it says it is, in all four ways, and the queues have no gaps.
+    """Assert that each message is found in all four ways, and that the queues have no gaps.
 
     Only queues of at most `times_up_to` messages need to be right by time: Apache chooses the queue's file by the time
     of its last modification, and so takes an older one at times.

@@ -1,4 +1,4 @@
-"""A stored record taken apart by hand, so that the store's tests trust no codec of rocketwire's.
+"""A minimal decoder of stored records, so that the store's tests do not depend on rocketwire's codec.
 
 Only records of the first format (magic DAA320A7) with IPv4 hosts, which is what the tests' own traffic makes.
 """
@@ -16,7 +16,7 @@ _MAGIC: Final = -626843481
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """One record: all its bytes, and what the tests ask of it."""
+    """One record: all its bytes, and the fields that the tests need."""
 
     raw: bytes
     queue: int
@@ -34,12 +34,12 @@ class Stored:
 
     @property
     def unique_key(self) -> str:
-        """What its producer named it; "" when it was not named."""
+        """Its unique key; "" when it has none."""
         return self.properties.get("UNIQ_KEY", "")
 
 
 def records(data: bytes) -> Iterator[Stored]:
-    """The records that lie one behind the other in `data`, as a pull's answer has them."""
+    """The adjacent records in `data`, as in a pull's answer."""
     start = 0
     while start < len(data):
         size = int.from_bytes(data[start : start + 4], "big")
@@ -48,7 +48,7 @@ def records(data: bytes) -> Iterator[Stored]:
 
 
 def record(raw: bytes) -> Stored:
-    """The record that `raw` is; an AssertionError when it is not one whole record."""
+    """Decode a record; AssertionError when `raw` is not one whole record."""
     size, magic, _, queue, _, offset, physical, _, _, _, time, _, _, _, length = _FIXED.unpack_from(raw)
     assert (size, magic) == (len(raw), _MAGIC)
     body, topic_at = raw[_FIXED.size : _FIXED.size + length], _FIXED.size + length

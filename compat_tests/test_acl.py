@@ -1,6 +1,6 @@
-"""Access control: a 4.9.7 broker answers as recorded, official clients are let in or refused, mqadmin administers.
+"""Access control: a 4.9.7 broker answers as recorded, official clients are allowed or refused, mqadmin administers.
 
-Whether rocketwire answers as recorded is asked in `tests/server/guards/acl`; here once more through the network.
+`tests/server/guards/acl` checks that rocketwire answers as recorded; here it is checked again through the network.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def test_official_clients_need_no_more_than_their_topic_and_group(
 
 
 def reached(broker: str) -> dict[str, str | None]:
-    """What an account that may not use TopicC is told when it reaches for a message of it: None where it gets it."""
+    """The refusal when an account without TopicC asks for a message of it: None if it gets the message."""
 
     def ask(account: Mapping[str, str], code: int, fields: Mapping[str, str], body: str = "") -> remoting.Answer:
         sent = signed(Question(code, fields, body), Who(account["accessKey"], account["secretKey"]))

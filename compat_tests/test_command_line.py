@@ -1,7 +1,7 @@
-"""The commands that ask a running endpoint: groups whose members disagree, traces of clients, exported messages.
+"""Commands on a running endpoint: groups whose subscriptions differ, traces of clients, exported messages.
 
-Theory: the commands speak the protocol themselves, so what they tell of an endpoint is compared with what the official
-clients did there; against Apache's broker the same commands must tell the same.
+Theory: the commands speak the protocol themselves, so their output is compared with what the official clients did;
+against Apache's broker the same commands must print the same.
 """
 
 from __future__ import annotations

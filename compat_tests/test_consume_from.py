@@ -1,4 +1,4 @@
-"""Where new groups begin: at the first message, at the last or at a time. The client decides, if the broker lets it."""
+"""Where new groups begin: at the first message, at the last or at a time, as the client decides."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EVERYTHING = EARLY | LATE | NEW
 
 @pytest.fixture(scope="module")
 def old_queues(target: str) -> Iterator[Endpoint]:
-    """An endpoint that takes every message for an old one, which is no longer in memory."""
+    """An endpoint that treats every message as old, that is, no longer in memory."""
     settings = {"accessMessageInMemoryMaxRatio": "0"}
     folder = tempfile.TemporaryDirectory(prefix="compat-")
     with folder as name, running(TARGETS[target](Path(name), settings=settings)) as started:

@@ -1,4 +1,4 @@
-"""Delayed messages: when they come, in which order, as what; and once each, though the broker is killed meanwhile."""
+"""Delayed messages: delivery times, order and content; and exactly once though the broker is killed meanwhile."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What official clients make of an endpoint that misbehaves on purpose.
+"""Official clients at an endpoint with injected faults.
 
-Rules with a count, one behind the other, are a script: each strikes its share of the requests, then the next does.
+Consecutive rules with a count are a script: each matches its number of requests, then the next one does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from compat_tests.messages import Event, Outgoing
 from compat_tests.ports import LOOPBACK, free_ports
 
 TIMEOUT_MS: Final = 3000
-PASS: Final = "delay:0"  # strikes, and changes nothing: one try is let through
+PASS: Final = "delay:0"  # matches, and changes nothing: one try succeeds
 
 
 class Faults:
@@ -29,12 +29,12 @@ class Faults:
         self._url = f"http://{http}/faults"
 
     def set(self, *rules: str) -> None:
-        """Have these rules, and no others."""
+        """Set these rules, and no others."""
         self._ask("DELETE")
         self._ask("POST", "\n".join(rules))
 
     def struck(self) -> list[int]:
-        """How often each has struck."""
+        """How often each rule matched."""
         return [each["struck"] for each in self._ask("GET")["faults"]]
 
     def _ask(self, method: str, body: str = "") -> Mapping[str, Any]:
@@ -80,7 +80,7 @@ def client(clients: Clients, misbehaving: tuple[Rocketwire, Faults], version: st
 
 
 def send(client: Client, topic: str, bodies: str, **more: int) -> list[Event]:
-    """What becomes of messages that are sent one after the other; each letter is the body of one."""
+    """The results of messages that are sent one after the other; each letter is the body of one."""
     messages = [Outgoing(body=body) for body in bodies]
     arguments = {"timeout": TIMEOUT_MS, **more}
     got = client.run("SendThrough", arguments, topic=topic, message=messages)

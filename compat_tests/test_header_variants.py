@@ -1,7 +1,7 @@
-"""What Apache's 4.9.7 makes of missing, empty and malformed header fields: as recorded.
+"""Apache's 4.9.7 answers missing, empty and malformed header fields as recorded.
 
-Whether rocketwire does the same is asked in `tests/server/test_header_variants.py`. `python -m
-compat_tests.test_header_variants` records anew.
+`tests/server/test_header_variants.py` checks that rocketwire does the same. `python -m
+compat_tests.test_header_variants` records again.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class _Asked:
 
 
 def _outcomes(folder: Path) -> Outcomes:
-    """What new brokers of Apache make of all variants: one without access control, and one with it."""
+    """The answers of new Apache brokers to all variants: one without access control, and one with it."""
     outcomes = Outcomes()
     with running(Apache(folder / "open")) as endpoint:
         _Asked(endpoint).run(all_asked(outcomes))

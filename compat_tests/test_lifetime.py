@@ -1,4 +1,4 @@
-"""Log files expire: readers that stood in them are sent on, and lose nothing of what is left.
+"""Log files expire: readers in them get the next offset that exists, and lose nothing of what is left.
 
 A broker looks for expired files a minute after its start at the earliest. So one endpoint with small files serves all
 client versions; and what the tests do runs in threads at the same time, begun by the first of them, so that all wait
@@ -41,7 +41,7 @@ EARLY: Final = 20  # messages that the group consumes before it leaves
 ROUNDS: Final = 10
 A_ROUND: Final = 20
 MEGABYTE: Final = 1 << 20
-# Whose store the other one opens: nobody's where Apache alone is tested.
+# The broker whose store the other one opens; none where Apache alone is tested.
 LEFT: Final = {"rocketwire": ("rocketwire", "apache"), "apache-4.9.7": ()}
 MOST_LEFT: Final = 2  # log files: the last, and the next that is made ahead
 WITHIN: Final = 240  # seconds: a broker first looks for expired files 60 s after its start

@@ -1,7 +1,7 @@
 """`rocketwire store` on the directory of an Apache broker: while it writes, after it was killed, after a clean stop.
 
-Theory: what a message's sender was told must be found by `cat`, whole and once, by every way of looking; while the
-broker runs nothing may be taken for damage, and nothing may change that the broker notices (its complaints are read).
+Theory: `cat` must find every acknowledged message, whole and once, by every query; while the broker runs nothing may be
+reported as damage, and nothing may change that the broker notices (its warnings are checked).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Topics that take one type of messages: made by a client that knows of types (5.5.0), sent to by one that does not."""
+"""Topics with a message type: created by a client that knows types (5.5.0), used by one that does not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TYPES = (*SENT, "TRANSACTION")
 
 
 def test_a_mismatch_is_refused(clients: Clients, endpoint: Endpoint, unique: Callable[[str], str], target: str) -> None:
-    """Apache's broker has no types before 5.0 (and 5.x checks them in its proxy): it takes everything."""
+    """Apache's broker has no types before 5.0 (and 5.x checks them in its proxy): it accepts everything."""
     maker = Client(clients=clients, version="5.5.0", namesrv=endpoint.namesrv)
     client = Client(clients=clients, version="4.9.7", namesrv=endpoint.namesrv)
     for kind in (*TYPES, ""):

@@ -1,7 +1,7 @@
-"""Offsets that no queue has: below zero, behind the end, and no numbers. The same frames to Apache's brokers and ours.
+"""Invalid offsets (below zero, behind the end, not numbers): the same frames to Apache's brokers and rocketwire.
 
-Theory: nothing but the answers counts, and what a file holds that another broker wrote. So the three get the same
-requests, are stopped, find the same offsets in their files, and get the same requests again.
+Theory: only answers are compared, also to offsets in a file that another broker wrote. So the three get the same
+requests, are stopped, get the same offsets in their files, and get the same requests again.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ Broker = ApacheBroker | Rocketwire
 
 
 class Seen(NamedTuple):
-    """What a broker makes of a group's offset in the first queue."""
+    """A broker's handling of a group's offset in the first queue."""
 
-    committed: bool  # whether it was taken
-    offset: int | None  # that it hands out; None: it knows none
-    in_stats: tuple[tuple[int, int], ...]  # of each queue: its end, and where the group is
+    committed: bool  # whether it was accepted
+    offset: int | None  # that a query returns; None: there is none
+    in_stats: tuple[tuple[int, int], ...]  # for each queue: its end, and the group's offset
     at_oldest: bool  # whether the group is at the queue's oldest message
     pulled: tuple[int, str]  # by who goes on where it was told to: the answer's code, and where to go on from
 

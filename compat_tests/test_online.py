@@ -1,7 +1,7 @@
-"""What administrators do while consumers are on line, with Apache's tools of 4.9.7: reset offsets, verify, look.
+"""Administration while consumers are connected, with Apache's tools of 4.9.7: reset offsets, verify, query.
 
-A consumer that is told of new offsets stops for 10 s before it goes on; so one scene serves all tests: what was reset
-goes on while the others look at the groups that stay as they are.
+A consumer that gets new offsets stops for 10 s before it continues; so one scene serves all tests: the groups that were
+reset continue while other tests query the groups that stay as they are.
 """
 
 from __future__ import annotations
@@ -293,7 +293,7 @@ def test_a_groups_configuration(admin: Client, endpoint: Endpoint, unique: Calla
 def test_a_request_of_the_code_215_is_no_answer_of_it(
     admin: Client, endpoint: Endpoint, unique: Callable[[str], str]
 ) -> None:
-    """DELETE_TOPIC_IN_BROKER has the number of FLOW_CONTROL: nothing refuses it but that nobody serves it."""
+    """DELETE_TOPIC_IN_BROKER has the number of FLOW_CONTROL: it is refused only because it has no handler."""
     topic = unique("Nothing")
     admin.run("CreateTopic", topic=topic, queues=1)
     remoting.request(endpoint.broker, 25, {}, f"topicQuotas={topic}=0/0".encode())

@@ -44,17 +44,17 @@ class Queue:
     next_offset: int = 0
     """The offset to be consumed next, if nothing was lost."""
     holder: str = ""
-    """Who began the last message."""
+    """The consumer that began the last message."""
     inside: set[str] = field(default_factory=set)
-    """Whose listeners are at work."""
+    """The consumers whose listeners are running."""
     reached: int = 0
     """The offset behind the last one that was ever consumed."""
     texts: dict[int, str] = field(default_factory=dict)
     """What was seen, by offset."""
     restarted: bool = False
-    """Whether the endpoint did: commits may have been lost to who goes on, and locks, which no broker keeps on disk.
+    """Whether the endpoint restarted: commits may have been lost, and locks, which no broker keeps on disk.
 
-    Who had a lock believes in it until he asks for it again, and another may have got it by then.
+    A client that had a lock relies on it until it asks again, and another may have got it by then.
     """
 
     def begin(self, event: Event, number: int) -> None:
@@ -168,7 +168,7 @@ def test_order_is_kept_over_a_restart(quick_clients: Clients, own_endpoint: Endp
 
 
 def test_a_client_that_dies_keeps_its_locks(endpoint: Endpoint, group: str) -> None:
-    """Nobody else gets its queues before the locks' time is over (60 s); it gets them itself when it comes back."""
+    """No other client gets its queues before the locks expire (60 s); it gets them itself when it comes back."""
     with remoting.Connection(endpoint.broker) as dying, remoting.Connection(endpoint.broker) as other:
         assert dying.ask(HEART_BEAT, body=consumer("dying", group)).code == 0
         assert lock(dying, "dying", group, 0, 1) == {0, 1}

@@ -1,7 +1,7 @@
 """The examples of the README and the tutorial, as they are printed: clients, and commands with a server of their own.
 
-What is printed names ports, so tests of this file and of others that use them take turns (`fixed_ports`). Words in
-capitals stand for what the reader has: here folders and messages have these very names.
+The examples name fixed ports, so the tests that use them take turns (`fixed_ports`). Words in capitals are
+placeholders: here folders and messages have these very names.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def test_access_control_and_tls(tmp_path: Path) -> None:
     (tmp_path / "plain_acl.yml").write_text("accounts:\n- {accessKey: an-account, secretKey: its-secret}\n")
     (tmp_path / "tls.properties").touch()
     with served(tmp_path, accounts):
-        assert codes(message()) == {1}  # as Apache's broker refuses who did not sign
+        assert codes(message()) == {1}  # as Apache's broker refuses unsigned requests
     with served(tmp_path, encrypted):
         with pytest.raises(OSError, match=r"ended|reset"):
             send(message())

@@ -1,4 +1,4 @@
-"""Messages that a consumer fails: tried again later, dead letters after too many tries. Retries take seconds here."""
+"""Messages that a consumer fails: retried later, dead letters after too many tries. Retries take seconds here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections that trickle a frame byte by byte take nothing from a client that works."""
+"""Connections that send a frame byte by byte do not slow down other clients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COUNT: Final = 200
 EVERY: Final = 1.0  # seconds between two bytes of one connection
 MEDIAN_MS: Final = 100.0
 LONGEST_MS: Final = 2_000.0
-"""By the clock: a machine that does much else stops anybody now and then."""
+"""Wall-clock time: on a busy machine any process may be delayed."""
 # A length and a header length that are fine, and the begin of a header.
 FRAME: Final = struct.pack(">II", 1000, 990) + b'{"code":10,"extFields":{'
 

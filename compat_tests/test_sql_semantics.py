@@ -1,8 +1,8 @@
-"""SQL92 filters mean what they mean to Apache: the same expressions and messages through Apache's own filter and ours.
+"""SQL92 filters have Apache's semantics: the same expressions and messages through Apache's own filter and ours.
 
 Theory: Apache's filter is a library. A small Java program (java/filter/Evaluate.java) compiles and evaluates thousands
-of generated cases with it; what ours makes of them must be the same in each: refused or not, true, false, null or an
-exception. 4.9.7 and 5.5.0 differ in three operators only, which ours has as 5.5.0 has them.
+of generated cases with it; our result must be the same for each: refused or not, true, false, null or an exception.
+4.9.7 and 5.5.0 differ in three operators only, for which ours follows 5.5.0.
 """
 
 from __future__ import annotations

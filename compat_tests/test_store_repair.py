@@ -1,4 +1,4 @@
-"""What is left of a damaged store of Apache's is served by Apache's broker and by rocketwire once it was repaired."""
+"""A damaged store of Apache's is repaired, and served by Apache's broker and by rocketwire."""
 
 from __future__ import annotations
 

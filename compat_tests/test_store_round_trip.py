@@ -1,8 +1,8 @@
 """A directory that Apache's broker wrote is served and continued by rocketwire, and the other way round.
 
 Theory: both brokers open one directory in turn. Each is asked for everything that it serves, by offset, key, id and
-time (store_view), and what one served the other must serve with the same bytes. Apache's broker must find nothing to
-complain of, and whoever only opens and closes a store must leave its log and its queues as they were.
+time (store_view), and what one served the other must serve with the same bytes. Apache's broker must log no warnings,
+and opening and closing a store must leave its log and its queues unchanged.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ def test_deleted_queues_and_index_are_made_again(store: SharedStore) -> None:
 
 
 def test_killed_in_turn(store: SharedStore) -> None:
-    """Whoever opens the store next finds all that the killed one acknowledged, each message once.
+    """The next broker on the store finds all that the killed one acknowledged, each message once.
 
     What was there at the last clean stop need not be read again after a kill.
     """
@@ -330,7 +330,7 @@ def test_5_5_0_and_rocketwire_killed(store: SharedStore) -> None:
 
 
 def test_after_old_files_were_removed(store: SharedStore) -> None:
-    """The first entries of queues and index point to what is gone; everybody begins behind them."""
+    """The first entries of queues and index point to removed files; both brokers begin behind them."""
     with store.rocketwire() as rocketwire:
         sent = begin(rocketwire) + send(rocketwire.broker, "second")
         first = look_at(rocketwire, sent)

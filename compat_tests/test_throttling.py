@@ -1,7 +1,7 @@
-"""Quotas and the official clients: a producer is told once, a consumer asks again soon and misses nothing.
+"""Quotas and the official clients: a producer gets one error, a consumer pulls again soon and misses nothing.
 
-All requests go through a port that counts them. A message of 100 started 4 KiB and a quota of one a second refuse
-whatever follows within 99 s.
+All requests go through a port that counts them. A message of 100 started 4 KiB and a quota of one a second refuse all
+that follows within 99 s.
 """
 
 from __future__ import annotations

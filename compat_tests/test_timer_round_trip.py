@@ -1,8 +1,8 @@
 """Messages that wait for their time in one store, which rocketwire and Apache's 5.5.0 broker open in turn.
 
-Theory: whoever has the store delivers what is due, however the one before ended, and whoever took the message. Each
-broker rolls what is further away than a window; the messages of a stay are pending at its end, some of them rolled
-once, some to be cancelled, some due while nobody runs.
+Theory: the broker on the store delivers what is due, however the one before ended, and whichever received the message.
+Each broker rolls what is further away than a window; the messages of a stay are pending at its end, some of them rolled
+once, some to be cancelled, some due while no broker runs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WHEEL: Final = "rmq_sys_wheel_timer"
 # if it was cancelled.
 WINDOW: Final = {"timerRollWindowSlot": "6"}
 STAY: Final = 4.7  # seconds: what rolled after 3 s is in the files, and what was done is in the checkpoint
-FAR: Final = 11_000  # ms: it rolls after 6 s, while nobody runs, or by who runs then
+FAR: Final = 11_000  # ms: it rolls after 6 s, while no broker runs, or by the broker that runs then
 WITHIN: Final = 120.0
 GOLDEN_TOPICS: Final = ("GoldenTimer", "GoldenRecall")
 GOLDEN_PENDING: Final = {"timer_s3600", "timer_at7200000"}  # there is one of a day as well

@@ -1,6 +1,6 @@
-"""Messages with a delivery time of their own: when they come and as what, which are refused, which can be called back.
+"""Timer messages: delivery times, content, refusals and recalls.
 
-Theory: `--target apache-5.5.0` runs the same tests. What Apache's broker does otherwise stands in `Differences`.
+Theory: `--target apache-5.5.0` runs the same tests. `Differences` lists where Apache's broker differs.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def assert_on_time(event: Event, late: int) -> None:
 def test_the_5_x_client(
     timers: Endpoint, clients: Clients, unique: Callable[[str], str], group: str, differs: Differences
 ) -> None:
-    """Every way to say a time; refusals; calls back; and what is kept of a message."""
+    """Every way to set a time; refusals; recalls; and what is kept of a message."""
     client = Client(clients=clients, version="5.5.0", namesrv=timers.namesrv)
     topic = unique("Timed")
     client.run("CreateTopic", topic=topic, queues=2, type="DELAY")
@@ -106,7 +106,7 @@ def test_the_5_x_client(
         recall=[every.index(called_back[0])],
         cancel=[every.index(called_back[1])],
         count=len(expected),
-        settle=2500,  # what was called back does not come
+        settle=2500,  # recalled messages do not come
     )
     received = events(got, "received")
     assert Counter(event["text"] for event in received) == Counter(message.body for message in expected)

@@ -1,4 +1,4 @@
-"""Official clients with -Dtls.enable=true: beside plain ones, and as the only ones, with certificates on both sides."""
+"""Official clients with -Dtls.enable=true: together with plain ones, and alone, with certificates on both sides."""
 
 from __future__ import annotations
 

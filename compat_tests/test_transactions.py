@@ -1,6 +1,6 @@
-"""Official producers' transactions: each message gets its one outcome, at once, at a check, or after the last of them.
+"""Official producers' transactions: each message is committed or rolled back at once, at a back-check, or given up.
 
-The first letters of a message's keys are what its producer says of it: at once, and then at each check (`Plan`).
+The first letters of a message's keys are its producer's answers: at once, and then at each back-check (`Plan`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ QUICK: Final = {
 
 
 def plan(keys: str, body: str | None = None, **properties: str) -> Outgoing:
-    """A message whose producer says of it, in turn: c commit, r rollback, u unknown."""
+    """A message with its producer's answers in turn: c commit, r rollback, u unknown."""
     return Outgoing(body=body or keys, keys=keys, tags="Tag", flag=7, properties=properties)
 
 
@@ -90,7 +90,7 @@ def test_each_message_has_the_outcome_that_its_producer_says(
     counted = [event["properties"]["TRANSACTION_CHECK_TIMES"] for event in checked if event["text"] == "u"]
     assert counted == [str(number + 1) for number in range(MOST_CHECKS)]
 
-    # Who reads the topic of half messages itself sees them: each as often as it was checked, and once more.
+    # A reader of the half topic itself sees them: each as often as it was checked, and once more.
     halves = [event["text"] for event in read(client, HALF, group, 0) if event["properties"]["REAL_TOPIC"] == topic]
     assert [halves.count(body) for body in ("c", "r", "uc", "ur", "uuc")] == [1, 1, 2, 2, 3]
 

@@ -1,4 +1,4 @@
-"""What test_cluster.py submits as job.py: the rows of a store as JSON, and who read them, in one line.
+"""The job that test_cluster.py submits: prints the rows of a store as JSON, and the executors that read them.
 
 Arguments: a store. Executors get this module's functions from the driver; they have no copy of it.
 """

@@ -1,6 +1,6 @@
 """An export in a process of its own, to be killed: `python -m compat_tests.spark.export_job STORE DIR`.
 
-It is what the command does, with small tasks, so that there are many points to be killed at.
+It does what the command does, with small tasks, so that there are many points at which it can be killed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rocketwire.spark.request.option_parsing import read_options
 
 class Bar:
     def advance(self, count: int) -> None:
-        """Say it to who waits for a good moment to kill."""
+        """Print it, for the test that waits for a moment to kill this process."""
         print(count, flush=True)
 
 

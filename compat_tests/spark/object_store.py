@@ -1,4 +1,4 @@
-"""An S3 on loopback, which counts what it is asked for: moto, with real requests and real listings."""
+"""An S3 server on loopback that records requests: moto, with real requests and real listings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Asked(NamedTuple):
 
 
 class ObjectStore:
-    """The S3, with one bucket; `requests` has what it was asked for."""
+    """The S3 server, with one bucket; `requests` are those it received."""
 
     bucket = "rocketmq"
 
@@ -59,7 +59,7 @@ class ObjectStore:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What the data source is told."""
+        """The data source's options for it."""
         return {f"fs.{name}": text for name, text in {**KEYS, "endpoint_override": self.endpoint}.items()}
 
     def put(self, directory: Path, name: str) -> str:

@@ -2,7 +2,7 @@
 
     python -m compat_tests.spark.stream_job STORE SINK CHECKPOINT [OPTION=VALUE]...
 
-It prints `batch N` when micro-batch N is done, and goes on until it is killed; with availableNow=true until it has read
+It prints `batch N` when micro-batch N is done, and runs until it is killed; with availableNow=true until it has read
 what was there.
 """
 

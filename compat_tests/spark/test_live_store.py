@@ -1,7 +1,7 @@
-"""Stores that a broker is writing, as Spark reads them: what is appended, rolled, removed, and cut off by a kill.
+"""Spark reads stores that a broker is writing to: appends, new files, removed files, and a kill.
 
-Every message carries its number and a checksum. A sender goes on while stores are read; so each read must be a picture
-of one moment: of each queue a stretch without a gap, and all that had been acknowledged before the plan was made.
+Every message carries its number and a checksum. A sender keeps sending while stores are read; so each read must be a
+snapshot: of each queue a range without a gap, and all that had been acknowledged before the plan was made.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ QUEUES: Final = 3
 LOG_FILE: Final = 64 << 10
 SMALL: Final = ("--set", f"mapedFileSizeCommitLog={LOG_FILE}", "--set", "mapedFileSizeConsumeQueue=2000")
 COLUMNS: Final = "queue_id,queue_offset,body,_corrupt_record"
-#: Ways to read the same: by queues; by a walk over the log.
+#: Two plans for the same rows: by queues; by a scan of the log.
 WAYS: Final[list[dict[str, Any]]] = [{"topic": TOPIC}, {}]
 
 
@@ -43,7 +43,7 @@ def number_of(data: bytes) -> int:
 
 
 class Sender(threading.Thread):
-    """Sends on and on until it is told to stop, or the broker dies; it knows what was acknowledged."""
+    """Sends until it is stopped, or the broker dies; it records what was acknowledged."""
 
     def __init__(self, broker: Process, *, first: int, pause: float) -> None:
         super().__init__()

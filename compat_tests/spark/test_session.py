@@ -1,4 +1,4 @@
-"""What a session of Spark has of the data source after `pip install rocketwire[spark]`, with no further line."""
+"""A session of Spark has the data source after `pip install rocketwire[spark]`, without further configuration."""
 
 from __future__ import annotations
 
