@@ -123,7 +123,7 @@ def check_page(page: Path, markers: Iterable[Markers]) -> None:
 
 
 def split(text: str, name: str, markers: Markers) -> tuple[str, str]:
-    """What stands before and after the results, markers included. Raises MarkersMissingError."""
+    """The text before and after the results, markers included. Raises MarkersMissingError."""
     before, begin, rest = text.partition(markers.begin)
     _, end, after = rest.partition(markers.end)
     if not begin or not end:

@@ -29,7 +29,7 @@ HEAP: Final = "1g"
 _START_SECONDS: Final = 60.0
 _FLUSH: Final[Mapping[str, str]] = {"async": "ASYNC_FLUSH", "sync": "SYNC_FLUSH"}
 
-# 4.x looks for a file of its program's in ROCKETMQ_HOME/conf; 5.x, whose logback is in a package of its own, is told.
+# 4.x looks for its logging file in ROCKETMQ_HOME/conf; 5.x, whose logback is in a package of its own, gets an option.
 _LOGBACK: Final = (
     '<configuration><appender name="F" class="{package}ch.qos.logback.core.FileAppender"><file>{name}.log</file>'
     "<encoder><pattern>%d %p %logger %m%n</pattern></encoder></appender>"

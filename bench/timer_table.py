@@ -51,7 +51,7 @@ def timer_table(results: TimerResults) -> str:
 
 
 def timer_bar_table(results: TimerResults) -> str:
-    """What is asked of ours, one row a run of it; nothing when ours did not run."""
+    """The bars of ours, one row per run; nothing when ours did not run."""
     rows = []
     for load, side, one in _runs(results):
         if side != "rocketwire":

@@ -19,7 +19,7 @@ C_FLAGS: Final = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-We
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """Where everything lies that drives the servers."""
+    """The paths of the load programs."""
 
     load: Path  # the raw load generator
     java: str

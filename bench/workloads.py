@@ -24,7 +24,7 @@ _TWO_HOURS: Final = 18  # the longest delay level: nothing is delivered while it
 FEW: Final = 8
 MANY: Final = 1000
 IDLE_CONNECTIONS: Final = 10_000
-# What is asked of our process, whatever Apache's does: the most it may take.
+# Absolute bars of our process: the most memory it may take.
 START_SECONDS: Final = 0.6
 IDLE_RSS: Final = 60_000_000
 LONG_PRIVATE: Final = 300_000_000  # after the messages of --long
@@ -108,7 +108,7 @@ def _many(connections: int, topics: int, *, rate: int = 0) -> Workload:
 
 
 def _java(name: str, text: str, mode: str, rate: float, *, drain: bool = False, **options: int | str) -> Workload:
-    """A row of the official client; `rate` is what is asked of ours as a part of Apache's."""
+    """A row of the official client; `rate` is our bar as a ratio to Apache's rate."""
     topic = FILLED_TOPIC if drain else "BenchJava"
     bar = Bar(rate=rate) if drain else Bar(rate=rate, p50=1.0, p99=1.0)
     return Workload(name=name, text=text, program="java", mode=mode, options=options, topic=topic, drain=drain, bar=bar)
@@ -154,7 +154,7 @@ WORKLOADS: Final[Sequence[Workload]] = (
     _java("java-lite", "Java client: lite pull consumer drains", "lite", 1.4, drain=True),
 )
 
-# What is measured with SYNC_FLUSH too, and what is asked of it there.
+# What is measured with SYNC_FLUSH too, with its bars there.
 _FLUSHED: Final[Mapping[str, Bar]] = {
     "send-8x32": Bar(),
     "sync": Bar(),

@@ -1,7 +1,7 @@
 """The blocks of code in the README and the tutorial, for the tests that run them as they are printed.
 
-A block is known by its heading and its number under it, "Quick start 1". `tests/test_readme.py` fails when no test
-takes a block with `printed`, or when both pages have a heading with blocks in common.
+A block is identified by its heading and its number under it, "Quick start 1". `tests/test_readme.py` fails if no test
+uses a block by `printed`, or if both pages have blocks under the same heading.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Seen(NamedTuple):
     offset: int | None  # that a query returns; None: there is none
     in_stats: tuple[tuple[int, int], ...]  # for each queue: its end, and the group's offset
     at_oldest: bool  # whether the group is at the queue's oldest message
-    pulled: tuple[int, str]  # by who goes on where it was told to: the answer's code, and where to go on from
+    pulled: tuple[int, str]  # by a consumer at the returned offset: the answer's code and next offset
 
 
 class Scene(NamedTuple):

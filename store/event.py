@@ -1,4 +1,4 @@
-"""Events: how the owner of some state tells others that it changed, without knowing them."""
+"""Events: the owner of some state notifies subscribers of changes, without knowing them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Event(Generic[P]):
         self._listeners.append(listener)
 
     def __bool__(self) -> bool:
-        """Whether anybody listens: what is told need not be made else."""
+        """Whether there are subscribers; without them the event's arguments need not be computed."""
         return bool(self._listeners)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:

@@ -56,22 +56,22 @@ _KNOWN_NAMES: Final = frozenset(
         "lock",
     }
 )
-#: What `abort` holds after a sync that failed, else nothing. That the file is there is all that others look at.
+#: Content of `abort` after a failed sync, else it is empty. Apache's brokers only check that the file exists.
 _SYNC_FAILED: Final = b"sync failed"
 _MOST_MET: Final = 64
 _HARMLESS_NAMES: Final = frozenset({"lost+found"})
 
 
 class MessageStore(StoreReader):
-    """An open store; made by `open`, read by what it has of StoreReader.
+    """An open store; made by `open`, read by the methods of StoreReader.
 
     Attributes:
         arrivals: Called after each group with the (topic, queue id) pairs that got messages.
         recovered: What the recovery at the start did.
-        refusal: Why nothing is appended though the store itself could: set by who watches the disk.
+        refusal: Why nothing is appended though the store itself could: set by the service that watches the disk.
         gone: Why nothing is appended, when files of the store are gone.
         met: What was found to be gone, by path; see `meet`.
-        retention: Takes away what is expired.
+        retention: Removes expired files.
     """
 
     def __init__(
@@ -288,14 +288,14 @@ class MessageStore(StoreReader):
         return self._presence.look()
 
     def note_files(self, refusal: StoreError | None) -> None:
-        """Refuse appends for what `look_for_files` gave, or take them again; and look for what else is gone."""
+        """Refuse appends for the error from `look_for_files`, or accept them again; check for other missing files."""
         self.gone = refusal
         if refusal is None:
             for error in self._presence.look_at_others():
                 self.meet(error)
 
     def meet(self, error: Exception) -> bool:
-        """Take note that a file is gone; false: the error says something else, which is to be told by who met it."""
+        """Record that a file is gone; false: it is another error, which the caller has to report."""
         if isinstance(error, StoreGone) and len(self.met) < _MOST_MET:
             self.met.setdefault(error.path, error)
         return isinstance(error, StoreGone)
@@ -311,7 +311,7 @@ class MessageStore(StoreReader):
 
     @property
     def index_keys(self) -> PythonKeyColumn | None:
-        """Where who appends leaves the keys of messages; None where nothing is indexed."""
+        """The column that gets the keys of appended messages; None if there is no index."""
         return self._index.keys if self._index is not None else None
 
     def may_append_at(self, now: int) -> bool:

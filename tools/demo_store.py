@@ -191,7 +191,7 @@ def _moments(random: np.random.Generator, count: int) -> np.ndarray[tuple[int], 
 
 
 def _picked(parts: dict[str, float], at: float) -> str:
-    """The name whose part covers a place between 0 and 1."""
+    """The name whose share covers a number between 0 and 1."""
     for name, part in parts.items():
         at -= part
         if at < 0:

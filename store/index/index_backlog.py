@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rocketwire.store.records.columns import Records
 
-#: Messages read from the log by one step, each with so many values in a row: see store.key_column.
+#: Messages read from the log by one step, each with so many values in a row: see store.index.key_column.
 _STEP: Final = 1024
 _VALUES: Final = 5
 #: Keys taken from the column by one step, and how many may be pending. The kernel takes all, what comes in 0.3 s

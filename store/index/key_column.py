@@ -70,9 +70,9 @@ class PythonKeyColumn:
         return 0
 
     def take(self, end: int, most: int) -> tuple[memoryview, memoryview, memoryview, int, int, int] | None:
-        """Keys (see `Keys`) of the groups that go on from `end` in the log, of about `most` messages at most.
+        """Keys (see `Keys`) of the groups that continue at `end` in the log, of about `most` messages at most.
 
-        None when there are none there. Groups before that place are dropped.
+        None if there are none. Groups before `end` are dropped.
         """
         values: list[Any] = []
         while len(values) < most * _VALUES:

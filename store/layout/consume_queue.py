@@ -19,7 +19,7 @@ ENTRY = Struct(
 )
 ENTRY_STRUCT = fixed_struct(ENTRY)
 ENTRY_SIZE = ENTRY_STRUCT.size
-#: Tags codes up to this one are no hashes, but places in a consume queue extension (enableConsumeQueueExt of Apache's).
+#: Tags codes up to this one are no hashes but addresses in a consume queue extension (Apache's enableConsumeQueueExt).
 HIGHEST_EXT_ADDRESS = INT32_MIN - 1
 PRE_BLANK = ENTRY.build({"physical_offset": 0, "size": INT32_MAX, "tags_code": 0})
 #: With this a file is made, before its first entry is known. Apache's recovery takes whatever stands first in the last

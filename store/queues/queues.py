@@ -53,7 +53,7 @@ class QueueTable:
     def load(self, *, log_start: int, clean: bool) -> None:
         """Find all queues of a log that starts at `log_start`.
 
-        Directories that are no queue's (no number) are left alone, as Apache does.
+        Directories that are not a queue's (no number) are ignored, as by Apache.
 
         Raises:
             StoreForeign: a queue holds a file that does not belong there.

@@ -34,7 +34,7 @@ class SavedTable(ABC):
 
     @abstractmethod
     def _document(self) -> dict[str, Any]:
-        """The table as it stands in the file."""
+        """The table in the form of the file."""
 
     def _changed(self) -> None:
         self._changes += 1

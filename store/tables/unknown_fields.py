@@ -68,7 +68,7 @@ def read_body(data: bytes, body: type[W]) -> tuple[W, UnknownFields, list[str]]:
     """A text as a body, the fields that the body does not know, and the names of its outermost object.
 
     Raises:
-        BodyInvalid: the text is none of such a body.
+        BodyInvalid: the text is not that of such a body.
     """
     document = loads(data)
     value = from_builtins(body, document)

@@ -225,7 +225,7 @@ class TimerLog:
         return units
 
     def part_of_chain(self, position: int, most: int) -> tuple[list[Unit], int]:
-        """Units from a position backwards, `most` at most and of one file, and where to go on, or NO_UNIT."""
+        """Units from a position backwards, `most` at most and of one file, and the next position, or NO_UNIT."""
         units: list[Unit] = []
         if not self.start <= position < self.end:
             return units, NO_UNIT

@@ -157,7 +157,7 @@ class Recovery:
             return True
         return fits(unit, self._store.record_at(unit.physical_offset))
 
-    # --- what became of the units ---
+    # --- the outcomes of the units ---
 
     def _repair(self, *, complete: bool) -> Iterator[None]:
         units = self._units

@@ -163,13 +163,13 @@ class UnitTable:
         return self._log.segments.file_size
 
     def unit(self, index: int) -> Unit:
-        """One of them, as it is in the log."""
+        """One of them, as in the log."""
         unit = self._log.unit(int(self.position[index]))
         assert unit is not None  # noqa: S101 - it was read there
         return unit
 
     def write(self) -> Iterator[None]:
-        """Write the outcomes that were changed; the log goes on at `end` already."""
+        """Write the outcomes that were changed; the log must already end at `end`."""
         changed = np.flatnonzero(self.outcome != self._found)
         positions, outcomes = self.position[changed].tolist(), self.outcome[changed].tolist()
         pairs = list(zip(positions, outcomes, strict=True))
@@ -194,7 +194,7 @@ class UnitTable:
 
 
 class ByRecord:
-    """The units of a table by the place of their record, of whose outcome alone it may be told."""
+    """The units of a table by the physical offset of their record; only their outcomes may change."""
 
     def __init__(self, units: UnitTable) -> None:
         self._units = units

@@ -16,9 +16,9 @@ from rocketwire.store.disk.segment import Segment
 from rocketwire.store.layout.timer_log import NO_UNIT
 from rocketwire.store.layout.timer_wheel import SLOT_COUNT, SLOT_SIZE, SLOT_STRUCT
 
-#: Room is reserved by so many bytes.
+#: Disk space is allocated by so many bytes.
 _WINDOW: Final = 1 << 16
-#: So many bytes without any slot are passed over at once.
+#: So many bytes without any slot are skipped at once.
 _BLOCK: Final = 4096
 _NOTHING: Final = bytes(_WINDOW)
 
@@ -65,7 +65,7 @@ class TimerWheel:
         return slot if slot is not None and slot.time == number else None
 
     def at(self, number: int) -> Slot | None:
-        """What stands in a slot's place, of whichever lap; None when nothing does."""
+        """The slot of any lap that is in a slot's place; None when the place is empty."""
         if not self.exists:
             return None
         slot = Slot._make(SLOT_STRUCT.unpack_from(self._segment.mapping, self._place(number)))

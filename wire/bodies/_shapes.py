@@ -44,7 +44,7 @@ class _Field:
     wire: str
     read: Convert
     write: Convert | None
-    """None when the value is written as it is."""
+    """None when the value is written unchanged."""
 
 
 class _WrongShape(ValueError):

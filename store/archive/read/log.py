@@ -143,7 +143,7 @@ class LogFile:
                 records, position, stop, reason = walked
                 reached = self.start + base + position
                 if stop is Stop.MORE and base + position == at:
-                    # Not even one: room for it is made only if its head can be believed.
+                    # Not even one: the buffer grows only if its head is valid.
                     size = promised_size(buffer, position, reached)
                     if size is None and len(buffer) - position >= LARGEST_HEAD:
                         stop, reason = Stop.DAMAGED, "its lengths do not fit together"
@@ -230,8 +230,8 @@ class Log:
     def gather(self, places: Iterable[Place]) -> Iterator[tuple[Place, bytes]]:
         """The bytes of places, one after the other; those near each other are read at once.
 
-        Of what lies outside the log, in a file removed meanwhile, or is larger than its head says, there is less than
-        its size, or nothing.
+        A place outside the log, in a file removed meanwhile, or larger than its head says gives fewer bytes than its
+        size, or none.
 
         Raises:
             StoreUnreadable: a file cannot be read.

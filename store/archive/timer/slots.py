@@ -38,7 +38,7 @@ class Slot(NamedTuple):
 
 
 def next_slots(directory: Directory, waiting: NDArray[Any], precision: int, most: int) -> list[Slot]:
-    """The first slots of what waits (timer_units.WAITING) and has a unit, `most` at most.
+    """The first slots of waiting messages (units.WAITING) that have a unit, `most` at most.
 
     Raises:
         StoreUnreadable: wheel or timer log cannot be read.

@@ -132,7 +132,7 @@ class StoreTimer:
         return end, np.concatenate(found)
 
     def _read_queued(self, queued: NDArray[Any]) -> NDArray[Any]:
-        """Those whose records say when they are due, with what a unit would say."""
+        """Those whose records have a due time, with the fields that a unit would have."""
         keep = np.zeros(len(queued), bool)
         for number, message in self.messages(queued):
             if message is not None:

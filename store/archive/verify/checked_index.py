@@ -117,7 +117,7 @@ class CheckedIndex:
         self.next += len(entries)
 
     def follows(self, entry: NDArray[Any], key_hash: int) -> bool:
-        """Whether an entry, the next one, stands in the chain of a hash."""
+        """Whether an entry, the next one, is in the chain of a hash."""
         return int(entry["previous"][0]) == int(self._newest[abs(key_hash) % self.slots])
 
     def _check_chain(self, stored: NDArray[np.int32], hashes: NDArray[np.int64]) -> None:
