@@ -157,7 +157,7 @@ QUESTIONS: Final = (*_sends(), *_consuming(), *(Question(code, {"only": "this"})
 
 
 def signed(question: Question, who: Who) -> Ask:
-    """The request as `who` sends it: signed by a straight implementation, which shares nothing with the product's."""
+    """The request as `who` sends it, signed by an implementation that shares no code with rocketwire's."""
     fields = dict(question.fields)
     body = question.body.encode()
     if who.key is not None:

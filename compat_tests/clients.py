@@ -255,7 +255,7 @@ class Clients:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """An official client of one version, told one name server."""
+    """An official client of one version with one name server's address."""
 
     clients: Clients
     version: str

@@ -71,7 +71,7 @@ class Rocketwire:
         self._namesrv_port, self._broker_port = ports or free_ports(host)
         self._settings = {
             "mappedFileSizeCommitLog": str(COMMIT_LOG_FILE_SIZE),
-            # How full the machine's disk is, is no concern of a test.
+            # The usage of the machine's disk must not matter to a test.
             "diskSpaceWarningLevelRatio": "100",
             "diskSpaceCleanForciblyRatio": "100",
             "brokerFastFailureEnable": "false",  # a busy machine is no reason to refuse

@@ -2,7 +2,7 @@
 
 Theory: ports come from below the range that the kernel gives to outgoing connections, so that no client can take one
 between the choice and the start. Test processes that run side by side (pytest-xdist's workers) look in places of their
-own; two calls in one process give the same ports until somebody listens there.
+own; two calls in one process return the same ports until a process listens there.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ SIZES: Final[Mapping[str, str]] = {
 }
 # Apache only. Without the first it forgets keys after a kill: it deletes the index file that was not full at the last
 # checkpoint, but may read the log again from a later place. Whoever pops messages of 5.x needs POPPING: it keeps what
-# is popped, and looks for what was not acknowledged every 10 s unless it is told otherwise. A clean stop waits 3-4 s
+# is popped, and looks for what was not acknowledged every 10 s by default. A clean stop waits 3-4 s
 # longer for that.
 _INDEX_SAFE: Final = {"messageIndexSafe": "true"}
 POPPING: Final[Mapping[str, str]] = {"popConsumerFSServiceInit": "true", "reviveScanTime": "200", "reviveQueueNum": "1"}

@@ -264,7 +264,7 @@ class Load:
 
 
 def assert_there(view: View, sent: Iterable[Sent]) -> None:
-    """Each lies where its broker said, as it was sent; no unique key is in its topic twice."""
+    """Assert that each is stored where its broker said, as sent, and no unique key is in its topic twice."""
     lost = [each for each in sent if not _is(_at(view, each), each)]
     assert not lost, f"{len(lost)} are gone or elsewhere: {lost[:2]}"
     keys = [(message.topic, message.unique_key) for message in view if message.unique_key]

@@ -149,7 +149,7 @@ def test_a_group_s_members_are_compared(
 
 
 def traced(message_id: str, namesrv: str, *, until: int) -> dict[str, Any]:
-    """What `trace show` tells of a message, when it tells so many events."""
+    """The output of `trace show` for a message, once it has so many events."""
     end = time.monotonic() + TRACES_WITHIN
     while True:
         ran = command("trace", "show", message_id, "--json", namesrv=namesrv)

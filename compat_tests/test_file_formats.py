@@ -28,7 +28,7 @@ POP_MESSAGE: Final = 200050
 POLLING_TIMEOUT: Final = 210
 MESSAGE_ILLEGAL: Final = 13
 TOPIC: Final = "T"
-WITHIN: Final = 120.0  # seconds that what comes sooner or later is waited for
+WITHIN: Final = 120.0  # seconds to wait for what happens sooner or later
 FILE: Final = 65536  # bytes of a commit log file
 BLANK: Final = -875286124
 MAGIC_V2: Final = -626843477
@@ -237,7 +237,7 @@ def clear_cut_entries(store: SharedStore, *, end: int) -> None:
 
 
 def clear_cut_record(store: SharedStore, *, end: int) -> None:
-    """Zero what stands behind the log's end: the part of a message that was written at the kill."""
+    """Zero the bytes behind the log's end: the part of a message that was written at the kill."""
     newest = max((store.path / "commitlog").iterdir())
     if (position := end - int(newest.name)) >= 0:
         content = newest.read_bytes()

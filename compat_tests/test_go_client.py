@@ -85,7 +85,7 @@ def test_go_reads_what_java_sent(
 def test_what_go_fails_comes_again(
     program: Path, swift: Endpoint, swift_client: Client, unique: Callable[[str], str]
 ) -> None:
-    """Twice at most, then it is a dead letter. One message: Go gives back all that one pull brought."""
+    """Twice at most, then it is a dead letter. One message: Go sends back all messages of a pull."""
     topic, group = unique("GoRetry"), unique("go")
     swift_client.run("CreateTopic", topic=topic, queues=1)
     # A consumer that finds the retry topic there need not look for it again after its start.

@@ -44,7 +44,7 @@ def stored(endpoint: Endpoint, topic: str) -> int:
 
 
 def assert_kept(acknowledged: Sequence[Event], found: Sequence[Event]) -> None:
-    """What was acknowledged lies where it was said to, nothing lies there twice, and each queue is in sending order."""
+    """Acknowledged messages are stored where the answers said, none twice, and each queue is in sending order."""
     places = {(event["queueId"], event["queueOffset"]): (event["text"], event["msgId"]) for event in found}
     lost = [
         event

@@ -20,7 +20,7 @@ TOPIC: Final = "Timed"
 WHEEL: Final = "rmq_sys_wheel_timer"
 KILLS: Final = 2
 AT_ONCE: Final = 200
-SPREAD: Final = 2000  # ms over which the times lie, from 1 s on
+SPREAD: Final = 2000  # ms over which the times are spread, from 1 s on
 WITHIN: Final = 120.0
 
 

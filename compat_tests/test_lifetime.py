@@ -58,7 +58,7 @@ EXPIRING: Final = {
 def courses(
     target: str, clients: Clients, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Future[None]]]:
-    """What the tests do, by names. Brokers start one after the other: a free port is free until somebody listens."""
+    """What the tests do, by names. Brokers start one after the other: a free port is free until a process listens."""
     folder = tmp_path_factory.mktemp("lifetime")
     with contextlib.ExitStack() as stack:
         name_server = ApacheNameServer(folder / "namesrv", address=f"{LOOPBACK}:{free_ports()[0]}")
@@ -184,7 +184,7 @@ def _readers(
             for run in runs:
                 run.result()
 
-        # A queue of which nothing is left. Apache's broker goes on calling 0 its smallest offset.
+        # A queue of which nothing is left. Apache's broker still reports 0 as its minimum offset.
         smallest = 5 if target == "rocketwire" else 0
         assert gone.pull(0) == (RETRY_IMMEDIATELY, "MESSAGE_WAS_REMOVING", [5, smallest, 5])
         assert gone.pull(5) == (NOT_FOUND, "OFFSET_OVERFLOW_ONE", [5, smallest, 5])

@@ -52,7 +52,7 @@ class Seen(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """What the brokers answered, by who answered."""
+    """The brokers' answers, by broker."""
 
     committed: dict[str, dict[tuple[str, str], Seen]]
     unset: dict[str, dict[str, tuple[int, str | None]]]  # asked with setZeroIfNotFound=false
@@ -62,7 +62,7 @@ class Scene(NamedTuple):
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory, name_server: ApacheNameServer) -> Scene:
-    """All that is asked, of Apache's two brokers and of rocketwire."""
+    """All requests, to Apache's two brokers and to rocketwire."""
     scene = Scene({}, {}, {}, {})
     for name in ("4.9.7", "5.5.0", "rocketwire"):
         folder = tmp_path_factory.mktemp(name)

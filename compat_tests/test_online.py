@@ -139,13 +139,13 @@ def numbered(queue: int, start: int, end: int) -> list[str]:
 
 
 def test_members_go_back_together_and_lose_nothing(admin: Client, scene: Scene) -> None:
-    """Queue 0 goes on with its third message, queue 1 with the one stored nearest to that."""
+    """Queue 0 continues with its third message, queue 1 with the one stored nearest to that."""
     told = dict(line.split()[1:3] for line in scene.printed if line.startswith("broker-a "))
     assert told["0"] == "2"
     second = int(told["1"])
     assert second in {1, 2, 3}
     wanted = numbered(0, 2, EACH + 2) + numbered(1, second, EACH + 2)
-    # What was sent meanwhile may have come before the members were told, but the rest of the topic comes again.
+    # What was sent meanwhile may have come before the members were notified, but the rest of the topic comes again.
     received = [
         event
         for name in ("back 1", "back 2")
@@ -162,7 +162,7 @@ def test_other_clients_go_back_too(others: dict[str, Client], scene: Scene, vers
     wanted = numbered(0, 2, EACH + 2) + numbered(1, told["offsets"]["broker-a:1"], EACH + 2)
     received = bodies(others[version].only("received", "Collect", name=version, count=len(wanted), settle=1_000))
     assert sorted(set(received)) == wanted
-    # What was sent meanwhile may have come before the member was told as well.
+    # What was sent meanwhile may have come before the member was notified as well.
     early = {*numbered(0, EACH, EACH + 2), *numbered(1, EACH, EACH + 2)}
     assert all(received.count(text) == 1 or text in early for text in wanted)
 
@@ -226,7 +226,7 @@ def test_how_a_consumer_is_doing(admin: Client, scene: Scene, name: str, orderly
 def test_a_message_is_verified(
     admin: Client, scene: Scene, unique: Callable[[str], str], name: str, group: str
 ) -> None:
-    topic = unique("Verified")  # that nobody subscribes to
+    topic = unique("Verified")  # without subscribers
     admin.run("CreateTopic", topic=topic, queues=1)
     texts = ("good", "later", "null", "throw")
     sent = admin.only("sent", "SendToQueue", topic=topic, message=[Outgoing(body=text, queue=0) for text in texts])

@@ -99,7 +99,7 @@ def check_order(got: Sequence[Event], *, restarted: bool = False) -> None:
         for key, number_of_key in numbered(queue.texts[offset] for offset in range(queue.reached)):
             numbers[key].append(number_of_key)
     for key, of_key in numbers.items():
-        # What was sent again may have been stored the first time; no other message lies there twice.
+        # What was sent again may have been stored the first time; no other message is stored twice.
         once = [n for at, n in enumerate(of_key) if not (at and n == of_key[at - 1] and f"{key}-{n}" in again)]
         assert once == list(range(len(once))), f"key {key}"
     assert sum(len(set(of_key)) for of_key in numbers.values()) == total["sent"]

@@ -18,7 +18,7 @@ def read_back(client: Client, topic: str, group: str, count: int) -> list[Event]
 
 
 def assert_acknowledged(sent: list[Event], received: list[Event]) -> None:
-    """Every acknowledgement names a message that lies where it says."""
+    """Every acknowledged message is stored where the answer says."""
     places = {(event["queueId"], event["queueOffset"]): event["msgId"] for event in received}
     for event in sent:
         assert event["status"] == "SEND_OK"

@@ -60,7 +60,7 @@ def test_a_key_nobody_sent(client: Client, topic: str) -> None:
 
 
 def test_an_id_past_the_log(client: Client, topic: str) -> None:
-    """An offset message id whose place in the log was never written."""
+    """An offset message id with a physical offset that was never written."""
     (sent,) = client.only("sent", "SendSync", topic=topic, message=[Outgoing(body="x")])
     missing = sent["offsetMsgId"][:16] + f"{1 << 40:016X}"
     (answer,) = client.only("missing", "Query", topic=topic, missing=[missing])

@@ -1,4 +1,4 @@
-"""The official quick start: its producer and its consumer, told nothing but NAMESRV_ADDR."""
+"""The official quick start: its producer and its consumer, configured by NAMESRV_ADDR only."""
 
 from __future__ import annotations
 

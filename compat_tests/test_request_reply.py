@@ -1,4 +1,4 @@
-"""Request-reply: a consumer's reply comes to the producer that asked, and lies in the cluster's reply topic."""
+"""Request-reply: a consumer's reply reaches the requesting producer, and is stored in the cluster's reply topic."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_requests_and_replies(client: Client, topic: str, group: str, unique: Ca
     assert (lost["error"], lost["code"]) == ("MQBrokerException", 1)
     assert lost["message"].startswith("push reply message fail, channel of <nobody> not found.")
 
-    # Replies are stored where their answers say, the one that nobody got behind them.
+    # Replies are stored where their answers say, the one that no client got behind them.
     first = min(event["queueOffset"] for event in sent)
     pulled = client.only(
         "received", "PullAt", topic=REPLY_TOPIC, group=unique("reader"), queue=0, offset=[first], atOnce=32

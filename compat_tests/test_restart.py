@@ -53,7 +53,7 @@ def test_everything_outlives_a_restart_of_the_server(own_endpoint: Endpoint, cli
 
 @pytest.mark.usefixtures("only_rocketwire")
 def test_a_server_whose_port_is_taken_counts_as_not_started(tmp_path: Path) -> None:
-    """Otherwise a test goes on with whoever has the port, and compares it with itself."""
+    """Otherwise a test continues with whichever process has the port, and compares it with itself."""
     ports = free_ports()
     with (
         socket.create_server((LOOPBACK, ports[1])),

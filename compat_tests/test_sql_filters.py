@@ -274,7 +274,7 @@ def test_which_tags_an_expression_names(swift: Endpoint, swift_client: Client, s
 
 
 def test_nothing_matches(swift: Endpoint, swift_client: Client, swift_topic: str, group: str) -> None:
-    """A pull that looked at messages in vain goes on behind them."""
+    """A pull whose scanned messages did not match continues behind them."""
     sent = [Outgoing(body=f"{n}", queue=0) for n in range(3)]
     swift_client.run("SendToQueue", topic=swift_topic, queue=0, message=sent)
     answer = pull(swift, swift_topic, group, "a = 1")

@@ -47,7 +47,7 @@ def damage(root: Path, lost: list[Stored]) -> None:
 
 
 def pulled(broker: str, queue: Queue, end: int) -> list[Stored]:
-    """A queue's messages, as a consumer that is told where to go on gets them."""
+    """A queue's messages, as a consumer gets them that follows the next offsets."""
     found: list[Stored] = []
     offset = 0
     with Connection(broker) as connection:
@@ -58,7 +58,7 @@ def pulled(broker: str, queue: Queue, end: int) -> list[Stored]:
             following = int(answer.fields["nextBeginOffset"])
             assert following > offset, answer
             offset = following
-    # A message that stands in the place of lost ones comes more than once in a row, as any may.
+    # A message that replaces lost ones is delivered more than once in a row, as any may be.
     return [each for each, former in zip(found, [None, *found], strict=False) if each != former]
 
 

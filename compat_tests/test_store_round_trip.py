@@ -108,7 +108,7 @@ def test_apache_writes_rocketwire_goes_on_apache_serves_both(store: SharedStore,
 
 @pytest.mark.parametrize("version", ["4.9.7", "5.5.0"])
 def test_topics_and_groups_that_a_killed_rocketwire_made_are_there(store: SharedStore, version: str) -> None:
-    """The files grow while rocketwire runs: changed entries stand there twice, and the version last."""
+    """The files grow while rocketwire runs: changed entries are in them twice, and the version comes last."""
     with store.apache(version) as apache, Connection(apache.broker) as connection:
         begin(apache)
         create_topic(connection, "Old", 3)
@@ -268,7 +268,7 @@ def test_killed_in_turn(store: SharedStore) -> None:
 def test_killed_while_queue_files_are_made(store: SharedStore) -> None:
     """Apache's broker finds no message in a queue file that was made just before the kill, a queue's first or its next.
 
-    (In one of zeros it finds a message at the log's start with no length, which nobody can pull.)
+    (In one of zeros it finds a message at the log's start with no length, which no client can pull.)
     """
     with store.rocketwire() as rocketwire:
         with Connection(rocketwire.broker) as connection:
@@ -285,7 +285,7 @@ def test_killed_while_queue_files_are_made(store: SharedStore) -> None:
 
 
 def test_a_store_of_5_5_0(store: SharedStore) -> None:
-    """What 5.x keeps in RocksDB is left as it is; its timer is in test_timer_round_trip."""
+    """What 5.x keeps in RocksDB is left unchanged; its timer is in test_timer_round_trip."""
     with store.apache("5.5.0", **POPPING) as apache:
         sent = begin(apache)
         first = look_at(apache, sent)

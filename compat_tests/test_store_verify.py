@@ -24,7 +24,7 @@ INDEX: Final = {"maxIndexNum": "5000"}
 
 
 def verified(root: Path) -> Summary:
-    """What was looked at, in a store without damage."""
+    """The summary of a store without damage."""
     found: list[Finding] = []
     summary = verify(discover(str(root)), found.append)
     assert not [str(each) for each in found if each.kind is Kind.DAMAGE]

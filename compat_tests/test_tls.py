@@ -90,7 +90,7 @@ def enforcing(certificates: Certificates, tmp_path_factory: pytest.TempPathFacto
         yield started
 
 
-@pytest.mark.usefixtures("only_rocketwire")  # Apache's servers are told by properties of their JVM
+@pytest.mark.usefixtures("only_rocketwire")  # Apache's servers are configured by properties of their JVM
 def test_with_certificates_only(certificates: Certificates, enforcing: Endpoint, unique: Callable[[str], str]) -> None:
     config = certificates.properties("client", **{"tls.client.authServer": "true"})
     with secure(find_programs("host"), config) as known:  # on the host, where the files are

@@ -1,4 +1,4 @@
-"""Clients before 4.5 send to the broker's port - 2 unless told otherwise (VIP channel)."""
+"""Clients before 4.5 send to the broker's port - 2 by default (VIP channel)."""
 
 from __future__ import annotations
 

@@ -372,7 +372,7 @@ class MessageStore(StoreReader):
         """Index some of the messages that are not indexed yet; true when there are more. Safe in a thread.
 
         Raises:
-            DiskFull: there is no room for the index; the same call goes on later.
-            StoreNotWritable: its files could not be made or opened; the same call goes on later.
+            DiskFull: there is no room for the index; the same call continues later.
+            StoreNotWritable: its files could not be made or opened; the same call continues later.
         """
         return self._index is not None and not self._closed and self._index.dispatch()

@@ -98,7 +98,7 @@ def test_sql(either: SparkSession, newest: Store) -> None:
 
 
 def test_filters_let_pass_what_they_should(spark: SparkSession, newest: Store) -> None:
-    """With push-down each is answered from other files; Spark looks at the rows again."""
+    """With push-down each reads other files; Spark filters the rows again."""
     one = newest.of("GoldenNormal")[5]
     time, message_id, offset_id = one["storeTimestamp"], one["msgId"], one["offsetMsgId"]
     conditions: dict[str, Callable[[dict[str, Any]], bool]] = {

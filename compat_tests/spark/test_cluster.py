@@ -29,7 +29,7 @@ MESSAGES: Final = 600
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the commands are given: with the job, and pip told to take this rocketwire for the one it would fetch."""
+    """The working folder of the commands: with the job, and constraints that make pip install this rocketwire."""
     made = tmp_path_factory.mktemp("cluster")
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(made / "dist")]
     subprocess.run(command, cwd=ROOT, env={**os.environ, "ROCKETWIRE_KERNEL": "native"}, check=True, timeout=400)

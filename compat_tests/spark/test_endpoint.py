@@ -29,7 +29,7 @@ Unique = Callable[[str], str]
 
 @pytest.fixture(scope="module")
 def name_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], str]]:
-    """Gives the name server of each kind of endpoint; it is started when it is asked for first."""
+    """Gives the name server of each kind of endpoint; it is started at first use."""
     known: dict[str, str] = {}
     with contextlib.ExitStack() as stack:
 

@@ -91,7 +91,7 @@ def sending(broker: Process, *, first: int = 0, pause: float = 0.0) -> Iterator[
 
 
 def picture(rows: list[dict[str, Any]]) -> list[int]:
-    """The numbers of a read's messages, which have no gap in any queue and are none of them damaged."""
+    """The numbers of a read's messages, without a gap in any queue, all undamaged."""
     assert [row["_corrupt_record"] for row in rows if row["_corrupt_record"]] == []
     places: dict[int, dict[int, int]] = {}
     for row in rows:
@@ -117,7 +117,7 @@ def test_each_read_is_a_picture_of_one_moment(tmp_path: Path, way: dict[str, Any
             before = list(sender.acknowledged)
             planned = Read(tmp_path, columns=COLUMNS, maxBytesPerPartition="40k", **way)
             bound = len(sender.acknowledged)
-            sender.wait_for(100)  # what comes after the plan is not in it
+            sender.wait_for(100)  # messages after the plan are not in it
             seen = picture(planned.rows())
             assert seen[: len(before)] == before
             assert len(seen) <= bound + 1
@@ -161,6 +161,6 @@ def test_a_broker_that_is_killed_while_it_writes(tmp_path: Path, way: dict[str, 
             acknowledged += sender.end()
             seen = picture(Read(tmp_path, columns=COLUMNS, maxBytesPerPartition="40k", **way).rows())
             assert seen[: len(acknowledged)] == acknowledged
-            # One may have been stored whose answer nobody got.
+            # One may have been stored whose answer was lost.
             assert len(seen) - len(acknowledged) in {0, 1}
             acknowledged = seen

@@ -13,7 +13,7 @@ import rocketwire
 
 
 def test_the_source_is_found_without_a_registration(spark: SparkSession) -> None:
-    with pytest.raises(PySparkException) as raised:  # with a format that nobody has: DATA_SOURCE_NOT_FOUND
+    with pytest.raises(PySparkException) as raised:  # with an unknown format: DATA_SOURCE_NOT_FOUND
         spark.read.format("rocketmq").load("/nowhere").count()
     assert raised.value.getCondition() == "PYTHON_DATA_SOURCE_ERROR"
 

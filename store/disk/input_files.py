@@ -27,7 +27,7 @@ class InputFile:
         """Open the file.
 
         Raises:
-            OSError: there is none, it may not be read, or it is no regular file.
+            OSError: there is none, it may not be read, or it is not a regular file.
         """
         self._fd = -1
         self.path = path

@@ -166,8 +166,8 @@ class Index:
         """Index some messages; true when there are more.
 
         Raises:
-            DiskFull: there is no room. The same call goes on later.
-            StoreNotWritable: a file could not be made or opened. The same call goes on later.
+            DiskFull: there is no room. The same call continues later.
+            StoreNotWritable: a file could not be made or opened. The same call continues later.
         """
         with self._lock:
             return self._dispatch()

@@ -90,7 +90,7 @@ def opened(options: argparse.Namespace, report: Complaints) -> Iterator[Source]:
     Raises:
         Mistake: no broker has a timer, or the store's commit log was named wrongly.
         NotReached, Refused: the endpoint does not answer.
-        StoreError: it is no store, or cannot be read.
+        StoreError: it is not a store, or cannot be read.
     """
     directory = store_of(options)
     if directory is not None:

@@ -146,7 +146,7 @@ def discover(root: str, *, commit_log: str | None = None, files: FileSystem = LO
         files: The file system of both. If it cannot tell who holds the lock, a store that has `abort` is UNKNOWN.
 
     Raises:
-        StoreForeign: it is no RocketMQ store.
+        StoreForeign: it is not a RocketMQ store.
         StoreUnreadable: a directory in it, or one of the two, is not there or may not be read.
     """
     root = root.rstrip("/") or "/"

@@ -72,7 +72,7 @@ class FileSystem(Protocol):
         """Open a regular file.
 
         Raises:
-            OSError: there is none, it may not be read, or it is no regular file.
+            OSError: there is none, it may not be read, or it is not a regular file.
         """
         ...
 

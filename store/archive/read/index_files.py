@@ -71,7 +71,7 @@ class IndexFile:
 
         Raises:
             FileGone: it was removed.
-            StoreUnreadable: it may not be read, is no regular file, or shorter than a header.
+            StoreUnreadable: it may not be read, is not a regular file, or shorter than a header.
         """
         self.path = file.path
         self._file = OpenFile(file.path, file.files)

@@ -70,7 +70,7 @@ class LogFile:
 
         Raises:
             FileGone: it was removed.
-            StoreUnreadable: it may not be read, or is no regular file.
+            StoreUnreadable: it may not be read, or is not a regular file.
         """
         self.path = row_file.path
         self.start = row_file.start
@@ -194,7 +194,7 @@ class Log:
 
         Raises:
             FileGone: it was removed.
-            StoreUnreadable: it may not be read, or is no regular file.
+            StoreUnreadable: it may not be read, or is not a regular file.
         """
         found = self._open.pop(file.start, None) or LogFile(file)
         self._open[file.start] = found

@@ -30,7 +30,7 @@ class OpenFile:
 
         Raises:
             FileGone: it was removed.
-            StoreUnreadable: it may not be read, or is no regular file.
+            StoreUnreadable: it may not be read, or is not a regular file.
         """
         self.path = path
         try:

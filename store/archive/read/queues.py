@@ -44,7 +44,7 @@ class Queue(EntryFiles):
         """Open the queue and find its ends.
 
         Raises:
-            StoreUnreadable: a file may not be read, or is no regular file. (One that was removed is skipped.)
+            StoreUnreadable: a file may not be read, or is not a regular file. (One that was removed is skipped.)
         """
         super().__init__(files.files)
         self.topic = files.topic
