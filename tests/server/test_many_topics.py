@@ -94,7 +94,8 @@ def test_to_make_a_topic_or_a_group_costs_the_same_however_many_there_are(tmp_pa
                 took[count, way.__name__] = cost(server, client, way, 100)
     for (count, name), seconds in took.items():
         # A first message makes the files of its queue, which costs more than the topic.
-        assert seconds < (2.5 * MS if name == "by_send" else MS), (count, name, took)
+        # A heartbeat of a new group makes the group and its retry topic.
+        assert seconds < {"by_send": 2.5, "by_heartbeat": 2}.get(name, 1) * MS, (count, name, took)
         assert seconds < 2.5 * took[100, name] + 0.3 * MS, (count, name, took)
 
 
