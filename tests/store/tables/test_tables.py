@@ -430,10 +430,15 @@ def test_many_offsets_are_made_into_text_in_short_steps(tmp_path: Path) -> None:
         table.remove(f"G{next(changes) % 20_000}", "T")
         began[0] = time.process_time()
 
-    text, count = finished(table.encode_in_steps(), between)
+    medians: list[float] = []
+    for _ in range(3):  # one has to do: a busy machine slows all steps of a run
+        pieces.clear()
+        began[0] = time.process_time()
+        text, count = finished(table.encode_in_steps(), between)
+        assert count > 20
+        medians.append(sorted(pieces)[len(pieces) // 2])
+    assert min(medians) < 0.01
     assert text is not None
-    assert count > 20
-    assert sorted(pieces)[len(pieces) // 2] < 0.03
     table.write(text)
     found = offsets(tmp_path)
     assert {key.partition("@")[2] for key in found.keys()}  # noqa: SIM118 - no dict <= {f"G{number}" for number in range(20_000)}
