@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from rocketwire.store.event import Event
+
 
 class CacheInvalidation:
     """Connects what decisions are made from with the caches that keep those decisions.
@@ -14,21 +16,19 @@ class CacheInvalidation:
     """
 
     def __init__(self) -> None:
-        self._caches: list[Callable[[], None]] = []
-        self._subscription_caches: list[Callable[[], None]] = []
+        self._caches = Event[[]]()
+        self._subscription_caches = Event[[]]()
 
     def register(self, forget: Callable[[], None], *, subscriptions: bool = False) -> None:
         """Call `forget` at each `invalidate`, and with `subscriptions` also at each `invalidate_subscriptions`."""
-        self._caches.append(forget)
+        self._caches.subscribe(forget)
         if subscriptions:
-            self._subscription_caches.append(forget)
+            self._subscription_caches.subscribe(forget)
 
     def invalidate(self) -> None:
         """Invalidate all caches: a topic, a group, a queue or the configuration has changed."""
-        for forget in self._caches:
-            forget()
+        self._caches()
 
     def invalidate_subscriptions(self) -> None:
         """Invalidate the caches that depend on subscriptions: nothing else has changed."""
-        for forget in self._subscription_caches:
-            forget()
+        self._subscription_caches()

@@ -28,7 +28,7 @@ from rocketwire.server.core.guard_errors import (
     FrameRefused,
     LimitExceeded,
 )
-from rocketwire.server.core.server_error import ServerError as ServerError  # noqa: PLC0414 - it is had from here
+from rocketwire.server.core.server_error import ServerError as ServerError  # noqa: PLC0414 - re-exported: one import for all errors
 from rocketwire.store.errors import RecordTooLarge, StoreError, StoreGone, StoreLocked, TopicUnusable
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.errors import (

@@ -22,7 +22,7 @@ from rocketwire.wire.headers.query import (
     ViewMessageRequestHeader,
 )
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # for annotations: it needs a YAML parser, imported only where access control is on
     from rocketwire.server.guards.acl.control import AccessControl
 
 

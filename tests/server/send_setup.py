@@ -65,6 +65,7 @@ class Setup:
         self.now = 0.0
         self.throttle = Throttle(self.live, self.topics, self.metrics, now=lambda: self.now)
         self.live.changed.subscribe(self.throttle.changed)
+        self.throttle.forgets.subscribe(self.throttle.changed)
         self.storing = self.made(flush=None)
         self.sending = Sending(
             SendDrafts(

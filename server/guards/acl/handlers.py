@@ -24,13 +24,8 @@ from rocketwire.wire.headers.acl import (
     UpdateGlobalWhiteAddrsConfigRequestHeader,
 )
 
-if TYPE_CHECKING:
-    from rocketwire.server.guards.acl.control import AccessControl
-
-
 if TYPE_CHECKING:  # for annotations: it needs a YAML parser, imported only where access control is on
     from rocketwire.server.guards.acl.control import AccessControl
-
 
 _LEAST_ACCOUNT: Final = 60  # bytes
 

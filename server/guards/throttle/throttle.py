@@ -110,7 +110,7 @@ class Throttle:
         self._rates: object = None
         self._backlogged: frozenset[str] = frozenset()
         self._most_buckets = _MOST_BUCKETS
-        self.forgets = Event[[]](self.changed)
+        self.forgets = Event[[]]()
         self.changed()
 
     def changed(self) -> None:

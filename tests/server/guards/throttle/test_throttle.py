@@ -236,6 +236,7 @@ def test_groups_that_come_and_go_leave_nothing(setup: Setup, monkeypatch: pytest
     monkeypatch.setattr("rocketwire.server.guards.throttle.throttle._MOST_GATES", 8)
     throttle = setup.throttle = Throttle(setup.live, setup.topics, setup.metrics, now=lambda: setup.now)
     setup.live.changed.subscribe(throttle.changed)
+    throttle.forgets.subscribe(throttle.changed)
     setup.sending.throttle = throttle
     set_config(setup, instanceTps=20_000, groupQuotas="*=5/-,big=9/-")
     assert sends(setup, 20, group="big") == 9
@@ -279,6 +280,7 @@ def test_invented_groups_are_not_kept_without_end(setup: Setup, monkeypatch: pyt
     monkeypatch.setattr("rocketwire.server.guards.throttle.throttle._MOST_INDEBTED", 16)
     throttle = setup.throttle = Throttle(setup.live, setup.topics, setup.metrics, now=lambda: setup.now)
     setup.live.changed.subscribe(throttle.changed)
+    throttle.forgets.subscribe(throttle.changed)
     setup.sending.throttle = throttle
     set_config(setup, topicQuotas="T=100000/-", groupQuotas="*=0/-,big=9/-", coldDataFlowControlEnable="true")
     for number in range(100):
