@@ -33,7 +33,7 @@ static PyModuleDef_Slot slots[] = {
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "rocketwire._kernel",
-    .m_doc = "The hot path in C: the plain cases only; what it does not know it hands over to Python.",
+    .m_doc = "The fast paths in C: the plain cases only; all else is handed over to Python.",
     .m_size = 0,
     .m_slots = slots,
 };

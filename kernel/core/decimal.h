@@ -34,7 +34,7 @@ static inline uint8_t *put_decimal(uint8_t *p, int64_t value)
     return p + length;
 }
 
-/* Read one (no blanks, no plus, no leading zeros). False: it is none, or out of range. */
+/* Parse one (no blanks, no plus, no leading zeros). False: it is not a number, or out of range. */
 bool read_int64(span text, int64_t *value);
 bool read_any_int32(span text, int32_t *value);
 

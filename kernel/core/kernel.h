@@ -1,4 +1,4 @@
-/* What every part that speaks Python includes first. Pure parsing and formatting includes no Python at all. */
+/* Python's API: every part that uses Python includes this first. Pure parsing and formatting does not include it. */
 
 #ifndef ROCKETWIRE_KERNEL_H
 #define ROCKETWIRE_KERNEL_H

@@ -1,4 +1,4 @@
-/* Walking over text by many bytes at a time: where does a JSON string end, or need a closer look?
+/* Scanning text by many bytes at a time: finds where a JSON string ends, or has bytes that need a closer look.
  *
  * A window is the next bytes of a text. Its masks have a bit (or several, see STEP) for each byte, the first byte
  * lowest. SSE2 where there is one, words of 8 bytes elsewhere. */

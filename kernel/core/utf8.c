@@ -2,7 +2,7 @@
 
 static bool follows(uint8_t byte) { return (byte & 0xC0) == 0x80; }
 
-/* How long the character at `p` is, which begins with no ASCII byte; 0: it is none. */
+/* The length of the character at `p`, whose first byte is not ASCII; 0: it is invalid. */
 static size_t character(const uint8_t *p, size_t left)
 {
     uint8_t first = p[0];

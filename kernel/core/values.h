@@ -1,4 +1,4 @@
-/* Values of Python that several parts make or read. */
+/* Helpers to make and read values of Python. */
 #ifndef ROCKETWIRE_VALUES_H
 #define ROCKETWIRE_VALUES_H
 
@@ -6,7 +6,7 @@
 
 #include "core/span.h"
 
-/* Where the bytes of an object are. False: it has none, and an exception is set. */
+/* The bytes of an object. False: it is not a bytes object, and an exception is set. */
 static inline bool span_of_bytes(PyObject *object, span *to)
 {
     char *text;
@@ -18,7 +18,7 @@ static inline bool span_of_bytes(PyObject *object, span *to)
     return true;
 }
 
-/* Where the parts of a text are, which a tuple keeps. False: they are not so many, and an exception is set. */
+/* The spans of a tuple of bytes. False: the tuple has another length, and an exception is set. */
 static inline bool spans_of_tuple(PyObject *from, span *to, Py_ssize_t count)
 {
     if (!PyTuple_Check(from) || PyTuple_Size(from) != count) {
@@ -53,7 +53,7 @@ static inline PyObject *tuple_of(PyObject *const *values, Py_ssize_t count)
     return result;
 }
 
-/* What makes named tuples of a class; NULL: it is no class of tuples, and an exception is set. */
+/* The constructor of a class of named tuples; NULL: it is not one, and an exception is set. */
 static inline newfunc named_tuple_maker(PyTypeObject *type)
 {
     if (!PyType_IsSubtype(type, &PyTuple_Type)) {

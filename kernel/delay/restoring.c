@@ -1,4 +1,5 @@
-/* Drafts and rows of messages that waited, out of their records: the plain ones, see server.messages.restoring. */
+/* Makes drafts and index rows of waiting messages from their records, if these are plain: see
+ * server.messages.restoring. */
 
 #include "core/kernel.h"
 
@@ -10,7 +11,7 @@
 
 enum { LAST_GIVEN = DRAFT_KEYS + 1, DUE_FIELDS = 5, ENTRY_SIZE = 20, WAITING_FIELDS = 5 };
 
-/* What many records of a group have alike, made once: a value of Python and the bytes that it is made of. */
+/* A value that many records of a group share, made once: a Python object and the bytes that it is made of. */
 typedef struct {
     PyObject *value;
     span text;
@@ -33,7 +34,7 @@ static PyObject *text_of(span text)
 
 static PyObject *text_or_none(span text) { return text.at == NULL ? Py_NewRef(Py_None) : text_of(text); }
 
-/* A new reference to what `make` makes of a text, which is mostly the one before. */
+/* A new reference to the value that `make` makes of a text, which is mostly the same as the one before. */
 static PyObject *keep(kept *last, span text, PyObject *(*make)(span))
 {
     if (last->value == NULL || !span_is(text, (const char *)last->text.at, last->text.len)) {
@@ -44,7 +45,7 @@ static PyObject *keep(kept *last, span text, PyObject *(*make)(span))
     return Py_XNewRef(last->value);
 }
 
-/* Whether it may be delivered where it says, to a queue of that number. */
+/* Whether it may be delivered to the topic and queue that it names. */
 static bool has_destination(const waited *from, int64_t *queue_id)
 {
     span topic = from->values[WAITED_TOPIC];
@@ -53,14 +54,14 @@ static bool has_destination(const waited *from, int64_t *queue_id)
            !span_is(topic, "RMQ_SYS_TRANS_HALF_TOPIC", sizeof "RMQ_SYS_TRANS_HALF_TOPIC" - 1);
 }
 
-/* Whether it says a time that is still to come. */
+/* Whether its time is in the future. */
 static bool is_early(const waited *from, int64_t now)
 {
     int64_t out;
     return waited_number(from->values[WAITED_OUT], INT64_MAX, &out) && out > now;
 }
 
-/* Whether what is stored again is plain: the names that are kept for it are text. */
+/* Whether the new draft is plain: the names to keep for it are text. */
 static bool is_plain(const waited *from)
 {
     span tags = from->values[WAITED_TAGS];
@@ -92,7 +93,7 @@ static PyObject *new_draft(restoring *in, const waited *from, span topic, int64_
     return result;
 }
 
-/* The record at a place, or none: it is not in what was given. */
+/* The record at a position, or none: it is not in the given part of the log. */
 static span record_at(const restoring *in, int64_t place, int64_t size)
 {
     if (in->start < 0 || in->end < in->start || in->end - in->start > in->view.len) {
@@ -120,9 +121,9 @@ static PyObject *again(restoring *in, int64_t place, int64_t size, int64_t enque
     waited_number(from.values[WAITED_ROLL_TIMES], INT32_MAX - 1, &numbers[0]);
     numbers[0]++;
     int first = rolls ? WAITED_ROLL_TIMES : WAITED_ENQUEUE;
-    uint8_t room[WAITED_PROPERTIES_MOST + WAITED_ROOM];
+    uint8_t room[PROPERTIES_MOST + WAITED_ROOM];
     span properties = span_of(room, waited_rewrite(&from, first, &numbers[first - WAITED_ROLL_TIMES], room));
-    if (properties.len > WAITED_PROPERTIES_MOST) {
+    if (properties.len > PROPERTIES_MOST) {
         Py_RETURN_NONE;
     }
     span topic = rolls ? span_of(TIMER_TOPIC_FIELD + 1, WAITED_FIELD_SIZE - 1) : from.values[WAITED_TOPIC];
@@ -194,7 +195,7 @@ static PyObject *restored_delayed(PyObject *self, PyObject *args)
     return result;
 }
 
-/* What the index of the timer takes of a record; None: it is for Python. */
+/* The fields of a record for the timer's index; None: it is for Python. */
 static PyObject *waiting_of(PyTypeObject *type, newfunc make, span record, int64_t place)
 {
     waited from;

@@ -1,4 +1,4 @@
-/* Units of the timer log, many at once: those that are due, and what became of them. The twin is store.timer.log. */
+/* Reads many units of the timer log at once, and records their outcomes. The twin is store.timer.log. */
 
 #include "core/kernel.h"
 

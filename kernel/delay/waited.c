@@ -1,7 +1,6 @@
 #include "delay/waited.h"
 
 #include "core/decimal.h"
-#include "message/items.h"
 
 enum { MAGIC_AT = 4, FLAG_AT = 16, PLACE_AT = 28, SYS_FLAG_AT = 36, BORN_AT = 40, HOST_AT = 48, RECONSUME_AT = 72 };
 enum { BODY_AT = 88, HOST_SIZE = 8, HOST_BITS = 0x30, INT64_DIGITS = 19 };
@@ -59,7 +58,7 @@ bool waited_read(span record, const char *topic_field, waited *found)
     };
     size_t left = record.len - BODY_AT - WAITED_FIELD_SIZE - 2; /* of body and properties */
     size_t body = get32(at + BODY_AT - 4);
-    if (found->sys_flag & HOST_BITS || body > left || left - body > WAITED_PROPERTIES_MOST) return false;
+    if (found->sys_flag & HOST_BITS || body > left || left - body > PROPERTIES_MOST) return false;
     const uint8_t *middle = at + BODY_AT + body;
     if (memcmp(middle, topic_field, WAITED_FIELD_SIZE) != 0 || get16(middle + WAITED_FIELD_SIZE) != left - body) {
         return false;
@@ -84,7 +83,7 @@ bool waited_number(span text, int64_t most, int64_t *value)
     return true;
 }
 
-/* The name from `first` on whose value comes next in the text, behind `at`; WAITED_NAMES: none. */
+/* The first name from `first` on whose value is behind `at` in the text; WAITED_NAMES: none. */
 static int next_set(const waited *from, int first, const uint8_t *at)
 {
     int next = WAITED_NAMES;

@@ -2,9 +2,9 @@
 #ifndef ROCKETWIRE_WAITED_H
 #define ROCKETWIRE_WAITED_H
 
-#include "core/span.h"
+#include "message/properties.h"
 
-/* What is looked for in the properties. The last three are written anew when the message is stored again. */
+/* The properties to find. The last three get new values when the message is stored again. */
 enum {
     WAITED_TAGS,
     WAITED_KEYS,
@@ -20,7 +20,6 @@ enum {
     WAITED_SET = WAITED_ROLL_TIMES
 };
 
-enum { WAITED_PROPERTIES_MOST = INT16_MAX };
 /* Bytes that writing the last three adds at most: two separators, a name of at most 16 letters, a number for each. */
 enum { WAITED_ROOM = (WAITED_NAMES - WAITED_SET) * (2 + 16 + 20) };
 
@@ -32,15 +31,15 @@ typedef struct {
     span born_host, body, properties; /* in the record, as are the values */
     int64_t physical_offset, born_timestamp;
     int32_t size, magic, flag, sys_flag, reconsume_times;
-    span values[WAITED_NAMES]; /* of a name that is there twice the last; at == NULL: none */
+    span values[WAITED_NAMES]; /* of duplicate names the last value; at == NULL: none */
     bool nul;                  /* a NUL in the properties */
-    bool twice;                /* one of the last three is there twice, or without a value */
+    bool twice;                /* one of the last three is duplicate, or without a value */
 } waited;
 
-/* Read one. False: it is not as this broker writes records of that topic, and for Python. */
+/* Decode one. False: this broker would write it differently, so it is for Python. */
 bool waited_read(span record, const char *topic_field, waited *found);
 
-/* The number that a text of digits is. False: it is none, or above `most`; *value stays. */
+/* Parse a text of digits. False: it is not a number, or above `most`; *value stays. */
 bool waited_number(span text, int64_t most, int64_t *value);
 
 /* Write its properties with other values for the names from `first` on, numbers[0] for the first of them: in their

@@ -14,8 +14,8 @@ static uint32_t seconds_since(int64_t begin, int64_t timestamp)
     return seconds < INT32_MAX ? (uint32_t)seconds : INT32_MAX;
 }
 
-/* What a slot says, as the number of an entry before `number`; else 0. A slot may be damaged: one that names an entry
- * of this run is true only if that entry has this slot. */
+/* The entry in a slot, if its number is below `number`, else 0. A slot may be damaged: if it names an entry of this
+ * run, it is valid only if that entry belongs to this slot. */
 static uint32_t previous_of(const index_room *room, uint32_t slot, uint32_t number)
 {
     uint32_t named = get32(room->slots + (size_t)slot * INDEX_SLOT_SIZE);

@@ -1,4 +1,4 @@
-/* A mapped index file, its slots and entries as store.layout.index declares them: keys are entered, and looked for. */
+/* Puts keys into a mapped index file, and searches them. store.layout.index declares its slots and entries. */
 #ifndef ROCKETWIRE_INDEX_FILE_H
 #define ROCKETWIRE_INDEX_FILE_H
 
@@ -13,7 +13,7 @@ typedef struct {
     uint32_t first;          /* number of the first entry that is put */
 } index_room;
 
-/* Put `count` entries in their order, one after the other, as Apache does; give how many took a slot that was free. */
+/* Put `count` entries in their order, one after the other, as Apache does; returns how many took a free slot. */
 uint32_t index_put(const index_room *room, const int64_t *hashes, const int64_t *offsets, const int64_t *timestamps,
                    size_t count);
 
@@ -23,8 +23,8 @@ typedef struct {
     int64_t begin, end; /* what is wanted was stored between these, in ms */
 } index_wanted;
 
-/* Physical offsets of the entries wanted, newest first and `most` at most; give how many. `older` tells whether an
- * entry of this key was stored before the time that is wanted. */
+/* Physical offsets of the matching entries, newest first, `most` at most; returns how many. `older`: whether an entry
+ * of this key was stored before the requested time. */
 size_t index_scan(const uint8_t *entries, size_t count, const index_wanted *wanted, int64_t *offsets, size_t most,
                   bool *older);
 

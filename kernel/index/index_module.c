@@ -3,7 +3,7 @@
 #include "core/kernel.h"
 #include "index/index_file.h"
 
-enum { GIL_WORTH = 512 }; /* fewer entries take no longer than to let go of the interpreter and to get it again */
+enum { GIL_WORTH = 512 }; /* fewer entries take less time than releasing and acquiring the interpreter's lock */
 
 enum { MAPPING, HASHES, OFFSETS, TIMESTAMPS, VIEWS };
 

@@ -1,9 +1,8 @@
 /* Where a KeyColumn keeps its keys.
  *
- * Three rows of numbers side by side (hash, physical offset, store timestamp of each key) and a mark a group of
- * messages. Rows are counted from the beginning of time; `first_row` is the number of the one that stands first in
- * memory. What is taken is copied, or goes with its memory, so nothing here is shared with the thread that works on it;
- * all calls come with the GIL held. */
+ * Three arrays of numbers (hash, physical offset, store timestamp of each key) and a mark for each group of messages.
+ * Rows are numbered from the start on; `first_row` is the number of the first one in memory. Rows are taken as a copy,
+ * or with their memory, so nothing here is shared with the thread that works on them. All calls hold the GIL. */
 #ifndef ROCKETWIRE_KEY_ROWS_H
 #define ROCKETWIRE_KEY_ROWS_H
 
@@ -36,11 +35,11 @@ void key_rows_rollback(KeyColumn *self);            /* forget what was added sin
 void key_rows_clear(KeyColumn *self);               /* forget all groups and their rows; much memory is given back */
 void key_rows_free(KeyColumn *self);
 
-/* Groups are taken; no row of theirs is needed any more. */
+/* Mark groups as taken: their rows are not needed any more. */
 void key_rows_pass(KeyColumn *self, size_t groups);
 
-/* The rows of a column that are not taken yet, up to `end`: a memoryview of numbers. Much goes with its memory if it
- * goes `whole`: when no group is left once these are passed. */
+/* The rows of a column that are not taken yet, up to `end`, as a memoryview of numbers. With `whole`, if no group
+ * remains, much memory is handed over instead of copied. */
 PyObject *key_rows_view(const KeyColumn *self, int column, uint64_t end, bool whole);
 
 #endif

@@ -37,7 +37,7 @@ void key_rows_free(KeyColumn *self)
     self->room = self->groups_room = 0;
 }
 
-/* Room for one row more: by moving all to the front if half of the room is free there, else by more memory. */
+/* Make room for one more row: move all to the front if half of the room is free there, else allocate. */
 static bool make_room(KeyColumn *self)
 {
     size_t free_rows = (size_t)(self->taken - self->first_row), kept = (size_t)(self->used - self->taken);
@@ -145,6 +145,6 @@ void key_rows_pass(KeyColumn *self, size_t groups)
 {
     self->taken = self->groups[groups - 1].rows_end;
     self->groups_taken = groups;
-    /* Memory that went is left to its taker. */
+    /* Memory that was handed over belongs to its taker. */
     if (groups == self->groups_used && self->used == self->taken) key_rows_clear(self);
 }

@@ -11,7 +11,7 @@
 #include "core/span.h"
 
 /* Add a message: its unique key (at == NULL: none) and its keys (words with blanks between; at == NULL: none).
- * -1: no memory, MemoryError is set. Nothing is seen by the other thread before key_column_group. */
+ * -1: no memory, MemoryError is set. The other thread sees nothing before key_column_group. */
 int key_column_add(PyObject *column, int32_t prefix_hash, span unique_key, span words, int64_t physical_offset,
                    int64_t store_timestamp);
 

@@ -25,7 +25,7 @@ static bool key_text(PyObject *key, span *text, PyObject **keeper)
     return true;
 }
 
-/* A message whose values stand in a list from `at` on, as store.append.append_loop puts them there. */
+/* A message whose values are in a list from `at` on, in the order of store.append.append_loop. */
 static bool add_message(PyObject *column, PyObject *values, Py_ssize_t at)
 {
     span unique_key, words;

@@ -4,7 +4,7 @@
 
 #include <sys/mman.h>
 
-/* While one call lasts no other thread of the process can map or unmap memory: so it gets a little at a time. */
+/* During a call no other thread of the process can map or unmap memory, so each call gets a small range. */
 enum { PIECE = 1 << 18 };
 
 static int in_pieces(char *at, size_t length, int option)

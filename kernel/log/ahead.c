@@ -1,11 +1,11 @@
-/* A thread that has the pages of a file made and faulted in, ahead of whoever writes there through a mapping.
+/* A thread that allocates the pages of a file and faults them in, ahead of the writer, which uses a mapping.
  *
  * A page's first use costs up to 10 us on a virtual machine whose host must find memory for it; on another processor
- * that costs the event loop nothing. It is help only: the writer still asks for its pages itself, which is quick for
- * those that are there, and meets the error where one is refused. The thread runs no Python.
+ * that costs the event loop nothing. It is only an optimisation: the writer still faults its pages in itself, which is
+ * quick for existing ones, and gets the error if there is no space. The thread runs no Python.
  *
- * It writes zeros, where there are none but zeros: the file system then makes a few large folios, in place of as many
- * pages, which halves the time of all that follows. So nobody may write in a range while it is the thread's. */
+ * It writes zeros where the file has only zeros: the file system then makes a few large folios instead of many pages,
+ * which halves the time of everything after. So nobody else may write to a range while it belongs to the thread. */
 
 #define _GNU_SOURCE
 
@@ -24,7 +24,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* While one call lasts nobody else can map or unmap memory, nor have another mapping faulted in. */
+/* During a call no other thread can map or unmap memory, nor fault in another mapping. */
 enum { PIECE = 1 << 16 };
 
 typedef struct {
@@ -33,7 +33,7 @@ typedef struct {
     pthread_mutex_t lock;
     pthread_cond_t work, rest;
     bool running, busy, quit;
-    char *piece;       /* what it is busy with */
+    char *piece;       /* the range in progress */
     char *at, *end;    /* what is left to do */
     int fd;            /* the file, or -1: then nothing is written */
     PyObject *mapping; /* that this is in, or NULL */
@@ -83,7 +83,7 @@ static int start_thread(Ahead *self)
     return error;
 }
 
-/* Have no work, and the thread in no page of the mapping. */
+/* Drop the work, and wait until the thread has left the mapping. */
 static void drop(Ahead *self)
 {
     pthread_mutex_lock(&self->lock);
@@ -115,13 +115,13 @@ static PyObject *ask(PyObject *object, PyObject *args)
     }
     char *first = (char *)self->view.buf + start, *end = first + length;
     pthread_mutex_lock(&self->lock);
-    /* What it has done already of the new range is not done again. */
+    /* The part of the new range that is done already is not done again. */
     self->at = self->end != NULL && self->at > first && self->at <= end ? self->at : first;
     self->end = end;
     while (self->busy && self->piece < first) pthread_cond_wait(&self->rest, &self->lock);
     pthread_cond_signal(&self->work);
     pthread_mutex_unlock(&self->lock);
-    if (!self->running && start_thread(self) != 0) drop(self); /* then there is no help */
+    if (!self->running && start_thread(self) != 0) drop(self); /* continue without the thread */
     Py_RETURN_NONE;
 }
 

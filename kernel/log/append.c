@@ -65,7 +65,7 @@ static void write_record(AppendLoop *self, group *in, const draft *from, int64_t
     record_write((uint8_t *)log->view.buf + (in->at - log->base), &wanted, size, whole);
 }
 
-/* Write a draft's record, for which there is room, and note its entry and its keys. */
+/* Write a draft's record, for which there is room, and remember its entry and its keys. */
 static outcome put_draft(AppendLoop *self, group *in, const draft *from, int64_t size)
 {
     bool has_entry = !(from->sys_flag & NOT_FOR_CONSUMERS);
@@ -137,7 +137,7 @@ static outcome append_number(AppendLoop *self, group *in, Py_ssize_t number)
     return result;
 }
 
-/* Make visible what is written and give its keys to the index, whatever happened before. */
+/* Publish the written records and hand their keys to the index, whatever happened before. */
 static outcome finish(AppendLoop *self, group *in, int64_t start, outcome result)
 {
     PyObject *type, *value, *trace;
@@ -256,7 +256,7 @@ static PyType_Slot slots[] = {
     {0, NULL},
 };
 
-/* No part of a cycle: what it holds does not know it. */
+/* Not part of a cycle: the objects it holds do not refer to it. */
 static PyType_Spec spec = {
     .name = "rocketwire._kernel.AppendLoop",
     .basicsize = sizeof(AppendLoop),

@@ -1,10 +1,10 @@
-/* A group of records on its way: its queues, room for it, and how it becomes visible. */
+/* A group of records in progress: its queues, room for it, and publishing it. */
 
 #include "log/append.h"
 
 #include "message/record.h"
 
-/* --- what was written becomes visible --- */
+/* --- publishing --- */
 
 bool append_publish(AppendLoop *self, group *in)
 {
@@ -39,7 +39,7 @@ static PyObject *find_queue(AppendLoop *self, PyObject *topic, PyObject *queue_i
     return queue;
 }
 
-/* Whether entries of a queue come with a time in place of a tag code. */
+/* Whether entries of a queue have a time in place of a tag code. */
 static outcome read_delay(const AppendLoop *self, PyObject *queue, group *in)
 {
     PyObject *delay = PyObject_GetAttr(queue, self->delay_name);
@@ -122,7 +122,7 @@ static outcome size_of_batch(AppendLoop *self, group *in, const draft *first, Py
     return DONE;
 }
 
-/* Bytes of the second of two drafts, whose queue is another one and has room; false: Python is to see to that. */
+/* Bytes of the second of two drafts, which is for another queue; false: that queue has no room, which is for Python. */
 static bool size_of_note(AppendLoop *self, const group *in, PyObject *note, int64_t *size)
 {
     draft found;
@@ -140,7 +140,7 @@ static bool size_of_note(AppendLoop *self, const group *in, PyObject *note, int6
     return ready;
 }
 
-/* As store.append.append_loop: its `size_behind` makes queues ready that are not. */
+/* As in store.append.append_loop, whose `size_behind` prepares the queues. */
 static outcome ask_size_behind(AppendLoop *self, group *in, Py_ssize_t number, int64_t *size)
 {
     if (!append_publish(self, in)) {

@@ -1,5 +1,7 @@
 #include "log/drafts.h"
 
+#include "message/properties.h"
+
 static const char *const names[DRAFT_FIELDS] = {
     "topic",           "queue_id",        "body",      "properties", "flag", "sys_flag", "born_timestamp", "born_host",
     "reconsume_times", "prepared_offset", "tags_code", "unique_key", "keys", "together",
@@ -78,7 +80,7 @@ static bool bytes_field(const draft_type *type, PyObject *from, int field, draft
     return view->itemsize == 1;
 }
 
-/* The text of a key, or none; one that is no UTF-8 (half a surrogate pair) is not for here. */
+/* The text of a key, or none; false: it is not UTF-8 (half a surrogate pair). */
 static bool key_field(const draft_type *type, PyObject *from, int field, draft *found, span *value)
 {
     PyObject *key = found->owners[found->owned] = draft_field(type, from, field);
@@ -123,7 +125,7 @@ bool draft_read(const draft_type *type, PyObject *from, draft *found)
         return false;
     }
     return (found->born_host.len == HOST_V4_SIZE || found->born_host.len == HOST_V6_SIZE) &&
-           found->properties.len <= INT16_MAX && found->body.len <= INT32_MAX / 2;
+           found->properties.len <= PROPERTIES_MOST && found->body.len <= INT32_MAX / 2;
 }
 
 void draft_release(draft *found)

@@ -1,5 +1,4 @@
-/* Taking a store.append.drafts.Draft apart: its fields as values of C, as long as they are of the types they are
- * declared with. */
+/* Decodes a store.append.drafts.Draft: its fields as values of C, if they have their declared types. */
 #ifndef ROCKETWIRE_DRAFTS_H
 #define ROCKETWIRE_DRAFTS_H
 
@@ -36,7 +35,7 @@ typedef struct {
 bool draft_type_init(draft_type *type, PyObject *draft); /* false: an exception is set */
 void draft_type_clear(draft_type *type);
 
-/* A field of an object; NULL: an exception is set (it is no draft). */
+/* A field of an object; NULL: an exception is set (it is not a draft). */
 PyObject *draft_field(const draft_type *type, PyObject *from, int field);
 
 typedef struct {
@@ -49,8 +48,8 @@ typedef struct {
     int owned, viewed;
 } draft;
 
-/* Read one. False: something in it is not as declared, or does not fit a record; no exception is set. In both cases
- * draft_release gives back what it holds. */
+/* Decode one. False: a field is not as declared, or does not fit a record; no exception is set. In both cases
+ * draft_release releases its references. */
 bool draft_read(const draft_type *type, PyObject *from, draft *found);
 void draft_release(draft *found);
 

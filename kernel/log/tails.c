@@ -1,7 +1,7 @@
-/* The Python types behind tails.h: numbers that both sides move, and the mapping they write through.
+/* The Python types of tails.h: positions that both sides advance, and the mapping they write through.
  *
- * A mapping is dropped by forgetting it (store.disk.segment), so nothing here outlives a new value of `buffer`. What
- * gives no writable memory is kept as a value, and the kernel writes nothing through it. */
+ * A mapping is dropped by releasing all references (store.disk.segment), so nothing here outlives a new value of
+ * `buffer`. A value without writable memory is kept, but the kernel writes nothing through it. */
 
 #include "core/kernel.h"
 
@@ -14,7 +14,7 @@
 
 PyTypeObject *LogTail_Type, *QueueTail_Type;
 
-/* Put another value in place of the one whose memory is in use. */
+/* Replace the value whose memory is in use. */
 static void exchange(PyObject **slot, Py_buffer *view, bool *has_view, PyObject *value)
 {
     PyObject *former = *slot;
@@ -161,6 +161,8 @@ static PyMemberDef queue_members[] = {
     {"min", T_LONGLONG, offsetof(QueueTail, min), 0, "Offset of the oldest entry whose message is in the log."},
     {"position", T_LONGLONG, offsetof(QueueTail, position), 0, "Where in `buffer` the next entry goes."},
     {"limit", T_LONGLONG, offsetof(QueueTail, limit), 0, "An entry at or after this needs room first."},
+    {"arrived", T_LONGLONG, offsetof(QueueTail, arrived), 0, "Messages appended since they were counted."},
+    {"arrived_bytes", T_LONGLONG, offsetof(QueueTail, arrived_bytes), 0, "Their bytes in the log."},
     {"queue_id", T_INT, offsetof(QueueTail, queue_id), 0, "Number of the queue in its topic."},
     {"magic", T_INT, offsetof(QueueTail, magic), 0, "Magic number of its records."},
     {"index_prefix_hash", T_INT, offsetof(QueueTail, index_prefix_hash), 0, "Java hash of `topic#`."},
@@ -185,7 +187,7 @@ static PyType_Slot queue_slots[] = {
 static PyType_Spec queue_spec = {"rocketwire._kernel.QueueTail", sizeof(QueueTail), 0,
                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, queue_slots};
 
-/* --- what was written becomes visible --- */
+/* --- publishing --- */
 
 void log_publish(LogTail *log, int32_t first_size, int64_t end)
 {
@@ -205,6 +207,8 @@ bool queue_publish(QueueTail *queue, int64_t place, int32_t size, int64_t tags_c
     queue_entry_write((uint8_t *)queue->view.buf + queue->position, place, size, tags_code);
     queue->position += QUEUE_ENTRY_SIZE;
     queue->end++;
+    queue->arrived++;
+    queue->arrived_bytes += size;
     return true;
 }
 

@@ -1,8 +1,8 @@
 /* The ends of the commit log and of the consume queues, where the kernel and Python both append.
  *
  * `LogTail` and `QueueTail` are base classes of store.log.commit_log.CommitLog and
- * store.queues.queue_entries.QueueEntries; their twins in rocketwire.native have the same attributes. Python owns what
- * they mean; the kernel appends only inside [position, limit), and what has no room there is for Python. */
+ * store.queues.queue_entries.QueueEntries; their twins in rocketwire.native have the same attributes. Python decides
+ * about them; the kernel appends only inside [position, limit), and leaves everything else to Python. */
 #ifndef ROCKETWIRE_TAILS_H
 #define ROCKETWIRE_TAILS_H
 
@@ -28,7 +28,8 @@ typedef struct {
     int64_t min;      /* offset of the oldest entry whose message is in the log */
     int64_t position; /* where in `view` the next entry goes, in bytes */
     int64_t limit;
-    PyObject *buffer; /* the mapping of the file being written, or an empty bytearray */
+    int64_t arrived, arrived_bytes; /* messages appended since Python counted them, and their bytes in the log */
+    PyObject *buffer;               /* the mapping of the file being written, or an empty bytearray */
     Py_buffer view;
     bool has_view;
     int32_t queue_id;
@@ -36,16 +37,16 @@ typedef struct {
     int32_t index_prefix_hash; /* Java hash of `topic#` */
     PyObject *topic_field;     /* bytes: the topic as its records hold it */
     int32_t pending;           /* entries of the group in progress, not in `end` and `position` yet */
-    bool touched;              /* it is in the list of queues that got messages in this round */
+    bool touched;              /* in the list of queues that got messages in this round */
 } QueueTail;
 
 extern PyTypeObject *LogTail_Type, *QueueTail_Type; /* heap types, made by tails_init */
 
-/* Let everybody see the records up to `end` that were written behind the log's position, but for the size word of the
- * first: a process that is killed before leaves zero there, which reads as "never written". */
+/* Publish the records between the log's position and `end`, which are complete except for the size word of the first: a
+ * process that is killed before leaves zero there, which means "never written". */
 void log_publish(LogTail *log, int32_t first_size, int64_t end);
 
-/* Write the next of a queue's pending entries. False: an exception is set; the mapping it had room in is gone. */
+/* Write the next of a queue's pending entries. False: an exception is set; the mapping with its room is gone. */
 bool queue_publish(QueueTail *queue, int64_t place, int32_t size, int64_t tags_code);
 
 int tails_init(PyObject *module);

@@ -1,9 +1,10 @@
 /* The body of a batch send: wire.batch.BATCH_ITEM, one after the other. */
 
 #include "core/utf8.h"
+#include "message/properties.h"
 #include "message/text.h"
 
-enum { FLAG_AT = 12, BODY_LENGTH_AT = 16, BODY_AT = 20, LEAST = 22, MOST_PROPERTIES = 0x7FFF };
+enum { FLAG_AT = 12, BODY_LENGTH_AT = 16, BODY_AT = 20, LEAST = 22 };
 
 batch_state batch_next(span *rest, batch_message *found)
 {
@@ -14,7 +15,7 @@ batch_state batch_next(span *rest, batch_message *found)
     if (body_length < 0 || total < LEAST + body_length || (uint64_t)total > rest->len) return BATCH_BAD;
     const uint8_t *behind_body = at + BODY_AT + body_length;
     size_t left = (size_t)(total - LEAST - body_length);
-    if (get16(behind_body) != left || left > MOST_PROPERTIES) return BATCH_BAD;
+    if (get16(behind_body) != left || left > PROPERTIES_MOST) return BATCH_BAD;
     found->flag = (int32_t)get32(at + FLAG_AT);
     found->body = span_of(at + BODY_AT, (size_t)body_length);
     found->properties = span_of(behind_body + 2, left);

@@ -1,4 +1,4 @@
-/* CRC-32 as zlib computes it (polynomial 0xEDB88320, bits reversed): with the processor's instructions for it where it
+/* CRC-32 as zlib computes it (polynomial 0xEDB88320, bits reversed): with the processor's instructions for it if it
  * has them, else by tables, 16 bytes a step. */
 
 #include "message/record.h"
@@ -105,14 +105,14 @@ FOLDING static inline __m128i fold_rest(__m128i lane, const uint8_t *end, size_t
                 _mm_or_si128(moved, _mm_and_si128(load(end - 16), new_bytes)));
 }
 
-/* One lane, on over what is left: there are at least 16 bytes before it. */
+/* Continue one lane over the rest, which has at least 16 bytes before it. */
 FOLDING static inline uint32_t by_lane(__m128i lane, const uint8_t *p, size_t left)
 {
     for (; left >= 16; p += 16, left -= 16) lane = fold(lane, FOLD_128, load(p));
     return reduce(left == 0 ? lane : fold_rest(lane, p + left, left));
 }
 
-/* Four lanes that stand for 64 bytes, on over what follows. */
+/* Continue four lanes, which cover 64 bytes, over the following ones. */
 FOLDING static inline uint32_t by_lanes(__m128i lane, __m128i lane1, __m128i lane2, __m128i lane3, const uint8_t *p,
                                         size_t left)
 {

@@ -6,7 +6,7 @@
 #define LOW_WORDS 0x0000FFFF0000FFFFu
 #define NOT_ASCII 0x8080808080808080u
 
-/* 31 to the power of 2, 4, 8 and, in 32 bits, of 4 and 8 again where it goes beyond them. */
+/* 31 to the power of 2, 4, 8, and again of 4 and 8 in 32 bits, which they overflow. */
 enum { POWER_2 = 31 * 31, POWER_4 = 31 * 31 * 31 * 31 };
 #define POWER_8 ((uint32_t)POWER_4 * (uint32_t)POWER_4)
 
@@ -18,7 +18,7 @@ static uint32_t eight(uint64_t word)
     return (uint32_t)fours * (uint32_t)POWER_4 + (uint32_t)(fours >> 32);
 }
 
-/* The character at `p`, moved behind it; bytes that are no UTF-8 are taken one by one. */
+/* The character at `p`, which moves behind it; bytes that are not UTF-8 are taken one by one. */
 static uint32_t next_character(const uint8_t **p, const uint8_t *end)
 {
     const uint8_t *at = *p;

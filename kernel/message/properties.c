@@ -1,9 +1,31 @@
-/* Property texts: `name 0x01 value 0x02 name 0x01 value`. One pass over the text, from separator to separator. */
+/* Property texts: one pass over the text, from separator to separator. */
 
-#include "message/items.h"
-#include "message/text.h"
+#include "message/properties.h"
 
-/* Those from STEERING on steer; what names a time stands there by its time_property. */
+/* Not by next_item: what looks at no name but a few jumps from item to item in two thirds of the time. */
+void property_values(span text, const span *names, int count, span *values)
+{
+    const uint8_t *at = text.at, *end = text.at + text.len;
+    for (int each = 0; each < count; each++) {
+        values[each] = span_of(NULL, 0);
+    }
+    while (at < end) {
+        const uint8_t *item_end = memchr(at, ITEM_SEP, (size_t)(end - at));
+        if (item_end == NULL) {
+            item_end = end;
+        }
+        for (int each = 0; each < count; each++) {
+            size_t length = names[each].len;
+            if ((size_t)(item_end - at) > length + 1 && at[length] == NAME_SEP &&
+                memcmp(at, names[each].at, length) == 0) {
+                values[each] = span_of(at + length + 1, (size_t)(item_end - at) - length - 1);
+            }
+        }
+        at = item_end + 1;
+    }
+}
+
+/* Those from STEERING on are steering properties; those of times are numbered by time_property. */
 typedef enum {
     OTHER,
     UNIQUE_KEY,

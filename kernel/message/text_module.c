@@ -1,6 +1,7 @@
 /* The texts, batches, records and checksums as functions of the module, for tests and fuzzers. */
 
 #include "core/kernel.h"
+#include "message/properties.h"
 #include "message/record.h"
 #include "message/text.h"
 

@@ -1,5 +1,5 @@
-/* `Channel`: one connection of a hub. The session it reads for owns the socket and closes it; it holds the channel, and
- * the channel holds it until it is closed. */
+/* `Channel`: one connection of a hub. Its session owns the socket and closes it. Session and channel refer to each
+ * other until the channel is closed. */
 
 #define _GNU_SOURCE
 #ifdef __linux__
@@ -13,12 +13,12 @@
 
 PyTypeObject *Channel_Type;
 
-/* Have the hub told when there is something to read. */
+/* Register the socket in the hub's epoll. */
 static int watch(Channel *channel)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = channel};
     if (channel->hub->epoll < 0) {
-        return 0; /* the hub has come to its end, as the session will */
+        return 0; /* the hub is closed, as the session will be */
     }
     if (epoll_ctl(channel->hub->epoll, EPOLL_CTL_ADD, channel->fd, &event) < 0) {
         PyErr_SetFromErrno(PyExc_OSError);
@@ -29,7 +29,7 @@ static int watch(Channel *channel)
 
 static void ignore(Channel *channel)
 {
-    /* The hub may be closed: then it is gone anyway. */
+    /* If the hub is closed, the registration is gone anyway. */
     epoll_ctl(channel->hub->epoll, EPOLL_CTL_DEL, channel->fd, NULL);
 }
 

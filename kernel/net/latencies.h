@@ -1,4 +1,4 @@
-/* How long requests take that the kernel serves by itself, as server.operations.monitoring.latencies measures. */
+/* Latencies of requests that the kernel serves, measured as by server.operations.monitoring.latencies. */
 #ifndef ROCKETWIRE_LATENCIES_H
 #define ROCKETWIRE_LATENCIES_H
 
@@ -18,10 +18,10 @@ typedef uint32_t latency_requests[LATENCY_CODES]; /* of one read, by code */
 /* One more request of a code that the kernel serves. */
 void latency_request(latency_requests of, int32_t code);
 
-/* All requests of a read took so long. */
+/* Record the time of a read for all of its requests. */
 void latencies_note(latencies *all, const latency_requests of, int64_t ns);
 
-/* A dict of counts and sum by code, which begin anew; NULL: an exception is set. */
+/* A dict of counts and sum by code, which are reset; NULL: an exception is set. */
 PyObject *latencies_take(latencies *all);
 
 int latencies_init(PyObject *module);

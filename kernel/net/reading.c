@@ -1,8 +1,8 @@
 /* One read of a channel: received or held before, cut into frames that are served, then the answers sent.
  *
- * The rules of waiting are the session's: answers beyond the high-water mark stall the channel, and what is left of the
- * read waits with it. What was received is served though the connection closes meanwhile, but not what would have
- * waited. */
+ * The rules of back-pressure are the session's: answers beyond the high-water mark stall the channel, and the rest of
+ * the read waits with it. Received frames are served even if the connection closes meanwhile, but not those that would
+ * have waited. */
 
 #define _GNU_SOURCE
 #ifdef __linux__
@@ -19,7 +19,7 @@ static int end_of_read(reading *r)
     return session_send_answers(r);
 }
 
-/* After its answers are sent: may the channel be read again, and when? */
+/* Whether and when the channel may be read again, after its answers were sent. */
 static int settle(reading *r, verdict found)
 {
     Channel *channel = r->channel;
@@ -107,7 +107,8 @@ static int serve(reading *r)
     return result;
 }
 
-/* Serving one connection raised: the session logs it and closes, unless all is to end. What paths began is ended. */
+/* Serving one connection raised: the session logs it and closes, unless the process ends. The paths' groups are
+ * finished. */
 static int fail(reading *r)
 {
     PyObject *type, *error, *traceback;
@@ -134,7 +135,7 @@ static int fail(reading *r)
 static int serve_once(Channel *channel)
 {
     reading r = {.hub = channel->hub, .channel = channel, .session = Py_NewRef(channel->session)};
-    PyObject *born_host = channel->born_host; /* as long as the channel, which the hub holds */
+    PyObject *born_host = channel->born_host; /* lives as long as the channel, which the hub holds */
     r.context = (path_context){
         .now = channel->hub->ms,
         .steady_ns = nanoseconds_of(channel->hub->seconds),
@@ -159,7 +160,7 @@ int channel_serve(Channel *channel)
     bool in_place = !channel->whole && channel->held != NULL && channel->held_end > COPIED_AGAIN_MOST;
     int result = serve_once(channel);
     if (result == 0 && in_place && channel->held == NULL && !channel->closed && !channel->stalled) {
-        result = serve_once(channel); /* that was but the end of a long frame: what follows it is read, too */
+        result = serve_once(channel); /* this was only the end of a long frame: read what follows it, too */
     }
     return result;
 }

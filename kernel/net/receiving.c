@@ -1,5 +1,5 @@
-/* What a channel receives: into one buffer for all, where it is served at once. What is left of it, part of a frame or
- * frames that wait, is held by the channel; a long frame is received there in place. */
+/* Receives into one buffer for all channels, where the bytes are served at once. The channel holds the rest, a part of
+ * a frame or frames that wait; a long frame is received there in place. */
 
 #define _GNU_SOURCE
 #ifdef __linux__
@@ -21,7 +21,7 @@ static int received(reading *r, ssize_t size)
     return session_close(r); /* the other end closed it, or it broke */
 }
 
-/* Receive behind what is held of a long frame: no more than its rest, in memory that grows with what came. */
+/* Receive behind the held part of a long frame: no more than its rest, in memory that grows with it. */
 static int receive_in_place(reading *r)
 {
     Channel *channel = r->channel;
@@ -44,7 +44,7 @@ static int receive_in_place(reading *r)
     return received(r, size);
 }
 
-/* Receive into the buffer of all, behind what is held of a frame. */
+/* Receive into the common buffer, behind the held part of a frame. */
 int reading_receive(reading *r)
 {
     Channel *channel = r->channel;

@@ -1,5 +1,5 @@
-/* Frames for Python: those that no path takes gather in a run, which goes to `Session.serve` as one list, for Python
- * has groups of its own. */
+/* Frames for Python: consecutive ones that no path takes form a run, which goes to `Session.serve` as one list, so that
+ * Python can group them, too. */
 
 #define _GNU_SOURCE
 #ifdef __linux__
@@ -46,7 +46,7 @@ int run_add(reading *r, const frame *cut)
     return added;
 }
 
-/* Where the run's frame of that number begins. */
+/* The beginning of the run's frame with this number. */
 static size_t run_position(const reading *r, Py_ssize_t number)
 {
     size_t at = r->run_at;
@@ -59,7 +59,7 @@ static size_t run_position(const reading *r, Py_ssize_t number)
 
 int run_finish_sends(reading *r) { return r->hub->sends == NULL ? 0 : sends_finish(r->hub->sends, &r->context); }
 
-/* Python may have appended at a later time than the round's: what the kernel appends comes after it. */
+/* Python may have appended at a later time than the round's: the kernel must not append at an earlier one. */
 static int look_at_clock(reading *r)
 {
     PyObject *value = PyObject_CallNoArgs(r->hub->clock);
@@ -68,7 +68,7 @@ static int look_at_clock(reading *r)
     if (PyErr_Occurred()) {
         return -1;
     }
-    if (now > r->hub->ms) { /* what may be stored was asked for the round's time: not for one before it */
+    if (now > r->hub->ms) { /* whether sends may be stored was decided for the round's time: never go back before it */
         r->context.now = r->hub->ms = now;
     }
     return 0;
@@ -106,7 +106,7 @@ verdict run_serve(reading *r)
     if (waits) {
         return WAIT_FOR_OTHERS;
     }
-    if (served < count) { /* too many answers wait: try to get rid of them */
+    if (served < count) { /* too many answers wait: try to send them */
         if (session_flush(r) < 0 || (waits = r->channel->closed ? 0 : session_stalled(r)) < 0) {
             return FAILED;
         }

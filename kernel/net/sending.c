@@ -1,4 +1,4 @@
-/* Answers on their way into the socket: text and ranges of mapped files in one call, nothing copied that it takes. */
+/* Sends answers: text and ranges of mapped files in one call, without copying what the socket takes. */
 
 #define _GNU_SOURCE
 #ifdef __linux__
@@ -82,7 +82,7 @@ ptrdiff_t out_send(const outbox *out, int fd)
     return sent >= 0 ? sent : errno == EAGAIN || errno == EINTR ? 0 : -1;
 }
 
-/* A piece as an object: a slice of what owns it, or a copy where that gives no view of it. */
+/* A piece as an object: a view of its owner, or a copy if the owner has no buffer. */
 static PyObject *owned(span piece, PyObject *owner)
 {
     Py_buffer whole;

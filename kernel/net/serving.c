@@ -1,5 +1,5 @@
-/* The frames of one read, each for one of the paths or for Python, in their order: a group of sends ends before a run
- * is served, a run before the next frame is offered to a path. */
+/* Serves the frames of one read in their order, each by one of the paths or by Python: a group of sends ends before a
+ * run is served, a run before the next frame is offered to a path. */
 
 #define _GNU_SOURCE
 #ifdef __linux__
@@ -39,7 +39,7 @@ static destination destination_of(const reading *r, const frame *cut, header *he
     }
 }
 
-/* If enough answers are gathered, send them before more are made. Nothing overtakes what Python has begun. */
+/* Send the answers if there are enough, before more are made. They stay behind those that Python has begun to send. */
 static verdict relieve(reading *r)
 {
     int engaged = r->handed ? session_stalled(r) : 0;
@@ -63,7 +63,7 @@ static verdict relieve(reading *r)
     return session_take_unsent(r) < 0 ? FAILED : GO_ON;
 }
 
-/* A path may have taken long: it made a plan, or looked at many messages with a filter of Python's. */
+/* A path may have taken long: it made a plan, or examined many messages with a filter in Python. */
 static verdict let_others(reading *r)
 {
     if (r->until == 0 || hub_nanoseconds() <= r->until) {
@@ -73,7 +73,7 @@ static verdict let_others(reading *r)
     return before == GO_ON ? WAIT_FOR_OTHERS : before;
 }
 
-/* Serve the frame at hand, which begins at `at`; behind it if it was taken. */
+/* Serve the present frame, which begins at `at`; advances behind it if it was taken. */
 static verdict serve_frame(reading *r, const frame *cut)
 {
     header head;
@@ -107,10 +107,10 @@ static verdict serve_frame(reading *r, const frame *cut)
         return FAILED;
     }
     r->at += cut->size;
-    return to == FOR_PYTHON ? GO_ON : let_others(r); /* Python looks at the clock itself */
+    return to == FOR_PYTHON ? GO_ON : let_others(r); /* Python reads the clock itself */
 }
 
-/* The frame at `at`; one beyond the limit is none as soon as both words are there. */
+/* The frame at `at`; one beyond the limit is refused as soon as both words are there. */
 static frame_state next(const reading *r, frame *cut)
 {
     size_t there = r->end - r->at;

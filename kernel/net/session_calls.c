@@ -1,4 +1,4 @@
-/* What a read asks of its session, which is Python's: see reading.h. */
+/* Calls of a read to its session in Python: see reading.h. */
 
 #define _GNU_SOURCE
 #ifdef __linux__
@@ -84,7 +84,7 @@ int session_send_answers(reading *r)
     return session_write_rest(r, (size_t)sent) < 0 ? -1 : session_flush(r);
 }
 
-/* Only answers that its socket did not take can make it so, and what Python served. */
+/* It can be so only if its socket did not take all answers, or if Python served something. */
 int session_stalled(const reading *r) { return r->channel->writing || r->handed ? is(r, name_stalled) : 0; }
 
 int session_calls_init(void)

@@ -56,7 +56,7 @@ static void calm(Hub *hub)
 {
     uint64_t counted;
     if (read(hub->wake, &counted, sizeof counted) < 0) {
-        return; /* nobody woke the hub since */
+        return; /* the hub was not woken since */
     }
 }
 

@@ -1,4 +1,4 @@
-/* Answers to what one read brought: text, and between it ranges of mapped files that are sent without a copy. */
+/* Answers to one read: text, and ranges of mapped files, which are sent without a copy. */
 #ifndef ROCKETWIRE_OUTBOX_H
 #define ROCKETWIRE_OUTBOX_H
 

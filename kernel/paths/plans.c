@@ -1,5 +1,5 @@
-/* A hash table with open addressing. It never grows past its bound: who fills it with ever new keys only makes the
- * answers to old ones be asked for again. */
+/* A hash table with open addressing. It never grows past its bound: a client that fills it with new keys only causes
+ * old plans to be made again. */
 
 #include "paths/plans.h"
 
@@ -109,7 +109,7 @@ void *plans_next(const plan_table *table, size_t *at)
 void plans_clear(plan_table *table)
 {
     if (table->slots == NULL) return;
-    /* A plan's release may run code that asks this table, so each is taken out first. */
+    /* A plan's release may run code that uses this table, so each is removed first. */
     for (size_t at = 0; at <= table->mask && table->count > 0; at++) {
         plan_slot removed = table->slots[at];
         if (removed.key == NULL) continue;

@@ -1,5 +1,5 @@
-/* What Python decided about a combination of header fields, kept by the bytes of those fields. A table holds a bounded
- * number; when it is full it begins anew. */
+/* A cache of Python's decisions, by the bytes of the header fields that they depend on. It is bounded; a full one is
+ * emptied. */
 #ifndef ROCKETWIRE_PLANS_H
 #define ROCKETWIRE_PLANS_H
 

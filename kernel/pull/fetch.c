@@ -1,10 +1,11 @@
-/* Going through queue entries: see fetch.h. The twin is store.read.fetch, whose two ways give the same here. */
+/* Examines queue entries: see fetch.h. The twin is store.read.fetch; its two implementations agree with this one. */
 
 #include "pull/fetch.h"
 
 #include "message/record.h"
 
-/* Tags codes up to this one are no hashes, but places in a consume queue extension: such messages pass every filter. */
+/* Tags codes up to this one are not hashes, but positions in a consume queue extension: such messages pass every
+ * filter. */
 #define HIGHEST_EXT_ADDRESS (-(INT64_C(1) << 31) - 1)
 
 static bool passes(const fetch_wish *wish, int64_t code)
@@ -51,7 +52,7 @@ static span record_at(const log_part *part, int64_t place, int32_t size)
     return span_of(part->bytes.at + (place - part->start), (size_t)size);
 }
 
-/* Put a record behind those found; false: it is not behind them, or there is no room. */
+/* Append a record to those found; false: its position is not behind them, or there is no room. */
 static bool add(fetch_found *found, span record)
 {
     span *run = found->run_count == 0 ? NULL : &found->runs[found->run_count - 1];

@@ -1,4 +1,4 @@
-/* Which messages of a queue a pull gets: the rules of store.read.fetch, for what is asked of entries or of property
+/* Which messages of a queue a pull gets, by the rules of store.read.fetch: filters by tags codes, and by property
  * texts. */
 #ifndef ROCKETWIRE_FETCH_H
 #define ROCKETWIRE_FETCH_H
@@ -6,10 +6,10 @@
 #include "core/span.h"
 
 #define FETCH_RUNS_MOST 128
-#define FETCH_SCANNED_MOST 800 /* entries that one filtered pull looks at: Apache's 16,000 bytes */
+#define FETCH_SCANNED_MOST 800 /* entries that one filtered pull examines: Apache's 16,000 bytes */
 
 typedef struct {
-    int64_t most;   /* messages; one comes always */
+    int64_t most;   /* messages; at least one is found */
     int64_t memory; /* so many bytes behind the log's end still count as in memory */
     int64_t count_in_memory, bytes_in_memory, count_on_disk, bytes_on_disk;
     bool everything;      /* whatever the tags code */
@@ -17,34 +17,34 @@ typedef struct {
     size_t code_count;
 } fetch_wish;
 
-/* What is mapped of the log: `bytes` are those from physical offset `start` on, as far as they are written. */
+/* A mapped part of the log: the written bytes from physical offset `start` on. */
 typedef struct {
     span bytes;
     int64_t start;
 } log_part;
 
 typedef struct {
-    span runs[FETCH_RUNS_MOST]; /* records that lie side by side are one run */
+    span runs[FETCH_RUNS_MOST]; /* adjacent records are one run */
     int run_count;
-    int64_t count, size, scanned; /* messages, their bytes, entries looked at */
+    int64_t count, size, scanned; /* messages, their bytes, entries examined */
     int64_t read;                 /* bytes of property text, each message counting some for itself */
     int64_t wanted;               /* FETCH_ELSEWHERE: physical offset of the record that is not in the part */
 } fetch_found;
 
-/* What is asked of the property text of each message, up to the one whose text is beyond `most_text` bytes in all. */
+/* A filter by property texts. It examines messages up to the one whose text exceeds `most_text` bytes in all. */
 typedef struct {
-    int (*matches)(void *context, span text); /* 1: wanted, 0: not; -1: it could not be told */
+    int (*matches)(void *context, span text); /* 1: it passes, 0: it does not; -1: undecided */
     void *context;
     int64_t most_text;
 } fetch_filter;
 
 typedef enum {
-    FETCH_DONE,      /* none may have passed the filter: then `count` is 0 */
-    FETCH_ELSEWHERE, /* call again with the part that has `wanted`; nothing is found so far */
+    FETCH_DONE,      /* `count` is 0 if none passed the filter */
+    FETCH_ELSEWHERE, /* call again with the part of the log that has `wanted`; nothing is found so far */
     FETCH_UNUSUAL    /* a record in another file than those before, out of order or damaged, or too many runs ... */
 } fetch_state;
 
-/* `found` is all zeros at the first call. How many entries a wish looks at: fetch_entries_most. */
+/* `found` is all zeros at the first call. How many entries a wish examines: fetch_entries_most. */
 fetch_state fetch_messages(span entries, const fetch_wish *wish, const log_part *part, int64_t log_end,
                            fetch_found *found);
 

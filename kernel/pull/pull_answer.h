@@ -1,4 +1,4 @@
-/* The heads of answers to pulls, written from literal parts that were cut out of what Python encoded. */
+/* The heads of answers to pulls, composed of parts of an answer that Python encoded. */
 #ifndef ROCKETWIRE_PULL_ANSWER_H
 #define ROCKETWIRE_PULL_ANSWER_H
 
@@ -6,7 +6,7 @@
 
 #define PULL_ANSWER_PARTS 5
 
-/* JSON: what stands before, between and behind nextBeginOffset, minOffset, maxOffset and the opaque.
+/* JSON: the text before, between and behind nextBeginOffset, minOffset, maxOffset and the opaque.
  * ROCKETMQ: before the opaque; from there to the length of the fields; the fields up to the first offset's length,
  * between that and the next one's, and so on. */
 typedef struct {
@@ -22,7 +22,7 @@ typedef struct {
 /* Bytes that a head takes at most, both words before it included. */
 size_t pull_answer_most(const pull_answer *from);
 
-/* Write it with the words that make it the head of a frame whose body has `body` bytes. Gives what is behind it. */
+/* Write it with the words that make it the head of a frame whose body has `body` bytes. Returns its end. */
 uint8_t *pull_answer_write(uint8_t *to, const pull_answer *from, uint8_t serialize_type, const pull_numbers *numbers,
                            size_t body);
 

@@ -1,12 +1,12 @@
-/* What a pull finds, from the queue's entries to places in the mapped log: see fetch.h for the rules.
+/* Finds the messages of a pull: from the queue's entries to positions in the mapped log. fetch.h has the rules.
  *
- * Entries and records are read where they are written, if they are there, else through what Python maps. */
+ * Entries and records are read in the files being written, if they are there, else through Python's mappings. */
 
 #include "pull/pulls.h"
 
 #include "message/record.h"
 
-/* The part of the log that holds a place in another file than the one being written; 0: there is none. */
+/* The part of the log that contains a position in another file than the one being written; 0: there is none. */
 static int map_part(Pulls *self, int64_t place, log_part *part, PyObject **owner)
 {
     int result = -1;
@@ -48,7 +48,7 @@ static fetch_state look(const pull_plan *plan, span entries, const log_part *par
     return fetch_matching(entries, &plan->wish, &wanted, part, log_end, found);
 }
 
-/* Look for messages among entries; false: Python does. `owner` keeps what `found` points to. */
+/* Search messages among entries; false: Python has to. `owner` keeps the memory that `found` points to. */
 static bool find_messages(Pulls *self, const pull_plan *plan, span entries, fetch_found *found, PyObject **owner)
 {
     LogTail *log = self->log;

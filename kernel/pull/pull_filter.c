@@ -4,10 +4,9 @@
 
 #include <stdlib.h>
 
-#define NAME_END 1
-#define ITEM_END 2
+#include "message/properties.h"
 
-static char yes, no; /* what the table holds: the places of these */
+static char yes, no; /* the values of the table: their addresses */
 
 static void keep(void *decision) { (void)decision; }
 
@@ -63,29 +62,7 @@ pull_filter *pull_filter_new(PyObject *from, uint64_t number, plan_table *decide
     return filter;
 }
 
-void property_values(span text, const span *names, int count, span *values)
-{
-    const uint8_t *at = text.at, *end = text.at + text.len;
-    for (int each = 0; each < count; each++) {
-        values[each] = span_of(NULL, 0);
-    }
-    while (at < end) {
-        const uint8_t *item_end = memchr(at, ITEM_END, (size_t)(end - at));
-        if (item_end == NULL) {
-            item_end = end;
-        }
-        for (int each = 0; each < count; each++) {
-            size_t length = names[each].len;
-            if ((size_t)(item_end - at) > length + 1 && at[length] == NAME_END &&
-                memcmp(at, names[each].at, length) == 0) {
-                values[each] = span_of(at + length + 1, (size_t)(item_end - at) - length - 1);
-            }
-        }
-        at = item_end + 1;
-    }
-}
-
-/* What the decision about a text is kept by; of no length: too long. */
+/* The key of the decision about a text; empty: too long. */
 static span key_of(const pull_filter *filter, span text, uint8_t *room)
 {
     span values[FILTER_NAMES_MOST];
@@ -127,7 +104,7 @@ int pull_filter_matches(void *context, span text)
     }
     int wanted = ask(filter, text);
     if (wanted >= 0) {
-        plans_put(filter->decided, key, wanted ? &yes : &no); /* where there is no memory it is asked again */
+        plans_put(filter->decided, key, wanted ? &yes : &no); /* without memory Python is called again */
     }
     return wanted;
 }

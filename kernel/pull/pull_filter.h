@@ -1,6 +1,6 @@
-/* Filters by properties: Python decides about each combination of values of the properties that it asks for, once.
+/* Filters by properties: Python decides once about each combination of values of the properties that it needs.
  *
- * What it decided is kept by those values, of all filters in one table. */
+ * One table for all filters has the decisions by those values. */
 #ifndef ROCKETWIRE_PULL_FILTER_H
 #define ROCKETWIRE_PULL_FILTER_H
 
@@ -12,11 +12,11 @@
 #define FILTER_NAMES_MOST 8
 
 typedef struct {
-    uint64_t number; /* with it the keys of its decisions begin */
+    uint64_t number; /* the prefix of the keys of its decisions */
     int count;
     span names[FILTER_NAMES_MOST];
     PyObject *kept;      /* the tuple whose bytes the names are */
-    PyObject *wanted;    /* asked with a property text whether the message is wanted */
+    PyObject *wanted;    /* called with a property text, whether the message passes */
     plan_table *decided; /* of all filters */
     int64_t most_text;
 } pull_filter;
@@ -30,8 +30,5 @@ int pull_filter_traverse(const pull_filter *filter, visitproc visit, void *arg);
 
 /* A fetch_filter's `matches`, with a pull_filter for context. An exception is cleared. */
 int pull_filter_matches(void *context, span text);
-
-/* The value of each property that has one in a text: of equal names the last with a value counts; at == NULL: none. */
-void property_values(span text, const span *names, int count, span *values);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the hub calls for pulls and offset updates: codes 11, 361 and 15. `pulls` is a `Pulls` (pulls.h). */
+/* The hub's interface to pulls and offset updates: codes 11, 361 and 15. `pulls` is a `Pulls` (pulls.h). */
 #ifndef ROCKETWIRE_PULL_PATH_H
 #define ROCKETWIRE_PULL_PATH_H
 

@@ -1,4 +1,4 @@
-/* Plans of pulls: see pull_plans.h. What Python answers is described at `Pulls` in pulls.c. */
+/* Plans of pulls: see pull_plans.h. Python's answers are described at `Pulls` in pulls_type.c. */
 
 #include "pull/pull_plans.h"
 
@@ -15,7 +15,7 @@ PyObject *text_of(span text)
     return PyUnicode_DecodeUTF8((const char *)text.at, (Py_ssize_t)text.len, NULL);
 }
 
-/* It matters where the subscription is that of a heartbeat. A request with its own may have another each time. */
+/* The version matters for subscriptions of heartbeats. A request with its own may have another each time. */
 static int64_t version_of(const pull_request *request)
 {
     return request->sys_flag & OWN_SUBSCRIPTION ? 0 : request->sub_version;

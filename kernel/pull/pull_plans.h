@@ -1,4 +1,4 @@
-/* What Python decided about pulls that differ in their offsets alone, and what such pulls were handed. */
+/* Plans: Python's decisions about pulls that differ in their offsets only. Tallies: the messages delivered by them. */
 #ifndef ROCKETWIRE_PULL_PLANS_H
 #define ROCKETWIRE_PULL_PLANS_H
 
@@ -10,12 +10,12 @@
 #include "pull/pull_filter.h"
 #include "wire/requests.h"
 
-/* Messages and bytes since the last `take`, of whoever `account` stands for. Lives while a plan or a list has it. */
+/* Messages and bytes delivered for `account` since the last `take`. Lives while a plan or a list has it. */
 typedef struct pull_tally {
     PyObject *account;
-    int64_t messages, bytes;
+    int64_t messages, bytes, pulls;
     int users;
-    struct pull_tally *next; /* in the list of those that have something to tell */
+    struct pull_tally *next; /* in the list of tallies that are not empty */
 } pull_tally;
 
 typedef struct {
@@ -27,13 +27,14 @@ typedef struct {
     PyObject *group, *topic;
 } pull_plan;
 
-/* The bytes of a request that a plan is kept by; of no length: too long. */
+/* The key of the plan for a request; empty: too long. */
 span pull_key(const pull_request *request, uint8_t *room);
 
-/* Python failed to make a plan. It meets that again, and answers it; what ends the process stays set. */
+/* Python failed to make a plan. It will fail again and answer the request; an exception that ends the process stays
+ * set. */
 void pull_plan_refused(void);
 
-/* Ask Python for the plan of a request. NULL with an exception set, or without one: there is none to be kept. */
+/* Ask Python for the plan of a request. NULL with an exception set, or without one: there is no plan to cache. */
 pull_plan *pull_plan_ask(PyObject *ask, const pull_request *request, plan_table *decided);
 void pull_plan_release(void *plan);
 int pull_plan_traverse(const pull_plan *plan, visitproc visit, void *arg);

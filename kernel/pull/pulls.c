@@ -1,7 +1,7 @@
 /* Pulls (11, 361) that find messages or wait for one, and offset updates (15), from the request's frame to the
  * answer's.
  *
- * The twins are server.pull.handlers and server.offsets.handlers. What is no plain case is handed over before anything
+ * The twins are server.pull.handlers and server.offsets.handlers. Other cases are handed over before anything
  * was counted or changed. Records go to the outbox as ranges of the mapped log; short runs of them are copied, which
  * costs less. */
 
@@ -9,12 +9,12 @@
 
 #define COPIED_MOST 2048 /* bytes of a run of records */
 
-/* Of a pull's sysFlag: it brings an offset update with it, it waits for a message. */
+/* Bits of a pull's sysFlag: it also commits an offset; it may wait for a message. */
 enum { COMMIT_OFFSET = 1, SUSPEND = 2 };
 
 /* --- answers --- */
 
-/* A view of the mapping that ranges are of, made when there is one; 0 with an exception set. */
+/* A view of the mapping for ranges, made when needed; 0 with an exception set. */
 static int view_of(PyObject **owner)
 {
     if (PyMemoryView_Check(*owner)) {
@@ -64,9 +64,10 @@ static void tell(Pulls *self, pull_tally *tally, const fetch_found *found)
     }
     tally->messages += found->count;
     tally->bytes += found->size;
+    tally->pulls++;
 }
 
-/* False: it was not committed, and Python says why. */
+/* False: it was not committed, and Python reports why. */
 static bool commit(Pulls *self, PyObject *group, PyObject *topic, int32_t queue_id, int64_t offset)
 {
     PyObject *done = PyObject_CallFunction(self->commit, "OOiL", group, topic, (int)queue_id, (long long)offset);
@@ -86,7 +87,7 @@ static path_result hold_pull(Pulls *self, const pull_plan *plan, const pull_requ
     PyObject *held = PyObject_CallFunction(self->hold, "OOLLiii", session, plan->tally->account,
                                            (long long)request->queue_offset, (long long)request->suspend_timeout_millis,
                                            (int)head->code, (int)head->opaque, (int)head->serialize_type);
-    PyErr_Clear(); /* Python meets it again */
+    PyErr_Clear(); /* Python will fail again */
     Py_XDECREF(held);
     return held == NULL ? PATH_HANDED_OVER : PATH_TAKEN;
 }
@@ -154,7 +155,7 @@ static path_result offer_pull(Pulls *self, const header *head, path_context *con
     return answer_pull(self, plan, &request, head, context);
 }
 
-/* The group and the topic of offset updates that need no more than being noted; None: they are for Python. */
+/* The group and the topic of offset updates without checks; None: they are for Python. */
 static PyObject *offset_plan(Pulls *self, const offset_request *request)
 {
     uint8_t room[PLAN_KEY_MOST];

@@ -1,4 +1,4 @@
-/* The type `Pulls`: what pulls.c (its work) and pulls_type.c (its Python side) share. */
+/* The type `Pulls`, shared by pulls.c (serving) and pulls_type.c (its Python side). */
 #ifndef ROCKETWIRE_PULLS_H
 #define ROCKETWIRE_PULLS_H
 
@@ -12,7 +12,7 @@
 typedef struct {
     PyObject_HEAD
     LogTail *log;
-    PyObject *plan, *plan_offset, *commit, *hold; /* what it asks of Python */
+    PyObject *plan, *plan_offset, *commit, *hold; /* callbacks */
     PyObject *texts;                              /* a tuple that keeps the bytes of the answers' parts */
     pull_answer answers[2][2]; /* messages found, none that passed the filter; each by serialise type */
     bare_answer done[2];       /* to offset updates */
@@ -28,7 +28,7 @@ typedef struct {
 
 void pulls_forget(Pulls *self);
 
-/* What a pull from an offset of its queue finds; false: Python looks. `owner` keeps what `found` points to. */
+/* Find the messages of a pull from an offset on; false: Python has to. `owner` keeps the memory of `found`. */
 bool pull_fetch(Pulls *self, const pull_plan *plan, int64_t offset, fetch_found *found, PyObject **owner);
 
 #endif

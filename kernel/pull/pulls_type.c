@@ -1,16 +1,16 @@
-/* The Python side of `Pulls`: how it is made, told to forget, and asked what it did.
+/* The Python side of `Pulls`: its constructor, and the methods that drop plans and return counts.
  *
  * Pulls(log, *, plan, plan_offset, commit, hold, texts, max_frame):
- * `plan` is asked once for requests that differ in their offsets alone, with group, topic, queue id, sysFlag,
- * subscription version, subscription, expression type, and how many messages and bytes are wanted at most. It gives the
- * queue, a list of tags codes (None: all), a filter by properties (None; or names, what is asked with a property text,
- * and how many bytes of text at most), how many messages at most, the bytes behind the log's end that count as in
- * memory, the most messages and bytes in memory and on the disk, and whom `take` tells of what was delivered; None:
- * such requests are for Python; False: this one is, ask again. `plan_offset` is asked with group and topic whether
- * offset updates are but noted, which `commit` does (group, topic, queue id, offset). `hold` keeps a pull until there
- * is a message (session, whom it is for, offset, how long in ms, code, opaque, serialise type). `texts` are the parts
- * of answers (pull_answer.h): messages found, none to match, offset noted; each as JSON and as ROCKETMQ. No answer is
- * longer than `max_frame` bytes. */
+ * `plan` is called once for requests that differ in their offsets only, with group, topic, queue id, sysFlag,
+ * subscription version, subscription, expression type, and the most messages and bytes requested. It returns the queue,
+ * a list of tags codes (None: all), a filter by properties (None; or names, a function of a property text, and the most
+ * bytes of text), the most messages, the bytes behind the log's end that count as in memory, the most messages and
+ * bytes in memory and on the disk, and the account by which `take` returns what was delivered. None: such requests are
+ * for Python; False: this one is, call again. `plan_offset` is called with group and topic: whether offset updates need
+ * no check; then `commit` stores them (group, topic, queue id, offset). `hold` holds a pull until there is a message
+ * (session, account, offset, how long in ms, code, opaque, serialise type). `texts` are the parts of answers
+ * (pull_answer.h): messages found, no match, offset stored; each as JSON and as ROCKETMQ. No answer is longer than
+ * `max_frame` bytes. */
 
 #include "pull/pulls.h"
 
@@ -21,7 +21,7 @@
 
 /* --- making one --- */
 
-/* Tell where the parts of an answer are; the tuple that has them is kept. */
+/* Point to the parts of an answer; the tuple that owns them is kept. */
 static bool take_parts(PyObject *parts, pull_answer *to)
 {
     bool taken = spans_of_tuple(parts, to->parts, PULL_ANSWER_PARTS);
@@ -177,7 +177,8 @@ static PyObject *take(PyObject *object, PyObject *unused)
     (void)unused;
     PyObject *delivered = PyList_New(0);
     for (pull_tally *tally = self->touched; tally != NULL && delivered != NULL; tally = tally->next) {
-        PyObject *one = Py_BuildValue("OLL", tally->account, (long long)tally->messages, (long long)tally->bytes);
+        PyObject *one = Py_BuildValue("OLLL", tally->account, (long long)tally->messages, (long long)tally->bytes,
+                                      (long long)tally->pulls);
         if (one == NULL || PyList_Append(delivered, one) < 0) {
             Py_CLEAR(delivered);
         }
@@ -187,7 +188,7 @@ static PyObject *take(PyObject *object, PyObject *unused)
         return NULL;
     }
     for (pull_tally *tally = self->touched; tally != NULL; tally = tally->next) {
-        tally->messages = tally->bytes = 0;
+        tally->messages = tally->bytes = tally->pulls = 0;
     }
     forget_touched(self);
     PyObject *taken = Py_BuildValue("N{iLiLiL}", delivered, CODE_PULL, (long long)self->pulls, CODE_LITE_PULL,
@@ -196,7 +197,7 @@ static PyObject *take(PyObject *object, PyObject *unused)
     return taken;
 }
 
-/* All that is in an outbox, in one piece. */
+/* The content of an outbox, in one piece. */
 static PyObject *joined(const outbox *out)
 {
     PyObject *result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)out_size(out));

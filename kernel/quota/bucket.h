@@ -12,12 +12,12 @@ typedef struct {
     long long level;          /* nano-messages */
     long long taken;          /* converted messages, in all */
     int64_t capacity, lowest; /* the most and the least that `level` may be */
-    int64_t last;             /* the latest time it was asked with, in ns */
+    int64_t last;             /* the latest time of a call, in ns */
 } Bucket;
 
 extern PyTypeObject *Bucket_Type;
 
-/* Whether a request may pass at this time. A time before the last one is taken for that. */
+/* Whether a request may pass at this time. An earlier time than the last one counts as the last one. */
 bool bucket_ready(Bucket *bucket, int64_t now_ns);
 
 /* Charge what passed, which may leave a debt, of ten seconds at most. */

@@ -1,9 +1,8 @@
-/* Quotas of sends: which buckets a plan's sends have to pass, and what they are charged. The twin is
- * server.guards.throttle. */
+/* Quotas of sends: the buckets that a plan's sends pass, and their charges. The twin is server.guards.throttle. */
 #ifndef ROCKETWIRE_SEND_QUOTA_H
 #define ROCKETWIRE_SEND_QUOTA_H
 
-#include "message/text.h"
+#include "message/properties.h"
 #include "quota/bucket.h"
 
 enum { QUOTA_BUCKETS = 3, QUOTA_KINDS = 8 };
@@ -34,7 +33,7 @@ bool send_quota_refuses(const send_quota *quota, int64_t now_ns, quota_counts *c
 uint64_t send_quota_cost(const send_quota *quota, size_t body, const properties_found *found, bool scheduled);
 void send_quota_charge(const send_quota *quota, uint64_t cost, quota_counts *counts);
 
-/* A dict of what was refused, by kind, which begins anew; NULL: an exception is set. */
+/* A dict of the numbers of refusals by kind, which are reset; NULL: an exception is set. */
 PyObject *quota_counts_take(quota_counts *counts);
 void quota_counts_free(quota_counts *counts);
 

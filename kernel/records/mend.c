@@ -1,5 +1,5 @@
-/* Bytes that are no UTF-8 as Python's decode("utf-8", "replace") reads them: U+FFFD for each longest part that might
- * have begun a character. */
+/* Replaces bytes that are not UTF-8 as Python's decode("utf-8", "replace") does: by U+FFFD for each longest part that
+ * might have begun a character. */
 
 #include "records/texts.h"
 

@@ -1,4 +1,4 @@
-/* Numbers out of the heads of records: one loop a field, so that it does nothing but to load, turn and store. */
+/* Numbers of the heads of records: one loop a field, which only loads, swaps bytes and stores. */
 
 #include "records/records.h"
 

@@ -1,4 +1,4 @@
-/* topics_of_records and tags_of_records: what many records have in common is looked up once, not for each of them. */
+/* topics_of_records and tags_of_records: values that many records share are looked up once. */
 
 #include "records/records_module.h"
 

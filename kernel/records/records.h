@@ -1,7 +1,7 @@
 /* Records of a commit log by the thousand, for readers of whole stores: where their parts are, and which to believe.
  *
- * A record is believed when all that store.records.columns checks fits together, but for CRC and lost pages. The twin
- * is spark/columns/twin. Nothing outside of the buffer is read, whatever is in it. */
+ * A record is believed when all that store.records.checked_batch checks fits together, but for CRC and lost pages. The
+ * twin is spark/columns/twin. Nothing outside of the buffer is read, whatever is in it. */
 #ifndef ROCKETWIRE_RECORDS_H
 #define ROCKETWIRE_RECORDS_H
 
@@ -27,7 +27,7 @@ static inline size_t store_size(uint8_t hosts) { return hosts & V6_STORE ? V6_SI
 /* How much of a record is before its body, the last of it the body's length. */
 static inline size_t head_size(uint8_t hosts) { return 72 + born_size(hosts) + store_size(hosts); }
 
-/* The parts of a record of some size, of which it is known how long its head and the length of its topic are. */
+/* The parts of a record of some size, given the sizes of its head and of its topic's length. */
 static inline size_t parts_within(const uint8_t *at, int64_t size, size_t head, size_t topic_length,
                                   record_parts *found)
 {
@@ -47,7 +47,7 @@ static inline size_t parts_within(const uint8_t *at, int64_t size, size_t head, 
     return (size_t)size;
 }
 
-/* The parts of the record at `at`, of which `room` bytes are there, and its size; 0: they do not fit together. */
+/* The parts of the record at `at`, within `room` bytes; returns its size, 0 if its lengths are inconsistent. */
 static inline size_t parts_of(const uint8_t *at, size_t room, record_parts *found)
 {
     if (room < RECORD_SMALLEST) return 0;
@@ -55,16 +55,16 @@ static inline size_t parts_of(const uint8_t *at, size_t room, record_parts *foun
     if (size < RECORD_SMALLEST || (size_t)size > room) return 0;
     found->at = at;
     found->hosts = hosts_of(at);
-    /* Nearly all are like this: made for it, the code knows all places but two. */
+    /* Nearly all are like this; with constant sizes the compiler knows all positions but two. */
     if (magic == MAGIC_V1 && found->hosts == 0) return parts_within(at, size, head_size(0), 1, found);
     if (magic != MAGIC_V1 && magic != MAGIC_V2) return 0;
     return parts_within(at, size, head_size(found->hosts), magic == MAGIC_V1 ? 1 : 2, found);
 }
 
-/* Where records are, one behind the other, from a position on: how many, and where what is none begins. */
+/* The positions of consecutive records from a position on; returns how many, and where the first non-record begins. */
 size_t records_walk(span buffer, const int64_t *base, size_t *position, size_t end, int64_t *positions, size_t most);
 
-/* At which positions a record of such a size is that can be believed. `base` is the physical offset of the buffer's
+/* At which positions there is a valid record of the given size. `base` is the physical offset of the buffer's
  * first byte, with which records must agree; NULL: with none. */
 void records_check(span buffer, const int64_t *base, const int64_t *positions, const int64_t *sizes, size_t count,
                    uint8_t *good);
@@ -88,7 +88,7 @@ static inline bool head_there(span buffer, int64_t position, record_parts *found
     return true;
 }
 
-/* And the same with its body, whatever is behind that. */
+/* The same for head and body, whatever is behind that. */
 static inline bool body_there(span buffer, int64_t position, record_parts *found)
 {
     if (!head_there(buffer, position, found)) return false;
@@ -99,7 +99,7 @@ static inline bool body_there(span buffer, int64_t position, record_parts *found
     return true;
 }
 
-bool record_body_good(const record_parts *record); /* by its CRC; an empty body's is whatever it says */
+bool record_body_good(const record_parts *record); /* by its CRC; that of an empty body is not checked */
 
 /* --- numbers --- */
 
@@ -114,14 +114,15 @@ typedef struct {
 #define RECORD_FIELDS_COUNT 11
 extern const record_field record_fields[RECORD_FIELDS_COUNT];
 
-/* Heads of a few records: they are in the first-level cache then from the first field to the last. A multiple of 8, so
+/* Heads of a few records, which stay in the first-level cache from the first field to the last. A multiple of 8, so
  * that bits of validity fill bytes. */
 #define HEADS_TOGETHER 64
 
 typedef struct {
     size_t count;
     const uint8_t *from[FROM_PLACES][HEADS_TOGETHER]; /* where each record begins, its born host ends, its hosts end */
-    bool v4; /* all hosts are IPv4, so that the latter two are not noted: they are as far from the former in each */
+    bool v4; /* all hosts are IPv4: then the latter two are not stored, since their distances from the first are
+                constant */
 } record_heads;
 
 static inline void heads_of(record_heads *heads, const uint8_t *const *records, const uint8_t *hosts, size_t count)
@@ -141,7 +142,7 @@ static inline void heads_of(record_heads *heads, const uint8_t *const *records, 
 
 /* Numbers of records in native byte order. */
 void record_field_copy(const record_field *field, const record_heads *heads, void *to);
-/* Times in ms as they are in us: those too far away are the first or the last that there is. */
+/* Times in ms converted to us; those out of range become the first or the last one. */
 void record_times_copy(const record_field *field, const record_heads *heads, void *to);
 
 #endif

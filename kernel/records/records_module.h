@@ -1,4 +1,4 @@
-/* What the parts that give records to Python share. */
+/* Helpers of the functions that return records to Python. */
 #ifndef ROCKETWIRE_RECORDS_MODULE_H
 #define ROCKETWIRE_RECORDS_MODULE_H
 

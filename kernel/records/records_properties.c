@@ -1,4 +1,7 @@
-/* Property texts of records: see texts.h. The twin is wire.properties.decode_properties. */
+/* Property texts of records: see texts.h. The twin is wire.properties.decode_properties.
+ *
+ * Not by next_item of message/properties.h: whole windows at once, and from the end where names are known, take 10 ns a
+ * record for its tags in place of 30 to 60 ns, and 30 ns in place of 50 ns for all properties. */
 
 #include "records/texts.h"
 
@@ -6,7 +9,7 @@
 
 #include "core/scan.h"
 #include "core/utf8.h"
-#include "message/items.h"
+#include "message/properties.h"
 
 static inline known_name name_of(span name)
 {
@@ -31,7 +34,7 @@ typedef struct {
     const bool *wanted;
     properties_known *known;
     int left; /* so many wanted ones were not found yet */
-    bool odd; /* a value may be no ASCII */
+    bool odd; /* a value may not be ASCII */
 } searching;
 
 static inline span value_at(searching *of, const uint8_t *value)
@@ -48,7 +51,7 @@ static inline span value_at(searching *of, const uint8_t *value)
     return span_of(value, (size_t)((behind == NULL ? end : behind) - value));
 }
 
-/* A name ends at `p`, as it seems with the last letter of a known one: see whether it is one, and has a value. */
+/* A name that ends at `p` has the last letter of a known one: check whether it is that one, and has a value. */
 static inline void known_look(searching *of, const uint8_t *p)
 {
     span text = of->text;
@@ -73,8 +76,8 @@ static inline void window_look(searching *of, window in, const uint8_t *at, wind
     }
 }
 
-/* From the end on: the last one of a name counts, and when all were found the rest need not be read. Give whether any
- * value may be no ASCII. */
+/* Search from the end: the last item of a name counts, and when all are found the rest need not be read. Returns
+ * whether any value may not be ASCII. */
 static bool known_read(span text, const bool *wanted, properties_known *known)
 {
     searching of = {text, wanted, known, 0, false};
@@ -90,7 +93,7 @@ static bool known_read(span text, const bool *wanted, properties_known *known)
     return of.odd;
 }
 
-/* Make the values found UTF-8 if they are none. */
+/* Replace bytes of the values found that are not UTF-8. */
 static bool known_mend(properties_known *known, kept **kept)
 {
     for (int i = 0; i < KNOWN_NAMES; i++) {
@@ -113,7 +116,7 @@ typedef struct {
     const uint8_t *start, *name_end; /* of the item that is being read; name_end == NULL: its name goes on */
 } reading;
 
-/* An item ends at `p`; without a name or a value it does not count. */
+/* An item ends at `p`; without a name or a value it is ignored. */
 static inline void item_ends(reading *of, const uint8_t *p)
 {
     if (of->name_end == NULL || of->name_end == of->start || p == of->name_end + 1) return;
@@ -137,7 +140,7 @@ static inline void separators(reading *of, const uint8_t *window_start, window_m
     }
 }
 
-/* Give whether there is any byte that is not ASCII. */
+/* Returns whether any byte is not ASCII. */
 static bool items_read(span text, pieces *items, properties_known *known)
 {
     reading of = {items, known, text.at, NULL};
@@ -158,7 +161,7 @@ static bool items_read(span text, pieces *items, properties_known *known)
     return high != 0;
 }
 
-/* Make each of some names stand there once: at its first place, with its last value; give how many are left. */
+/* Remove duplicate names: each keeps its first position and its last value; returns how many are left. */
 static size_t once(piece *items, size_t count, uint16_t *slots, size_t slot_count)
 {
     size_t left = 0;
@@ -175,7 +178,7 @@ static size_t once(piece *items, size_t count, uint16_t *slots, size_t slot_coun
     return left;
 }
 
-/* Whether these are the names of the text before, as they mostly are. */
+/* Whether the names are those of the text before, as they mostly are. */
 static bool same_names(const piece *items, const piece *before, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

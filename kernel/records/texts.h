@@ -1,4 +1,4 @@
-/* Texts of records: lists of where they are, and what had to be written anew. */
+/* Texts of records: lists of their positions, and memory for new texts. */
 #ifndef ROCKETWIRE_RECORDS_TEXTS_H
 #define ROCKETWIRE_RECORDS_TEXTS_H
 
@@ -7,7 +7,7 @@
 typedef struct {
     const uint8_t *at; /* NULL: there is none */
     uint32_t len;
-    uint32_t value_len; /* of a property: its value is behind the name and one byte more */
+    uint32_t value_len; /* of a property: its value is behind the name and a separator */
 } piece;
 
 typedef struct {
@@ -15,7 +15,7 @@ typedef struct {
     size_t count, room;
 } pieces;
 
-/* Have room for so many more; false: there is no memory. */
+/* Make room for so many more; false: no memory. */
 static inline bool pieces_fit(pieces *list, size_t more) { return list->room - list->count >= more; }
 bool pieces_grow(pieces *list, size_t more);
 static inline bool pieces_room(pieces *list, size_t more) { return pieces_fit(list, more) || pieces_grow(list, more); }
@@ -24,7 +24,7 @@ static inline void pieces_put(pieces *list, const uint8_t *at, size_t len)
     list->at[list->count++] = (piece){at, (uint32_t)len, 0};
 }
 
-/* Texts that stay where they are until all are freed. */
+/* Memory for texts, which do not move until all are freed. */
 typedef struct kept kept;
 uint8_t *kept_room(kept **all, size_t size); /* NULL: there is no memory */
 void kept_free(kept **all);
@@ -33,7 +33,7 @@ void kept_free(kept **all);
 size_t mended_length(span text);
 void mended_write(span text, uint8_t *to);
 
-/* Names that columns are made of; what has another one goes to NAMELESS. */
+/* Names of properties with columns; values of others go to NAMELESS. */
 typedef enum { NAMELESS, TAGS, KEYS, UNIQUE_KEY, KNOWN_NAMES } known_name;
 
 /* Property texts, many of them. */
@@ -54,7 +54,7 @@ typedef struct {
 bool properties_read(properties_reader *reader, span text, properties_known *known); /* false: there is no memory */
 void properties_done(properties_reader *reader);
 
-/* What was found for texts lately: those that come again and again are not looked up again. */
+/* A cache of results for recent texts. */
 #define LATELY_COUNT 256
 typedef struct {
     span text;
@@ -79,7 +79,7 @@ static inline uint64_t text_hash(span text)
 
 static inline bool same_text(span a, span b) { return a.len == b.len && memcmp(a.at, b.at, a.len) == 0; }
 
-/* Where a text is kept, or is to be. */
+/* The place of a text in the cache. */
 static inline lately_one *lately(lately_one *all, span text) { return &all[text_hash(text) >> 56]; }
 static inline bool lately_is(const lately_one *one, span text)
 {

@@ -1,4 +1,4 @@
-/* Which records can be believed: see records.h. */
+/* Which records are valid: see records.h. */
 
 #include "records/records.h"
 
@@ -20,7 +20,7 @@ static inline uint64_t word_at(const uint8_t *at)
     return word;
 }
 
-/* Text without a NUL. Of a short one the word that ends with it is looked at: a record's head is before it. */
+/* Text without a NUL. Of a short one the word that ends with it is examined: a record's head is before it. */
 static inline bool is_topic(span topic)
 {
     if (topic.len == 0) return false;
@@ -31,7 +31,7 @@ static inline bool is_topic(span topic)
     return plain || (memchr(topic.at, 0, topic.len) == NULL && utf8_valid(topic));
 }
 
-/* The size of the record at some place of a buffer if it can be believed, else 0. */
+/* The size of the record at a position of a buffer if it is valid, else 0. */
 static inline size_t believed(span buffer, size_t place, size_t room, const int64_t *base)
 {
     const uint8_t *at = buffer.at + place;
@@ -57,7 +57,7 @@ void records_check(span buffer, const int64_t *base, const int64_t *positions, c
                    uint8_t *good)
 {
     for (size_t i = 0; i < count; i++) {
-        /* A negative number is a larger one than any place or size. */
+        /* As an unsigned number a negative one is larger than any position or size. */
         uint64_t place = (uint64_t)positions[i], size = (uint64_t)sizes[i];
         bool inside = place <= buffer.len && size <= buffer.len - place;
         good[i] = inside && size != 0 && believed(buffer, place, size, base) == size;

@@ -61,7 +61,7 @@ static uint8_t *put_json(uint8_t *p, const span *parts, span id_prefix, const se
     return put_span(p, parts[5]);
 }
 
-/* Write the length that stands at `length` of what is between it and `end`; give `end`. */
+/* Write at `length` the number of bytes between it and `end`; returns `end`. */
 static uint8_t *set_length(uint8_t *length, uint8_t *end)
 {
     put32(length, (uint32_t)(end - length - WORD));

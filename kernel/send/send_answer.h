@@ -7,7 +7,7 @@
 
 #define SEND_ANSWER_PARTS 6
 
-/* JSON: between the parts stand code, queue id, message ids, queue offset and opaque.
+/* JSON: between the parts are code, queue id, message ids, queue offset and opaque.
  * ROCKETMQ, behind the code: before the opaque; from there to the length of the fields; the fields up to the length of
  * the message ids, from there to that of the queue id, from there to that of the queue offset; what is behind it. */
 typedef struct {
@@ -27,7 +27,7 @@ typedef struct {
 /* Bytes that an answer takes at most. */
 size_t send_answer_most(const send_answers *all, const send_answer *one);
 
-/* Write it; give where it ends. */
+/* Write it; returns its end. */
 uint8_t *send_answer_write(uint8_t *to, const send_answers *all, const send_answer *one);
 
 #endif

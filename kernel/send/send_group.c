@@ -31,7 +31,7 @@ static bool queue_has_room(const QueueTail *queue, size_t count)
     return queue->has_view && queue->position >= 0 && end <= queue->limit && end <= queue->view.len;
 }
 
-/* What Python makes of it: 1, or 0 when it raised what it will raise again when it is asked for the message. */
+/* The result of a call of Python: 1; 0 if it raised, as it will again when Python serves the message. */
 static int answer_of(PyObject *result)
 {
     if (result != NULL) {

@@ -1,5 +1,5 @@
-/* Messages on their way into the store: written into the mapped log one after the other, seen by nobody until the group
- * is published. What is written is the same as store.append.append_loop's. */
+/* A group of messages being stored: they are written into the mapped log one after the other, and become visible when
+ * the group is published. The bytes are the same as store.append.append_loop's. */
 #ifndef ROCKETWIRE_SEND_GROUP_H
 #define ROCKETWIRE_SEND_GROUP_H
 
@@ -28,8 +28,8 @@ typedef struct {
     int64_t messages, stored_bytes; /* published, since they were taken */
 } send_group;
 
-/* Have room for `count` records of one queue that together have `size` bytes and stand in one file. What was written
- * before is published if room has to be made. 1: there is room; 0: there is none; -1: a Python exception is set. */
+/* Make room in one file for `count` records of one queue, `size` bytes together. If Python has to make room, the
+ * records written before are published. 1: there is room; 0: there is none; -1: a Python exception is set. */
 int group_room(send_group *group, QueueTail *queue, size_t count, size_t size);
 
 /* Write a record, for which there is room, at `group_place` and with `group_queue_offset`. -1: a Python exception is
@@ -40,13 +40,13 @@ int group_add(send_group *group, QueueTail *queue, const record *from, size_t si
 static inline int64_t group_place(const send_group *group) { return group->log->position + group->bytes; }
 static inline int64_t group_queue_offset(const QueueTail *queue) { return queue->end + queue->pending; }
 
-/* Let everybody see the group. -1: a Python exception is set; it was published all the same. */
+/* Publish the group. -1: a Python exception is set; it was published all the same. */
 int group_publish(send_group *group);
 
-/* Publish, and tell how long it took from the first `group_room` on, in ns; 0: there was none. -1: as group_publish. */
+/* Publish, and return the time since the first `group_room` in ns; 0: there was none. -1: as group_publish. */
 int group_end(send_group *group, int64_t *took_ns);
 
-/* The touched queues as a list, a new reference; they count as untouched from now on. */
+/* The touched queues as a list, a new reference; the list of the group is emptied. */
 PyObject *group_take_touched(send_group *group);
 
 bool group_init(send_group *group, LogTail *log, PyObject *make_room, PyObject *keys);

@@ -1,10 +1,10 @@
-/* What Python decided about sends: asked for once, kept by the header fields that it depends on. */
+/* Plans: Python's decisions about sends, made once and cached by the header fields that they depend on. */
 
 #include "send/sends.h"
 
 #include <stdlib.h>
 
-/* Stands for the batch's unique key, which is another with each, in the texts that a plan is made from. */
+/* A placeholder for the unique key, which differs in each batch, in the texts that a plan is made from. */
 enum { MARK = 3 };
 
 bool sends_scratch_room(Sends *self, size_t size)
@@ -23,7 +23,7 @@ path_result sends_no_memory(void)
     return PATH_ERROR;
 }
 
-/* Write a text with something else in the place of a part of it; give where it ends. */
+/* Write a text with a part of it replaced; returns its end. */
 static uint8_t *put_replaced(uint8_t *p, span text, span part, span other)
 {
     if (part.at == NULL) return put_span(p, text);
@@ -32,13 +32,13 @@ static uint8_t *put_replaced(uint8_t *p, span text, span part, span other)
     return put_span(put_span(p, other), span_of(behind, (size_t)(text.at + text.len - behind)));
 }
 
-/* The producer group, where plans depend on it. */
+/* The producer group, if plans depend on it. */
 static span group_of(const Sends *self, const send_request *send)
 {
     return self->by_group ? send->producer_group : span_of("", 0);
 }
 
-/* What a decision depends on, as bytes; empty: it would be too long. */
+/* The key of a plan; empty: too long. */
 static span key_of(const Sends *self, const send_request *send, const batch_common *common, uint8_t room[PLAN_KEY_MOST])
 {
     const size_t fixed = 14;
@@ -148,7 +148,7 @@ static PyObject *ask(Sends *self, const send_request *send, const batch_common *
                                  send->sys_flag, text, length, (const char *)group.at, (Py_ssize_t)group.len);
 }
 
-/* What is stored behind the properties of each message; empty where the plan does not say where the unique key goes. */
+/* The text stored behind the properties of each message; empty if the plan has no place for the unique key. */
 span sends_tail_of(Sends *self, const send_request *send, const send_plan *plan, const batch_common *common)
 {
     span tail = span_of(PyBytes_AsString(plan->tail), (size_t)PyBytes_Size(plan->tail));
@@ -169,7 +169,7 @@ path_result sends_plan_for(Sends *self, const send_request *send, const batch_co
     send_plan *found = plans_find(&self->plans, key);
     if (found == NULL || found->spent) {
         found = NULL;
-        if (group_publish(&self->group) < 0) return PATH_ERROR; /* Python may look at the store */
+        if (group_publish(&self->group) < 0) return PATH_ERROR; /* Python may read the store */
         PyObject *answer = ask(self, send, common);
         if (answer != NULL && answer != Py_False) found = plan_of(self, answer, send->batch);
         bool again = answer == Py_False;

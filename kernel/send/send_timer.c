@@ -1,13 +1,12 @@
 #include "send/send_timer.h"
 
 #include "core/decimal.h"
-#include "message/items.h"
 
 #define WAIT_ITEM "\2WAIT\1"
 #define OUT_ITEM "\2TIMER_OUT_MS\1"
 
 enum {
-    DIGITS_MOST = 15, /* more digits are for Python: no number here comes near the end of int64 */
+    DIGITS_MOST = 15, /* more digits are for Python, so that no number here overflows int64 */
     SECOND = 1000,
     GRID = 10, /* ms; see store.timer.units.out_time */
 };

@@ -5,13 +5,13 @@
 #include "core/kernel.h"
 
 #include "log/tails.h"
-#include "message/text.h"
+#include "message/properties.h"
 
-/* What Python decided about such sends to one queue. */
+/* Python's decisions about such sends to one queue. */
 typedef struct {
     QueueTail *queue; /* where they wait; NULL: they are for Python */
     int64_t most;     /* ms that a message may wait */
-    PyObject *behind; /* bytes: the properties that say where it is to be delivered, the separator first */
+    PyObject *behind; /* bytes: the properties of its destination, after a separator */
     PyObject *handle; /* bytes: the recall handle up to the time; NULL: there are none */
 } timer_plan;
 
@@ -19,7 +19,7 @@ typedef struct {
 bool timer_plan_read(PyObject *answer, timer_plan *plan);
 void timer_plan_release(timer_plan *plan);
 
-/* What one message gets. */
+/* The texts of one message. */
 typedef struct {
     span properties, behind; /* what follows its own properties */
     span recall_handle;      /* in base64; at == NULL: none */
@@ -28,7 +28,7 @@ typedef struct {
 /* Bytes of memory that timer_texts_of needs. */
 size_t timer_texts_room(const timer_plan *plan, const properties_found *found);
 
-/* Write them. False: when the message is due, or whether it is, is for Python to say. */
+/* Write them. False: Python has to decide when, or whether, the message is delivered. */
 bool timer_texts_of(const timer_plan *plan, const properties_found *found, int64_t now, uint8_t *room,
                     timer_texts *made);
 

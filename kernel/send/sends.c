@@ -1,5 +1,5 @@
 /* Sends: the plain case of server.send.drafts, and the records and answers of store.append.append_loop and
- * server.send.hot_sends. Whatever is not plain is handed over, and then nothing of it was done. */
+ * server.send.handlers. Other cases are handed over before anything was done. */
 
 #include "send/sends.h"
 
@@ -8,11 +8,9 @@
 #include "delay/waited.h"
 
 enum {
-    PROPERTIES_MOST = 32767,
     ESCAPE_MOST = 6, /* bytes of \uXXXX */
     BATCH_MOST = 4096,
     BATCH_PROPERTIES_MOST = 131072, /* as wire/fast.py has it */
-    ITEM_SEPARATOR = 2,
 };
 
 /* --- storing --- */
@@ -36,12 +34,14 @@ static record record_of(const Sends *self, const send_request *send, const send_
     };
 }
 
-/* Write the answer to what was stored at `places`; nothing for a one-way send. */
-static path_result answer(Sends *self, const header *head, path_context *context, int32_t queue_id,
+/* Write the answer to messages stored at `places`; nothing for a one-way send. Under SYNC_FLUSH it is kept if the
+ * sender waits for the disk. */
+static path_result answer(Sends *self, const header *head, path_context *context, bool waits, int32_t queue_id,
                           int64_t queue_offset, size_t count, span recall_handle)
 {
+    self->waits |= waits;
     if (head->flag & FLAG_ONEWAY) return PATH_TAKEN;
-    outbox *out = self->deferred ? &self->later : context->out;
+    outbox *out = self->deferred && waits ? &self->later : context->out;
     send_answer one = {queue_id, head->opaque, head->serialize_type, queue_offset, self->places, count, recall_handle};
     uint8_t *at = out_room(out, send_answer_most(&self->answers, &one));
     if (at == NULL) return sends_no_memory();
@@ -49,7 +49,7 @@ static path_result answer(Sends *self, const header *head, path_context *context
     return PATH_TAKEN;
 }
 
-/* Write the answer to what is over a quota: at once, for it waits for no disk. */
+/* Write the answer to a send over a quota: at once, since it does not wait for the disk. */
 static path_result refuse(const Sends *self, const header *head, path_context *context)
 {
     if (head->flag & FLAG_ONEWAY) return PATH_TAKEN;
@@ -73,7 +73,7 @@ static bool items_room(Sends *self, size_t count)
     return true;
 }
 
-/* Have a record wait in the timer's queue until its message is due. */
+/* Turn a record into a timer record, in the timer's queue. */
 static path_result add_time(Sends *self, const send_plan *plan, const properties_found *found, int64_t now, record *one,
                             span *recall_handle)
 {
@@ -99,7 +99,7 @@ static path_result offer_message(Sends *self, const frame *taken, const header *
     (void)common;
     span text, raw = send->properties;
     properties_found found;
-    /* Behind the text without its escapes, which is no longer than with them, the text as it is stored. */
+    /* The stored form of the text, behind the text without escapes, which is not longer than with them. */
     if (!items_room(self, 1) || !sends_scratch_room(self, 2 * raw.len + self->cluster_text.len + 1))
         return sends_no_memory();
     if (!sends_text_of(self, send, &text)) return PATH_HANDED_OVER;
@@ -124,19 +124,19 @@ static path_result offer_message(Sends *self, const frame *taken, const header *
     if (group_add(&self->group, queue, &one, size, tags_code_of(&found), found.unique_key, found.keys) < 0) {
         return PATH_ERROR;
     }
-    self->waits |= found.wait != WAIT_OTHER;
     if (plan->quota != NULL) {
         uint64_t cost = send_quota_cost(plan->quota, taken->body.len, &found, found.steering);
         send_quota_charge(plan->quota, cost, &self->quotas);
     }
     int32_t asked = found.steering ? send->queue_id : queue->queue_id;
-    return answer(self, head, context, asked, one.queue_offset, 1, recall_handle);
+    bool waits = found.wait != WAIT_OTHER;
+    return answer(self, head, context, waits, asked, one.queue_offset, 1, recall_handle);
 }
 
 static span separator_behind(span properties)
 {
-    static const uint8_t separator = ITEM_SEPARATOR;
-    bool needed = properties.len > 0 && properties.at[properties.len - 1] != ITEM_SEPARATOR;
+    static const uint8_t separator = ITEM_SEP;
+    bool needed = properties.len > 0 && properties.at[properties.len - 1] != ITEM_SEP;
     return span_of(&separator, needed);
 }
 
@@ -159,7 +159,7 @@ static void charge_batch(Sends *self, const send_quota *quota, size_t count)
     send_quota_charge(quota, cost, &self->quotas);
 }
 
-/* Have the keys and the tag count that stand behind a message's own properties. */
+/* Use the keys and the tag of the properties appended to a message's own. */
 static void put_behind(properties_found *own, const properties_found *behind)
 {
     if (behind->unique_key.at != NULL) own->unique_key = behind->unique_key;
@@ -167,14 +167,14 @@ static void put_behind(properties_found *own, const properties_found *behind)
     if (behind->tags.at != NULL) own->tags = behind->tags;
 }
 
-/* Whether messages have no more properties in all than Python reads; to be asked when they may have. */
+/* Whether the messages have at most as many properties as Python accepts; called if they may have more. */
 static bool properties_fit(const Sends *self, size_t count)
 {
     size_t items = 0;
     for (size_t each = 0; each < count; each++) {
         const uint8_t *at = self->items[each].message.properties.at,
                       *end = at + self->items[each].message.properties.len;
-        while (at < end && (at = memchr(at, ITEM_SEPARATOR, (size_t)(end - at))) != NULL) {
+        while (at < end && (at = memchr(at, ITEM_SEP, (size_t)(end - at))) != NULL) {
             items++;
             at++;
         }
@@ -182,7 +182,7 @@ static bool properties_fit(const Sends *self, size_t count)
     return items <= BATCH_PROPERTIES_MOST;
 }
 
-/* Look at all messages of a batch: PATH_TAKEN if every one of them can be stored. */
+/* Examine all messages of a batch: PATH_TAKEN if every one of them can be stored. */
 static path_result look_at_batch(Sends *self, span body, record *one, span tail, size_t *count, size_t *size)
 {
     properties_found behind;
@@ -232,9 +232,8 @@ static path_result offer_batch(Sends *self, const frame *taken, const header *he
             return PATH_ERROR;
         }
     }
-    self->waits |= plan->waits;
     if (plan->quota != NULL) charge_batch(self, plan->quota, count);
-    return answer(self, head, context, plan->queue->queue_id, first, count, span_of(NULL, 0));
+    return answer(self, head, context, plan->waits, plan->queue->queue_id, first, count, span_of(NULL, 0));
 }
 
 /* --- what the hub calls --- */
@@ -244,7 +243,7 @@ static path_result serve(Sends *self, const frame *taken, const header *head, pa
     send_request send;
     send_plan *plan;
     if (!send_read(head, &send) || taken->body.len > (size_t)self->max_body) return PATH_HANDED_OVER;
-    /* No memory for what is refused. */
+    /* No memory for the count of refusals. */
     if (send.properties.len > ESCAPE_MOST * PROPERTIES_MOST) return PATH_HANDED_OVER;
     batch_common common = {0};
     path_result result = send.batch ? sends_look_at_common(self, &send, &common) : PATH_TAKEN;
@@ -285,7 +284,7 @@ path_result sends_offer(PyObject *sends, const frame *taken, const header *head,
 
 bool sends_ready(PyObject *sends) { return ((Sends *)sends)->enabled; }
 
-/* After an append that hung, others are to be refused: Python sees to it, and switches this off. */
+/* After an append that hung, sends must be refused: Python does that, and disables this path. */
 static int tell_of_slowness(Sends *self, int64_t took_ns)
 {
     PyObject *result = PyObject_CallFunction(self->slow, "L", (long long)took_ns);
@@ -312,13 +311,6 @@ int sends_finish(PyObject *sends, path_context *context)
     Sends *self = (Sends *)sends;
     int64_t took_ns;
     int result = group_end(&self->group, &took_ns);
-    if (self->later.used > 0 && !self->waits) {
-        uint8_t *at = out_room(context->out, self->later.used);
-        if (at == NULL) return sends_no_memory();
-        memcpy(at, self->later.text, self->later.used);
-        context->out->used += self->later.used;
-        out_clear(&self->later);
-    }
     if (result == 0) result = defer_answers(self, context);
     if (result == 0 && took_ns > self->slow_ns) result = tell_of_slowness(self, took_ns);
     return result;

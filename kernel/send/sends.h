@@ -4,6 +4,7 @@
 
 #include "core/kernel.h"
 
+#include "message/properties.h"
 #include "message/text.h"
 #include "paths/bare_answer.h"
 #include "paths/outbox.h"
@@ -15,7 +16,7 @@
 #include "send/send_timer.h"
 #include "wire/requests.h"
 
-/* What Python decided about sends with the same header fields. */
+/* A plan: Python's decisions about sends with the same header fields. */
 typedef struct {
     QueueTail *queue;  /* NULL: they are for Python, all but those for a set time */
     int32_t sys_flag;  /* as it is stored */
@@ -23,7 +24,7 @@ typedef struct {
     bool waits;        /* a batch: its sender waits for the disk */
     timer_plan timer;  /* for single messages that are to be delivered at a set time */
     send_quota *quota; /* NULL: none */
-    bool spent;        /* to be asked for anew: a message went to Python, which makes the queue */
+    bool spent;        /* to be made again: a message went to Python, which creates the queue */
 } send_plan;
 
 typedef struct {
@@ -40,17 +41,17 @@ typedef struct {
     plan_table plans;
     send_answers answers;
     PyObject *plan, *waiting, *slow;                         /* callbacks */
-    PyObject *parts, *store_host, *cluster_item, *id_prefix; /* keep what the spans point to */
+    PyObject *parts, *store_host, *cluster_item, *id_prefix; /* keep the memory of the spans */
     span store_host_field, cluster_text;
     int64_t max_body, slow_ns;
     char enabled, deferred;
     char by_group;           /* plans depend on the producer group as well */
-    PyObject *refusal;       /* keeps what `refusals` point to; NULL: there are none, and no quotas */
+    PyObject *refusal;       /* keeps the memory of `refusals`; NULL: there are no quotas */
     bare_answer refusals[2]; /* to sends over a quota, by serialise type */
     quota_counts quotas;
     bool busy, forget_later; /* a frame is being served, and `forget` was called meanwhile */
-    bool waits;              /* one of the messages whose answers are in `later` waits for the disk */
-    outbox later;            /* answers to messages under SYNC_FLUSH */
+    bool waits;              /* a sender waits for the disk */
+    outbox later;            /* answers to those under SYNC_FLUSH */
     uint8_t *scratch, *timer_scratch;
     size_t scratch_room, timer_room;
     batch_item *items;
@@ -78,12 +79,12 @@ path_result sends_look_at_common(Sends *self, const send_request *send, batch_co
 /* The plan for a send. PATH_TAKEN: there is one; it is valid until the frame is served. */
 path_result sends_plan_for(Sends *self, const send_request *send, const batch_common *common, send_plan **plan);
 
-/* What is stored behind the properties of each message; at == NULL: the plan does not say where the unique key goes. */
+/* The text stored behind the properties of each message; at == NULL: the plan has no place for the unique key. */
 span sends_tail_of(Sends *self, const send_request *send, const send_plan *plan, const batch_common *common);
 
 void send_plan_release(void *plan);
 
-/* Drop all plans, now or when the frame that is being served is done. */
+/* Drop all plans, now or after the frame being served. */
 void sends_forget(Sends *self);
 
 #endif

@@ -1,5 +1,5 @@
-/* The Python side of `Sends`: how it is made, told to forget, and asked what it did; rocketwire/_kernel.pyi has the
- * signatures. */
+/* The Python side of `Sends`: its constructor, and the methods that drop plans and return counts;
+ * rocketwire/_kernel.pyi has the signatures. */
 
 #include "send/sends.h"
 
@@ -13,7 +13,7 @@
 
 /* --- making one --- */
 
-/* Have the spans point into what the objects hold. */
+/* Let the spans point into the objects' memory. */
 static bool take_texts(Sends *self)
 {
     PyObject *json, *binary;
@@ -162,7 +162,7 @@ static PyObject *take(PyObject *object, PyObject *unused)
     return result;
 }
 
-/* Serve the frames in `data` up to the first that is handed over; give how many bytes those are, -1: an exception. */
+/* Serve the frames in `data` up to the first that is handed over; returns their bytes, -1: an exception. */
 static Py_ssize_t serve_frames(PyObject *self, span data, path_context *context)
 {
     size_t consumed = 0;

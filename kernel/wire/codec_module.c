@@ -1,4 +1,4 @@
-/* What tests and fuzzers drive of frame.c, header.c and requests.c: their results as Python values. */
+/* frame.c, header.c and requests.c for tests and fuzzers: their results as Python values. */
 
 #include "core/kernel.h"
 

@@ -14,7 +14,7 @@ frame_state frame_next(span data, frame *found)
         found->size = (size_t)length + LENGTH_SIZE;
     }
     if (data.len < PREFIX_SIZE) {
-        return FRAME_PART; /* Python says what is wrong with a length when it sees both words, too */
+        return FRAME_PART; /* Python reports a wrong length when it has both words, too */
     }
     uint32_t word = get32(data.at + LENGTH_SIZE);
     uint32_t header_length = word & 0xFFFFFF;

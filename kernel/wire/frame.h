@@ -19,7 +19,7 @@ typedef struct {
 typedef enum {
     FRAME_WHOLE,
     FRAME_PART, /* more bytes are needed; `size` is how many there must be, 0 while not even that is known */
-    FRAME_BAD   /* no frame can begin so: Python says why */
+    FRAME_BAD   /* no frame can begin so: Python reports why */
 } frame_state;
 
 frame_state frame_next(span data, frame *found);

@@ -4,21 +4,21 @@
 #include "core/scan.h"
 #include "core/utf8.h"
 
-/* The readers here take a place in the text and give the one behind what they read; NULL: refused. Places stay in
- * registers so, which is half of the speed. */
+/* Each reader takes a position in the text and returns the one behind the part it read; NULL: refused. So positions
+ * stay in registers, which is half of the speed. */
 typedef const uint8_t *place;
 
-enum { HIGH = 1, ESCAPED = 2 }; /* what was seen in strings: bytes that are not ASCII, backslashes */
+enum { HIGH = 1, ESCAPED = 2 }; /* whether strings had bytes that are not ASCII, or backslashes */
 
 static inline place take(place at, place end, uint8_t wanted) { return at != end && *at == wanted ? at + 1 : NULL; }
 
-/* Behind the escape at `at`; what it says is looked at by whoever needs it. */
+/* The position behind the escape at `at`; it is decoded only when needed. */
 static inline place behind_escape(place at, place end)
 {
     return end - at >= 2 && at[1] >= 0x20 && at[1] < 0x80 ? at + 2 : NULL;
 }
 
-/* Where the string ends that begins at `at`, behind its quote: its other quote. */
+/* The closing quote of the string that begins at `at`, behind its opening quote. */
 static inline place string_end(place at, place end, int *seen)
 {
     while (end - at >= WINDOW) {
@@ -128,7 +128,7 @@ enum { CODE = 1, EXT_FIELDS = 2, FLAG = 4, LANGUAGE = 8, OPAQUE = 16, REMARK = 3
 #define BEGINS(text) ((size_t)(end - at) >= sizeof(text) - 1 && memcmp(at, text, sizeof(text) - 1) == 0)
 #define KEY(key, text) (BEGINS(text) ? (*value = at + sizeof(text) - 1, key) : 0)
 
-/* Which key stands at `at`, and where its value begins: behind the opening quote or brace, if it has one. 0: none. */
+/* The key at `at`, and where its value begins: behind the opening quote or brace, if it has one. 0: none. */
 static inline int key_at(place at, place end, place *value)
 {
     if (end - at < 2) {

@@ -1,8 +1,8 @@
-/* A request's header, JSON or ROCKETMQ, taken apart without a copy.
+/* Parses a request's header, JSON or ROCKETMQ, without a copy.
  *
  * Only what official clients write is read here: JSON without blanks and with plain numbers, each key once, valid
- * UTF-8. Anything else is refused (false) and is for the general decoder in Python, so that there is one place that
- * says what is wrong with it, and one that is lenient. */
+ * UTF-8. Anything else is refused (false) and left to the general decoder in Python, so that only one place is lenient
+ * and reports errors. */
 #ifndef ROCKETWIRE_HEADER_H
 #define ROCKETWIRE_HEADER_H
 
@@ -13,7 +13,7 @@
 
 typedef struct {
     span name;
-    span value;   /* JSON: as it stands between the quotes */
+    span value;   /* JSON: as between the quotes */
     bool escaped; /* JSON: the value holds backslashes (see json_unescape) */
 } header_field;
 

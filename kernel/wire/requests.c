@@ -2,7 +2,7 @@
 
 #include "core/decimal.h"
 
-/* What a request says about itself, as bits: which of its fields were seen. */
+/* The fields of a request that were found, as bits. */
 typedef uint32_t fields_seen;
 
 static bool is_request(const header *from) { return (from->flag & ~FLAG_ONEWAY) == 0; }
@@ -19,8 +19,8 @@ static inline bool is_bool(span text)
     return text.len == 5 ? memcmp(text.at, "false", 5) == 0 : text.len == 4 && memcmp(text.at, "true", 4) == 0;
 }
 
-/* Whether a field that is not known can be passed over, as Python does: not where its escapes are unchecked, and not
- * where it is for access control. */
+/* Whether an unknown field can be skipped, as Python does: not if its escapes are unchecked, or if it is for access
+ * control. */
 static bool passed_over(const header_field *field)
 {
     return !field->escaped && !span_is(field->name, "AccessKey", 9) && !span_is(field->name, "Signature", 9) &&

@@ -1,5 +1,5 @@
 /* The fields of the requests that the kernel serves, picked out of a header: sends (10, 310, 320), pulls (11, 361),
- * offset updates (15). False: a field is missing, twice there, unknown, or not spelt as official clients spell it. */
+ * offset updates (15). False: a field is missing, duplicate, unknown, or not written as by official clients. */
 #ifndef ROCKETWIRE_REQUESTS_H
 #define ROCKETWIRE_REQUESTS_H
 

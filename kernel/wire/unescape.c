@@ -4,7 +4,7 @@
 
 #include "core/scan.h"
 
-/* Four hexadecimal digits; -1: they are none. */
+/* Four hexadecimal digits; -1: they are not. */
 static int32_t hex4(const uint8_t *at)
 {
     int32_t value = 0;
@@ -100,14 +100,14 @@ bool json_unescape(span raw, uint8_t *to, size_t room, size_t *length)
     const uint8_t *at = raw.at, *end = raw.at + raw.len;
     uint8_t *start = to;
     if (room < raw.len) {
-        return false; /* an escape is longer than what it stands for, so no more is ever needed */
+        return false; /* an escape is longer than its character, so this room always suffices */
     }
     while (at != end) {
         if (end - at >= WINDOW) {
             window in = window_at(at);
             window_mask special = window_special(in);
             size_t plain = special == 0 ? WINDOW : window_before(special);
-            window_copy(to, in); /* there is as much room behind `to` as text behind `at`, at least */
+            window_copy(to, in); /* the room behind `to` is at least as long as the text behind `at` */
             at += plain;
             to += plain;
             if (special == 0) {

@@ -1,7 +1,7 @@
 /* arrow_of_columns: columns that record_columns wrote, as one struct of Arrow's C data interface.
  *
- * That interface is a layout in memory, nothing of Arrow's library is needed for it. What imports the struct has all
- * columns at once; made one by one in Python they cost as long as copying some 300 KiB of log. */
+ * That interface is a memory layout, which needs nothing of Arrow's library. Importing the struct gives all columns at
+ * once; importing them one by one in Python takes as long as copying some 300 KiB of log. */
 
 #include "records/columns/columns.h"
 
@@ -16,14 +16,14 @@ struct arrow_array {
     void *private_data;
 };
 
-/* A column with what is inside of it: the words of a list, or the pairs of a map, which are names and values. */
+/* A column and its children: the words of a list, or the pairs of a map, which are names and values. */
 enum { ARRAYS_MOST = 4, BUFFERS_MOST = 9 };
 typedef struct {
     arrow_array arrays[ARRAYS_MOST], *children[ARRAYS_MOST - 1];
     const void *buffers[BUFFERS_MOST];
 } column_arrays;
 
-/* All that is handed over: it lives until the batch is released. */
+/* Everything that is handed over: it lives until the batch is released. */
 typedef struct {
     Py_buffer memory;
     arrow_array batch;
@@ -32,7 +32,7 @@ typedef struct {
     column_arrays columns[];
 } exported;
 
-/* A child goes with the batch: what imports that keeps it whole, as Arrow's library does. */
+/* A child is released with the batch: the importer keeps that whole, as Arrow's library does. */
 static void child_release(arrow_array *array) { array->release = NULL; }
 
 static void batch_release(arrow_array *array)
@@ -62,7 +62,7 @@ static void array_put(arrow_array *to, size_t length, const void **buffers, int6
 static void column_put_out(column_arrays *to, column_kind kind, size_t count, size_t number, const void *const *part)
 {
     arrow_array *arrays = to->arrays;
-    const void **buffers = to->buffers; /* the first of each array says which values are there: all, where it is NULL */
+    const void **buffers = to->buffers; /* the first buffer of each array has the validity bits; NULL: all are valid */
     for (int i = 0; i < BUFFERS_MOST; i++) buffers[i] = NULL;
     for (int i = 1; i < ARRAYS_MOST; i++) to->children[i - 1] = &arrays[i];
     buffers[1] = part[0];
@@ -98,7 +98,7 @@ static void column_put_out(column_arrays *to, column_kind kind, size_t count, si
     }
 }
 
-/* What record_columns told of a column: false, with an exception, if it is not that, or not within the memory. */
+/* Read record_columns' description of a column: false, with an exception, if it is invalid, or not in the memory. */
 static bool column_told(PyObject *name, PyObject *numbers, const Py_buffer *memory, size_t count, column_arrays *to)
 {
     column_what what;

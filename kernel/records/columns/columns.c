@@ -5,7 +5,7 @@
 #include "core/values.h"
 #include "records/records_module.h"
 
-/* What the names ask for; false: an exception is set. */
+/* Parse the names of columns; false: an exception is set. */
 static bool names_read(PyObject *names, column_place *places, size_t count, measured *to)
 {
     to->numbers_only = true;

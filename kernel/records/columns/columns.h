@@ -1,6 +1,6 @@
-/* Columns made of records, as Arrow lays them out: first everything is measured, then all is written into one memory.
+/* Makes columns of records in Arrow's layout: first everything is measured, then everything is written into one memory.
  *
- * Of a record that was measured only what was noted then is used, so a buffer that changes meanwhile does no harm. */
+ * Writing uses only the lengths noted while measuring, so a buffer that changes meanwhile does no harm. */
 #ifndef ROCKETWIRE_RECORDS_COLUMNS_H
 #define ROCKETWIRE_RECORDS_COLUMNS_H
 
@@ -33,7 +33,7 @@ typedef struct {
 typedef struct {
     bool wanted[LISTS]; /* lists that are made */
     bool ids, properties;
-    bool numbers_only; /* nothing needs to be measured: records are looked at when they are written */
+    bool numbers_only; /* nothing needs to be measured: records are parsed when they are written */
     span buffer;
     const int64_t *positions;
     size_t count;
@@ -48,10 +48,11 @@ typedef struct {
     properties_reader reader;
     kept *kept;
     host_text hosts[HOSTS_LATELY];
-    PyObject *host_name; /* gives the text of an IPv6 host (borrowed) */
+    PyObject *host_name; /* returns the text of an IPv6 host (borrowed) */
 } measured;
 
-/* Measure records; false: an exception is set. `to` is zero but for what is wanted, the records and `host_name`. */
+/* Measure records; false: an exception is set. `to` is zero except for the requested columns, the records and
+ * `host_name`. */
 bool records_measure(measured *to);
 void records_measured_free(measured *of);
 

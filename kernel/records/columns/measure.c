@@ -1,4 +1,4 @@
-/* What columns are made of, record by record: see columns.h. */
+/* Measures the parts of columns, record by record: see columns.h. */
 
 #include "records/columns/columns.h"
 
@@ -9,7 +9,7 @@
 
 enum { V4_TEXT_MOST = 16 + DECIMAL_MOST };
 
-/* An IPv4 host as people write it. */
+/* An IPv4 host in dotted form. */
 static size_t v4_text(const uint8_t *host, uint8_t *to)
 {
     uint8_t *p = to;
@@ -20,7 +20,7 @@ static size_t v4_text(const uint8_t *host, uint8_t *to)
     return (size_t)(put_decimal(p, (int32_t)get32(host + 4)) - to);
 }
 
-/* One of IPv6 as Python writes it. */
+/* An IPv6 host, formatted by Python. */
 static bool v6_text(measured *to, const uint8_t *host, size_t size, piece *text)
 {
     PyObject *name = PyObject_CallFunction(to->host_name, "y#", host, (Py_ssize_t)size);

@@ -1,4 +1,4 @@
-/* Which columns there are, and where their parts are in the memory. */
+/* The known columns, and the positions of their parts in the memory. */
 
 #include "records/columns/columns.h"
 
@@ -35,7 +35,7 @@ bool column_named(const char *name, column_what *found)
     return false;
 }
 
-/* Arrow likes its buffers to begin at multiples of 64 bytes. */
+/* Arrow recommends buffers aligned to 64 bytes. */
 static void part_put(column_place *place, size_t len, size_t *end)
 {
     size_t at = (*end + 63) & ~(size_t)63;

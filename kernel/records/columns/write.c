@@ -1,5 +1,5 @@
-/* Writing what was measured: see columns.h. All columns of a few records, then those of the next few: they are
- * in the first-level cache then from the first column to the last. */
+/* Writes the measured columns: see columns.h. All columns of a few records are written before the next few, so that the
+ * records stay in the first-level cache. */
 
 #include "records/columns/columns.h"
 
