@@ -353,6 +353,7 @@ VERSION_3_4_9: Final = 121
 STRICT_JSON_VERSION: Final = 401
 """V4_9_4: from this version on a name server's route has quoted keys."""
 VERSION_4_9_7: Final = 407
+VERSION_5_0_0: Final = 413
 VERSION_HIGHEST: Final = 612
 """HIGHER_VERSION, the last row of the table; greater numbers read as it."""
 

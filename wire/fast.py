@@ -1,9 +1,7 @@
-"""The fast path of sends: decoding headers and rewriting properties of SEND_MESSAGE_V2 and SEND_BATCH_MESSAGE.
+"""The fast path of sends: rewriting the property text that clients send into the text that is stored.
 
-A plain send does not build the general header: its fields are picked out of the JSON text of the header, and the
-client's property text is rewritten to the text that is stored; the answer is written by `send_answers`. Property tests
-prove each step equal to its declared counterpart (`wire.header`, `wire.headers.send`, `wire.properties`); frames of any
-other form are left to those.
+Property tests prove each function equal to its declared counterpart (`wire.properties`, `wire.batch`). The headers of
+sends are decoded by `fast_headers`, their answers written by `send_answers`.
 """
 
 from __future__ import annotations
@@ -12,19 +10,12 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final, NamedTuple
 
-import msgspec
-
 from rocketwire.wire import properties as names
 from rocketwire.wire.batch import decode_batch
-from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.errors import BatchInvalid, BatchTooLarge
-from rocketwire.wire.fast_texts import OddTexts
-from rocketwire.wire.java import Int32, Int64, hash_map_order, string_hash
+from rocketwire.wire.java import hash_map_order, string_hash
 from rocketwire.wire.properties import decode_properties, encode_properties
 
-_CODES: Final = frozenset({int(RequestCode.SEND_MESSAGE_V2), int(RequestCode.SEND_BATCH_MESSAGE)})
-_STARTS: Final = frozenset(b'{"code":%d,' % code for code in _CODES)
-_START_LENGTH: Final = 12
 _BATCH_HEAD: Final = Struct(">iiiii")
 _BATCH_LEAST: Final = _BATCH_HEAD.size + 2
 MOST_MESSAGES: Final = 8192
@@ -35,52 +26,6 @@ _ITEM_SEP: Final = b"\x02"
 _INT16_HIGH: Final = 0x7F
 _MOST_BATCH_TEXTS: Final = 64
 _SHORTEST_ITEM: Final = 3  # the official decoder skips anything shorter
-
-
-class SendFields(msgspec.Struct, gc=False, frozen=True):
-    """The extension fields of a V2 send header, under the names of `SendMessageRequestHeader`."""
-
-    producer_group: str = msgspec.field(name="a")
-    topic: str = msgspec.field(name="b")
-    default_topic: str = msgspec.field(name="c")
-    default_topic_queue_nums: Int32 = msgspec.field(name="d")
-    queue_id: Int32 = msgspec.field(name="e")
-    sys_flag: Int32 = msgspec.field(name="f")
-    born_timestamp: Int64 = msgspec.field(name="g")
-    flag: Int32 = msgspec.field(name="h")
-    properties: str | None = msgspec.field(name="i", default=None)
-    reconsume_times: Int32 | None = msgspec.field(name="j", default=None)
-    unit_mode: bool | None = msgspec.field(name="k", default=None)
-    max_reconsume_times: Int32 | None = msgspec.field(name="l", default=None)
-    batch: bool = msgspec.field(name="m", default=False)
-
-
-class SendHeader(msgspec.Struct, gc=False, frozen=True):
-    """A send request's header, as far as the fast path needs it."""
-
-    code: Int32
-    opaque: Int32
-    fields: SendFields = msgspec.field(name="extFields")
-    flag: Int32 = 0
-    version: Int32 = 0
-
-
-_decode = msgspec.json.Decoder(SendHeader, strict=False).decode
-_odd_texts: Final = OddTexts("k", "m")
-
-
-def decode_send(header: memoryview) -> SendHeader | None:
-    """The header of a JSON send, or None when it is another code or needs the general decoder."""
-    if bytes(header[:_START_LENGTH]) not in _STARTS:
-        return None
-    data = bytes(header)
-    try:
-        found = _decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):  # the general decoder reports the error
-        return None
-    if found.code not in _CODES:  # of a duplicate key the last one counts
-        return None
-    return None if _odd_texts(data, true=bool(found.fields.batch or found.fields.unit_mode)) else found
 
 
 class StoredProperties(NamedTuple):

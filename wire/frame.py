@@ -28,6 +28,7 @@ FRAME: Final = cs.Struct(
 
 PREFIX: Final = Struct(">iI")
 """The two words before the header: length, and serialise type with header length."""
+_pack: Final = PREFIX.pack
 LENGTH_SIZE: Final = 4
 """Bytes of the length that a frame's own length does not count."""
 
@@ -74,12 +75,13 @@ class FrameHeads:
         SerializeTypeUnknown: the type is neither JSON nor ROCKETMQ.
     """
 
-    __slots__ = ("_after", "_before", "_body_length", "_fixed", "_json", "_type_word")
+    __slots__ = ("_after", "_before", "_fixed", "_json", "_most", "_rest", "_type_word")
 
     def __init__(self, header: Header, body_length: int, serialize_type: int = SerializeType.JSON) -> None:
         self._before, self._after = encode_header_around_opaque(header, serialize_type)
         self._fixed = len(self._before) + len(self._after)
-        self._body_length = body_length
+        self._rest = PREFIX.size - LENGTH_SIZE + body_length  # what the frame's length counts beside the header
+        self._most = MAX_FRAME_LENGTH - LENGTH_SIZE - self._rest
         self._json = serialize_type == SerializeType.JSON
         self._type_word = serialize_type << TYPE_SHIFT
 
@@ -89,12 +91,15 @@ class FrameHeads:
         Raises:
             FrameTooLong: header and body are beyond the limit of a frame.
         """
-        value = b"%d" % opaque if self._json else opaque.to_bytes(4, signed=True)
-        size = self._fixed + len(value)
-        total = PREFIX.size + size + self._body_length
-        if total > MAX_FRAME_LENGTH:
-            raise FrameTooLong(total, MAX_FRAME_LENGTH)
-        return b"".join((PREFIX.pack(total - LENGTH_SIZE, self._type_word | size), self._before, value, self._after))
+        if self._json:
+            value = b"%d" % opaque
+            size = self._fixed + len(value)
+        else:
+            value = opaque.to_bytes(4, signed=True)
+            size = self._fixed + 4
+        if size > self._most:
+            raise FrameTooLong(size + self._rest + LENGTH_SIZE, MAX_FRAME_LENGTH)
+        return _pack(size + self._rest, self._type_word | size) + self._before + value + self._after
 
 
 def frame_size(length: int, limit: int = MAX_FRAME_LENGTH) -> int:

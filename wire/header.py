@@ -58,8 +58,8 @@ MOST_BYTES: Final = 1 << 20
 MOST_FIELDS: Final = 1024
 """Of extFields: none of the protocol has more than twenty. In JSON the members beside them count, too."""
 _MOST_ENTRIES: Final = MOST_FIELDS + 8  # with the members beside extFields
-_SHORT: Final = 2 * MOST_FIELDS
-"""Bytes: in a shorter JSON header are no more fields than that."""
+SHORT: Final = 2 * MOST_FIELDS
+"""Bytes: a JSON header of so many has no more fields than that."""
 _BYTES: Final = "headerBytes"
 _FIELDS: Final = "headerFields"
 
@@ -113,11 +113,11 @@ def decode_header(data: bytes | memoryview, serialize_type: int) -> Header:
         SerializeTypeUnknown: the type is neither JSON nor ROCKETMQ.
     """
     if serialize_type == SerializeType.JSON:
-        if len(data) > _SHORT:
+        if len(data) > SHORT:
             _check_json(data)
         try:
             return _decode_strict(data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return _decode_lenient(data)
     if serialize_type == SerializeType.ROCKETMQ:
         return _decode_binary(bytes(data[:MOST_BYTES]), len(data))
@@ -126,7 +126,7 @@ def decode_header(data: bytes | memoryview, serialize_type: int) -> Header:
 
 def fits(data: memoryview) -> bool:
     """Whether a JSON header is small enough for `decode_header`, as far as that is known without decoding it."""
-    if len(data) <= _SHORT:
+    if len(data) <= SHORT:
         return True
     try:
         _check_json(data)
@@ -148,7 +148,7 @@ def _check_json(data: bytes | memoryview) -> None:
 def _json_too_large(data: bytes | memoryview, limit: str, most: int) -> HeaderInvalid:
     try:
         start = _decode_start(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return HeaderInvalid(f"header of {len(data)} bytes is no plain JSON, and too large for another")
     return HeaderTooLarge(limit, most, code=start.code, opaque=start.opaque, flag=start.flag)
 

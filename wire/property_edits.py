@@ -1,65 +1,22 @@
-"""Reading and changing single properties in stored property text, without decoding all of them.
+"""Changing single properties in stored property text, without decoding all of them.
 
 The result decodes to the same as the change applied to the dictionary of `decode_properties`: the last of equal names
 wins, an item without a name or value does not count, an existing name keeps its place and a new one comes last. Items
 that are not named stay unchanged, byte by byte. A text in which a name concerned occurs twice, or without a value, is
 split completely, as by `items_of`.
-
-Bytes that are not UTF-8 do no harm: none of them can be a part of a separator, or of a wanted name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from rocketwire.wire import properties
 from rocketwire.wire.errors import PropertiesInvalid
+from rocketwire.wire.properties import ITEM_SEP, NAME_SEP, items_of
 
-_NAME_SEP: Final = properties.NAME_SEP.encode()
-_ITEM_SEP: Final = properties.ITEM_SEP.encode()
+_NAME_SEP: Final = NAME_SEP.encode()
+_ITEM_SEP: Final = ITEM_SEP.encode()
 _ITEM_SEP_BYTE: Final = _ITEM_SEP[0]
-_READERS_KEPT: Final = 64
-
-
-def items_of(text: bytes) -> dict[bytes, bytes]:
-    """All properties, as `decode_properties` reads them."""
-    result: dict[bytes, bytes] = {}
-    for item in text.split(_ITEM_SEP):
-        name, _, value = item.partition(_NAME_SEP)
-        if name and value:
-            result[name] = value
-    return result
-
-
-def value_of(text: bytes, name: bytes) -> bytes | None:
-    """A property's value, None without one.
-
-    Args:
-        text: Properties as they are stored.
-        name: Which one; it has no separator in it.
-    """
-    return reader_of(name)(text)
-
-
-@lru_cache(maxsize=_READERS_KEPT)
-def reader_of(name: bytes) -> Callable[[bytes], bytes | None]:
-    """A function that reads one property from text, as `value_of` does, for use on many messages."""
-    opening = name + _NAME_SEP
-    length = len(opening)
-
-    def read(text: bytes) -> bytes | None:
-        at = text.rfind(opening)
-        if at < 0:
-            return None
-        if at and text[at - 1] != _ITEM_SEP_BYTE:  # a longer name ends like this one, or a value
-            return items_of(text).get(name)
-        end = text.find(_ITEM_SEP, at)
-        value = text[at + length :] if end < 0 else text[at + length : end]
-        return value or items_of(text).get(name)
-
-    return read
 
 
 def with_items(text: bytes, items: Sequence[tuple[bytes, bytes]]) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from struct import Struct
 from typing import Final
 
@@ -26,12 +25,13 @@ class SendAnswers:
     """Writes the frames that answer JSON sends of one broker, and provides the parts that the kernel writes them from.
 
     Attributes:
+        ext: The extension fields that every answer has: the official client needs them even with errors.
         parts: The header of an answer in JSON, cut where code, queue id, message ids, queue offset and opaque stand.
         binary_parts: The ROCKETMQ form behind the code: up to the opaque; from there to the length of the fields; up
             to the length of the message ids; up to that of the queue id; up to that of the queue offset; the rest.
     """
 
-    __slots__ = ("_ext", "_recallable", "_refusal", "_template", "_version", "binary_parts", "parts")
+    __slots__ = ("_recallable", "_template", "_version", "binary_parts", "ext", "parts")
 
     def __init__(self, *, region: str, trace_on: bool, version: int) -> None:
         ext = {"TRACE_ON": "true" if trace_on else "false", "MSG_REGION": region}
@@ -46,7 +46,7 @@ class SendAnswers:
             b"," + end,
         )
         self.binary_parts = _binary_parts(ext, version)
-        self._ext, self._version = ext, version
+        self.ext, self._version = ext, version
         kinds = (b"%d", b"%d", b"%s", b"%d", b"%d", b"")
         common = common.replace(b"%", b"%%")
         self._template = b"".join(
@@ -54,9 +54,6 @@ class SendAnswers:
         )
         handle = b',"recallHandle":"%s","msgId":"'
         self._recallable = handle.join(self._template.rsplit(b',"msgId":"', 1))
-        self._refusal = (
-            b'{"code":%d,"extFields":{' + common + b'},"flag":1,"language":"JAVA","opaque":%d,"remark":%s,' + end
-        )
 
     def encode(
         self,
@@ -72,14 +69,10 @@ class SendAnswers:
             return _framed(self._recallable % (code, queue_id, recall_handle, message_id, queue_offset, opaque))
         return _framed(self._template % (code, queue_id, message_id, queue_offset, opaque))
 
-    def refuse(self, code: int, opaque: int, remark: str) -> bytes:
-        """The frame for a message that was not stored."""
-        return _framed(self._refusal % (code, opaque, _json(remark)))
-
     def refusal_parts(self, code: int, remark: str) -> tuple[tuple[bytes, bytes], tuple[bytes, bytes]]:
         """The header for a message that was not stored, around its opaque, in JSON and in the ROCKETMQ form."""
         header = Header(
-            code=code, opaque=0, flag=FLAG_RESPONSE, version=self._version, remark=remark, ext=dict(self._ext)
+            code=code, opaque=0, flag=FLAG_RESPONSE, version=self._version, remark=remark, ext=dict(self.ext)
         )
         json, binary = (encode_header_around_opaque(header, each) for each in _TYPES)
         return json, binary
@@ -100,11 +93,6 @@ class SendAnswers:
                 out.append(_framed(becomes + frames[header + len(was) : end]))
             at = end
         return b"".join(out)
-
-
-@lru_cache(maxsize=16)  # nearly all refusals have the same text
-def _json(text: str) -> bytes:
-    return msgspec.json.encode(text)
 
 
 def _binary_parts(ext: dict[str, str], version: int) -> tuple[bytes, ...]:

@@ -36,3 +36,10 @@ class SubscriptionGroupWrapper:
     data_version: DataVersion = field(default_factory=DataVersion)
     forbidden_table: dict[str, dict[str, Int32]] | None = None
     """Only 5.x has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionGroupList:
+    """Groups to create or change (225)."""
+
+    group_config_list: tuple[SubscriptionGroupConfig, ...] = ()

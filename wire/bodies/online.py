@@ -36,6 +36,33 @@ class ProducerConnection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerInfo:
+    """One connected producer; the time of its last heartbeat is in milliseconds."""
+
+    client_id: str = ""
+    remote_ip: str = field(default="", metadata={"wire": "remoteIP"})
+    language: str | None = None
+    version: Int32 = 0
+    last_update_timestamp: Int64 = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerTableInfo:
+    """All connected producers by group (answer to 328)."""
+
+    data: dict[str, tuple[ProducerInfo, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuerySubscriptionResponseBody:
+    """What a group subscribes to of a topic (answer to 345)."""
+
+    subscription_data: SubscriptionData | None = None
+    group: str = ""
+    topic: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResetOffsetBody:
     """The offsets to which a group is reset (220, answer to 222)."""
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from rocketwire.wire.bodies.client import MessageQueue
-from rocketwire.wire.java import Int64
+from rocketwire.wire.bodies.client import MessageQueue, SubscriptionData
+from rocketwire.wire.java import Int32, Int64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,3 +70,34 @@ class QueryConsumeTimeSpanBody:
     """The queues of a topic (answer to 303)."""
 
     consume_time_span_set: tuple[QueueTimeSpan, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryCorrectionOffsetBody:
+    """Offsets by queue (answer to 308)."""
+
+    correction_offsets: dict[Int32, Int64] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumeQueueData:
+    """One entry of a consume queue; `eval` is whether a filter takes it, with `bit_map` of the queue's extension."""
+
+    physic_offset: Int64 = 0
+    physic_size: Int32 = 0
+    tags_code: Int64 = 0
+    extend_data_json: str | None = None
+    bit_map: str | None = None
+    eval: bool = False
+    msg: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryConsumeQueueResponseBody:
+    """Entries of a consume queue, and what a group subscribes to (answer to 321)."""
+
+    subscription_data: SubscriptionData | None = None
+    filter_data: str | None = None
+    queue_data: tuple[ConsumeQueueData, ...] = ()
+    max_queue_index: Int64 = 0
+    min_queue_index: Int64 = 0

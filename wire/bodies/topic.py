@@ -44,3 +44,10 @@ class TopicConfigSerializeWrapper:
 
     topic_config_table: dict[str, TopicConfig] = field(default_factory=dict)
     data_version: DataVersion = field(default_factory=DataVersion)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTopicListRequestBody:
+    """Topics to create or change (18)."""
+
+    topic_config_list: tuple[TopicConfig, ...] = ()

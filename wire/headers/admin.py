@@ -1,4 +1,4 @@
-"""Headers of administration: codes 17 and 26."""
+"""Headers of administration: codes 17, 26, 215, 315, 317 and 351."""
 
 from rocketwire.wire.headers._codec import WireHeader
 from rocketwire.wire.java import Int32
@@ -23,3 +23,28 @@ class GetBrokerConfigResponseHeader(WireHeader, frozen=True, kw_only=True):
     """The broker's data version as JSON text; the configuration itself is the body (26)."""
 
     version: str
+
+
+class ViewBrokerStatsDataRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Ask for one item of the statistics (315); a key of a group and a topic is ``topic@group``."""
+
+    stats_name: str
+    stats_key: str
+
+
+class GetConsumeStatsInBrokerHeader(WireHeader, frozen=True, kw_only=True):
+    """Ask for the progress of all groups (317), or only in topics with an order."""
+
+    is_order: bool
+
+
+class DeleteTopicRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Delete a topic (215)."""
+
+    topic: str = ""
+
+
+class GetTopicConfigRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Ask for one topic's configuration (351)."""
+
+    topic: str

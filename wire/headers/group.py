@@ -1,4 +1,4 @@
-"""Headers of subscription groups and their progress: codes 202, 207, 208, 300 and 303."""
+"""Headers of subscription groups and their progress: 202, 207, 208, 300, 303, 308, 314, 343, 345 and 352."""
 
 from rocketwire.wire.headers._codec import WireHeader
 
@@ -38,3 +38,41 @@ class QueryConsumeTimeSpanRequestHeader(WireHeader, frozen=True, kw_only=True):
 
     topic: str
     group: str = ""
+
+
+class QueryCorrectionOffsetHeader(WireHeader, frozen=True, kw_only=True):
+    """Ask how far the slowest group is in each queue of a topic, where another group is farther (308)."""
+
+    topic: str
+    compare_group: str = ""
+    filter_groups: str | None = None
+    """Groups that do not count, with commas between."""
+
+
+class CloneGroupOffsetRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Give a group the offsets of another one (314): in one topic, or in all that it has offsets of."""
+
+    src_group: str = ""
+    dest_group: str = ""
+    topic: str | None = None
+    offline: bool = False
+    """Whether topics count too that the connected source group does not subscribe to."""
+
+
+class QueryTopicsByConsumerRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Ask in which topics a group has offsets (343)."""
+
+    group: str
+
+
+class QuerySubscriptionByConsumerRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Ask what a connected group subscribes to of a topic (345)."""
+
+    group: str
+    topic: str | None = None
+
+
+class GetSubscriptionGroupConfigRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Ask for one group's configuration (352)."""
+
+    group: str

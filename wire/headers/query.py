@@ -1,4 +1,4 @@
-"""Headers of message queries: codes 12 and 33."""
+"""Headers of queries of messages and queues: codes 12, 33 and 321."""
 
 import msgspec
 
@@ -33,3 +33,13 @@ class ViewMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
 
 class ViewMessageResponseHeader(WireHeader, frozen=True, kw_only=True):
     """Nothing: the message is the body."""
+
+
+class QueryConsumeQueueRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Ask for entries of a consume queue (321), and for what a group subscribes to."""
+
+    topic: str = ""
+    queue_id: Int32 = 0
+    index: Int64 = 0
+    count: Int32 = 0
+    consumer_group: str | None = None

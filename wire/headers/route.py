@@ -1,4 +1,4 @@
-"""Headers of the name server: routes, brokers and its key-value table; codes 100 to 105, 219 and 322."""
+"""Headers of the name server: codes 100 to 105, 205, 216, 219, 224, 322 and 327."""
 
 from rocketwire.wire.headers._codec import WireHeader
 from rocketwire.wire.java import Int32, Int64
@@ -86,3 +86,40 @@ class GetKVListByNamespaceRequestHeader(WireHeader, frozen=True, kw_only=True):
     """Ask for all values of a namespace (219)."""
 
     namespace: str = ""
+
+
+class DeleteTopicFromNamesrvRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Delete a topic's route (216); 5.x's tools name the cluster whose brokers lose it."""
+
+    topic: str = ""
+    cluster_name: str | None = None
+
+
+class WipeWritePermOfBrokerRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Take the permission to write from all topics of a broker (205)."""
+
+    broker_name: str = ""
+
+
+class WipeWritePermOfBrokerResponseHeader(WireHeader, frozen=True, kw_only=True):
+    """How many topics the broker has."""
+
+    wipe_topic_count: Int32
+
+
+class AddWritePermOfBrokerRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Give all topics of a broker the permissions to read and write (327)."""
+
+    broker_name: str = ""
+
+
+class AddWritePermOfBrokerResponseHeader(WireHeader, frozen=True, kw_only=True):
+    """How many topics the broker has."""
+
+    add_topic_count: Int32
+
+
+class GetTopicsByClusterRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Ask for the topics of a cluster's brokers (224)."""
+
+    cluster: str = ""
