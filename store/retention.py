@@ -110,6 +110,10 @@ class Retention:
         commit_log, consume_queues = self._files.usage(settings.commit_log), self._files.usage(settings.consume_queues)
         return DiskUsage(commit_log, consume_queues, self._files.usage(settings.index))
 
+    def disk_space(self) -> tuple[int, int]:
+        """The bytes of the store's disk: all, and those free. Safe in a thread."""
+        return self._files.space(str(self._settings.root))
+
     @property
     def log_start(self) -> int:
         """Physical offset of the oldest file of the log."""
@@ -210,6 +214,10 @@ class Retention:
             if self._current(queue) and not kept:
                 yield queue
 
+    def queues_of(self, topic: str) -> Iterator[ConsumeQueue]:
+        """The queues of one topic."""
+        return (queue for queue in self.queues() if queue.key[0] == topic and self._current(queue))
+
     def remove_queue(self, queue: ConsumeQueue) -> None:
         """Remove a queue with its files.
 
@@ -217,4 +225,5 @@ class Retention:
             OSError: a file cannot be removed; the queue keeps it and those after it.
         """
         self._queues.remove(queue)
-        log.info("topic %s: queue %d removed", *queue.key)
+        topic, queue_id = queue.key
+        log.info("topic %(topic)s: queue %(queue)d removed", {"topic": topic, "queue": queue_id})

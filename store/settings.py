@@ -114,6 +114,11 @@ class StoreSettings:
         return str(self.root / "config" / "topics.json")
 
     @property
+    def deleted_topics(self) -> str:
+        """The file of the deleted topics."""
+        return str(self.root / "config" / "deletedTopics.json")
+
+    @property
     def abort(self) -> str:
         """The file that is there at a start if the last run did not stop cleanly."""
         return str(self.root / "abort")

@@ -37,6 +37,7 @@ from rocketwire.store.read.reader import StoreReader
 from rocketwire.store.recovery.recovery import Recovered, recover
 from rocketwire.store.retention import Retention
 from rocketwire.store.settings import StoreSettings
+from rocketwire.store.tables.deleted_topics import DeletedTopics
 from rocketwire.store.tables.topics import topic_names
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class MessageStore(StoreReader):
         gone: Why nothing is appended, when files of the store are gone.
         met: What was found to be gone, by path; see `meet`.
         retention: Removes expired files.
+        deleted_topics: The topics whose messages in the log are dead.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class MessageStore(StoreReader):
         self._presence = Presence(settings, self._log, self._queues, files, lock)
         self._closed = False
         self._append_error: StoreError | None = None
+        self.deleted_topics = DeletedTopics(settings.deleted_topics, files, {})
         self._checkpoint = Checkpoint(settings.checkpoint, files)
         self._appender = Appender(
             self._log, self._queues, self._index, self._checkpoint, files, clock=clock, store_host=store_host
@@ -173,7 +176,7 @@ class MessageStore(StoreReader):
         clean = abort is None
         failed = abort == _SYNC_FAILED
         if not clean:
-            log.info("recovering %s: its last stop was not a clean one", self.settings.root)
+            log.info("recovering %(store)s: its last stop was not a clean one", {"store": self.settings.root})
         self._log.load()
         self._queues.load(log_start=self._log.start, clean=clean)
         if self._index is not None:
@@ -184,6 +187,7 @@ class MessageStore(StoreReader):
         # From here on the files are changed: a stop in the middle is not a clean one.
         files.write(self.settings.abort, _SYNC_FAILED if failed else b"")
         self._checkpoint.create()
+        self.deleted_topics = DeletedTopics.open(self.settings.deleted_topics, files)
         self.recovered = recover(
             self._log,
             self._queues,
@@ -191,6 +195,7 @@ class MessageStore(StoreReader):
             self.settings,
             clean=clean,
             topics=lambda: topic_names(self.settings.topics, files),
+            dead_before=self.deleted_topics.dead_before(self._log.start),
         )
         if self._index is not None:
             self._index.start(self._checkpoint)

@@ -180,6 +180,8 @@ class AppendLoop:
             ENTRY_STRUCT.pack_into(queue.buffer, queue.position, at, size, tags_code)
             queue.position += ENTRY_SIZE
             queue.end += 1
+            queue.arrived += 1
+            queue.arrived_bytes += size
         entries.clear()
         pending.clear()
 

@@ -188,6 +188,10 @@ class FileSystem(Protocol):
         """The used part, from 0 to 1, of the disk that holds a path or will hold it."""
         ...
 
+    def space(self, path: str) -> tuple[int, int]:
+        """The bytes of the disk that holds a path or will hold it: all, and those free for this user."""
+        ...
+
     def memory(self) -> int:
         """Bytes of physical memory."""
         ...
@@ -202,6 +206,14 @@ def _synced(sync: Callable[[int], None], fd: int) -> None:
         sync(fd)
     except OSError as error:
         raise SyncFailed(error.errno, error.strerror) from error
+
+
+def _disk(path: str) -> os.statvfs_result:
+    """What is known of the disk that holds a path or will hold it."""
+    at = Path(path)
+    while not at.exists():
+        at = at.parent
+    return os.statvfs(at)
 
 
 class RealFileSystem:
@@ -458,12 +470,14 @@ class RealFileSystem:
 
         As Apache and df count it: space reserved for root is not counted, and parts of a percent are rounded up.
         """
-        at = Path(path)
-        while not at.exists():
-            at = at.parent
-        disk = os.statvfs(at)
+        disk = _disk(path)
         used = disk.f_blocks - disk.f_bfree
         return -(-used * 100 // max(1, used + disk.f_bavail)) / 100
+
+    def space(self, path: str) -> tuple[int, int]:
+        """See FileSystem."""
+        disk = _disk(path)
+        return disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize
 
     def memory(self) -> int:
         """See FileSystem."""

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 from rocketwire import native
 from rocketwire.store.index.key_column import KeyColumn, Keys, hashed
 from rocketwire.store.log.commit_log import CommitLog
-from rocketwire.store.records.property_text import key_of, value_of
 from rocketwire.wire import properties as names
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.java import string_hash
+from rocketwire.wire.properties import reader_of
 
 if TYPE_CHECKING:
     from mmap import mmap
@@ -28,11 +28,11 @@ _VALUES: Final = 5
 #: Keys taken from the column by one step, and how many may be pending. The kernel takes all, what comes in 0.3 s
 #: or more: a thread beside a busy event loop may have to wait some ms for each step's begin and end.
 _TAKEN, _MOST_PENDING = (_STEP, 1 << 16) if native.kernel is None else (1 << 19, 1 << 19)
-_UNIQUE_KEY: Final = key_of(names.UNIQ_KEY)
-_KEYS: Final = key_of(names.KEYS)
+_unique_key_of: Final = reader_of(names.UNIQ_KEY.encode())
+_keys_of: Final = reader_of(names.KEYS.encode())
 
 
-class Backlog:
+class IndexBacklog:
     """The messages from `next_offset` to the end of the log.
 
     Attributes:
@@ -119,6 +119,8 @@ class Backlog:
             strict=True,
         ):
             text = b"" if passed else buffer[start:stop]
-            unique_key = value_of(text, _UNIQUE_KEY).decode("utf-8", "replace") or None
-            keys = value_of(text, _KEYS).decode("utf-8", "replace") or None
-            values += (prefixes[code], unique_key, keys, offset, timestamp)
+            values += (prefixes[code], _text(_unique_key_of(text)), _text(_keys_of(text)), offset, timestamp)
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("utf-8", "replace")

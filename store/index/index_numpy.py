@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rocketwire.store.index.index_entries import Room
+    from rocketwire.store.index.index_file import EntryPlaces
 
 _ENTRY: Final = np.dtype(ENTRY_DTYPE)
 _SLOT: Final = np.dtype(SLOT_DTYPE)
 
 
 def put_entries(
-    mapping: mmap, room: Room, hashes: memoryview, offsets: memoryview, timestamps: memoryview, count: int
+    mapping: mmap, places: EntryPlaces, hashes: memoryview, offsets: memoryview, timestamps: memoryview, count: int
 ) -> int:
     """Put the first `count` keys of three rows of 64-bit numbers; return how many took a slot that was free.
 
     Args:
         mapping: the file.
-        room: where the entries go; the caller has made sure that they fit.
+        places: where the entries go; the caller has made sure that they fit.
         hashes: positive numbers of 31 bits.
         offsets: physical offsets.
         timestamps: store timestamps in ms.
         count: at least one.
     """
-    slots_at, slots, entries_at, first, begin_timestamp = room
+    slots_at, slots, entries_at, first, begin_timestamp = places
     hash_row, offset_row, timestamp_row = (np.frombuffer(row, np.int64, count) for row in (hashes, offsets, timestamps))
     slot_table = np.frombuffer(mapping, _SLOT, slots, slots_at)
     new = np.frombuffer(mapping, _ENTRY, count, entries_at + first * _ENTRY.itemsize)

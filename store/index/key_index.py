@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 from rocketwire import native
 from rocketwire.store.disk.gone import trouble
 from rocketwire.store.errors import DiskFull, StoreForeign, StoreGone, StoreNotWritable, StoreUnreadable
-from rocketwire.store.index.index_backlog import Backlog
+from rocketwire.store.index.index_backlog import IndexBacklog
 from rocketwire.store.index.key_hash import positive_hash
 from rocketwire.store.layout.index import file_size
 
@@ -66,7 +66,7 @@ class Index:
         self._clock = clock
         self._row: list[IndexFile] = []
         self._full: deque[IndexFile] = deque()
-        self._backlog = Backlog(log)
+        self._backlog = IndexBacklog(log)
         #: Physical offset and store timestamp of the last message that is indexed.
         self._done = (0, 0)
         self._given_up = self._removed = False
@@ -196,7 +196,10 @@ class Index:
 
     def _give_up(self, error: ImportError) -> None:
         # An import that failed half-way, for lack of descriptors, cannot be repeated by this process.
-        log.error("no message is found by key until the next start, which makes the index again: %s", error)
+        log.error(
+            "no message is found by key until the next start, which makes the index again: %(reason)s",
+            {"reason": error},
+        )
         self._given_up = True
         self._backlog.keys.close()
 

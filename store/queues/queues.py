@@ -16,6 +16,8 @@ from rocketwire.wire.names import SCHEDULE_TOPIC
 
 #: Bytes of a directory's name.
 LONGEST_NAME: Final = 255
+#: Queues whose counts are taken at once.
+_COUNTED: Final = 1024
 
 
 def usable(topic: str, longest: int) -> bool:
@@ -133,6 +135,25 @@ class QueueTable:
 
     def __len__(self) -> int:
         return len(self.by_key)
+
+    def has_arrived(self, topic: str, queues: int) -> bool:
+        """Whether one of a topic's queues, the first so many, has counts that were not taken yet."""
+        found = (self.by_key.get((topic, queue_id)) for queue_id in range(queues))
+        return any(queue is not None and queue.arrived for queue in found)
+
+    def take_arrived(self) -> Iterator[list[tuple[str, int, int]]]:
+        """Take the counts of what was appended since the last call: topics, messages and bytes of their queues.
+
+        They come in parts, between which the caller may let others run. A part takes 0.2 ms if all its queues grew.
+        """
+        queues = list(self)
+        for first in range(0, len(queues), _COUNTED):
+            found = []
+            for queue in queues[first : first + _COUNTED]:
+                if queue.arrived:
+                    found.append((queue.key[0], queue.arrived, queue.arrived_bytes))
+                    queue.arrived = queue.arrived_bytes = 0
+            yield found
 
     def physical_end(self) -> int:
         """The end of the newest record that a queue points to, -1 when all are empty."""

@@ -29,7 +29,7 @@ _LAST_ASCII: Final = 0x7F
 _MOST_FILL: Final = 1.5
 
 
-class Texts(NamedTuple):
+class HashedTexts(NamedTuple):
     """Parts of the records' properties: the record each belongs to, its Java hash and its length in UTF-16 units."""
 
     record: NDArray[np.int64]
@@ -40,8 +40,8 @@ class Texts(NamedTuple):
 class Properties(NamedTuple):
     """Of a batch: tags in the order of their records, one a record at most; keys in the order they are indexed."""
 
-    tags: Texts
-    keys: Texts
+    tags: HashedTexts
+    keys: HashedTexts
 
     def tags_codes(self, count: int) -> NDArray[np.int64]:
         """The tags code of each of `count` records, 0 where there is no tag."""
@@ -67,7 +67,7 @@ class _Powers:
 _powers: Final = _Powers()
 
 
-def properties_of(buffer: Buffer, records: Records) -> Properties:
+def hashed_properties(buffer: Buffer, records: Records) -> Properties:
     """Read the properties of a batch of records."""
     rows = _rows(buffer, records)
     if rows is not None:
@@ -189,9 +189,9 @@ class _Parser:
         some = end > begin
         return records[value[some]], begin[some], end[some]
 
-    def _texts(self, record: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64]) -> Texts:
+    def _texts(self, record: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64]) -> HashedTexts:
         powers = _powers(_FACTOR, len(self._units))
-        return Texts(record, (self._sums[end] - self._sums[start]) * powers[end - 1], end - start)
+        return HashedTexts(record, (self._sums[end] - self._sums[start]) * powers[end - 1], end - start)
 
 
 def index_hashes(prefixes: NDArray[np.uint32], hashes: NDArray[np.uint32], lengths: NDArray[Any]) -> NDArray[np.int32]:

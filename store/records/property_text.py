@@ -1,8 +1,4 @@
-"""Message properties read from stored records without decoding all of them: for filters, dispatch and recovery.
-
-The text is `name 0x01 value 0x02 name 0x01 value`. A name nearly always occurs once, right behind a separator; then its
-value is what follows. Any other text is decoded by wire.properties, so that the result is the same.
-"""
+"""What stored records say in their properties: their text for filters, tags codes and due times for recovery."""
 
 from __future__ import annotations
 
@@ -14,9 +10,8 @@ from rocketwire.store.layout.record import HOST_BITS, head_of, properties_of
 from rocketwire.wire import properties as names
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import MAGIC_AT, MAGIC_V1, SYS_FLAG_AT
-from rocketwire.wire.properties import ITEM_SEP, NAME_SEP, decode_properties
+from rocketwire.wire.properties import reader_of
 
-_ITEM_SEP: Final = ITEM_SEP.encode()
 _MOST_TAGS: Final = 10_000
 _BODY_AT: Final = head_of(0).size
 _INT: Final = struct.calcsize(">i")
@@ -26,6 +21,8 @@ _FRONT: Final = struct.Struct(
 ).unpack_from
 #: The lengths of topic (one byte in version 1) and properties (two).
 _LENGTHS: Final = 1 + 2
+_tags_of: Final = reader_of(names.TAGS.encode())
+_delay_of: Final = reader_of(names.DELAY.encode())
 
 
 def property_text(mapping: mmap.mmap, at: int, end: int) -> bytes:
@@ -41,28 +38,6 @@ def property_text(mapping: mmap.mmap, at: int, end: int) -> bytes:
         return b""
 
 
-def key_of(name: str) -> bytes:
-    """The search text of `value_of` for a name, to be made once for each name."""
-    return (name + NAME_SEP).encode()
-
-
-_TAGS: Final = key_of(names.TAGS)
-_DELAY: Final = key_of(names.DELAY)
-
-
-def value_of(text: bytes, key: bytes) -> bytes:
-    """The value of a property, empty when there is none."""
-    at = text.find(key)
-    if at < 0:
-        return b""
-    if (at and text[at - 1] != _ITEM_SEP[0]) or text.find(key, at + 1) >= 0:
-        name = key[:-1].decode()
-        return decode_properties(text.decode("utf-8", "replace")).get(name, "").encode("utf-8", "replace")
-    start = at + len(key)
-    stop = text.find(_ITEM_SEP, start)
-    return text[start:] if stop < 0 else text[start:stop]
-
-
 class TagCodes(dict[bytes, int]):
     """Java's hash of each tag, cached."""
 
@@ -74,18 +49,7 @@ class TagCodes(dict[bytes, int]):
 
     def of(self, texts: list[bytes]) -> list[int]:
         """The code of the tag in each record's properties, 0 without one."""
-        codes: list[int] = []
-        add = codes.append
-        for text in texts:
-            # The fast path of `value_of`, inlined: a call for each text would double the time.
-            at = text.find(_TAGS)
-            if at > 0 and text[at - 1] == _ITEM_SEP[0] and text.rfind(_TAGS) == at:
-                start = at + len(_TAGS)
-                stop = text.find(_ITEM_SEP, start)
-                add(self[text[start:] if stop < 0 else text[start:stop]])
-            else:
-                add(self[value_of(text, _TAGS)])
-        return codes
+        return [self[_tags_of(text) or b""] for text in texts]
 
 
 def delivery_time(text: bytes, store_timestamp: int, delay_levels: tuple[int, ...]) -> int | None:
@@ -93,7 +57,7 @@ def delivery_time(text: bytes, store_timestamp: int, delay_levels: tuple[int, ..
 
     None when it has no delay level.
     """
-    level = value_of(text, _DELAY)
-    if not level.isdigit() or not int(level):
+    level = _delay_of(text)
+    if level is None or not level.isdigit() or not int(level):
         return None
     return store_timestamp + delay_levels[min(int(level), len(delay_levels)) - 1]

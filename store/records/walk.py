@@ -4,7 +4,7 @@ A record's start is known only from the size of the one before it, so finding th
 else is done with numpy for a batch of records at once: the heads are gathered into columns, lengths and offsets are
 compared. One call per record remains, for the CRC of its body.
 
-A record is accepted if it passes all checks of `columns`. The batch ends before the first one that does not.
+A record is accepted if it passes all checks of `checked_batch`. The batch ends before the first one that does not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from rocketwire.store.layout.record import SMALLEST
-from rocketwire.store.records.columns import NOTHING, Batch, Buffer, Records
+from rocketwire.store.records.checked_batch import Batch
+from rocketwire.store.records.columns import NOTHING, Buffer, Records
 from rocketwire.wire.message import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_V1, MAGIC_V2
 
 #: Records a call takes by default: few enough to stay in the processor's cache from the first look to the CRC.
@@ -75,8 +76,8 @@ def walk(
     batch = Batch(buffer, np.array(starts, np.int64), base)
     batch.check(check_crc=check_crc, lost_pages=lost_pages)
     if batch.reason:
-        return Walked(batch.records(), starts[batch.count], Stop.DAMAGED, batch.reason)
-    return Walked(batch.records(), position, stop, reason)
+        return Walked(batch.records, starts[batch.count], Stop.DAMAGED, batch.reason)
+    return Walked(batch.records, position, stop, reason)
 
 
 def _chain(buffer: Buffer, position: int, end: int, most: int, *, whole: bool) -> tuple[list[int], int, Stop, str]:

@@ -13,8 +13,9 @@ to begin where a later record ends does not come back.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from rocketwire.store.layout.record import store_timestamp
@@ -29,6 +30,7 @@ _CLEAN_FILES: Final = 3
 #: ... or this much of their end, if a queue shows where a record begins there.
 _CLEAN_BYTES: Final = 16 << 20
 _CLEAN_QUEUES: Final = 64
+NONE_DELETED: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,7 @@ def recover(
     *,
     clean: bool,
     topics: Callable[[], Container[str] | None],
+    dead_before: Mapping[str, int] = NONE_DELETED,
 ) -> Recovered:
     """Recover a loaded log and loaded queues.
 
@@ -63,17 +66,24 @@ def recover(
         settings: The store's.
         clean: Whether the last stop was a clean one.
         topics: Gives the topics that exist, None if that is not known.
+        dead_before: By deleted topic the physical offset before which its messages get no entries.
 
     Raises:
         ConfigInvalid: the topics are wanted and cannot be read.
         DiskFull: there is no room for the consume queues.
+        OSError: the rest of a deleted topic's queue cannot be removed.
     """
     if not len(log.segments):
         queues.remove_all()
         log.resume(0, flushed=0, clear=False)
         return Recovered(start=0, end=0, records=0, last_timestamp=0, clean=clean)
     topics = functools.cache(topics)
-    from rocketwire.store.recovery.replay import QueueIncomplete, replay  # noqa: PLC0415 - needs numpy, an empty store does not
+    _finish_deletions(queues, dead_before)
+    from rocketwire.store.recovery.replay import (  # noqa: PLC0415 - needs numpy, an empty store does not
+        KnownTopics,
+        QueueIncomplete,
+        replay,
+    )
 
     known = min(queues.physical_end(), log.segments[-1].end)
     if known < log.start:
@@ -85,19 +95,27 @@ def recover(
         start = dispatch_from = _abnormal_start(log, checkpoint)
     if not clean:
         queues.truncate(start)
+    known_topics = KnownTopics(topics, dead_before)
     try:
-        done = replay(log, queues, settings, clean=clean, start=start, dispatch_from=dispatch_from, topics=topics)
+        done = replay(log, queues, settings, clean=clean, start=start, dispatch_from=dispatch_from, topics=known_topics)
         again = clean and not done.found and start > log.start
     except QueueIncomplete:
         again = True
     if again:
         start = log.start
         queues.truncate(start)
-        done = replay(log, queues, settings, clean=clean, start=start, dispatch_from=start, topics=topics)
+        done = replay(log, queues, settings, clean=clean, start=start, dispatch_from=start, topics=known_topics)
     queues.truncate(done.end)
     log.resume(done.end, flushed=done.end if clean else start, clear=not clean or done.damaged)
     queues.correct_min(log.start)
     return Recovered(start=start, end=done.end, records=done.records, last_timestamp=done.last_timestamp, clean=clean)
+
+
+def _finish_deletions(queues: QueueTable, dead_before: Mapping[str, int]) -> None:
+    """Remove the queues that a deletion left because it was killed: they begin with a dead message."""
+    for queue in [queue for queue in queues if queue.key[0] in dead_before and queue.end > queue.first_offset]:
+        if queue.entry(queue.first_offset)[0] < dead_before[queue.key[0]]:
+            queues.remove(queue)
 
 
 def _clean_start(log: CommitLog, queues: QueueTable, known: int) -> int:

@@ -10,12 +10,11 @@ config/topics.json lists the topics that exist.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rocketwire.store.layout.consume_queue import ENTRY, ENTRY_SIZE, ENTRY_STRUCT
 from rocketwire.store.layout.derive import dtype_fields
@@ -42,6 +41,16 @@ class QueueIncomplete(Exception):
     """A queue lacks entries of messages before the part of the log that is to be dispatched."""
 
 
+class KnownTopics(NamedTuple):
+    """The topics: `existing` gives those that exist, None if that is not known.
+
+    `dead_before`: by deleted topic the physical offset before which its messages are dead: they get no entries.
+    """
+
+    existing: Callable[[], Container[str] | None]
+    dead_before: Mapping[str, int]
+
+
 class Replayed(NamedTuple):
     """What was read: where the log ends, how many records there are, and when the last was stored (ms).
 
@@ -63,7 +72,7 @@ def replay(
     clean: bool,
     start: int,
     dispatch_from: int,
-    topics: Callable[[], Container[str] | None],
+    topics: KnownTopics,
 ) -> Replayed:
     """Read a loaded log from a record on to its end; records at or behind `dispatch_from` get their queue entries.
 
@@ -74,7 +83,7 @@ def replay(
         clean: Whether the last stop was a clean one: no page of the log is lost, and topics may have been deleted.
         start: Physical offset of a record.
         dispatch_from: Physical offset before which the queues should have all entries.
-        topics: Gives the topics that exist, None if that is not known.
+        topics: The topics that exist, and those that were deleted.
 
     Raises:
         QueueIncomplete: they do not; or entries of records before `start` are missing.
@@ -120,17 +129,13 @@ def replay(
         if not clean and position and records.properties_length[-1] and segment.mapping[position - 1] == 0:
             # The last record is torn in its properties: a broker accepts none that end with a zero byte.
             end = int(records.physical_offset[-1])
-            records = _part(records, slice(0, -1))
+            records = records.part(slice(0, -1))
             count -= 1
             damaged = True
         if len(records.position):
             last_timestamp = int(records.store_timestamp[-1])
             dispatch.add(buffer, records)
     return Replayed(end, count, last_timestamp, damaged, found)
-
-
-def _part(records: Records, chosen: slice | NDArray[np.intp]) -> Records:
-    return Records(**{name: column[chosen] for name, column in records._asdict().items()})
 
 
 class _Runs(NamedTuple):
@@ -144,15 +149,18 @@ class _Runs(NamedTuple):
     bounds: list[int]
 
 
-def _runs(buffer: mmap.mmap, records: Records) -> _Runs:
+def _runs(buffer: mmap.mmap, records: Records, dead_before: Mapping[str, int]) -> _Runs:
     # Half and rolled back messages, which have this bit, are not for consumers; no queue has an id below 0.
     chosen = np.flatnonzero((records.sys_flag & SysFlag.TRANSACTION_PREPARED == 0) & (records.queue_id >= 0))
-    records = _part(records, chosen)
+    records = records.part(chosen)
     codes, topics = topics_of(buffer, records)
+    if not dead_before.keys().isdisjoint(topics):
+        alive = np.flatnonzero(records.physical_offset >= np.array([dead_before.get(t, 0) for t in topics])[codes])
+        records, codes = records.part(alive), codes[alive]
     keys = codes.astype(np.int64) << 32 | records.queue_id
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
-    records = _part(records, order)
+    records = records.part(order)
     offsets = records.queue_offset
     cuts = np.flatnonzero((keys[1:] != keys[:-1]) | (offsets[1:] != offsets[:-1] + 1)) + 1
     bounds = [0, *cuts.tolist(), len(keys)] if len(keys) else [0]
@@ -168,7 +176,7 @@ class _Dispatch:
         queues: QueueTable,
         settings: StoreSettings,
         dispatch_from: int,
-        topics: Callable[[], Container[str] | None],
+        topics: KnownTopics,
         *,
         clean: bool,
         from_start: bool,
@@ -189,9 +197,9 @@ class _Dispatch:
         """Take the next records of the log."""
         known = int(np.searchsorted(records.physical_offset, self._dispatch_from))
         if known:
-            self._check(_runs(buffer, _part(records, slice(0, known))))
+            self._check(_runs(buffer, records.part(slice(0, known)), self._topics.dead_before))
         if known < len(records.position):
-            self._put(buffer, _runs(buffer, _part(records, slice(known, None))))
+            self._put(buffer, _runs(buffer, records.part(slice(known, None)), self._topics.dead_before))
 
     def _check(self, runs: _Runs) -> None:
         """Check that each queue has an entry for these records: its newest is not older than the newest of them."""
@@ -214,7 +222,7 @@ class _Dispatch:
         """Whether a topic with messages in the log was deleted: 4.9 leaves it an empty directory, 5.x none."""
         if topic in self._queues.empty:
             return True
-        topics = self._topics()
+        topics = self._topics.existing()
         return topics is not None and topic not in topics and not is_system_topic_of_any_version(topic)
 
     def _made_anew(self, topic: str, place: int) -> bool:

@@ -50,7 +50,10 @@ def load_from(path: str, files: FileSystem, decode: Callable[[bytes], T]) -> tup
             reason = reason or str(error)
             continue
         if candidate != path and (found := files.size(path)) is not None:
-            log.warning("%s is not readable, %s is taken instead: %s", path, candidate, reason or f"{found} bytes")
+            log.warning(
+                "%(file)s is not readable, %(instead)s is taken instead: %(reason)s",
+                {"file": path, "instead": candidate, "reason": reason or f"{found} bytes"},
+            )
         return value, candidate
     if reason:
         raise ConfigInvalid(path, reason)

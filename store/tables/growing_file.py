@@ -12,7 +12,7 @@ text that is flushed: first the former one, then what `save` writes there.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from rocketwire.store.disk.files import FileSystem
@@ -78,6 +78,11 @@ class GrowingFile:
     def grows(self) -> bool:
         """Whether entries can be added."""
         return self._end > 0
+
+    @property
+    def kept(self) -> bool:
+        """Whether a flushed text is in .bak, so that a complete write need not be flushed."""
+        return self._kept
 
     def adopt(self, text: bytes, names: Sequence[str]) -> bool:
         """Use the existing file: its text, and the names of its outermost object; return whether it was growing."""
@@ -148,7 +153,7 @@ class GrowingFile:
             b"".join((_OPEN, *(each + b"," for each in others), self._table, b",".join(entries))), version
         )
 
-    def clear(self, removed: Container[bytes], count: int, version: bytes) -> bool:
+    def clear(self, removed: Collection[bytes], count: int, version: bytes) -> bool:
         """Write the file without entries that were replaced later, and without those of these keys, in quotes.
 
         False: the remaining entries would not be as many as expected, so nothing was done.
@@ -157,6 +162,14 @@ class GrowingFile:
             OSError, StoreNotWritable: the file is as it was.
         """
         head, table, text = b"".join(self._prefix(self._end)).partition(self._table)
+        if text.count(_BETWEEN) + 1 == count + len(removed):  # none was replaced later
+            for key in removed:
+                before = len(text)
+                text = _without(text, key)
+                if len(text) == before:
+                    return False
+            self._write_whole(b"".join((head, table, text)), version)
+            return True
         entries = {_key_of(each): each for each in text.removeprefix(_BETWEEN[1:]).split(_BETWEEN)}
         left = [entry for key, entry in entries.items() if key not in removed]
         if len(left) != count:
@@ -220,6 +233,16 @@ class GrowingFile:
 
 def _tail(version: bytes) -> bytes:
     return b"".join((_CLOSE_OBJECT, version, _END)).ljust(_LONGEST_TAIL)
+
+
+def _without(text: bytes, key: bytes) -> bytes:
+    """The text of a table without the entry of a key; as it was if there is none."""
+    start = text.find(_BETWEEN[1:-1] + key + b":")
+    if start < 0:
+        return text
+    end = text.find(_BETWEEN, start)
+    # The comma goes that follows it, or, behind the last one, the one before it.
+    return b"".join((text[:start], text[end + 1 :])) if end >= 0 else text[: max(0, start - 1)]
 
 
 def _key_of(entry: bytes) -> bytes:

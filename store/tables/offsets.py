@@ -98,6 +98,10 @@ class OffsetTable(SavedTable):
         offset = -1 if queues is None else queues.get(queue_id, -1)
         return offset if offset >= 0 else None
 
+    def of(self, group: str, topic: str) -> dict[int, int]:
+        """A group's offsets in a topic by queue id, none if it has none; must not be changed."""
+        return self._table.get(topic + _SEPARATOR + group, {})
+
     def all(self) -> list[tuple[str, str, dict[int, int]]]:
         """Each topic and group with its offsets by queue id, unfiltered: live views that change with the table."""
         return [(*_parts(key), queues) for key, queues in self._table.items()]

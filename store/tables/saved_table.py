@@ -6,6 +6,7 @@ abandoned, or a change during a write, the next write includes everything.
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from typing import Any, NamedTuple
@@ -30,6 +31,7 @@ class SavedTable(ABC):
         self._files = files
         self._changes = 0
         self._written = 0
+        self._writing = threading.Lock()
         self._has_file = files.size(path) is not None
 
     @abstractmethod
@@ -102,6 +104,9 @@ class SavedTable(ABC):
         Raises:
             StoreNotWritable: it could not be written; the change is written by the next `persist`.
         """
-        config.save(self._path, self._files, text.text)
-        self._written = text.changes
+        with self._writing:
+            if text.changes < self._written:
+                return  # another thread wrote a newer one meanwhile
+            config.save(self._path, self._files, text.text)
+            self._written = text.changes
         self._has_file = True

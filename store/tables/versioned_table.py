@@ -11,6 +11,7 @@ configuration keep the value of the one it replaces.
 from __future__ import annotations
 
 import logging
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
@@ -73,7 +74,7 @@ def load_table(path: str, table: str, files: FileSystem, body: type[W]) -> Loade
         except ConfigInvalid:
             newer = None
         if newer is not None and _counter(newer[0]) > _counter(saved):
-            log.warning("%s is older than %s.bak, which is taken instead", path, path)
+            log.warning("%(file)s is older than %(file)s.bak, which is taken instead", {"file": path})
             file.stale()
             saved, unknown, *_ = newer
     return Loaded(saved=saved, unknown=unknown, file=file, grew=grew)
@@ -117,6 +118,7 @@ class VersionedTable(ABC, Generic[C, W]):
         #: Whether the file has to be written in the form of Apache's broker.
         self._grew = loaded.grew
         self._saved = self._version
+        self._saving = threading.Lock()
         self._has_file = files.size(path) is not None
         self._lost_folder = False
         self.changed = Event[[]]()
@@ -265,13 +267,14 @@ class VersionedTable(ABC, Generic[C, W]):
         entries = [self._entry(name, self._configs[name]) for name in self._unwritten]
         version = self._version_text()
         try:
-            self._file.add(entries, version)
+            if entries or not (self._removed and self._file.kept):
+                self._file.add(entries, version)
             self._entries += len(entries)
             if not self._removed and self._entries <= 2 * len(self._configs) + _FEW:
                 return True
             cleared = self._file.clear({dumps(name) for name in self._removed}, len(self._configs), version)
         except OSError as error:
-            log.info("%s is written as a whole: %s", self._path, error)
+            log.info("%(file)s is written as a whole: %(reason)s", {"file": self._path, "reason": error})
             return False
         self._entries = len(self._configs)
         return cleared
@@ -308,8 +311,9 @@ class VersionedTable(ABC, Generic[C, W]):
         """
         text, version = saving
         try:
-            if self._file.save(text):
-                self._saved = version
+            with self._saving:
+                if version.counter >= self._saved.counter and self._file.save(text):
+                    self._saved = version
         except OSError as error:
             raise trouble(error, self._path, self._files) from error
 

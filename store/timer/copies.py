@@ -1,7 +1,8 @@
-"""Copies of timer records in the commit log: what was stored when a message was due, and for which record.
+"""Copies of timer records in the commit log: the messages stored when they were due, and their records.
 
 rocketwire stores the record's physical offset in the copy. Apache's brokers do not: their copies are matched by topic,
-unique key and TIMER_OUT_MS, and one copy settles one record. What was stored for another round has gone one round more.
+unique key and TIMER_OUT_MS, and one copy settles one record. A record that was stored for another round has one round
+more.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from rocketwire.wire.properties import (
     TIMER_OUT_MS,
     TIMER_ROLL_TIMES,
     UNIQ_KEY,
-    decode_properties,
+    decode_stored_properties,
 )
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def keys_of_record(record: memoryview) -> tuple[Key, Key]:
 
 
 def _known_by(record: memoryview) -> tuple[str, str, str, int]:
-    properties = decode_properties(properties_of(record).decode("utf-8", "replace"))
+    properties = decode_stored_properties(properties_of(record))
     times = properties.get(TIMER_ROLL_TIMES, "0")
     return (
         properties.get(REAL_TOPIC, ""),

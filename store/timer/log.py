@@ -77,7 +77,7 @@ class TimerLog:
         return last.end if last is not None else 0
 
     def resume(self, end: int, *, clear: bool) -> None:
-        """Go on at `end`: files after it are removed, and with `clear` what follows it in its file is zeroed."""
+        """Continue at `end`: files after it are removed, and with `clear` the rest of its file is zeroed."""
         self.end = end
         self.forget_mapping()
         self.segments.truncate(end, clear=clear)

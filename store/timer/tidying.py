@@ -47,7 +47,10 @@ def tidy(index: TimerIndex, store: MessageStore, save_log: Callable[[], None]) -
                 save_log()
                 index.log.settle([(position, NO_COPY) for position in moved])
     except DiskFull as error:
-        log.warning("Apache's broker would deliver some timer messages twice if it opened this store: %s", error)
+        log.warning(
+            "Apache's broker would deliver some timer messages twice if it opened this store: %(reason)s",
+            {"reason": error},
+        )
         return False
     return True
 

@@ -91,7 +91,7 @@ class TimerIndex:
         return self
 
     def recovery(self) -> Iterator[None]:
-        """Find out what waits, a step of some milliseconds at a time; nothing else is called before it is exhausted.
+        """Find the waiting messages, in steps of some milliseconds; nothing else is called before it is exhausted.
 
         Raises:
             StoreError: a file cannot be written.

@@ -179,7 +179,7 @@ class UnitTable:
         self._found = self.outcome.copy()
 
     def link(self, indexes: NDArray[np.int64], previous: NDArray[np.int64]) -> None:
-        """Have units, given by their places in the columns, follow others, given by positions."""
+        """Make units, given by their indices in the columns, follow others, given by positions."""
         size = self.file_size
         starts = self.position[indexes] // size * size
         for start in np.unique(starts).tolist():
@@ -221,7 +221,7 @@ def _count_whole(rows: NDArray[Any], position: int) -> int:
 
 
 def remove_settled_files(log: TimerLog) -> int:
-    """Remove the oldest files of a log, but for the last one, of which no unit waits; give how many.
+    """Remove the oldest files of a log without waiting units, except the last one; returns how many.
 
     Raises:
         OSError: one cannot be removed.

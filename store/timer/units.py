@@ -1,7 +1,7 @@
 """One unit of the timer log, the record it is of, and how times, slots and TIMER_OUT_MS follow from one another.
 
-A slot of the wheel holds what is due within `precision` milliseconds: slot number k has the messages that are due after
-k * precision and up to (k + 1) * precision. A slot is identified by the time in ms at which it begins.
+A slot of the wheel has the messages due within `precision` milliseconds: slot number k has the messages that are due
+after k * precision and up to (k + 1) * precision. A slot is identified by the time in ms at which it begins.
 
 The due time is stored in the record's TIMER_OUT_MS, from which the slot follows by a floored division. It is the time
 itself, or 1 ms less if that ends in 0: so with every precision that is a multiple of 10 the slot is the same as with
@@ -17,7 +17,7 @@ from rocketwire.store.layout.record import properties_of, topic_of
 from rocketwire.store.layout.timer_log import WAITS, UnitMagic
 from rocketwire.wire.java import natural_number, string_hash
 from rocketwire.wire.names import TIMER_TOPIC
-from rocketwire.wire.properties import REAL_TOPIC, TIMER_OUT_MS, decode_properties
+from rocketwire.wire.properties import REAL_TOPIC, TIMER_OUT_MS, decode_stored_properties
 
 # Plain numbers: an enum's `&` makes an enum again, which costs more than the rest of what is done with a unit.
 _ROLL: Final = int(UnitMagic.ROLL)
@@ -98,15 +98,15 @@ def slot_of(time: int, precision: int) -> int:
 
 
 def out_time(due: int) -> int:
-    """TIMER_OUT_MS of what is due at a time, both in ms since 1970."""
+    """TIMER_OUT_MS of a message that is due at a time, both in ms since 1970."""
     return due if due % _GRID else due - 1
 
 
 def due(out: int, precision: int) -> int:
-    """When a message with that TIMER_OUT_MS is due, in ms; never before the time that was asked for.
+    """When a message with that TIMER_OUT_MS is due, in ms; never before the requested time.
 
-    That is the time that was asked for, or 1 ms later where that ends in 9. What Apache wrote is a multiple of its
-    precision, and up to that much too early.
+    That is the requested time, or 1 ms later if that ends in 9. A value of Apache's is a multiple of its precision, and
+    up to that much too early.
     """
     last = out % _GRID
     if last == _LAST:
@@ -140,4 +140,4 @@ def fits(unit: Unit, record: memoryview | None) -> bool:
 
 
 def _properties(record: memoryview) -> dict[str, str]:
-    return decode_properties(properties_of(record).decode("utf-8", "replace"))
+    return decode_stored_properties(properties_of(record))

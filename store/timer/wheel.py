@@ -24,7 +24,7 @@ _NOTHING: Final = bytes(_WINDOW)
 
 
 class Slot(NamedTuple):
-    """A slot as the file holds it; `time` is its number, `messages` its count."""
+    """A slot as in the file; `time` is its number, `messages` its count."""
 
     time: int
     first_position: int
@@ -39,7 +39,7 @@ def empty(number: int) -> Slot:
 
 
 class TimerWheel:
-    """The wheel's file; what is not there reads as empty.
+    """The wheel's file; missing parts read as empty.
 
     Attributes:
         slots: How many there are: a slot's place is its number modulo these.
@@ -72,7 +72,7 @@ class TimerWheel:
         return slot if slot.time else None
 
     def reserve(self, number: int) -> None:
-        """Have room for a slot; makes the file.
+        """Make room for a slot; creates the file.
 
         Raises:
             DiskFull: there is none; nothing changed.

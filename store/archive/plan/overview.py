@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from rocketwire.store.archive.plan.summary import LogSummary, log_summary
 from rocketwire.store.archive.read.config import Times, checkpoint, document
 from rocketwire.store.archive.read.directory import Directory, PlainFile, RowFile, State
-from rocketwire.store.archive.read.index_files import DEFAULT, IndexFile
+from rocketwire.store.archive.read.index_files import DEFAULT, OpenIndexFile
 from rocketwire.store.archive.read.opening import FileGone
 from rocketwire.store.archive.read.queues import Queue
 from rocketwire.store.archive.timer.timer import StoreTimer, read_check
@@ -39,7 +39,7 @@ class Files:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class StoreCounts:
     """Topics, their queues, and the messages these lead to."""
 
     topics: int
@@ -87,8 +87,8 @@ class Overview:
     version: str
     facts: tuple[str, ...]
     log: LogSummary
-    own_topics: Counts
-    user_topics: Counts
+    own_topics: StoreCounts
+    user_topics: StoreCounts
     files: dict[str, Files]
     index: tuple[IndexSummary, ...]
     checkpoint: Times | None
@@ -167,7 +167,7 @@ def _documents(directory: Directory, problems: list[str]) -> dict[str, dict[str,
     return {name: _tried(problems, partial(document, directory, name), nothing) for name in sorted(names)}
 
 
-def _count(directory: Directory) -> tuple[Counts, Counts, int]:
+def _count(directory: Directory) -> tuple[StoreCounts, StoreCounts, int]:
     """Topics, queues, messages: of RocketMQ's own topics, of the others; physical offset of the newest message."""
     topics: tuple[set[str], set[str]] = (set(), set())
     queues, messages, newest = [0, 0], [0, 0], 0
@@ -181,7 +181,7 @@ def _count(directory: Directory) -> tuple[Counts, Counts, int]:
                 if len(queue):
                     with contextlib.suppress(FileGone):
                         newest = max(newest, queue.entry(queue.end - 1)[0])
-    own, user = (Counts(topics=len(topics[n]), queues=queues[n], messages=messages[n]) for n in (0, 1))
+    own, user = (StoreCounts(topics=len(topics[n]), queues=queues[n], messages=messages[n]) for n in (0, 1))
     return own, user, newest
 
 
@@ -211,7 +211,7 @@ def _index(directory: Directory, problems: list[str]) -> Iterator[IndexSummary]:
     live = directory.state in {State.LIVE, State.UNKNOWN}
     for plain in directory.index:
         try:
-            with IndexFile(plain, likely=likely) as file:
+            with OpenIndexFile(plain, likely=likely) as file:
                 header = file.header
                 if file.geometry is not None:
                     likely = file.geometry

@@ -11,7 +11,7 @@ from rocketwire.store.archive.read.opening import FileGone
 from rocketwire.store.archive.read.queues import BLANK_SIZE, Queue
 
 
-class Ahead(NamedTuple):
+class EntriesAhead(NamedTuple):
     """The entries of one queue that point at or behind a physical offset.
 
     Attributes:
@@ -46,7 +46,7 @@ def newest_entries(directory: Directory, queues: Iterable[QueueFiles]) -> Iterat
                     continue
 
 
-def entries_ahead(directory: Directory, queues: Iterable[QueueFiles], end: int) -> Iterator[Ahead]:
+def entries_ahead(directory: Directory, queues: Iterable[QueueFiles], end: int) -> Iterator[EntriesAhead]:
     """The entries that lead to a physical offset or behind it, of each of these queues that has such.
 
     Raises:
@@ -56,4 +56,4 @@ def entries_ahead(directory: Directory, queues: Iterable[QueueFiles], end: int) 
         if newest.physical_offset >= end:
             offset = queue.bisect(queue.min, queue.end - 1, lambda entry: entry[0] < end or entry[1] == BLANK_SIZE)
             first = queue.entry(offset)[0]
-            yield Ahead(queue.topic, queue.queue_id, offset, queue.end - offset, first, newest.end)
+            yield EntriesAhead(queue.topic, queue.queue_id, offset, queue.end - offset, first, newest.end)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from rocketwire.store.archive.read.file_system import LOCAL, FileSystem, Listing
+from rocketwire.store.archive.read.file_system import LOCAL, Listing, ReadableFileSystem
 from rocketwire.store.disk.input_files import Entry
 from rocketwire.store.disk.segment import NAME_DIGITS
 from rocketwire.store.errors import StoreForeign, StoreUnreadable
@@ -44,7 +44,7 @@ class RowFile(NamedTuple):
     size: int
     allocated: int
     modified: int
-    files: FileSystem = LOCAL
+    files: ReadableFileSystem = LOCAL
 
     @property
     def end(self) -> int:
@@ -64,7 +64,7 @@ class PlainFile(NamedTuple):
     size: int
     allocated: int
     modified: int
-    files: FileSystem = LOCAL
+    files: ReadableFileSystem = LOCAL
 
     @property
     def name(self) -> str:
@@ -125,7 +125,7 @@ class Directory:
     abort: bool = False
     others: tuple[str, ...] = ()
     strange: tuple[Strange, ...] = ()
-    files: FileSystem = LOCAL
+    files: ReadableFileSystem = LOCAL
 
     @property
     def start(self) -> int:
@@ -137,7 +137,7 @@ class Directory:
         return [queue for queue in self.queues if queue.topic == topic and queue.files]
 
 
-def discover(root: str, *, commit_log: str | None = None, files: FileSystem = LOCAL) -> Directory:
+def discover(root: str, *, commit_log: str | None = None, files: ReadableFileSystem = LOCAL) -> Directory:
     """Look at a store directory.
 
     Args:
@@ -149,6 +149,8 @@ def discover(root: str, *, commit_log: str | None = None, files: FileSystem = LO
         StoreForeign: it is not a RocketMQ store.
         StoreUnreadable: a directory in it, or one of the two, is not there or may not be read.
     """
+    if not root:
+        raise StoreForeign("''", "the folder's name is empty")
     root = root.rstrip("/") or "/"
     look = _Look(root, files)
     top = {entry.name: entry for entry in look.at(root, needed=True)}
@@ -185,7 +187,7 @@ def discover(root: str, *, commit_log: str | None = None, files: FileSystem = LO
     )
 
 
-def _state(root: str, files: FileSystem, *, abort: bool) -> State:
+def _state(root: str, files: ReadableFileSystem, *, abort: bool) -> State:
     try:
         held = files.locked(f"{root}/lock")
     except OSError:
@@ -198,7 +200,7 @@ def _state(root: str, files: FileSystem, *, abort: bool) -> State:
 class _Look:
     """One listing of a directory and all below it; `strange` collects what does not belong."""
 
-    def __init__(self, root: str, files: FileSystem, strange: list[Strange] | None = None) -> None:
+    def __init__(self, root: str, files: ReadableFileSystem, strange: list[Strange] | None = None) -> None:
         self.root = root
         self.strange: list[Strange] = [] if strange is None else strange
         self._files = files

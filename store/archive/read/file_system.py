@@ -1,4 +1,4 @@
-"""The file systems that a store can be read from: this machine's, or a remote one behind `FileSystem`.
+"""The file systems that a store can be read from: this machine's, or a remote one behind `ReadableFileSystem`.
 
 `discover` gets one, and every file that it finds carries it. Paths are text with `/` between names. Errors are OSError
 (FileNotFoundError for what does not exist), which `opening` and `directory` turn into the store's errors.
@@ -55,7 +55,7 @@ class ReadableFile(Protocol):
         ...
 
 
-class FileSystem(Protocol):
+class ReadableFileSystem(Protocol):
     """Reads files and lists directories. It can be pickled, and equals another that reaches the same files."""
 
     def listing(self, root: str) -> Listing:
@@ -90,15 +90,15 @@ class LocalFiles:
     """The files of this machine."""
 
     def listing(self, root: str) -> Listing:  # noqa: ARG002 - each directory is asked when it is its turn
-        """See `FileSystem.listing`."""
+        """See `ReadableFileSystem.listing`."""
         return entries
 
     def open(self, path: str) -> InputFile:
-        """See `FileSystem.open`."""
+        """See `ReadableFileSystem.open`."""
         return InputFile(path)
 
     def locked(self, path: str) -> bool:
-        """See `FileSystem.locked`."""
+        """See `ReadableFileSystem.locked`."""
         return locked_by_another(path)
 
 

@@ -38,7 +38,7 @@ _BLOCK: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Header:
+class IndexHeader:
     """What an index file's header says: store times in ms and physical offsets of its first and last message."""
 
     begin_timestamp: int
@@ -54,7 +54,7 @@ class Header:
         return max(0, self.entry_count - 1)
 
 
-class IndexFile:
+class OpenIndexFile:
     """One index file, open for reading; close it, or use it as a context.
 
     Attributes:
@@ -80,7 +80,7 @@ class IndexFile:
             self._file.close()
             raise StoreUnreadable(file.path, f"it has {len(data)} bytes, an index file's header {HEADER_SIZE}")
         begin, end, begin_offset, end_offset, slot_count, entry_count = HEADER_STRUCT.unpack(data)
-        self.header = Header(
+        self.header = IndexHeader(
             begin_timestamp=begin,
             end_timestamp=end,
             begin_offset=begin_offset,
@@ -207,7 +207,7 @@ def look_up(files: Sequence[PlainFile], keys: Sequence[tuple[str, str]]) -> tupl
     likely = DEFAULT
     for plain in files:
         try:
-            with IndexFile(plain, likely=likely) as file:
+            with OpenIndexFile(plain, likely=likely) as file:
                 if file.geometry is None:
                     continue
                 likely = file.geometry

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Self
 
-from rocketwire.store.archive.read.file_system import LOCAL, FileSystem
+from rocketwire.store.archive.read.file_system import LOCAL, ReadableFileSystem
 from rocketwire.store.errors import StoreUnreadable
 
 
@@ -21,7 +21,7 @@ class OpenFile:
 
     __slots__ = ("_file", "path")
 
-    def __init__(self, path: str, files: FileSystem = LOCAL) -> None:
+    def __init__(self, path: str, files: ReadableFileSystem = LOCAL) -> None:
         """Open it.
 
         Args:
@@ -87,7 +87,7 @@ def _unreadable(path: str, error: OSError) -> StoreUnreadable:
     return StoreUnreadable(path, error.strerror or str(error))
 
 
-def read_whole(path: str, most: int, files: FileSystem = LOCAL) -> bytes:
+def read_whole(path: str, most: int, files: ReadableFileSystem = LOCAL) -> bytes:
     """The content of a small file: at most so many bytes of it.
 
     Raises:

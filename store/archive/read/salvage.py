@@ -1,8 +1,8 @@
 """Reading a commit log file past damage: every whole record in it, and the ranges between them that hold none.
 
 Behind damage the next record is searched by its magic number, and accepted if its own physical offset matches its
-position and all other fields are consistent (store.records.columns). So a record that was copied into another one's
-body is not mistaken for one.
+position and all other fields are consistent (store.records.checked_batch). So a record that was copied into the body of
+another is not mistaken for one.
 """
 
 from __future__ import annotations

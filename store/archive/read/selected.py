@@ -8,7 +8,7 @@ from rocketwire.wire import properties as names
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.message import Message
 from rocketwire.wire.message_id import offset_message_id
-from rocketwire.wire.properties import decode_properties
+from rocketwire.wire.properties import decode_stored_properties
 
 
 class Selected(NamedTuple):
@@ -41,4 +41,4 @@ class Selected(NamedTuple):
 
 def with_properties(message: Message, size: int) -> Selected:
     """A message with its properties read."""
-    return Selected(message, decode_properties(message.properties.decode("utf-8", "replace")), size)
+    return Selected(message, decode_stored_properties(message.properties), size)

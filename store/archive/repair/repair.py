@@ -24,6 +24,7 @@ from rocketwire.store.archive.read.log import BLOCK, Log
 from rocketwire.store.archive.read.queues import Queue
 from rocketwire.store.archive.repair.copying import copy_directory
 from rocketwire.store.archive.repair.misplaced import MisplacedRecords
+from rocketwire.store.archive.repair.rekeyed import RekeyedRecords
 from rocketwire.store.archive.repair.repair_timer import mend_timer
 from rocketwire.store.archive.repair.retagged import RetaggedRecords
 from rocketwire.store.archive.repair.settings_of import settings_of
@@ -37,6 +38,7 @@ from rocketwire.store.disk.input_files import entries
 from rocketwire.store.disk.segment import file_name
 from rocketwire.store.errors import DiskFull, StoreForeign, StoreLocked, StoreNotWritable, StoreUnreadable
 from rocketwire.store.records.columns import topics_of
+from rocketwire.store.records.property_columns import hashed_properties
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.message import BLANK_MAGIC, END_OF_FILE_BLANK
 
@@ -57,6 +59,7 @@ class Repaired:
         filled_bytes: Their bytes.
         lost: Messages that the old consume queues point to and the log did not have any more.
         retagged: Records whose tag does not match their old queue entries.
+        rekeyed: Records whose keys do not match their old index entries.
     """
 
     records: int
@@ -64,6 +67,7 @@ class Repaired:
     filled_bytes: int
     lost: int
     retagged: int
+    rekeyed: int
 
 
 def repair(
@@ -80,7 +84,7 @@ def repair(
     Args:
         root: The damaged store.
         target: Where to make the new one: a directory that does not exist, or is empty.
-        report: Gets what was found in the log, the messages that are lost, and those whose tag is in doubt.
+        report: Gets what was found in the log, the messages that are lost, and those whose tag or keys are in doubt.
         clock: Gives the time in ms since 1970.
         progress: Gets the number of bytes of the log that were read since the last call.
         files: The file system to write to, if not the real one.
@@ -142,6 +146,7 @@ class _Repair:
         self._filled_bytes = 0
         self._lost = 0
         self._retagged = RetaggedRecords(directory, report, file_size=self._file_size)
+        self._rekeyed = RekeyedRecords(directory, report, file_size=self._file_size)
 
     def result(self) -> Repaired:
         """What was done."""
@@ -152,6 +157,7 @@ class _Repair:
             filled_bytes=self._filled_bytes,
             lost=self._lost,
             retagged=self._retagged.count,
+            rekeyed=self._rekeyed.count,
         )
 
     # --- the log ---
@@ -163,10 +169,13 @@ class _Repair:
         for block in self._log.blocks():
             of_topics = topics_of(block.buffer, block.records)
             misplaced.feed(block.records, *of_topics)
-            self._retagged.feed(block, *of_topics)
+            properties = hashed_properties(block.buffer, block.records)
+            self._retagged.feed(block, *of_topics, properties)
+            self._rekeyed.feed(block, *of_topics, properties, log_start=self._log.removed)
             progress(block.next - at)
             at = block.next
         self._retagged.finish()
+        self._rekeyed.finish()
         self._lose(misplaced)
         files = self._files
         files.make_directory(f"{self._target}/commitlog")

@@ -15,9 +15,9 @@ from rocketwire.store.archive.read.log import Block
 from rocketwire.store.archive.verify.findings import Finding, Gathered, Kind, Report
 from rocketwire.store.disk.segment import file_name
 from rocketwire.store.layout.consume_queue import HIGHEST_EXT_ADDRESS
-from rocketwire.store.records.property_columns import properties_of
+from rocketwire.store.records.property_columns import Properties
 from rocketwire.wire.names import SCHEDULE_TOPIC
-from rocketwire.wire.properties import TAGS, decode_properties
+from rocketwire.wire.properties import TAGS, decode_stored_properties
 
 
 class RetaggedRecords:
@@ -40,7 +40,7 @@ class RetaggedRecords:
         self._gathered: dict[tuple[str, int], Gathered] = {}
         self.count = 0
 
-    def feed(self, block: Block, topics: NDArray[np.int32], names: list[str]) -> None:
+    def feed(self, block: Block, topics: NDArray[np.int32], names: list[str], properties: Properties) -> None:
         """Compare a block of records with their entries.
 
         Raises:
@@ -49,7 +49,7 @@ class RetaggedRecords:
         if not self._queues:
             return
         records = block.records
-        codes = properties_of(block.buffer, records).tags_codes(len(topics))
+        codes = properties.tags_codes(len(topics))
         for topic, queue_id, some in by_queue(records, topics, names):
             files = self._queues.get((topic, queue_id))
             if files is not None:
@@ -90,5 +90,5 @@ class RetaggedRecords:
 def _tag(block: Block, number: int) -> str:
     start = int(block.records.properties_position[number])
     text = block.buffer[start : start + int(block.records.properties_length[number])]
-    tag = decode_properties(text.decode("utf-8", "replace")).get(TAGS)
+    tag = decode_stored_properties(text).get(TAGS)
     return "no tag" if tag is None else f"the tag {tag!r}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from rocketwire.store.archive.read.directory import Directory
-from rocketwire.store.archive.read.index_files import IndexFile
+from rocketwire.store.archive.read.index_files import OpenIndexFile
 from rocketwire.store.archive.read.log import Log
 from rocketwire.store.archive.read.queues import Queue
 from rocketwire.store.errors import StoreUnreadable
@@ -32,7 +32,7 @@ def settings_of(directory: Directory, root: Path) -> StoreSettings:
     slots, entries = default.index_slots, default.index_entries
     for plain in directory.index:
         try:
-            with IndexFile(plain) as file:
+            with OpenIndexFile(plain) as file:
                 if file.header.keys and file.geometry is not None:
                     slots, entries = file.geometry
         except StoreUnreadable:

@@ -13,7 +13,7 @@ from rocketwire.store.layout import timer_log, timer_wheel
 from rocketwire.store.layout.timer_log import UnitMagic
 
 
-class Slot(NamedTuple):
+class WaitingSlot(NamedTuple):
     """A slot in which something waits.
 
     Attributes:
@@ -37,7 +37,7 @@ class Slot(NamedTuple):
     last: int
 
 
-def next_slots(directory: Directory, waiting: NDArray[Any], precision: int, most: int) -> list[Slot]:
+def next_slots(directory: Directory, waiting: NDArray[Any], precision: int, most: int) -> list[WaitingSlot]:
     """The first slots of waiting messages (units.WAITING) that have a unit, `most` at most.
 
     Raises:
@@ -52,7 +52,7 @@ def next_slots(directory: Directory, waiting: NDArray[Any], precision: int, most
         markers = ~rolls & ((magic & UnitMagic.DELETE) != 0)
         first, last = _chain_of(directory, time)
         found.append(
-            Slot(
+            WaitingSlot(
                 time=time * precision,
                 number=timer_wheel.slot_number(time),
                 messages=int((~rolls & ~markers).sum()),

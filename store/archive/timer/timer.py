@@ -22,7 +22,7 @@ from rocketwire.store.archive.read.queues import BLANK_SIZE, Queue
 from rocketwire.store.archive.read.scan import Report, Trouble, scan
 from rocketwire.store.archive.read.selected import with_properties
 from rocketwire.store.archive.timer.messages import TimerMessage, timer_message
-from rocketwire.store.archive.timer.units import WAITING, Known, waiting_units
+from rocketwire.store.archive.timer.units import WAITING, KnownOfUnits, waiting_units
 from rocketwire.store.layout.timer_check import FILE_SIZE
 from rocketwire.store.layout.timer_log import UnitMagic
 from rocketwire.store.timer.check import Check, decode_check
@@ -99,19 +99,19 @@ class StoreTimer:
         """Close the log's files."""
         self._log.close()
 
-    def _known(self) -> Known:
+    def _known(self) -> KnownOfUnits:
         check, nothing = self.check, np.empty(0, np.int64)
         if check is None or check.extension is None:
-            return Known(0 if check is None else check.last_read_time, None, None, nothing)
+            return KnownOfUnits(0 if check is None else check.last_read_time, None, None, nothing)
         # What a broker marks is seen at once, also before it is flushed.
         if self._directory.state is State.LIVE:
-            return Known(check.last_read_time, check.last_log_flushed, None, nothing)
+            return KnownOfUnits(check.last_read_time, check.last_log_flushed, None, nothing)
         end, settled = check.extension.log_place, [nothing]
         for block in scan(self._directory, lambda _: None, start=end):
             records, end = block.records, block.next
             copies = (records.prepared_offset != 0) & ((records.sys_flag & SysFlag.TRANSACTION_ROLLBACK) == 0)
             settled.append(records.prepared_offset[copies])
-        return Known(check.last_read_time, check.last_log_flushed, end, np.unique(np.concatenate(settled)))
+        return KnownOfUnits(check.last_read_time, check.last_log_flushed, end, np.unique(np.concatenate(settled)))
 
     def _queued(self) -> tuple[int, NDArray[Any]]:
         """The end of the timer's queue, and its messages that timercheck does not count as taken, as WAITING."""

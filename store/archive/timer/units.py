@@ -39,7 +39,7 @@ WAITING: Final = np.dtype(
 )
 
 
-class Known(NamedTuple):
+class KnownOfUnits(NamedTuple):
     """What other files than the timer log say of its units.
 
     Attributes:
@@ -94,7 +94,7 @@ def unit_blocks(file: OpenFile, size: int) -> Iterator[tuple[int, NDArray[Any]]]
 
 
 def waiting_units(
-    directory: Directory, known: Known, queued: NDArray[np.int64], report: Report
+    directory: Directory, known: KnownOfUnits, queued: NDArray[np.int64], report: Report
 ) -> tuple[NDArray[Any], NDArray[np.bool_], int]:
     """The units of messages that wait.
 
@@ -134,7 +134,7 @@ def waiting_units(
     return every, has_unit, precision
 
 
-def _waiting(start: int, units: NDArray[Any], known: Known) -> NDArray[Any]:
+def _waiting(start: int, units: NDArray[Any], known: KnownOfUnits) -> NDArray[Any]:
     outcome, place = units["outcome"], units["physical_offset"]
     time = units["write_time"].astype(np.int64) + units["delay"]
     # A copy cannot be before its record: then the outcome was half written.

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rocketwire.store.archive.read.directory import PlainFile
-from rocketwire.store.archive.read.index_files import Header
+from rocketwire.store.archive.read.index_files import IndexHeader
 from rocketwire.store.archive.read.opening import OpenFile
 from rocketwire.store.archive.verify.findings import Finding, Gathered, Kind, Report
 from rocketwire.store.layout.derive import dtype_fields
@@ -39,7 +39,7 @@ class CheckedIndex:
     """
 
     def __init__(
-        self, plain: PlainFile, header: Header, geometry: tuple[int, int], former_end: int | None, report: Report
+        self, plain: PlainFile, header: IndexHeader, geometry: tuple[int, int], former_end: int | None, report: Report
     ) -> None:
         """Open it; `former_end` is the newest time (ms) in the file before, 0 if it is the first, None if not known."""
         self.path = f"index/{plain.name}"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rocketwire.store.records.columns import Records
-from rocketwire.store.records.property_columns import Properties, Texts, index_hashes
+from rocketwire.store.records.property_columns import HashedTexts, Properties, index_hashes
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.java import string_hash
 
@@ -25,7 +25,7 @@ class Expected(NamedTuple):
         return Expected(*(column[chosen] for column in self))
 
 
-class Batch(NamedTuple):
+class WalkedRecords(NamedTuple):
     """Records that follow one another in the log.
 
     Attributes:
@@ -48,12 +48,12 @@ class IndexKeys:
         self._first = first
         self._prefixes: dict[str, tuple[int, int]] = {}
 
-    def plain(self, batch: Batch) -> Expected:
+    def plain(self, batch: WalkedRecords) -> Expected:
         """The keys alone, as 4.x indexes them."""
         prefixes = np.array([self._prefix(name)[0] for name in batch.names], np.int64).astype(np.uint32)
         return self._expected(batch, prefixes, batch.properties.keys)
 
-    def tagged(self, batch: Batch, plain: Expected) -> Expected:
+    def tagged(self, batch: WalkedRecords, plain: Expected) -> Expected:
         """The keys with the tags, as 5.x indexes them: behind the keys of a message its tag, as `topic#T#tag`."""
         prefixes = np.array([self._prefix(name)[1] for name in batch.names], np.int64).astype(np.uint32)
         tags = self._expected(batch, prefixes, batch.properties.tags)
@@ -64,7 +64,7 @@ class IndexKeys:
         )
         return both.part(np.argsort(both.physical_offset, kind="stable"))
 
-    def _expected(self, batch: Batch, prefixes: NDArray[np.uint32], texts: Texts) -> Expected:
+    def _expected(self, batch: WalkedRecords, prefixes: NDArray[np.uint32], texts: HashedTexts) -> Expected:
         records = batch.records
         hashes = index_hashes(prefixes[batch.topics[texts.record]], texts.hash, texts.length)
         flags = records.sys_flag[texts.record] & SysFlag.TRANSACTION_MASK

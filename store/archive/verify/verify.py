@@ -21,13 +21,13 @@ from rocketwire.store.archive.read.salvage import is_record
 from rocketwire.store.archive.verify.findings import Finding, Kind, Report
 from rocketwire.store.archive.verify.verify_entries import EntryCheck
 from rocketwire.store.archive.verify.verify_index import IndexCheck
-from rocketwire.store.archive.verify.verify_log import Known, LogCheck
+from rocketwire.store.archive.verify.verify_log import KnownOfLog, LogCheck
 from rocketwire.store.archive.verify.verify_queues import QueueCheck
 from rocketwire.store.archive.verify.verify_small import check_checkpoint, check_small_files
 from rocketwire.store.archive.verify.verify_timer import TimerCheck
 from rocketwire.store.errors import StoreUnreadable
 from rocketwire.store.records.columns import topics_of
-from rocketwire.store.records.property_columns import properties_of
+from rocketwire.store.records.property_columns import hashed_properties
 
 #: Recovery goes back this much behind the checkpoint (ms).
 _MARGIN: Final = 3000
@@ -92,7 +92,7 @@ def verify(
     for block in log.blocks():
         records = block.records
         topics, names = topics_of(block.buffer, records)
-        properties = properties_of(block.buffer, records)
+        properties = hashed_properties(block.buffer, records)
         queues.feed(records, topics, names, properties.tags_codes(len(topics)))
         index.feed(records, topics, names, properties, following=block.next, log_start=log.removed)
         timer.feed(block.buffer, records, topics, names)
@@ -117,7 +117,7 @@ def verify(
     )
 
 
-def known_of(directory: Directory, *, pause: Callable[[], None] = lambda: None) -> Known:
+def known_of(directory: Directory, *, pause: Callable[[], None] = lambda: None) -> KnownOfLog:
     """What consume queues and checkpoint say of the log.
 
     A broker may write a queue's entry before its record; `pause` waits for that.
@@ -136,7 +136,7 @@ def known_of(directory: Directory, *, pause: Callable[[], None] = lambda: None) 
     times = _times(directory)
     crashed = directory.state is State.CRASHED
     recovered = _recovery_start(directory, times) if crashed else max(queued, directory.start)
-    return Known(queued=queued, flushed=times.commit_log, recovered=recovered)
+    return KnownOfLog(queued=queued, flushed=times.commit_log, recovered=recovered)
 
 
 def _newest_entry(directory: Directory) -> Place | None:

@@ -14,13 +14,13 @@ from rocketwire.store.archive.read.opening import FileGone
 from rocketwire.store.archive.read.queues import BLANK_SIZE
 from rocketwire.store.archive.verify.checked_queue import CheckedQueue
 from rocketwire.store.archive.verify.findings import Finding, Kind, Report
-from rocketwire.store.archive.verify.verify_log import Known, LogCheck
+from rocketwire.store.archive.verify.verify_log import KnownOfLog, LogCheck
 from rocketwire.store.archive.verify.verify_queues import QueueCheck
 from rocketwire.store.records.columns import topics_of
 from rocketwire.store.records.lost_pages import PAGE
 from rocketwire.store.records.walk import walk
 from rocketwire.wire.names import LIGHT_PREFIX
-from rocketwire.wire.properties import INNER_MULTI_DISPATCH, decode_properties
+from rocketwire.wire.properties import INNER_MULTI_DISPATCH, decode_stored_properties
 
 #: What an entry without a matching record can be.
 _BLANK, _UNWRITTEN, _REMOVED, _BEHIND, _NOWHERE, _STANDS_IN = range(6)
@@ -29,7 +29,9 @@ _BLANK, _UNWRITTEN, _REMOVED, _BEHIND, _NOWHERE, _STANDS_IN = range(6)
 class EntryCheck:
     """The end of a verification of the queues."""
 
-    def __init__(self, log: Log, found: LogCheck, known: Known, report: Report, *, live: bool, crashed: bool) -> None:
+    def __init__(
+        self, log: Log, found: LogCheck, known: KnownOfLog, report: Report, *, live: bool, crashed: bool
+    ) -> None:
         self._log = log
         self._found = found
         self._known = known
@@ -166,8 +168,8 @@ class EntryCheck:
         _, (name,) = topics_of(buffer, records)
         if queue.queue.topic.startswith(LIGHT_PREFIX):
             start = int(records.properties_position[0])
-            text = buffer[start : start + int(records.properties_length[0])].decode("utf-8", "replace")
-            if queue.queue.topic in decode_properties(text).get(INNER_MULTI_DISPATCH, "").split(","):
+            properties = decode_stored_properties(buffer[start : start + int(records.properties_length[0])])
+            if queue.queue.topic in properties.get(INNER_MULTI_DISPATCH, "").split(","):
                 return ""
         return (
             f"points to physical offset {place}, the record of {name} queue {int(records.queue_id[0])} "

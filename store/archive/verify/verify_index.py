@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rocketwire.store.archive.read.directory import Directory, PlainFile, State
-from rocketwire.store.archive.read.index_files import DEFAULT, Header, IndexFile
+from rocketwire.store.archive.read.index_files import DEFAULT, IndexHeader, OpenIndexFile
 from rocketwire.store.archive.read.opening import FileGone
 from rocketwire.store.archive.verify.checked_index import BLOCK, CheckedIndex
 from rocketwire.store.archive.verify.findings import Finding, Kind, Report
-from rocketwire.store.archive.verify.index_keys import Batch, Expected, IndexKeys
+from rocketwire.store.archive.verify.index_keys import Expected, IndexKeys, WalkedRecords
 from rocketwire.store.errors import StoreUnreadable
 from rocketwire.store.layout.index import file_size
 from rocketwire.store.records.columns import Records
@@ -32,10 +32,23 @@ _SLACK: Final = 256
 class IndexCheck:
     """All index files of a store; `entries` counts those that were checked."""
 
-    def __init__(self, directory: Directory, report: Report, *, live: bool) -> None:
+    def __init__(
+        self,
+        directory: Directory,
+        report: Report,
+        *,
+        live: bool,
+        differs: Callable[[int, int], None] = lambda _place, _hash: None,
+    ) -> None:
+        """Open the files.
+
+        `differs` also gets each entry of no key of its record: the record's physical offset, while its batch is fed,
+        and the entry's hash.
+        """
         self.entries = 0
         self.unindexed = 0
         self._report = report
+        self._differs = differs
         self._live = live
         # A broker writes the newest file, or was killed while it did.
         self._unfinished = live or directory.state is State.CRASHED
@@ -49,10 +62,10 @@ class IndexCheck:
 
     def _open(self, plain_files: Sequence[PlainFile], former_end: int | None) -> list[CheckedIndex]:
         found: dict[int, tuple[int, int]] = {file_size(*DEFAULT): DEFAULT}
-        headers: list[tuple[PlainFile, Header]] = []
+        headers: list[tuple[PlainFile, IndexHeader]] = []
         for plain in plain_files:
             try:
-                with IndexFile(plain, likely=found.get(plain.size, DEFAULT)) as file:
+                with OpenIndexFile(plain, likely=found.get(plain.size, DEFAULT)) as file:
                     headers.append((plain, file.header))
                     if file.geometry is not None and file.header.keys:
                         found[plain.size] = file.geometry
@@ -104,7 +117,7 @@ class IndexCheck:
             return
         if following <= self._first:
             return
-        batch = Batch(records, topics, names, properties)
+        batch = WalkedRecords(records, topics, names, properties)
         plain = self._keys.plain(batch)
         self._skip_removed(log_start)
         tagged: Expected | None = None
@@ -224,6 +237,7 @@ class IndexCheck:
             wrong[offset] += 1
             what = f"entry {file.next} has the hash {key_hash} of no key of the record at physical offset {offset}"
             file.say_entry(file.next, "entry of no key", what)
+            self._differs(offset, key_hash)
             # The chain that the entry is in tells whether the entry's or the record's hash is wrong.
             others = [other for other in hashes if needed[offset, other] > 0 and file.follows(entry, other)]
             meant = others[0] if others and not file.follows(entry, key_hash) else key_hash

@@ -25,7 +25,7 @@ _INT32: Final = struct.Struct(">i")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class KnownOfLog:
     """What other files say of the log.
 
     Attributes:
@@ -51,7 +51,7 @@ class LogCheck:
         records: How many records there are.
     """
 
-    def __init__(self, directory: Directory, known: Known, report: Report, *, keep: bool = False) -> None:
+    def __init__(self, directory: Directory, known: KnownOfLog, report: Report, *, keep: bool = False) -> None:
         """Begin at the first file; `keep` accepts whole records behind a torn one, which a start would cut off."""
         self.start = directory.start
         self.end = directory.start

@@ -20,7 +20,7 @@ from rocketwire.store.archive.read.by_queue import by_queue
 from rocketwire.store.archive.read.directory import Directory, QueueFiles
 from rocketwire.store.archive.verify.checked_queue import CheckedQueue
 from rocketwire.store.archive.verify.findings import Finding, Kind, Report
-from rocketwire.store.archive.verify.verify_log import Known
+from rocketwire.store.archive.verify.verify_log import KnownOfLog
 from rocketwire.store.disk.segment import file_name
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, HIGHEST_EXT_ADDRESS
 from rocketwire.store.records.columns import Records
@@ -44,7 +44,7 @@ class Columns(NamedTuple):
 class QueueCheck:
     """All consume queues of a store; `entries` counts those that were compared with a record."""
 
-    def __init__(self, directory: Directory, known: Known, report: Report, *, live: bool) -> None:
+    def __init__(self, directory: Directory, known: KnownOfLog, report: Report, *, live: bool) -> None:
         self.entries = 0
         self.queues: dict[tuple[str, int], CheckedQueue] = {}
         #: Messages whose queue has no files: how many, and the first one's physical offset.

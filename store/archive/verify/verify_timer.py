@@ -26,7 +26,7 @@ from rocketwire.store.layout import timer_check, timer_log, timer_wheel
 from rocketwire.store.records.columns import Records
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.names import TIMER_TOPIC
-from rocketwire.wire.properties import REAL_TOPIC, TIMER_OUT_MS, decode_properties
+from rocketwire.wire.properties import REAL_TOPIC, TIMER_OUT_MS, decode_stored_properties
 
 _CHECK_PATH: Final = "config/timercheck"
 _BLOCK: Final = 1 << 20
@@ -249,8 +249,7 @@ class TimerCheck:
         if size != int(unit["record_size"]):
             return f"{place} has {size} bytes, the unit says {int(unit['record_size'])}"
         start = int(records.properties_position[at])
-        text = buffer[start : start + int(records.properties_length[at])].decode("utf-8", "replace")
-        properties = decode_properties(text)
+        properties = decode_stored_properties(buffer[start : start + int(records.properties_length[at])])
         out = properties.get(TIMER_OUT_MS, "")
         time = int(unit["write_time"]) + int(unit["delay"])
         if time % _FINEST > 1 and str(time) != out:  # one that was late is put at the first moment of a slot
