@@ -1,7 +1,7 @@
-"""What can go wrong when Spark reads or writes, one class a cause.
+"""The errors of reads and writes, one class a cause.
 
-Spark shows a user the text of an error that a Python data source raises. So the text says all: the error class in
-brackets, as Spark's own errors do, what is wrong, and what helps.
+Spark shows a user the text of an error that a Python data source raises. So the text has everything: the error class in
+brackets, as in Spark's own errors, what is wrong, and what helps.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class OptionInvalid(SparkSourceError):
 
 
 class NotAStore(SparkSourceError):
-    """A path that is no RocketMQ store, or of a version that is not known."""
+    """A path that is not a RocketMQ store, or one of an unknown version."""
 
     error_class = "ROCKETMQ_NOT_A_STORE"
 
@@ -61,13 +61,13 @@ class TopicUnknown(SparkSourceError):
 
 
 class DataLost(SparkSourceError):
-    """Messages that were asked for are gone: removed by their broker, or never there."""
+    """Requested messages are missing: removed by their broker, or never stored."""
 
     error_class = "ROCKETMQ_DATA_LOST"
 
 
 class RecordMalformed(SparkSourceError):
-    """A place of the log that holds no message that can be believed."""
+    """A place of the log without a valid message."""
 
     error_class = "ROCKETMQ_RECORD_MALFORMED"
 
@@ -79,7 +79,7 @@ class EndpointUnreachable(SparkSourceError):
 
 
 class EndpointRefused(SparkSourceError):
-    """A name server or broker answers that it will not do what it was asked for."""
+    """A name server or broker refuses a request."""
 
     error_class = "ROCKETMQ_ENDPOINT_REFUSED"
 
@@ -91,7 +91,7 @@ class WriteUnsupported(SparkSourceError):
 
 
 class MessageInvalid(SparkSourceError):
-    """A row that is no message which could be sent."""
+    """A row that cannot be sent as a message."""
 
     error_class = "ROCKETMQ_MESSAGE_INVALID"
 
@@ -103,6 +103,6 @@ class SendFailed(SparkSourceError):
 
 
 class ExportImpossible(SparkSourceError):
-    """An export that cannot be carried out as it was asked for, or not into that folder."""
+    """An export that is impossible with these options, or into that folder."""
 
     error_class = "ROCKETMQ_EXPORT_IMPOSSIBLE"

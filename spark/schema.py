@@ -1,7 +1,7 @@
 """The columns of a message: their names, and their types in Spark and in Arrow.
 
 Names and values are those of `rocketwire store cat --json` (docs/store-tools.md). Times are Spark timestamps, in UTC,
-of ms precision. Python data sources know no column pruning, so that the option `columns` narrows the schema.
+of ms precision. Spark does not prune columns of Python data sources, so the option `columns` narrows the schema.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-#: The columns of a message that was read whole, in the order of the schema with `columns` = `*`.
+#: All columns of a message, in the order of the schema with `columns` = `*`.
 COLUMNS: Final[dict[str, DataType]] = {
     "topic": StringType(),
     "queue_id": IntegerType(),
@@ -49,15 +49,15 @@ COLUMNS: Final[dict[str, DataType]] = {
     "broker": StringType(),
     "file": StringType(),
 }
-#: What is wrong with a place of the log that holds no message; there only when it is named.
+#: The column that describes a damaged place of the log; only there if it is named.
 CORRUPT_RECORD: Final = "_corrupt_record"
-#: Without the option `columns`: what most want, and little to send.
+#: The default columns: those that most queries need.
 DEFAULT_COLUMNS: Final = ("topic", "queue_id", "queue_offset", "store_timestamp", "tags", "body")
-#: Those that consume queues know, without a look into the log.
+#: Columns that consume queues have, so that the log need not be read.
 QUEUE_COLUMNS: Final = frozenset(
     {"topic", "queue_id", "queue_offset", "physical_offset", "store_size", "broker", "file"}
 )
-#: Those that no record says.
+#: Columns that are not in records.
 PLACE_COLUMNS: Final = frozenset({"broker", "file", CORRUPT_RECORD})
 
 

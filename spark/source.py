@@ -1,6 +1,6 @@
-"""The data source `rocketmq`: what Spark makes of `spark.read.format("rocketmq")`.
+"""The data source `rocketmq`, which Spark creates for `spark.read.format("rocketmq")`.
 
-What each use needs is imported when it is used: Spark imports this module whenever a session starts.
+Modules are imported when they are needed: Spark imports this module whenever a session starts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class RocketMQDataSource(DataSource):
         return "rocketmq"
 
     def schema(self) -> StructType:
-        """The columns that the options ask for.
+        """The columns that the options select.
 
         Raises:
             SparkSourceError: an option is wrong.
@@ -49,7 +49,7 @@ class RocketMQDataSource(DataSource):
         """The reader of a batch: of messages, or of the table of queues.
 
         Raises:
-            SparkSourceError: an option is wrong, or the schema has other columns than there are.
+            SparkSourceError: an option is wrong, or the schema has unknown columns.
         """
         from rocketwire.spark.request.option_parsing import is_of_endpoint, wants_queues_table
 
@@ -65,7 +65,7 @@ class RocketMQDataSource(DataSource):
         return found
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """The reader of a stream of messages; one that says what is wrong where options or columns are."""
+        """The reader of a stream of messages; one that raises an error for invalid options or columns."""
         from rocketwire.spark.errors import SparkSourceError
         from rocketwire.spark.request.option_parsing import is_of_endpoint
 
@@ -107,9 +107,9 @@ class RocketMQDataSource(DataSource):
 
 
 class _RefusedStream(DataSourceStreamReader):
-    """Stands for the reader of a stream that cannot be, and says why when it is asked for something.
+    """Stands for the reader of a stream with invalid options, and raises their error when it is used.
 
-    An error that comes earlier Spark hides behind one of its own: it stops the reader that it has not got
+    Spark hides an earlier error behind one of its own: it stops the reader that it did not get
     (UnboundLocalError, seen with 4.3.0).
     """
 

@@ -1,1 +1,1 @@
-"""Records out of a buffer as Arrow columns: by the native kernel, or by its twin."""
+"""Makes Arrow columns from the records in a buffer: by the native kernel, or by its twin."""

@@ -1,4 +1,4 @@
-"""Bodies that producers compressed, inflated: the one step of a kernel that is done body by body."""
+"""Inflates compressed bodies: the only step that is done body by body."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from rocketwire.spark.errors import PackageMissing
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.compression import decompress
 from rocketwire.wire.errors import CompressionUnavailable, WireError
+from rocketwire.wire.java import INT32_MAX
 
-#: A body that inflates to more is taken for damaged, as `rocketwire store cat` does: brokers take 4 MiB unless they are
-#: told otherwise.
+#: A body that inflates to more counts as damaged, as in `rocketwire store cat`: by default brokers accept 4 MiB.
 _MOST_INFLATED: Final = 256 << 20
-#: Bodies that inflate to more are not given together, for a batch of rows has to stay small; one alone may be larger.
+#: Bodies of one batch inflate to no more than this, so that it stays small; a single one may be larger.
 _MOST_TOGETHER: Final = 32 << 20
-_INT32_MAX: Final = 0x7FFFFFFF
 
 
 def inflated(bodies: pa.Array, sys_flags: NDArray[np.int32]) -> tuple[pa.Array, NDArray[np.bool_] | None]:
@@ -37,7 +36,7 @@ def inflated(bodies: pa.Array, sys_flags: NDArray[np.int32]) -> tuple[pa.Array, 
     import pyarrow.compute as pc
 
     found: list[bytes | None] = []
-    room = _INT32_MAX - bodies.nbytes
+    room = INT32_MAX - bodies.nbytes
     room = room if len(bodies) == 1 else min(room, _MOST_TOGETHER)
     for row in rows.tolist():
         body = _inflated(memoryview(bodies[row].as_buffer()), int(sys_flags[row]))

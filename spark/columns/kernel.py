@@ -1,12 +1,12 @@
-"""Records out of a buffer as Arrow columns: what every reader of this package is made of, by the kernel that is there.
+"""Arrow columns from the records in a buffer: the operations that every reader of this package is built on.
 
-There are two kernels that give the same: the native one, in C (`native_kernel`), and its twin (`twin`), vectorised with
-numpy and Arrow. `rocketwire.native` chooses, as for the broker. What both need is here, once: why a walk ended, bodies
-that were compressed, and columns that are too long for Arrow.
+Two kernels implement them, with the same results: the native one, in C (`native_kernel`), and its twin (`twin`), with
+numpy and Arrow. `rocketwire.native` chooses, as for the broker. What both share is here: why a walk ended, compressed
+bodies, and columns that are too long for Arrow.
 
-A buffer holds records as the commit log has them, or the answer to a pull. A position is the place of a record in it.
-What `walk` and `check` have passed can be given to the other functions. These look again for what keeps them within the
-buffer: of positions where no record is, they make nonsense or a ValueError.
+A buffer has records as in the commit log, or the answer to a pull. A position is that of a record in it.
+The other functions take positions that `walk` or `check` has passed. They check again only that they stay within the
+buffer: for a position without a record they return nonsense or raise ValueError.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from rocketwire.spark.schema import COLUMNS, PLACE_COLUMNS, arrow_schema
 from rocketwire.store.records.columns import Buffer
 from rocketwire.store.records.walk import Stop
 from rocketwire.store.records.walk import walk as walk_of_store
+from rocketwire.wire.java import INT32_MAX
 
 Positions: TypeAlias = NDArray[np.int64]
 
 #: The columns that come out of a record, in the schema's order.
 RECORD_COLUMNS: Final = tuple(name for name in COLUMNS if name not in PLACE_COLUMNS)
-_INT32_MAX: Final = 0x7FFFFFFF
 
 
 class Kernel(Protocol):
-    """What the two kernels give; the functions of this module say what each means."""
+    """The operations of a kernel; the functions of this module document them."""
 
     def whole_records(
         self, buffer: Buffer, *, base: int | None, position: int, end: int, most: int
@@ -69,7 +69,7 @@ class Kernel(Protocol):
 
 
 _kernel: Kernel
-# One of them is imported: the twin's import takes a worker longer than all else of this package.
+# Only one is imported: importing the twin takes a worker longer than everything else of this package.
 if native.kernel is None:
     from rocketwire.spark.columns import twin
 
@@ -81,7 +81,7 @@ else:
 
 
 class Walk(NamedTuple):
-    """What a walk found: places of whole records, where the next one begins, why it ended there, if DAMAGED by what."""
+    """The result of a walk: positions of whole records, the next position, why it ended, and for DAMAGED a reason."""
 
     positions: Positions
     next: int
@@ -90,9 +90,9 @@ class Walk(NamedTuple):
 
 
 class Arrays(NamedTuple):
-    """Columns in the order asked for, and the rows whose body could not be inflated (None: no row).
+    """Columns in the requested order, and the rows whose body could not be inflated (None: no row).
 
-    How many rows a batch without columns has is not certain.
+    The number of rows of a batch without columns is undefined.
     """
 
     batch: pa.RecordBatch
@@ -100,7 +100,7 @@ class Arrays(NamedTuple):
 
 
 def walk(buffer: Buffer, *, base: int | None, position: int, end: int, whole: bool, most: int) -> Walk:
-    """Find the records from a position on, up to what is none; all of a record is checked but for the body's CRC.
+    """Find the consecutive whole records from a position on; all of a record is checked but for the body's CRC.
 
     Args:
         buffer: A part of a commit log file, or the answer to a pull.
@@ -125,7 +125,7 @@ def walk(buffer: Buffer, *, base: int | None, position: int, end: int, whole: bo
 def check(
     buffer: Buffer, positions: Positions, sizes: NDArray[np.signedinteger[Any]], *, base: int | None
 ) -> NDArray[np.bool_]:
-    """Which of these places, that consume queue entries tell, hold a whole record of that size.
+    """Which of these positions, from consume queue entries, have a whole record of the given size.
 
     A record is checked as `walk` does; places outside of the buffer hold none.
 
@@ -152,22 +152,22 @@ def topics(buffer: Buffer, positions: Positions) -> tuple[NDArray[np.int32], lis
 
 
 def tags_are(buffer: Buffer, positions: Positions, wanted: frozenset[bytes]) -> NDArray[np.bool_]:
-    """Which records have one of these tags (UTF-8; what is none of a stored tag counts as the column shows it)."""
+    """Which records have one of these tags (UTF-8; other stored tags are compared as the column shows them)."""
     return _kernel.tags_are(buffer, _positions(positions), wanted)
 
 
 def bodies_good(buffer: Buffer, positions: Positions) -> NDArray[np.bool_]:
-    """Which bodies have the CRC that their records tell; that of an empty one is not looked at, as Apache does."""
+    """Which bodies have the CRC of their records; that of an empty one is not checked, as in Apache's broker."""
     return _kernel.bodies_good(buffer, _positions(positions))
 
 
 def arrays(buffer: Buffer, positions: Positions, names: Sequence[str], *, decompress: bool) -> Arrays:
     """Columns of records, in the Arrow types of the schema, with the values of `rocketwire store cat --json`.
 
-    Times outside of what Arrow's microseconds hold are the nearest that they do.
+    Times out of the range of Arrow's microseconds become the nearest one within it.
 
     Args:
-        buffer: What holds the records. The columns are copies.
+        buffer: The records. The columns are copies.
         positions: Their places, rising.
         names: Which columns, of RECORD_COLUMNS.
         decompress: Whether bodies that were compressed are inflated: null where that fails. Else they are as stored.
@@ -181,7 +181,7 @@ def arrays(buffer: Buffer, positions: Positions, names: Sequence[str], *, decomp
         if name not in RECORD_COLUMNS:
             raise ValueError(f"no column of records: {name}")
     positions = _positions(positions)
-    if len(buffer) > _INT32_MAX:
+    if len(buffer) > INT32_MAX:
         raise ValueError(f"a buffer of {len(buffer)} bytes is too large")
     if not len(positions):
         schema = arrow_schema(names)

@@ -28,7 +28,7 @@ _HOSTS_KEPT: Final = 1024
 
 
 def whole_records(buffer: Buffer, *, base: int | None, position: int, end: int, most: int) -> tuple[Positions, int]:
-    """Where whole records are, one behind the other, and where what is none begins."""
+    """The positions of consecutive whole records, and where the first non-record begins."""
     room = max(0, min(most, (end - position) // SMALLEST))
     positions = np.empty(room, np.int64)
     count, behind = native.walk_records(buffer, base, position, end, positions.data)
@@ -56,14 +56,14 @@ def topics(buffer: Buffer, positions: Positions) -> tuple[NDArray[np.int32], lis
 
 
 def tags_are(buffer: Buffer, positions: Positions, wanted: frozenset[bytes]) -> NDArray[np.bool_]:
-    """Which records have tags that are wanted."""
+    """Which records have one of the tags."""
     found = np.empty(len(positions), np.bool_)
     native.tags_of_records(buffer, positions.data, wanted, found.data)
     return found
 
 
 def bodies_good(buffer: Buffer, positions: Positions) -> NDArray[np.bool_]:
-    """Which bodies have the CRC that their records say; empty ones have."""
+    """Which bodies have the CRC of their records; empty ones always have."""
     good = np.empty(len(positions), np.bool_)
     native.check_bodies(buffer, positions.data, good.data)
     return good

@@ -1,1 +1,1 @@
-"""Messages from a running endpoint and to one, this or Apache's, over its protocol: the option `namesrv`."""
+"""Reads and writes messages of running endpoints, this or Apache's, over their protocol: the option `namesrv`."""

@@ -1,4 +1,4 @@
-"""The options that only endpoints have: how one is reached, and how messages are sent to it."""
+"""The options of endpoints: for connecting, and for sending."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _MOST_TIMEOUT_MS: Final = 600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointOptions:
-    """How an endpoint is reached.
+    """The parameters of connections to an endpoint.
 
     Attributes:
         name_servers: Their addresses, with `;` between them.
         timeout: Seconds that connecting may take, and each answer.
-        credentials: With what requests are signed; None where access is not controlled.
-        group: The consumer group in whose name messages are pulled. Its offsets are neither asked for nor moved.
+        credentials: The account that signs requests; None without access control.
+        group: The consumer group in whose name messages are pulled. Its offsets are neither read nor changed.
     """
 
     name_servers: str
@@ -40,12 +40,12 @@ class EndpointOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
-    """How messages are sent.
+    """The parameters of sending.
 
     Attributes:
         endpoint: How the endpoint is reached.
         topic: The topic of messages whose row names none.
-        retries: How often messages are sent again that were not acknowledged.
+        retries: How often unacknowledged messages are sent again.
         max_batch_bytes: Most bytes of one request with several messages.
         max_message_size: Most bytes of a body; a larger one is refused before it is sent.
     """
@@ -58,7 +58,7 @@ class WriteOptions:
 
 
 def endpoint_options(options: Mapping[str, str]) -> EndpointOptions:
-    """How the endpoint of these options is reached; options of others are not looked at.
+    """Parse the options of the connection; other options are ignored.
 
     Raises:
         OptionInvalid: a value is none of its option.
@@ -89,7 +89,7 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
     """The options of a write.
 
     Raises:
-        OptionInvalid: there is no such option, `namesrv` is missing, or a value is none of its option.
+        OptionInvalid: there is no such option, `namesrv` is missing, or a value is invalid.
     """
     known = {name.lower() for name in WRITE_OPTIONS}
     for name, text in options.items():

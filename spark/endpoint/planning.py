@@ -1,4 +1,4 @@
-"""What each task pulls: ranges of queues of one broker."""
+"""Divides a read into tasks: ranges of queues of one broker each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BrokerPart(InputPartition):
-    """What one task pulls, all from one broker."""
+    """The ranges that one task pulls, all from one broker."""
 
     broker: str
     spans: tuple[Span, ...]
@@ -46,7 +46,7 @@ def plan(ranges: Ranges, *, size: int, max_bytes: int, min_partitions: int) -> l
             parts.append(_part(taken))
             taken = []
         while first < end:
-            # The messages of all ranges in their order are cut into tasks of the same length, and where a broker ends.
+            # The messages of all ranges in their order are cut into tasks of equal size, and at the end of each broker.
             edge = number * total // count
             until = min(end, first + edge - passed)
             taken.append(Span(queue, first, until))

@@ -1,7 +1,7 @@
-"""Pulls ranges of queues: many pulls are on their way at once, and what fails for a while is asked for again.
+"""Pulls ranges of queues: with many pulls in flight, and with retries for a while.
 
-Theory: how many messages a broker gives to one pull is its own business. So a range is asked for in pieces of as many
-as it gave last; what an answer lacks of its piece is asked for at once. Messages come in the order of the ranges.
+Theory: the broker decides how many messages it returns to one pull. So a range is pulled in pieces of the size that it
+returned last; the rest of a piece that an answer lacks is pulled at once. Messages come in the order of the ranges.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.pull import PullMessageResponseHeader
 
 _WINDOW: Final = 16
-"""Pulls that are on their way at once, at most."""
-_FIRST_PIECE: Final = 32  # what brokers give, unless they are told otherwise
+"""Pulls in flight, at most."""
+_FIRST_PIECE: Final = 32  # the default of brokers
 _LARGEST_PIECE: Final = 1024
 _FULL_ANSWERS: Final = 16
-"""After so many answers with all that was asked for, more is asked for."""
+"""After so many full answers the pieces grow."""
 
 
 class Pulled(NamedTuple):
@@ -45,7 +45,7 @@ class Pulled(NamedTuple):
 
 @dataclass(slots=True)
 class _Piece:
-    """What one pull asks for. It is on its way, or answered."""
+    """The messages that one pull requests; it is in flight or answered."""
 
     span: Span
     opaque: int = 0
@@ -96,7 +96,7 @@ class Puller:
                 first = until
 
     def _taken(self) -> Iterator[Pulled]:
-        """What the oldest pull has brought; nothing when it is sent anew."""
+        """The messages of the oldest pull; nothing if it is sent again."""
         piece = self._waiting[0]
         try:
             answer = self._answer(piece)
@@ -125,7 +125,7 @@ class Puller:
         yield Pulled(queue, first, until, records)
 
     def _cut(self, span: Span) -> Iterator[_Piece]:
-        """What an answer lacks, as pieces of what the broker gives at once; the last one may be longer."""
+        """The missing rest of an answer, as pieces of the size that the broker returns; the last one may be longer."""
         queue, first, end = span
         for _ in range(self._window - 1):
             if first + self._most < end:
@@ -153,7 +153,7 @@ class Puller:
         return piece.answer
 
     def _rest(self, busy: Answer) -> None:
-        """The broker wants less: wait, with nothing on its way, then ask for less at once."""
+        """The broker is busy: wait, with no pull in flight, then send fewer pulls at once."""
         asked = [piece for piece in self._waiting if piece.answer is None or piece.answer.code in BUSY]
         try:
             refused = [piece for piece in asked if self._answer(piece).code in BUSY]
@@ -169,7 +169,7 @@ class Puller:
         self._send(refused)
 
     def _again(self, error: NotReached | NoBroker) -> None:
-        """The connection failed: ask on a new one for all that was not answered."""
+        """The connection failed: send all unanswered pulls again on a new one."""
         self.close()
         self._patience.bear(error)
         unanswered = [piece for piece in self._waiting if piece.answer is None or piece.answer.code in BUSY]

@@ -1,4 +1,4 @@
-"""Queues of an endpoint: which there are, what they hold, and where in them a time is."""
+"""Queues of an endpoint: their names, their offsets, and the offset of a time."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from rocketwire.wire.headers.pull import PullMessageRequestHeader
 NOTHING_THERE: Final = frozenset(
     {ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY, ResponseCode.PULL_OFFSET_MOVED}
 )
-"""Answers to a pull that say there is no message at its offset."""
-#: For the mean size of messages: queues that are asked, messages pulled of each, and the bytes it is taken for without.
+"""Codes of answers that mean that there is no message at the offset."""
+#: For the mean size of messages: queues sampled, messages pulled of each, and the size assumed without a sample.
 _SAMPLED: Final = 8
 _SAMPLE: Final = 32
 _USUAL_SIZE: Final = 1024
 
 
 def wanted_queues(cluster: Cluster, request: Request) -> list[MessageQueue]:
-    """The queues that a request asks for, in order.
+    """The queues that a request selects, in order.
 
     Raises:
-        TopicUnknown: a topic or a queue that options name is not there.
+        TopicUnknown: a topic or a queue that options name does not exist.
         RemotingError: the name server does not answer, or refuses.
     """
     named = request.options.topics
@@ -46,7 +46,7 @@ def wanted_queues(cluster: Cluster, request: Request) -> list[MessageQueue]:
             try:
                 found += (MessageQueue(broker, topic, number) for broker, number in cluster.readable_queues(topic))
             except NoSuchTopic:
-                # One that is not named may be deleted meanwhile.
+                # A topic that is not named may be deleted meanwhile.
                 if topic in named:
                     raise
     numbers = {queue.queue_id for queue in found}
@@ -62,7 +62,7 @@ def wanted_queues(cluster: Cluster, request: Request) -> list[MessageQueue]:
 
 
 def check_offsets(request: Request, queues: Iterable[MessageQueue]) -> None:
-    """Refuse offsets of queues that are not there; what a request does not read may have any.
+    """Refuse offsets of queues that do not exist; those of topics that are not read are ignored.
 
     Raises:
         OptionInvalid: there are such offsets.
@@ -107,8 +107,8 @@ def bounds(cluster: Cluster, queues: Iterable[MessageQueue]) -> Ranges:
 def at_time(cluster: Cluster, ranges: Ranges, time: int, *, group: str) -> Offsets:
     """The offset of the first message of each queue that was stored at a time (ms) or later; the end if there is none.
 
-    Brokers differ in what they answer when they are asked for a time, and some answer with one of several messages of
-    that time. So their answer is where the search begins; it looks at messages itself.
+    Brokers answer a search by time differently, and some return any of several messages of that time. So the search
+    begins at their answer and examines messages itself.
 
     Raises:
         RemotingError: a broker does not answer, or refuses.
@@ -125,7 +125,7 @@ def at_time(cluster: Cluster, ranges: Ranges, time: int, *, group: str) -> Offse
         }
         looked_at = {queue: next(search) for queue, search in searches.items()}
         while looked_at:
-            # All queues take their steps together: each step is one way to the broker and back.
+            # All queues search in parallel: each step is one round trip to the broker.
             pulls = (pull(queue, offset, 1, group) for queue, offset in looked_at.items())
             answers = connection.ask_all(RequestCode.PULL_MESSAGE, pulls, fine=(0, *NOTHING_THERE))
             times = [_store_time(answer) for answer in answers]
@@ -139,7 +139,7 @@ def at_time(cluster: Cluster, ranges: Ranges, time: int, *, group: str) -> Offse
 
 
 def _search(time: int, first: int, end: int, hint: int) -> Generator[int, int | None, int]:
-    """Asks for the store times of messages, first near the hint, then farther and farther, then between two."""
+    """Searches by the store times of messages: first near the hint, then farther and farther, then by bisection."""
     at, step, last, bisecting = min(max(hint, first), end - 1), 1, None, False
     while first < end:
         stored = yield at
@@ -183,7 +183,7 @@ def mean_size(cluster: Cluster, ranges: Ranges, *, group: str) -> int:
 
 
 def pull(queue: MessageQueue, offset: int, most: int, group: str) -> PullMessageRequestHeader:
-    """The question for messages of a queue from an offset on. It waits for none, and commits nothing."""
+    """The pull request for messages of a queue from an offset on. It does not wait, and commits nothing."""
     return pull_header(queue.topic, queue.queue_id, offset, most=most, group=group)
 
 

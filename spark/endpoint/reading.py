@@ -1,4 +1,4 @@
-"""Messages of a running endpoint as rows: once, from where queues begin or options say up to where they end now."""
+"""Messages of a running endpoint as rows: a batch read, from the start offsets to the present ends of the queues."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rocketwire.spark.endpoint.pulling import Pulled, Puller
 from rocketwire.spark.endpoint.queues import at_time, bounds, check_offsets, mean_size, wanted_queues
 from rocketwire.spark.endpoint.session import Patience, Sleep, asked, source_errors
 from rocketwire.spark.read.rows import Damaged, Rows
-from rocketwire.spark.read.selecting import Wanted
+from rocketwire.spark.read.selecting import WantedRows
 from rocketwire.spark.request.option_parsing import options_for
 from rocketwire.spark.request.pushing import NarrowedReader
 from rocketwire.spark.request.ranges import asked_range, lost
@@ -34,7 +34,7 @@ _SIZE: Final = 4  # bytes at the beginning of a record
 
 
 class EndpointReader(NarrowedReader):
-    """Reads from brokers what they have when the read is planned."""
+    """Reads the messages that brokers have when the read is planned."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         """Take the options.
@@ -59,7 +59,7 @@ class EndpointReader(NarrowedReader):
         Raises:
             SparkSourceError: the endpoint does not answer, or messages are damaged or gone.
         """
-        if isinstance(partition, BrokerPart):  # else Spark's own, for a plan without tasks
+        if isinstance(partition, BrokerPart):  # else Spark's own partition of a plan without tasks
             yield from read(partition, self.request, self.endpoint)
 
     def _plan(self, cluster: Cluster) -> list[BrokerPart]:
@@ -74,7 +74,7 @@ class EndpointReader(NarrowedReader):
 
 
 def snapshot(cluster: Cluster, request: Request, group: str) -> Ranges:
-    """The offsets that are asked for of each queue, of those that are there now."""
+    """The requested offsets of each queue, within those that exist now."""
     queues = wanted_queues(cluster, request)
     check_offsets(request, queues)
     there = bounds(cluster, queues)
@@ -112,12 +112,12 @@ def read(
 
 
 class _PulledRows:
-    """Makes batches of what was pulled: of several answers together, since they are small."""
+    """Makes batches of pulled messages, each of several answers, since answers are small."""
 
     def __init__(self, request: Request, broker: str) -> None:
         self._fail = request.options.fail_on_data_loss
         self._has_ids = request.has_ids
-        self._wanted = Wanted(request, broker)
+        self._wanted = WantedRows(request, broker)
         self._rows = Rows(request, broker)
         self._pulled: list[Pulled] = []
         self._size = 0
@@ -140,7 +140,7 @@ class _PulledRows:
         self._tell_gone()
 
     def _note_gone(self, gone: Pulled) -> None:
-        """Messages are gone; those of a row of answers are told of together."""
+        """Remember missing messages; those of consecutive answers are reported together."""
         last = self._gone
         if last is not None and (last.queue, last.end) == (gone.queue, gone.first):
             gone = gone._replace(first=last.first)

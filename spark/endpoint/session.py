@@ -1,4 +1,4 @@
-"""Asking an endpoint: what fails for a while is tried again; what fails for good becomes an error of the source."""
+"""Requests to an endpoint: temporary failures are retried, permanent ones become errors of the source."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ T = TypeVar("T")
 Sleep = Callable[[float], object]
 
 BUSY: Final = frozenset({ResponseCode.SYSTEM_BUSY, ResponseCode.FLOW_CONTROL})
-"""Codes that say: later."""
+"""Codes that mean: try later."""
 _PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 5.0
 _TRIES: Final = 5
-"""How often something is asked that fails; then it is given up."""
+"""How often a failing request is tried."""
 BUSY_TRIES: Final = 12
-"""The same where the broker says: later."""
+"""The same if the broker is busy."""
 
 
 def pause(failures: int) -> float:
-    """Seconds to wait after so many failures, one after the other: twice as long each time, up to five seconds."""
+    """Seconds to wait after so many consecutive failures: twice as long each time, up to five seconds."""
     return min(_LONGEST_PAUSE, _PAUSE * 2.0 ** (failures - 1))
 
 
 class Patience:
-    """How long to wait before something is tried again, and when no more; what succeeds renews it."""
+    """The pauses between retries, and their number; a success resets them."""
 
     def __init__(self, sleep: Sleep = time.sleep) -> None:
         self._sleep = sleep
@@ -41,14 +41,14 @@ class Patience:
         self._refusals = 0
 
     def renew(self) -> None:
-        """Something succeeded."""
+        """Reset after a success."""
         self._failures = self._refusals = 0
 
     def bear(self, error: RemotingError) -> None:
         """Wait because of an error that may pass.
 
         Raises:
-            RemotingError: the one given: it does not pass, or came too often.
+            RemotingError: the given one: it is permanent, or came too often.
         """
         if isinstance(error, Refused) and error.code in BUSY:
             self._refusals += 1
@@ -62,7 +62,7 @@ class Patience:
 
 
 class Session:
-    """Asks an endpoint, on connections that are kept from one to the next; a copy in another process has its own."""
+    """Sends requests to an endpoint, on connections that are kept; a copy in another process has its own."""
 
     def __init__(self, endpoint: EndpointOptions, sleep: Sleep = time.sleep) -> None:
         self._endpoint = endpoint
@@ -70,11 +70,11 @@ class Session:
         self._cluster: Cluster | None = None
 
     def __reduce__(self) -> tuple[type[Session], tuple[EndpointOptions]]:
-        """What is pickled: where to, and no connection."""
+        """Pickles the address, without connections."""
         return Session, (self._endpoint,)
 
     def asked(self, ask: Callable[[Cluster], T]) -> T:
-        """The answers to some questions; they are asked again from the first when a connection fails.
+        """The result of some requests; all of them are repeated when a connection fails.
 
         Raises:
             SparkSourceError: it does not answer, or refuses.
@@ -93,7 +93,7 @@ class Session:
                 self._cluster = opened(self._endpoint)
             return ask(self._cluster)
         except BaseException:
-            self.close()  # some answers may still be on their way
+            self.close()  # some answers may still arrive
             raise
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ class Session:
 
 
 def asked(endpoint: EndpointOptions, ask: Callable[[Cluster], T], *, sleep: Sleep = time.sleep) -> T:
-    """What an endpoint answers to some questions, as `Session.asked` asks them.
+    """The result of some requests to an endpoint, repeated as by `Session.asked`.
 
     Raises:
         SparkSourceError: it does not answer, or refuses.
@@ -118,14 +118,14 @@ def opened(endpoint: EndpointOptions) -> Cluster:
 
     Raises:
         NotReached: none does.
-        NameServersInvalid: an address is none.
+        NameServersInvalid: an address is invalid.
     """
     return Cluster(endpoint.name_servers, timeout=endpoint.timeout, credentials=endpoint.credentials)
 
 
 @contextlib.contextmanager
 def source_errors(endpoint: EndpointOptions) -> Iterator[None]:
-    """Within, errors of the endpoint become those of the data source.
+    """Convert errors of the endpoint to those of the data source.
 
     Raises:
         SparkSourceError: there was one.

@@ -1,4 +1,4 @@
-"""Streams of a running endpoint: the reader that Spark asks, again and again, how far there is something to read."""
+"""Streams of a running endpoint: the reader that Spark polls for the end of what can be read."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class EndpointStreamReader(QueueStreamReader[Cluster]):
         self._session = Session(self._endpoint)
 
     def partitions(self, start: dict, end: dict) -> list[BrokerPart]:  # type: ignore[type-arg]  # Spark's signature
-        """The tasks that read what lies between two offsets.
+        """The tasks that read the messages between two offsets.
 
         Raises:
-            SparkSourceError: the endpoint does not answer; messages are gone, and options say that this is an error.
+            SparkSourceError: the endpoint does not answer; messages are gone, and options make this an error.
         """
         begun, ended = checked(start), checked(end)
         wanted = {queue: stop for queue, stop in ended.items() if begun.get(queue) != stop}
@@ -77,7 +77,7 @@ class EndpointStreamReader(QueueStreamReader[Cluster]):
         most = FOREVER if rows is None else rows
         if size is not None:
             most = min(most, size // self._mean_size(source, ranges))
-        # One message at least, so that the stream goes on.
+        # One message at least, so that the stream makes progress.
         parts = shares({queue: end - first for queue, (first, end) in ranges.items()}, max(1, most))
         return {queue: ranges[queue][0] + part for queue, part in parts.items()}
 
@@ -90,7 +90,7 @@ class EndpointStreamReader(QueueStreamReader[Cluster]):
         ranges: Ranges = {}
         for queue, (least, most) in there.items():
             first, end = begun.get(queue, least), ended[queue]
-            if first > end:  # the topic was made anew, as `latestOffset` has told
+            if first > end:  # the topic was created again, as `latestOffset` reported
                 first = least
             if first < least:
                 what = f"{queue}: the messages from offset {first} to {min(least, end) - 1} are gone"
@@ -108,7 +108,7 @@ class EndpointStreamReader(QueueStreamReader[Cluster]):
         )
 
     def _known(self, cluster: Cluster, queues: Offsets) -> list[MessageQueue]:
-        """Those of the queues that there are."""
+        """The offsets of queues that exist."""
         known = set(wanted_queues(cluster, self._request))
         for queue in queues.keys() - known:
             lost(f"{queue} is not there any more", fail=self._options.fail_on_data_loss, remedy=REMOVED)

@@ -1,4 +1,4 @@
-"""The driver's part of an export: what is to be done, having Spark do it, and noting what is done."""
+"""The driver's part of an export: plans the tasks, runs them in Spark, and records what is done."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ from rocketwire.spark.stores.snapshot import StoreSnapshot
 from rocketwire.store.archive.read.directory import State
 from rocketwire.store.archive.read.log import Log
 from rocketwire.store.archive.read.queues import Queue
+from rocketwire.wire.java import INT64_MAX, INT64_MIN
 
-#: How often what tasks have finished is looked for, in seconds.
+#: Interval of checks for finished tasks, in seconds.
 _LOOK: Final = 0.2
 COMPRESSIONS: Final = ("zstd", "snappy", "gzip", "lz4", "none")
 
 
 class Bar(Protocol):
-    """Shows how far an export is."""
+    """Shows the progress of an export."""
 
     def advance(self, count: int) -> None:
         """So many more bytes of log are exported."""
@@ -43,7 +44,7 @@ class Bar(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Exported:
-    """What an export did.
+    """The result of an export.
 
     Attributes:
         messages: How many it wrote.
@@ -51,7 +52,7 @@ class Exported:
         bytes: Their sizes.
         log_bytes: Bytes of log that they come from.
         damaged: Places that hold no message.
-        problems: What could not be exported, a line each; of damaged places the first ones.
+        problems: A line for each part that could not be exported; of damaged places the first ones.
     """
 
     messages: int = 0
@@ -70,10 +71,10 @@ def export(
     compression: str = "zstd",
     bar: Callable[[int], AbstractContextManager[Bar]],
 ) -> Exported:
-    """Write what is in stores, and was not written by an earlier call, to Parquet files by topic and day.
+    """Write the messages of stores that no earlier call wrote to Parquet files by topic and day.
 
     Args:
-        session: Gives Spark; it is asked when there is something to do.
+        session: Returns the Spark session; called when there is something to do.
         options: Which stores, which messages of them, and which columns; of partitions, how large they are.
         to: The folder to write to: driver and workers reach it by this path.
         compression: One of COMPRESSIONS.
@@ -106,7 +107,7 @@ def export(
 
 
 def _selection(options: ReadOptions, columns: Sequence[str], compression: str) -> dict[str, Any]:
-    """What must be the same in all runs, by the names of the command's options."""
+    """The options that must be the same in all runs, by the names of the command's options."""
     return {
         "topics": sorted(options.topics) or "all",
         "all_topics": options.include_system_topics,
@@ -118,9 +119,9 @@ def _selection(options: ReadOptions, columns: Sequence[str], compression: str) -
 
 
 def _dispatched(store: StoreSnapshot) -> int:
-    """Up to which physical offset consume queues lead, of any topic: a broker makes their entries after the records.
+    """The largest physical offset that a consume queue points to: a broker makes the entries after the records.
 
-    It is asked before the queues' ends are, so that no message before it is missing there.
+    It is read before the queues' ends, so that the queues contain all messages before it.
     """
     if store.directory.state is not State.LIVE:
         return store.end
@@ -132,10 +133,10 @@ def _dispatched(store: StoreSnapshot) -> int:
 
 
 def _check(store: StoreSnapshot, ledger: Ledger) -> Iterator[str]:
-    """Refuse a store that is not the one exported before; say what it lost since.
+    """Refuse a store that is not the one exported before; report messages that it lost since.
 
     Raises:
-        ExportImpossible: the log has other messages at places that are done.
+        ExportImpossible: the log has other messages in the part that is done.
     """
     done = ledger.done(store.broker)
     if not done:
@@ -147,8 +148,8 @@ def _check(store: StoreSnapshot, ledger: Ledger) -> Iterator[str]:
     if offset >= store.start:
         with Log(store.directory.commit_log) as log:
             found = log.store_time(offset)
-            # A mark comes from a column, of µs: times that it cannot hold are its first or last one.
-            if found is None or max(-(1 << 63), min(found * 1000, (1 << 63) - 1)) // 1000 != time:
+            # A mark comes from a column in µs: times out of its range became its first or last one.
+            if found is None or max(INT64_MIN, min(found * 1000, INT64_MAX)) // 1000 != time:
                 raise ExportImpossible(f"{store.broker} has other messages than when it was exported", remedy)
     if done[-1][1] < store.start:
         yield f"{store.broker}: bytes {done[-1][1]} to {store.start} of the log were removed before they were exported"
@@ -186,7 +187,7 @@ class _Run:
         self._left = set(range(len(spans)))
 
     def go(self) -> None:
-        """Have the spans written, and commit each when it is."""
+        """Let Spark write the spans, and commit each one when it is written."""
         job = threading.Thread(target=self._job, daemon=True)
         job.start()
         try:
@@ -207,11 +208,11 @@ class _Run:
         numbered = list(enumerate(self._spans))
         try:
             self._context.parallelize(numbered, len(numbered)).foreach(partial(_write, self._task))
-        except Exception as error:  # noqa: BLE001 - it is raised again by who waits for the thread
+        except Exception as error:  # noqa: BLE001 - the waiting thread raises it again
             self._failed = error
 
     def _commit(self) -> None:
-        """Note what tasks tell of as done."""
+        """Commit what tasks report as done."""
         finished: list[Finished] = []
         for path in sorted(self._ledger.run.glob(f"*{TOLD}")):
             found = told(path)
@@ -220,7 +221,7 @@ class _Run:
                 kind, what, remedy = found["error"]
                 raise getattr(errors, kind, SparkSourceError)(what, remedy)
             number = int(path.stem)
-            # Spark may do a task again, as when an executor is lost.
+            # Spark may repeat a task, as when an executor is lost.
             if number in self._left:
                 self._left.remove(number)
                 finished.append(self._finished(self._spans[number], found))

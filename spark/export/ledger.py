@@ -1,8 +1,8 @@
-"""What an export has done so far: the folder `_rocketwire` in the folder that it fills.
+"""The state of an export: the folder `_rocketwire` in the export's folder.
 
 `done.json` says for each broker which physical offsets are exported, and for which selection of messages. A commit is
-written to `commit.json` first: which files go where, and what `done.json` says then. Whoever opens the ledger finishes
-a commit that was cut short, so that files and `done.json` always agree. `lock` keeps two runs apart.
+written to `commit.json` first: the moves of files, and the new content of `done.json`. Opening the ledger finishes
+an interrupted commit, so that files and `done.json` always agree. `lock` keeps two runs apart.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """A span of a broker's log of which all is written.
+    """A span of a broker's log that is completely written.
 
     Attributes:
         broker: Whose log it is.
@@ -50,19 +50,19 @@ class Ledger:
 
     Attributes:
         run: A folder for files that are not committed yet; it is new for each run, and is removed at the end, or by the
-            next run where a commit was cut short.
+            next run if a commit was interrupted.
         marks: Of each broker the last message that is done: its physical offset and store time (ms).
     """
 
     def __init__(self, to: Path, selection: Mapping[str, Any]) -> None:
-        """Open the ledger, which is made when there is none; finish what an earlier run left.
+        """Open or create the ledger, and finish the commit that an earlier run began.
 
         Args:
-            to: The folder of the export; it is made when there is none.
+            to: The folder of the export; created if missing.
             selection: Which messages are exported and how: the same in each run, or files would not fit together.
 
         Raises:
-            ExportImpossible: another run has it open, or what is done is of another selection, or of a later version.
+            ExportImpossible: another run has it open, or the ledger is of another selection, or of a later version.
             OSError: a file or folder cannot be read, made, or written.
         """
         self._to = to
@@ -100,7 +100,7 @@ class Ledger:
             raise ExportImpossible(what, "Export to another folder")
         other = [name for name, value in wanted.items() if found["selection"].get(name) != value]
         if other and not found["brokers"]:
-            # Earlier runs came to nothing, as when Spark did not start: there is no file yet that must fit.
+            # Earlier runs wrote nothing, as when Spark did not start: no files yet that the selection must match.
             found["selection"] = wanted
             self._write(_DONE, found)
         elif other:
@@ -116,8 +116,8 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Remove what was not committed, and let others in."""
-        # A commit that Ctrl-C or an error cut short needs its files: whoever opens the ledger next finishes it.
+        """Remove uncommitted files, and release the lock."""
+        # A commit that Ctrl-C or an error interrupted needs its files: the next opening finishes it.
         if not (self._folder / _COMMIT).exists():
             shutil.rmtree(self.run, ignore_errors=True)
         os.close(self._lock)
@@ -132,7 +132,7 @@ class Ledger:
         return [(start, end) for start, end in self._done["brokers"].get(broker, [])]
 
     def commit(self, finished: Sequence[Finished]) -> None:
-        """Move files to their places and note spans as done, both or (after a kill, once opened again) none.
+        """Move files to their places and record spans as done, both or (after a kill, once opened again) none.
 
         Raises:
             OSError: a file or folder cannot be made, moved or written.
@@ -149,7 +149,7 @@ class Ledger:
         self._finish()
 
     def _finish(self) -> None:
-        """Carry out what `commit.json` says, be it for the second time."""
+        """Carry out `commit.json`, possibly for the second time."""
         commit = self._read(_COMMIT)
         if commit is None:
             return
@@ -179,7 +179,7 @@ class Ledger:
         return found
 
     def _write(self, name: str, value: Mapping[str, Any]) -> None:
-        """Replace a file as a whole, and on the disk."""
+        """Replace a file atomically, and flush it."""
         new = self._folder / f"{name}.new"
         with new.open("w", encoding="utf-8") as file:
             json.dump(value, file)
@@ -190,7 +190,7 @@ class Ledger:
 
 
 def _sync(folder: Path) -> None:
-    """See that names of new files are on the disk."""
+    """Flush the names of new files."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)

@@ -1,4 +1,4 @@
-"""Where files of an export go: into folders that Spark and Hive take for partitions, by names that tell the span."""
+"""Paths of exported files: in folders that Spark and Hive read as partitions, with the span in the file's name."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Final
 
 from rocketwire.spark.errors import ExportImpossible
 
-#: What Hive writes as % and two hexadecimal digits in the name of a folder, and Spark reads so.
+#: Characters that Hive escapes in the name of a folder as % and two hexadecimal digits, and Spark unescapes.
 _ESCAPED: Final = frozenset("\"#%'*/:=?\\\x7f{[]^") | {chr(code) for code in range(32)}
-#: Bytes that file systems take in one name.
+#: Longest name of a file in bytes.
 _LONGEST: Final = 255
-#: Spark's name for a value that is none.
+#: Spark's name for a null value.
 NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -29,6 +29,6 @@ def folder(topic: str, day: str) -> str:
 
 
 def file_name(broker: str, start: int, end: int, part: int) -> str:
-    """The name of a file that holds what a span of a broker's log, or a part of it, has of a topic and day."""
+    """The name of a file with the messages of a topic and day from a span of a broker's log, or from a part of it."""
     digest = hashlib.sha256(broker.encode(errors="surrogateescape")).hexdigest()[:12]
     return f"{digest}-{start:020d}-{end:020d}-{part}.parquet"

@@ -19,7 +19,7 @@ def merged(ranges: Iterable[Range]) -> list[Range]:
 
 
 def missing(start: int, end: int, done: Iterable[Range]) -> list[Range]:
-    """What of `start` to `end` is in none of the ranges done, which are merged."""
+    """The parts of `start` to `end` that are in none of the merged ranges."""
     found: list[Range] = []
     for first, last in done:
         if last <= start or first >= end:

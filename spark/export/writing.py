@@ -1,7 +1,7 @@
-"""What a task of an export does: it reads one span of a log and writes a Parquet file for each topic and day in it.
+"""A task of an export: reads one span of a log and writes a Parquet file for each topic and day in it.
 
-Rows go from the reader to the files as Arrow batches, within one process. What is written is told in a small file of
-JSON, which the driver finds: it is there only when the Parquet files are complete, and on the disk.
+Rows go from the reader to the files as Arrow batches, within one process. The task reports what it wrote in a small
+JSON file, which the driver collects. It exists only when the Parquet files are complete, and on the disk.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from rocketwire.spark.read.reading import read
 from rocketwire.spark.request.request import Request
 from rocketwire.spark.schema import CORRUPT_RECORD
 
-#: Bytes of rows that are held before they are written: mostly all of a span.
+#: Bytes of rows that are buffered before they are written: mostly all of a span.
 _MOST_HELD: Final = 192 << 20
-#: So many damaged places of a span are told.
+#: At most so many damaged places of a span are reported.
 _MOST_TOLD: Final = 20
 _DAY: Final = 86_400_000_000
 #: Columns whose values hardly repeat.
 _NO_DICTIONARY: Final = frozenset(
     {"body", "message_id", "offset_message_id", "queue_offset", "physical_offset", "body_crc", "keys", "properties"}
 )
-#: By this the driver finds what is told.
+#: The suffix of the reports that the driver collects.
 TOLD: Final = ".json"
 
-#: What is read whatever is written: it names folders and marks, and tells messages from damage.
+#: Columns that are always read: they determine folders and marks, and distinguish messages from damage.
 NEEDED: Final = ("topic", "store_timestamp", "physical_offset", "file", CORRUPT_RECORD)
 
 _Place = tuple[str, str]
@@ -45,7 +45,7 @@ _Place = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What all tasks of a run have in common.
+    """The common parameters of all tasks of a run.
 
     Attributes:
         request: What is read; NEEDED are among its columns.
@@ -61,7 +61,7 @@ class Task:
 
 
 def write_span(task: Task, number: int, span: LogSpan) -> None:
-    """Write the messages of a span and tell of it in the file NUMBER.json: of the span, or of what went wrong."""
+    """Write the messages of a span, and report the span or the error in the file NUMBER.json."""
     work = Path(tempfile.mkdtemp(dir=task.run))
     try:
         told = _written(task, span, work)
@@ -72,7 +72,7 @@ def write_span(task: Task, number: int, span: LogSpan) -> None:
         told = {"error": [ExportImpossible.__name__, what, "What is exported so far is kept"]}
     new = work / f"{number}{TOLD}"
     new.write_text(json.dumps(told), encoding="utf-8")
-    # A task that is done for the second time, on another worker, tells the same.
+    # A task that is repeated on another worker reports the same.
     new.replace(Path(task.run) / new.name)
 
 
@@ -94,7 +94,7 @@ def _written(task: Task, span: LogSpan, work: Path) -> dict[str, Any]:
 
 
 def _apart(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[str]]:
-    """The messages, and what is said of places that hold none."""
+    """The messages, and the descriptions of damaged places."""
     corrupt = batch.column(CORRUPT_RECORD)
     if corrupt.null_count == len(corrupt):
         return batch, []
@@ -135,7 +135,7 @@ class _Files:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is held, and see that it is on the disk."""
+        """Write the held rows, and flush the files."""
         span = self._span
         for place, batches in self._held.items():
             path = self._work / f"{len(self.written)}.parquet"
@@ -176,6 +176,6 @@ def _day(number: int) -> str:
 
 
 def told(path: Path) -> Mapping[str, Any]:
-    """What a task told in a file."""
+    """A task's report from a file."""
     found: dict[str, Any] = json.loads(path.read_bytes())
     return found

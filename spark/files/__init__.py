@@ -1,5 +1,5 @@
-"""Stores that are far away: object stores, HDFS, anything that `pyarrow.fs` or fsspec reaches.
+"""Remote stores: object stores, HDFS, anything that `pyarrow.fs` or fsspec reaches.
 
-`roots` makes store directories of the option `path`. `far` is what `store.archive` reads them through; `read_ahead`
-keeps the requests few. `arrow` and `generic` do the requests, by the URL's scheme (`schemes`).
+`roots` makes store directories of the option `path`. `store.archive` reads them through `far`; `read_ahead` keeps the
+number of requests low. `arrow` and `generic` do the requests, by the URL's scheme (`schemes`).
 """

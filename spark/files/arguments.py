@@ -21,7 +21,7 @@ def arguments(options: Mapping[str, str]) -> dict[str, Any]:
     """Options by name: numbers where one is due, true and false, JSON objects, else text.
 
     Raises:
-        ValueError: one is not what it should be.
+        ValueError: a value is invalid.
     """
     found: dict[str, Any] = {}
     for name, text in options.items():

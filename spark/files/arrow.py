@@ -14,14 +14,14 @@ from urllib.parse import urlsplit
 from pyarrow import fs
 
 from rocketwire.spark.files.arguments import arguments
-from rocketwire.spark.files.remote import Found
+from rocketwire.spark.files.remote import FoundFile
 
-#: Set where somebody said which S3 is meant.
+#: Set if the user has chosen an S3.
 _REGION_VARIABLES: Final = ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
 
 
 def region_of(base: str, options: Mapping[str, str]) -> str | None:
-    """The region of a bucket of Amazon's, asked of Amazon; None when it is another's, or somebody said it already."""
+    """The region of a bucket, queried from Amazon; None if the S3 is not Amazon's, or the region is configured."""
     url = urlsplit(base)
     if url.scheme == "gs" or options.keys() & {"region", "endpoint_override"}:
         return None
@@ -30,7 +30,7 @@ def region_of(base: str, options: Mapping[str, str]) -> str | None:
     try:
         found: str = fs.resolve_s3_region(url.netloc)
     except OSError:
-        return None  # listing it says what is wrong
+        return None  # listing it reports the error
     return found
 
 
@@ -69,11 +69,11 @@ class ArrowRemote:
         self._native = native
         self._files = files
 
-    def children(self, url: str) -> list[Found]:
+    def children(self, url: str) -> list[FoundFile]:
         """See `Remote.children`."""
         return self._listed(url, recursive=False)
 
-    def below(self, url: str) -> list[Found]:
+    def below(self, url: str) -> list[FoundFile]:
         """See `Remote.below`."""
         return self._listed(url, recursive=True)
 
@@ -82,12 +82,12 @@ class ArrowRemote:
         return ArrowFile(self._files, self.path(url))
 
     def path(self, url: str) -> str:
-        """What the file system calls a URL."""
+        """The file system's own name of a URL."""
         return self._native + url[len(self._base) :]
 
-    def _listed(self, url: str, *, recursive: bool) -> list[Found]:
+    def _listed(self, url: str, *, recursive: bool) -> list[FoundFile]:
         return [
-            Found(
+            FoundFile(
                 self._base + info.path.rstrip("/")[len(self._native) :],
                 directory=info.type is fs.FileType.Directory,
                 size=info.size or 0,

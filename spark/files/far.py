@@ -1,7 +1,7 @@
-"""A store's files far away, as `store.archive` reads files: `FarFiles` is what its `discover` is given.
+"""Remote files of a store, for `store.archive`: `FarFiles` is the file system for its `discover`.
 
-A store is listed once, as a whole: a request for each queue's directory would take minutes. Nobody can ask there who
-holds a store's lock, so a store that has the file `abort` is either in use or crashed.
+A store is listed once, as a whole: a request for each queue's directory would take minutes. The holder of a
+store's lock cannot be found there, so a store that has the file `abort` is either in use or crashed.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Final
 
 from rocketwire.spark.files.idle import Idle, Lent
 from rocketwire.spark.files.read_ahead import ReadAhead
-from rocketwire.spark.files.remote import Found, Remote
+from rocketwire.spark.files.remote import FoundFile, Remote
 from rocketwire.spark.files.schemes import connect
 from rocketwire.store.archive.read.file_system import Listing
 from rocketwire.store.disk.input_files import Entry
 
-#: Bytes fetched ahead of who reads a file in order: the option `prefetchBytes`.
+#: Bytes prefetched for a sequential reader: the option `prefetchBytes`.
 PREFETCH: Final = 8 << 20
-#: File systems that a process keeps connected: a worker's next task finds its own again.
+#: Number of file systems that a process keeps connected, for a worker's next task.
 _MOST_CONNECTED: Final = 8
 
 
@@ -31,8 +31,8 @@ class FarFiles:
 
     Attributes:
         base: The URL.
-        options: What the scheme's implementation is told, by name. Not shown: there may be secrets among them.
-        prefetch: Bytes that are fetched ahead of a reader.
+        options: Arguments of the scheme's implementation. Not in the repr: they may contain secrets.
+        prefetch: Bytes that are prefetched.
     """
 
     base: str
@@ -41,20 +41,20 @@ class FarFiles:
     _idle: Idle = field(default_factory=Idle, init=False, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[type[FarFiles], tuple[str, tuple[tuple[str, str], ...], int]]:
-        """How it is sent: without what it keeps."""
+        """Pickled without its caches."""
         return FarFiles, (self.base, self.options, self.prefetch)
 
     def remote(self) -> Remote:
-        """The connected file system; one for all that are equal in this process.
+        """The connected file system; equal ones share it within this process.
 
         Raises:
-            SparkSourceError: it cannot be had; the text says what is missing.
+            SparkSourceError: it is not available; the text says what is missing.
         """
         # A process that was forked must not use its parent's connections.
         return _connected(os.getpid(), self.base, self.options)
 
     def listing(self, root: str) -> Listing:
-        """See `FileSystem.listing`: a picture of all that is below the root; files are asked for anew from then on."""
+        """See `FileSystem.listing`: a snapshot of everything below the root; files are opened again after it."""
         self._idle.clear()
         return Picture(root, self.remote().below(root)).entries
 
@@ -64,7 +64,7 @@ class FarFiles:
         return Lent(file, self._idle)
 
     def locked(self, path: str) -> bool:
-        """See `FileSystem.locked`: nobody knows."""
+        """See `FileSystem.locked`: it cannot be known."""
         raise OSError(errno.ENOTSUP, "there are no locks", path)
 
 
@@ -74,16 +74,16 @@ def _connected(process: int, base: str, options: tuple[tuple[str, str], ...]) ->
 
 
 class Picture:
-    """What was below a directory at one moment."""
+    """A snapshot of everything below a directory."""
 
-    def __init__(self, root: str, found: list[Found]) -> None:
+    def __init__(self, root: str, found: list[FoundFile]) -> None:
         self._root = root
         self._directories: dict[str, dict[str, Entry]] = {}
         for one in found:
             self._add(one)
 
     def entries(self, url: str) -> list[Entry]:
-        """What a directory holds, by name.
+        """The content of a directory, by name.
 
         Raises:
             FileNotFoundError: there is no such directory, or it is empty: object stores know no difference.
@@ -92,13 +92,13 @@ class Picture:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), url)
         return sorted(self._directories[url].values())
 
-    def _add(self, found: Found) -> None:
+    def _add(self, found: FoundFile) -> None:
         parent, _, name = found.url.rpartition("/")
         if not name or not found.url.startswith(self._root + "/"):
             return
         siblings = self._directories.get(parent)
         if siblings is None:
             siblings = self._directories[parent] = {}
-            self._add(Found(parent, directory=True, size=0, modified=0))
+            self._add(FoundFile(parent, directory=True, size=0, modified=0))
         size = 0 if found.directory else found.size
         siblings[name] = Entry(name, found.directory, not found.directory, size, size, found.modified)

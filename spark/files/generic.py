@@ -15,7 +15,7 @@ from fsspec import AbstractFileSystem
 from fsspec.core import url_to_fs
 
 from rocketwire.spark.files.arguments import arguments
-from rocketwire.spark.files.remote import Found
+from rocketwire.spark.files.remote import FoundFile
 
 _HTTP: Final = ("http://", "https://")
 
@@ -24,7 +24,7 @@ def generic(base: str, options: Mapping[str, str]) -> GenericRemote:
     """The file system behind a URL.
 
     Raises:
-        ImportError: what implements the scheme is not installed.
+        ImportError: the package of the scheme is not installed.
         ValueError: the scheme is not known, or an option has a value it cannot have.
         TypeError: an option that does not exist.
         OSError: it cannot be reached.
@@ -58,13 +58,13 @@ class GenericRemote:
         self._unquote: Callable[[str], str] = unquote if http else str
         self._asked_for_ranges = not http
 
-    def children(self, url: str) -> list[Found]:
+    def children(self, url: str) -> list[FoundFile]:
         """See `Remote.children`."""
         self._files.invalidate_cache()
         with _failures_as_oserror(url):
             return self._found(self._files.ls(self.path(url), detail=True), url)
 
-    def below(self, url: str) -> list[Found]:
+    def below(self, url: str) -> list[FoundFile]:
         """See `Remote.below`."""
         self._files.invalidate_cache()
         with _failures_as_oserror(url):
@@ -79,10 +79,10 @@ class GenericRemote:
         return file
 
     def path(self, url: str) -> str:
-        """What the file system calls a URL."""
+        """The file system's own name of a URL."""
         return self._native + self._quote(url[len(self._base) :])
 
-    def _found(self, listed: Any, directory: str) -> list[Found]:  # noqa: ANN401 - dictionaries, of fsspec's own making
+    def _found(self, listed: Any, directory: str) -> list[FoundFile]:  # noqa: ANN401 - dictionaries, of fsspec's own making
         found = []
         for info in listed:
             url = self._base + self._unquote(info["name"].rstrip("/")[len(self._native) :])
@@ -91,11 +91,11 @@ class GenericRemote:
             size = info["size"]
             if info["type"] == "file" and size is None:
                 size = self._files.info(info["name"])["size"]
-            found.append(Found(url, directory=info["type"] == "directory", size=size or 0, modified=0))
+            found.append(FoundFile(url, directory=info["type"] == "directory", size=size or 0, modified=0))
         return found
 
     def _ask_for_ranges(self, path: str, size: int) -> None:
-        """Make sure that a web server sends parts of files: else each request would bring a whole one.
+        """Make sure that a web server sends parts of files: otherwise each request would fetch a whole file.
 
         Raises:
             OSError: it does not.

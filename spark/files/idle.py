@@ -1,6 +1,6 @@
-"""Far files that were closed a moment ago: who opens one again finds its blocks, and no request is made.
+"""A cache of recently closed remote files: opening one again finds its blocks, without a request.
 
-Planning looks into the same consume queues again and again, a bisection each time.
+Planning reads the same consume queues repeatedly, by bisection.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Idle:
         self._bytes = 0
 
     def take(self, path: str) -> ReadAhead | None:
-        """An idle file, which is the caller's from now on; None when there is none."""
+        """Take an idle file, which then belongs to the caller; None without one."""
         with self._lock:
             file = self._files.pop(path, None)
             if file is not None:
@@ -36,7 +36,7 @@ class Idle:
             return file
 
     def give(self, file: ReadAhead) -> None:
-        """Keep a file for who opens it again, if there is room and it never failed; else close it."""
+        """Keep a file for its next opening, if there is room and it never failed; else close it."""
         if file.failed:
             file.close()
             return
@@ -51,7 +51,7 @@ class Idle:
             former.close()
 
     def clear(self) -> None:
-        """Close all: what is opened now is asked for anew."""
+        """Close all idle files: later opens request them again."""
         with self._lock:
             dropped = [*self._files.values()]
             self._files.clear()
@@ -66,7 +66,7 @@ class Idle:
 
 
 class Lent:
-    """A far file until it is closed; then it is idle. As `store.archive.read.file_system.ReadableFile` has it."""
+    """A remote file until it is closed; then it is idle. As `store.archive.read.file_system.ReadableFile` has it."""
 
     def __init__(self, file: ReadAhead, owner: Idle) -> None:
         self._lent: ReadAhead | None = file

@@ -1,12 +1,11 @@
-"""A far file read as a near one: few requests, and the next bytes on their way while these are looked at.
+"""Reads a remote file with few requests, and prefetches the next bytes while these are processed.
 
-A file is fetched in pieces. Small reads here and there, as a bisection does them, fetch a block each, which is kept for
-a while. Who says what will be read next (`expect`) has just that fetched ahead, several parts at once. Whoever says
-nothing and reads piece after piece in order gets larger ones, and the next two are fetched ahead: never more in vain
-than was read before.
+A file is fetched in pieces. Small scattered reads, as of a bisection, fetch a block each, which is cached for a while.
+A reader that announces its next reads (`expect`) gets these parts prefetched, several at once. A sequential reader
+without announcements gets larger pieces, and the next two are prefetched: never more in vain than was read before.
 
-Memory is bounded: what is on its way (`prefetch` bytes), the last two pieces read, and the blocks kept. One thread
-reads; the threads that fetch touch nothing here.
+Memory is bounded: requests in flight (`prefetch` bytes), the last two pieces read, and the cached blocks. One thread
+reads; the threads that fetch change nothing here.
 """
 
 from __future__ import annotations
@@ -23,21 +22,21 @@ from typing import Final
 from rocketwire.spark.files.remote import FarFile
 from rocketwire.spark.files.requests import requests
 
-#: The least that a request fetches of what nobody expected, and a multiple of which it begins at. A request's delay is
+#: Size and alignment of the smallest request for a place that was not expected. A request's delay is
 #: worth more than that.
 BLOCK: Final = 128 << 10
-#: Bytes of blocks that are kept for who comes back to them.
+#: Bytes of cached blocks.
 KEPT: Final = 2 << 20
-#: What a request fetches at most, where `prefetch` does not say more.
+#: Most bytes of a request, unless `prefetch` is larger.
 _LARGEST: Final = 1 << 20
-#: Pieces ahead of who reads in order, and parts ahead of who said which they are.
+#: Pieces prefetched for a sequential reader, and parts prefetched for one that announced them.
 _AHEAD: Final = 2
 _EXPECTED: Final = 8
 
 
 @dataclass(slots=True, eq=False)
 class _Piece:
-    """Bytes from `start` up to `end`, or what will bring them."""
+    """Bytes from `start` up to `end`, or the request for them."""
 
     start: int
     end: int
@@ -48,7 +47,7 @@ class _Piece:
 
 
 class ReadAhead:
-    """A far file, as `store.archive.read.file_system.ReadableFile` has it.
+    """A remote file, with the interface of `store.archive.read.file_system.ReadableFile`.
 
     Attributes:
         path: Its path.
@@ -56,7 +55,7 @@ class ReadAhead:
     """
 
     def __init__(self, path: str, file: FarFile, prefetch: int) -> None:
-        """Read a file, with at most `prefetch` bytes on their way ahead of the reader; 0 for none."""
+        """Read a file, with at most `prefetch` bytes in flight ahead of the reader; 0 for none."""
         self.path = path
         self.failed = False
         self._file = file
@@ -68,14 +67,14 @@ class ReadAhead:
         self._starts: list[int] = []
         self._held = 0
         self._last: _Piece | None = None
-        #: Requests to come, and pieces on their way that were not read yet; None: nobody said what will be read.
+        #: Announced parts that are not requested yet, and pieces in flight or not read yet; None: nothing is announced.
         self._expected: deque[tuple[int, int]] | None = None
         self._coming: deque[_Piece] = deque()
         self._pool: ThreadPoolExecutor | None = None
         self._closed = False
 
     def close(self) -> None:
-        """See `ReadableFile.close`; waits for what is on its way."""
+        """See `ReadableFile.close`; waits for requests in flight."""
         if self._closed:
             return
         self._closed = True
@@ -85,7 +84,7 @@ class ReadAhead:
         self._file.close()
 
     def rest(self) -> None:
-        """Keep blocks only, for who reads the file later; waits for what is on its way."""
+        """Keep blocks only, for a later reader of the file; waits for requests in flight."""
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
@@ -97,7 +96,7 @@ class ReadAhead:
 
     @property
     def held(self) -> int:
-        """Bytes in memory, or on their way."""
+        """Bytes in memory, or in flight."""
         return self._held
 
     def size(self) -> int:
@@ -144,7 +143,7 @@ class ReadAhead:
         return piece if piece is not None and offset < piece.end else None
 
     def _fetched(self, offset: int, end: int) -> _Piece:
-        """A piece that begins with a place, or around it, fetched now; larger where it goes on in order."""
+        """Fetch a piece that begins at a place, or contains it; a larger one for a sequential reader."""
         if self._last is not None and self._last.end == offset:
             start, end = offset, max(end, offset + self._window)
         else:
@@ -159,7 +158,7 @@ class ReadAhead:
         return self._keep(piece)
 
     def _cut(self, start: int, end: int) -> int:
-        """Where a piece that begins at or before a place, and does not hold another's, has to end."""
+        """The largest end of a piece that begins at or before a place and does not overlap another one."""
         number = bisect_right(self._starts, start)
         later = self._starts[number] if number < len(self._starts) else self._size
         return min(end, later, self._size)
@@ -176,11 +175,11 @@ class ReadAhead:
         self._held -= len(piece)
 
     def _enter(self, piece: _Piece) -> None:
-        """Note which piece is read now, and fetch ahead: what is expected, or larger ones of what is read in order."""
+        """Remember the piece that is read, and prefetch the announced parts, or larger pieces in sequence."""
         last, self._last = self._last, piece
         self._pieces.move_to_end(piece.start)
         in_order = last is not None and last.end == piece.start
-        # The last one stays: the next read may begin with the record that this one broke off.
+        # The last one is kept: the next read may begin with the record that this one cut off.
         if last is not None and in_order:
             self._window = min(self._largest, 2 * max(self._window, len(piece)))
             before = self._find(last.start - 1)
@@ -190,7 +189,7 @@ class ReadAhead:
             while last is not None and self._starts[0] < min(last.start, piece.start):
                 self._forget(self._pieces[self._starts[0]])
             self._fetch_expected(piece.end)
-        # Two blocks beside each other may be a bisection's; three are not.
+        # Two adjacent blocks may be a bisection's; three are not.
         elif in_order and self._window > 2 * BLOCK:
             self._fetch_following(piece.end)
         while self._held > KEPT + self._prefetch + 2 * self._largest:
@@ -199,7 +198,7 @@ class ReadAhead:
     # --- ahead ---
 
     def _fetch_expected(self, reached: int) -> None:
-        """Fetch what is expected behind a place, as far as there is room."""
+        """Prefetch announced parts behind a place, as far as there is room."""
         expected, coming = self._expected or deque(), self._coming
         while coming and coming[0].start < reached:
             coming.popleft()
@@ -248,7 +247,7 @@ class ReadAhead:
             try:
                 piece.data = self._fetch(piece, piece.data)
             except OSError:
-                self._forget(piece)  # who reads it again asks again
+                self._forget(piece)  # another read requests it again
                 self._last = None
                 raise
         return piece.data
@@ -258,7 +257,7 @@ class ReadAhead:
             data = self._file.fetch(piece.start, len(piece)) if coming is None else coming.result()
         except OSError:
             self.failed = True
-            # Was it removed, or cut? That says it better than the failed request.
+            # If it was removed or cut, report that instead of the failed request.
             now = self._file.size_now()
             if now >= piece.end:
                 raise

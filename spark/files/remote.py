@@ -1,6 +1,6 @@
-"""What is asked of a file system far away: whole listings, and ranges of files. Every name is a URL.
+"""The interface of a remote file system: whole listings, and ranges of files. Every name is a URL.
 
-Answers may take long and fail in many ways; each failure is an OSError here, FileNotFoundError for what is not there.
+Answers may take long and fail in many ways; each failure is an OSError here, FileNotFoundError for missing files.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 
-class Found(NamedTuple):
-    """What a listing has: `url` has no slash at its end, `size` is in bytes, `modified` in ms (0: not known)."""
+class FoundFile(NamedTuple):
+    """An entry of a listing: `url` has no slash at its end, `size` is in bytes, `modified` in ms (0: not known)."""
 
     url: str
     directory: bool
@@ -32,7 +32,7 @@ class FarFile(Protocol):
         ...
 
     def size_now(self) -> int:
-        """Size in bytes, asked again.
+        """Size in bytes, queried again.
 
         Raises:
             OSError: it did not come; FileNotFoundError: the file is gone.
@@ -40,14 +40,14 @@ class FarFile(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go what the file holds. No fetch may be under way."""
+        """Release the file's resources. No fetch may be in progress."""
         ...
 
 
 class Remote(Protocol):
-    """A file system far away."""
+    """A remote file system."""
 
-    def children(self, url: str) -> list[Found]:
+    def children(self, url: str) -> list[FoundFile]:
         """What is in a directory.
 
         Raises:
@@ -55,8 +55,8 @@ class Remote(Protocol):
         """
         ...
 
-    def below(self, url: str) -> list[Found]:
-        """All that is below a directory, in as few requests as can be; directories may be left out.
+    def below(self, url: str) -> list[FoundFile]:
+        """Everything below a directory, in as few requests as possible; directories may be left out.
 
         Raises:
             OSError: as `children`.

@@ -1,4 +1,4 @@
-"""From the parts of a file that somebody will read to the requests that fetch them."""
+"""Merges the announced parts of a file into requests."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def requests(ranges: Iterable[tuple[int, int]], size: int, largest: int) -> Iter
     Args:
         ranges: Offsets and lengths of parts, by offset.
         size: Bytes that the file has.
-        largest: Bytes that a request asks for at most.
+        largest: Bytes of a request, at most.
     """
     begin = end = -NEAR - 1
     for offset, length in ranges:
         stop = min(offset + length, size)
         if stop <= max(offset, end):
-            continue  # it has no byte that others have not
+            continue  # others contain it
         if offset <= end + NEAR:
             end = stop
         else:

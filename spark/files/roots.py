@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from rocketwire.spark.errors import OptionInvalid, PathUnreadable
 from rocketwire.spark.files.far import PREFETCH, FarFiles
 from rocketwire.spark.files.schemes import known_region, unreadable
-from rocketwire.store.archive.read.file_system import LOCAL, FileSystem
+from rocketwire.store.archive.read.file_system import LOCAL, ReadableFileSystem
 from rocketwire.store.disk.input_files import entries
 
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)(?://([^/]*))?(.*)", re.DOTALL)
@@ -29,7 +29,7 @@ class Root(NamedTuple):
     """A store's directory, absolute or a URL, and where it is: arguments of `discover`."""
 
     path: str
-    files: FileSystem
+    files: ReadableFileSystem
 
 
 def resolve(paths: Sequence[str], options: Mapping[str, str], prefetch: int = PREFETCH) -> list[Root]:
@@ -38,13 +38,13 @@ def resolve(paths: Sequence[str], options: Mapping[str, str], prefetch: int = PR
     Args:
         paths: Of each directories and URLs with commas between them; or one directory of this machine, which may have
             a comma.
-        options: What file systems that are far away are told, by name.
-        prefetch: Bytes that are fetched ahead of who reads a file that is far away.
+        options: Arguments of remote file systems, by name.
+        prefetch: Bytes prefetched for a sequential reader of a remote file.
 
     Raises:
-        OptionInvalid: a part of it is nothing, or options are not what a file system takes.
-        PackageMissing: what a URL's scheme needs is not installed.
-        PathUnreadable: a glob fits nothing; or a place far away cannot be reached, or has nothing there.
+        OptionInvalid: a part of it is empty, or a file system does not take the options.
+        PackageMissing: the package of a URL's scheme is not installed.
+        PathUnreadable: a glob matches nothing; or a remote path cannot be reached, or does not exist.
     """
     roots: dict[str, Root] = {}
     for one in chain.from_iterable([path] if _is_directory(path) else path.split(",") for path in paths):
@@ -79,7 +79,7 @@ def canonical(path: str) -> str:
     """A path as `resolve` gives it: absolute, a URL with single slashes.
 
     Raises:
-        OptionInvalid: it is nothing.
+        OptionInvalid: it is empty.
     """
     base, names = _split(path)
     return "/".join([base or "", *names]) or "/"
@@ -97,7 +97,7 @@ def _split(path: str) -> tuple[str | None, list[str]]:
         stripped = unquote(url[3])
     if "\0" in stripped:
         raise OptionInvalid(f"option path cannot be {stripped!r}", "No directory has a NUL in its name")
-    # Links stay as they are: what they lead to may change between two runs of a stream.
+    # Symbolic links are not resolved: their targets may change between two runs of a stream.
     absolute = os.path.normpath(Path(stripped).absolute())
     return None, [name for name in absolute.split("/") if name]
 
@@ -128,7 +128,7 @@ def _far(path: str, base: str, names: list[str], options: Mapping[str, str], pre
     try:
         found = sorted(_fitting(lambda url: _far_directories(files, url), base, names))
         if found and not any(map(has_magic, names)):
-            files.remote().children(found[0])  # so that an error comes now, and says what helps
+            files.remote().children(found[0])  # so that an error is raised now, with its remedy
     except OSError as error:
         raise unreadable(path, error) from error
     if not found:
@@ -145,9 +145,9 @@ def _far_directories(files: FarFiles, url: str) -> list[str]:
 
 
 def _fitting(directories: Callable[[str], list[str]], path: str, names: list[str]) -> Iterator[str]:
-    """The directories below one that fit the names; `directories` tells the names of those in one.
+    """The directories below one that match the names; `directories` returns the names of those in one.
 
-    What stands before the first glob need not be there.
+    Directories before the first glob need not exist.
     """
     plain = next((number for number, name in enumerate(names) if has_magic(name)), len(names))
     path, names = "/".join([path, *names[:plain]]), names[plain:]

@@ -1,6 +1,6 @@
-"""From a URL's scheme to what reads it: `pyarrow.fs` for S3, Google's store and HDFS, fsspec for every other.
+"""Chooses the file system of a URL's scheme: `pyarrow.fs` for S3, Google's store and HDFS, fsspec for every other.
 
-Both are imported when a URL asks for them: most stores are directories of this machine.
+Both are imported when a URL needs them: most stores are local directories.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 #: The function of `arrow` that connects to each scheme; Hadoop's users write s3a.
 _ARROW: Final = {"s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "gcs": "gs", "hdfs": "hdfs"}
 _CLASSES: Final = {"s3": "S3FileSystem", "gs": "GcsFileSystem", "hdfs": "HadoopFileSystem"}
-#: Words that tell, in the texts of many implementations, that one was not let in.
+#: Words by which the error texts of many implementations say that access was denied.
 _REFUSED: Final = (
     "access_denied",
     "access denied",
@@ -43,8 +43,8 @@ def connect(base: str, options: Mapping[str, str]) -> Remote:
     """The file system behind a URL of scheme and place.
 
     Raises:
-        PackageMissing: what implements the scheme is not installed.
-        OptionInvalid: the scheme is not known, or an option is none of its own.
+        PackageMissing: the package of the scheme is not installed.
+        OptionInvalid: the scheme is unknown, or does not have such an option.
         PathUnreadable: it cannot be reached.
     """
     scheme = scheme_of(base)
@@ -67,7 +67,7 @@ def connect(base: str, options: Mapping[str, str]) -> Remote:
 
 
 def known_region(base: str, options: Mapping[str, str]) -> dict[str, str]:
-    """Options, with the region of a bucket of Amazon's, so that it is asked for once and not by each worker."""
+    """Options, with the region of a bucket of Amazon's, so that it is queried once and not by each worker."""
     if _ARROW.get(scheme_of(base)) != "s3":
         return dict(options)
     region: str | None = import_module("rocketwire.spark.files.arrow").region_of(base, options)
@@ -75,7 +75,7 @@ def known_region(base: str, options: Mapping[str, str]) -> dict[str, str]:
 
 
 def unreadable(url: str, error: OSError) -> PathUnreadable:
-    """Why a place far away cannot be read, and what helps."""
+    """The error for an unreadable remote path, with its remedy."""
     said = error.strerror or str(error)
     lower = said.lower()
     if any(word in lower for word in _NO_BUCKET):

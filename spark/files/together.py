@@ -1,4 +1,4 @@
-"""Asking about many queues of a store far away: several at once, for each answer is waited for."""
+"""Queries many queues of a remote store in parallel, because each answer takes a while."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
 from rocketwire.spark.files.far import FarFiles
-from rocketwire.store.archive.read.file_system import FileSystem
+from rocketwire.store.archive.read.file_system import ReadableFileSystem
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: Requests that are on their way at once: fewer than connections that implementations keep.
+#: Requests in flight: fewer than the connections that implementations keep.
 AT_ONCE: Final = 16
-#: Slices for each thread, so that none is left with all that is slow.
+#: Slices for each thread, so that none gets all the slow ones.
 _SLICES: Final = 4
 
 
-def in_slices(files: FileSystem, ask: Callable[[Sequence[T]], Iterable[R]], items: Sequence[T]) -> list[R]:
-    """What `ask` gives for items, in their order: far away by several threads, each of which asks for a few of them.
+def in_slices(files: ReadableFileSystem, ask: Callable[[Sequence[T]], Iterable[R]], items: Sequence[T]) -> list[R]:
+    """The results of `ask` for items, in their order; for a remote store several threads call it, each for a few items.
 
     Args:
-        files: Where what is asked for is. On this machine there is one slice, and no thread.
-        ask: Gives the answers for a slice. What it opens must be its own.
-        items: What is asked for.
+        files: The file system of the items. A local one has one slice, and no thread.
+        ask: Returns the answers for a slice. It must not share open files.
+        items: The arguments of `ask`.
 
     Raises:
-        Exception: what `ask` raised first, by the order of items; those that were not begun are not asked for.
+        Exception: what `ask` raised first, by the order of items; the others are not started then.
     """
     if not isinstance(files, FarFiles) or not items[1:]:
         return [*ask(items)]

@@ -1,1 +1,1 @@
-"""Which tasks a read of stores is split into, and what each task gets."""
+"""Splits a read of stores into tasks."""

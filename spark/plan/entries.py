@@ -1,4 +1,4 @@
-"""The entries of one consume queue between two queue offsets, read without a look for the queue's ends."""
+"""Reads the entries of one consume queue between two queue offsets, without searching the queue's ends."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from rocketwire.store.archive.read.opening import FileGone
 from rocketwire.store.archive.read.queues import BLANK_SIZE
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE
 
-#: Entries read at once where the next one that leads to a message is looked for.
+#: Entries read at once when the next one that points to a message is searched.
 _RUN: Final = 16 * 1024
 
 
 class Entries(EntryFiles):
-    """Entries of a queue. In a file that was removed nothing is written."""
+    """Entries of a queue. A removed file counts as having none."""
 
     def __init__(self, queue: QueueRange) -> None:
         super().__init__(queue.files)
 
     def written(self, first: int, end: int) -> tuple[NDArray[np.int64], NDArray[Any], int]:
-        """The entries from `first` up to, not including, `end` that lead to messages.
+        """The entries from `first` up to, not including, `end` that point to messages.
 
         Returns:
-            Their queue offsets; the entries, of ENTRY; how many of those asked for are gone: nothing is written there,
+            Their queue offsets; the entries, of ENTRY; how many of those requested are gone: nothing is written there,
             or their file was removed or cut. (Entries that were filled in for no message are not among them.)
 
         Raises:
@@ -50,7 +50,7 @@ class Entries(EntryFiles):
         return np.concatenate(offsets), np.concatenate(found), gone
 
     def message(self, low: int, high: int) -> int | None:
-        """The place that the first entry from `low` on says, up to `high`, that leads to a message; None if none does.
+        """The physical offset of the first entry from `low` up to `high` that points to a message; None if none does.
 
         Raises:
             StoreUnreadable: a file cannot be read.
@@ -68,7 +68,7 @@ class Entries(EntryFiles):
     def bisect(self, low: int, high: int, is_before: Callable[[int], bool]) -> int:
         """The first offset of those from `low` to `high` whose message's place is not before a mark; else `high`.
 
-        Entries that lead to no message count as the next one that does.
+        An entry that points to no message counts as the next one that does.
 
         Raises:
             StoreUnreadable: a file cannot be read.

@@ -1,4 +1,4 @@
-"""Where the messages of some ids are: at the place that an offset message id says, or where the index leads to.
+"""Finds messages by ids: at the physical offset in an offset message id, or those from the index.
 
 The parts of the log that the index does not cover are walked.
 """
@@ -18,11 +18,11 @@ from rocketwire.wire.message_id import parse_offset_message_id
 
 
 def plan_ids(store: StoreSnapshot, request: Request, least: int) -> list[LogSpan]:
-    """The tasks that look for messages by their ids.
+    """The tasks that search messages by their ids.
 
     Raises:
         StoreUnreadable: a file of the log cannot be read.
-        DataLost: a part of the log is missing where they may be, and options say that this is an error.
+        DataLost: a part of the log is missing where they may be, and options make this an error.
     """
     offset_ids, ids = request.narrowed.offset_message_ids, request.narrowed.message_ids
     if offset_ids is not None:
@@ -53,7 +53,7 @@ def _places(ids: Iterable[str]) -> Iterator[int]:
 
 
 def _check_tail(store: StoreSnapshot, request: Request, places: Iterable[int]) -> None:
-    """Tell if places are in a part of the log's end that is missing."""
+    """Report physical offsets in a missing part of the log's end."""
     behind = [place for place in places if place >= store.end]
     if behind and store.lost_tail is not None and min(behind) < store.lost_tail.end:
         store.lost_tail.told(store.broker, request)

@@ -1,4 +1,4 @@
-"""What one task of Spark reads: small enough to be sent by the thousand, with no file open in it."""
+"""The partitions of a read: small enough to send thousands of them, and without open files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class QueueRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSpan(InputPartition):
-    """A part of one store's commit log, and how the messages in it are found.
+    """A part of one store's commit log, and the way to find the messages in it.
 
     Attributes:
         broker: Name of the store's broker.
@@ -38,10 +38,10 @@ class LogSpan(InputPartition):
         start, end: Physical offsets: the messages that begin from `start` up to, not including, `end`. The spans of
             one plan do not overlap.
         files: The commit log files that are read.
-        queues: The entries of consume queues that lead to the messages; None: the log itself is walked.
-        places: Where the messages begin, in place of `queues`; None: they are not known.
-        entries_only: Nothing is asked that the entries do not say, so that the log is not read.
-        clipped: Entries of `queues` that lead out of the span do not count: they are another span's.
+        queues: The entries of consume queues that point to the messages; None: the log itself is walked.
+        places: Physical offsets of the messages, in place of `queues`; None: unknown.
+        entries_only: The entries contain all requested values, so the log is not read.
+        clipped: Entries of `queues` that point outside the span are ignored: they belong to another span.
     """
 
     broker: str
@@ -55,7 +55,7 @@ class LogSpan(InputPartition):
     clipped: bool = False
 
     def clip(self, start: int, end: int) -> Self:
-        """The part of the span between two physical offsets, of which a walk needs the first to be a record's."""
+        """The part of the span between two physical offsets, of which the first must be a record's for a walk."""
         start, end = max(start, self.start), min(end, self.end)
         files = tuple(file for file in self.files if file.end > start and file.start < end)
         return replace(self, start=start, end=end, files=files, clipped=True)

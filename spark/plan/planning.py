@@ -1,8 +1,8 @@
-"""Which tasks a read is split into: by queues, by entries alone, by a walk, or by what ids say.
+"""Splits a read into tasks: by queues, by entries alone, by a walk, or by ids.
 
-- message ids: the places that they or the index give (`id_plan`)
-- all columns are among those that consume queues know: their entries, and no log
-- topics, queues, offsets or tags are restricted: the entries lead to what is read of the log
+- message ids: the physical offsets in them or in the index (`id_plan`)
+- all columns are among those of consume queues: their entries, and not the log
+- topics, queues, offsets or tags are restricted: the entries give the positions to read in the log
 - else a walk over the log, of a time range over the part that can hold it (`walk_plan`)
 
 After a crash queues and index may lack what the log has, so then the log is walked.
@@ -26,16 +26,16 @@ from rocketwire.spark.plan.walk_plan import plan_walk, store_time
 from rocketwire.spark.request.request import CLOCK_MARGIN, FOREVER, Request
 from rocketwire.spark.stores.snapshot import StoreSnapshot
 from rocketwire.store.archive.read.directory import State
-from rocketwire.store.archive.read.file_system import FileSystem
+from rocketwire.store.archive.read.file_system import ReadableFileSystem
 from rocketwire.store.archive.read.log import Log
 from rocketwire.store.archive.read.queues import BLANK_SIZE
 from rocketwire.wire.names import LIGHT_PREFIX
 
-#: Entries looked at for the mean size of a queue's messages.
+#: Number of entries sampled for the mean size of a queue's messages.
 _SAMPLED: Final = 8
-#: Of so many parts a span is put together, roughly: the more, the more even are the spans.
+#: A span consists of about so many parts: more parts make the spans more even.
 _PARTS: Final = 16
-#: What an entry counts for when the log is not read: rows cost more than their 20 bytes.
+#: The cost of an entry if the log is not read: a row costs more than its 20 bytes.
 _ENTRY_COST: Final = 64
 
 Ranges = Mapping[tuple[str, int], tuple[int, int]]
@@ -46,7 +46,7 @@ def plan(stores: Sequence[StoreSnapshot], request: Request) -> list[LogSpan]:
 
     Raises:
         StoreUnreadable: a file cannot be read.
-        DataLost: what is asked for is not there, and options say that this is an error.
+        DataLost: requested messages are missing, and options make this an error.
     """
     options = request.options
     if options.starting_offsets == "latest" or options.ending_offsets == "earliest":
@@ -93,7 +93,7 @@ def _worth_queues(request: Request) -> bool:
 
 
 def _topics_by_queues(store: StoreSnapshot, request: Request) -> frozenset[str] | None:
-    """The wanted topics, if consume queues lead to all their messages; else None."""
+    """The selected topics, if consume queues point to all their messages; else None."""
     if store.directory.state not in (State.LIVE, State.AT_REST):
         return None
     wanted = request.topics
@@ -102,15 +102,15 @@ def _topics_by_queues(store: StoreSnapshot, request: Request) -> frozenset[str] 
             return None
         return frozenset(files.topic for files in store.queue_files() if request.takes_topic(files.topic))
     with_queues = frozenset(filter(store.has_queues, wanted))
-    # A topic without a message has no queue. What a deleted topic left in the log only a walk finds: its directory may
-    # be left too, and of one that a filter names and nobody knows it is looked for.
+    # A topic without a message has no queue. Messages of a deleted topic are found by a walk only: its directory may be
+    # left, too, and a topic that a filter names may be such a one.
     known = (store.topics() or set()) | set(request.options.topics)
     deleted = any(topic not in known or topic in store.directory.topics for topic in wanted - with_queues)
     return with_queues if with_queues == wanted or (store.queues_complete and not deleted) else None
 
 
 def narrowed_ranges(store: StoreSnapshot, request: Request, ranges: Ranges) -> Ranges:
-    """The parts of the ranges that can hold what filters and times ask for; ranges without such a part are left out.
+    """The parts of the ranges that can contain the filtered values and times; ranges without such a part are left out.
 
     Raises:
         StoreUnreadable: a file cannot be read.
@@ -125,7 +125,7 @@ def narrowed_ranges(store: StoreSnapshot, request: Request, ranges: Ranges) -> R
                 queue = whole_queue(store, topic, queue_id)
                 if first < end and request.has_times and queue is not None:
                     with Entries(queue) as entries:
-                        # Where a time cannot be read the range is taken to be wider.
+                        # If a time cannot be read, the range is widened.
                         first = entries.bisect(first, end, lambda place: store_time(log, place, FOREVER) < since)
                         end = entries.bisect(first, end, lambda place: store_time(log, place, -FOREVER) < until)
                 yield first, end
@@ -151,7 +151,7 @@ def plan_ranges(
             files is passed over.
         max_bytes: A task reads so many bytes of messages, roughly.
         min_partitions: No fewer tasks, if there is so much to split.
-        entries_only: The entries say all that is asked: the log is not read.
+        entries_only: The entries contain all requested values: the log is not read.
 
     Raises:
         StoreUnreadable: a file of a queue cannot be read.
@@ -189,7 +189,7 @@ def plan_ranges(
 
 
 def weight_of(queue: QueueRange, *, entries_only: bool = False) -> int:
-    """What reading a range costs: the bytes of its messages, by the mean of a few.
+    """The cost of reading a range: the bytes of its messages, estimated by the mean of a few.
 
     Raises:
         StoreUnreadable: a file of the queue cannot be read.
@@ -203,7 +203,7 @@ def weight_of(queue: QueueRange, *, entries_only: bool = False) -> int:
     return count * (sum(sizes) // len(sizes)) if sizes else count
 
 
-def _cuts(far: FileSystem, queues: Sequence[QueueRange], weights: Sequence[int], target: int) -> list[int]:
+def _cuts(far: ReadableFileSystem, queues: Sequence[QueueRange], weights: Sequence[int], target: int) -> list[int]:
     """Physical offsets between which messages of the ranges take about `target` bytes."""
     steps = [
         min(queue.end - queue.first, max(1, -(-weight * _PARTS // target)))
@@ -222,7 +222,7 @@ def _cuts(far: FileSystem, queues: Sequence[QueueRange], weights: Sequence[int],
 
 
 def _places(queue: QueueRange, count: int) -> list[int]:
-    """Where so many messages of a range are, as far from each other as can be."""
+    """The physical offsets of so many messages of a range, evenly distributed."""
     length = queue.end - queue.first
     with Entries(queue) as entries:
         return [entries.entry(queue.first + length * step // count)[0] for step in range(count)]

@@ -1,6 +1,6 @@
-"""A walk over the log in parts: where a record begins inside a file is known from consume queues, so there it is cut.
+"""Plans walks over the log, cut into parts at starts of records, which are known from consume queues.
 
-Of a time range only the part of the log is walked that can hold it. Store times are taken to rise along the log, but
+The walk of a time range covers the part of the log that can contain it. Store times rise along the log, but
 for a clock that was set back by up to a minute.
 """
 
@@ -22,9 +22,9 @@ from rocketwire.store.archive.read.log import Log, LogFile
 from rocketwire.store.archive.read.opening import FileGone
 from rocketwire.store.archive.read.queues import Queue
 
-#: Queues that are asked where records begin: the largest.
+#: Number of queues (the largest) whose entries give starts of records.
 _ASKED: Final = 4
-#: A record is near enough to where a cut is wanted at this part of a span's size.
+#: Largest distance of a cut from its ideal place, as a part of a span's size.
 _NEAR: Final = 8
 
 
@@ -35,13 +35,13 @@ def plan_walk(
 
     Args:
         store: The store.
-        request: What is asked for: its times narrow the walk.
+        request: The request, whose times narrow the walk.
         least: No fewer spans, if there are so many places to cut at.
-        parts: Physical offsets, of a record and of an end, between which alone is walked; None for all of the log.
+        parts: Ranges of physical offsets to walk, each from a record on; None for all of the log.
 
     Raises:
         StoreUnreadable: a file cannot be read.
-        DataLost: a part of the log is missing, and options say that this is an error.
+        DataLost: a part of the log is missing, and options make this an error.
     """
     guides = _guides(store)
     low, high = _of_times(store, request, guides) if request.has_times else (store.start, store.end)
@@ -102,7 +102,7 @@ def _place_behind(
         if number == guide.end:
             continue
         place, size, _ = reader.entry(number)
-        # Of a hole in the queue the place is 0.
+        # A hole in the queue has the physical offset 0.
         if place < wanted or (best is not None and place >= best):
             continue
         if promised_size(file.read(place, LARGEST_HEAD), 0, place) == size:
@@ -123,7 +123,7 @@ def _guides(store: StoreSnapshot) -> list[QueueRange]:
 
 
 def _of_times(store: StoreSnapshot, request: Request, guides: Sequence[QueueRange]) -> tuple[int, int]:
-    """The part of the log, from a record on, that can hold messages of the times asked for."""
+    """The part of the log, from a record on, that can contain messages of the requested times."""
     since, until = request.since - CLOCK_MARGIN, request.until + CLOCK_MARGIN
     low, high = store.start, store.end
     with Log(store.directory.commit_log) as log:

@@ -1,1 +1,1 @@
-"""Batch reads of stores: what a task does, from a span of the log to batches of rows."""
+"""Batch reads of stores: tasks, from a span of the log to batches of rows."""

@@ -1,4 +1,4 @@
-"""Batch reads of stores: the reader that Spark asks for tasks, and by which its workers do them."""
+"""Batch reads of stores: the reader that plans the tasks for Spark and carries them out on its workers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class StoreReader(NarrowedReader):
-    """Reads the messages of store directories, as they are when it plans."""
+    """Reads the messages of store directories that exist when it plans."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         """Take the options.
@@ -33,10 +33,10 @@ class StoreReader(NarrowedReader):
         super().__init__(request_of(options_for(options, schema)))
 
     def partitions(self) -> list[InputPartition]:
-        """Look at the stores, and split what is asked for into tasks.
+        """Examine the stores, and split the requested messages into tasks.
 
         Raises:
-            SparkSourceError: a store cannot be read, or has not what is asked for.
+            SparkSourceError: a store cannot be read, or lacks requested messages.
         """
         try:
             return [*plan(open_stores(self.request.options), self.request)]
@@ -47,7 +47,7 @@ class StoreReader(NarrowedReader):
         """The rows of one task.
 
         Raises:
-            SparkSourceError: a file cannot be read; messages are gone or damaged, and options say that is an error.
+            SparkSourceError: a file cannot be read; messages are gone or damaged, and options make this an error.
         """
-        if isinstance(partition, LogSpan):  # else Spark's own, for a plan without tasks
+        if isinstance(partition, LogSpan):  # else Spark's own partition of a plan without tasks
             yield from read(partition, self.request)

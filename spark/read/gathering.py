@@ -1,4 +1,4 @@
-"""The messages that entries of consume queues lead to, read in the order of the log, each part of it once at most."""
+"""Reads the messages that entries of consume queues point to, in the order of the log, each part of it once at most."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rocketwire.spark.columns.kernel import Positions
 from rocketwire.spark.plan.entries import Entries
 from rocketwire.spark.plan.partitions import LogSpan, QueueRange
 from rocketwire.spark.read.rows import Damaged, Rows
-from rocketwire.spark.read.selecting import Wanted
+from rocketwire.spark.read.selecting import WantedRows
 from rocketwire.spark.read.walking import BLOCK, MOST_ROWS
 from rocketwire.spark.request.ranges import lost
 from rocketwire.spark.request.request import Request
@@ -40,7 +40,7 @@ _REPLACED: Final = "\ufffd"
 
 
 class Found(NamedTuple):
-    """What entries say, in columns; `queue` is the number of the range among the span's."""
+    """Entries in columns; `queue` is the number of the range among the span's."""
 
     place: NDArray[np.int64]
     size: NDArray[np.int64]
@@ -48,16 +48,16 @@ class Found(NamedTuple):
     queue: NDArray[np.int32]
 
     def take(self, chosen: NDArray[Any] | slice) -> Found:
-        """Some of them."""
+        """A selection of them."""
         return Found(self.place[chosen], self.size[chosen], self.queue_offset[chosen], self.queue[chosen])
 
 
 def entries_of(span: LogSpan, request: Request) -> Found:
-    """What the entries of a span say, in the order of the queues; without those whose tags code says enough.
+    """The entries of a span, in the order of the queues, without those excluded by their tags code.
 
     Raises:
         StoreUnreadable: a file of a queue cannot be read.
-        DataLost: entries are gone, and options say that this is an error.
+        DataLost: entries are gone, and options make this an error.
     """
     columns: list[list[NDArray[Any]]] = [[np.empty(0, np.int64)] for _ in Found._fields]
     codes = _tags_codes(request)
@@ -83,19 +83,19 @@ def entries_of(span: LogSpan, request: Request) -> Found:
 
 
 def _tags_codes(request: Request) -> NDArray[np.int64] | None:
-    """Hashes of the tags that are wanted; None where they do not say enough."""
+    """Hashes of the requested tags; None if hashes do not suffice."""
     tags = request.narrowed.tags
-    # What is no UTF-8 is shown with replacements, but hashed in Java's way.
+    # Tags that are not UTF-8 are shown with replacement characters, but hashed as Java does.
     if tags is None or any(_REPLACED in tag for tag in tags):
         return None
     return np.array([string_hash(tag) for tag in tags], np.int64)
 
 
 def outside(span: LogSpan, found: Found, request: Request) -> tuple[Found, NDArray[np.intp]]:
-    """The entries that lead into the log's files, with the numbers of these; the others are lost.
+    """The entries that point into the log's files, with the numbers of these; the others are lost.
 
     Raises:
-        DataLost: there are others, and options say that this is an error.
+        DataLost: there are others, and options make this an error.
     """
     starts = np.array([file.start for file in span.files], np.int64)
     ends = np.array([file.end for file in span.files], np.int64)
@@ -113,17 +113,17 @@ def outside(span: LogSpan, found: Found, request: Request) -> tuple[Found, NDArr
 
 
 def gathered(span: LogSpan, request: Request, rows: Rows) -> Iterator[pa.RecordBatch]:
-    """The wanted messages of a span's queues.
+    """The selected messages of a span's queues.
 
     Raises:
         StoreUnreadable: a file cannot be read.
-        DataLost: messages are gone, and options say that this is an error.
-        RecordMalformed: something is damaged, and options say that this is an error.
+        DataLost: messages are gone, and options make this an error.
+        RecordMalformed: something is damaged, and options make this an error.
     """
     found, numbers = outside(span, entries_of(span, request), request)
     order = np.argsort(found.place, kind="stable")
     found, numbers = found.take(order), numbers[order]
-    wanted = Wanted(request, span.broker)
+    wanted = WantedRows(request, span.broker)
     with Log(span.files) as log:
         reader = _Reader(span, request, rows, log)
         for part, file in _parts(span, log, found, numbers):
@@ -133,7 +133,7 @@ def gathered(span: LogSpan, request: Request, rows: Rows) -> Iterator[pa.RecordB
 
 
 class _Part(NamedTuple):
-    """Entries of one file, to be read at once: `reads` are runs of bytes, `run` says in which one an entry is."""
+    """Entries of one file, to be read at once: `reads` are ranges of bytes, `run` is the number of an entry's range."""
 
     found: Found
     reads: list[tuple[int, int]]
@@ -182,11 +182,11 @@ def _expect(log: Log, file: RowFile, reads: Iterable[tuple[int, int]]) -> None:
     try:
         log.opened(file).expect(reads)
     except FileGone:
-        return  # who reads it says so
+        return  # the reader of the record reports it
 
 
 def _lengths(log: Log, found: Found) -> NDArray[np.int64]:
-    """The sizes of messages; where an entry tells a large one that its message does not, that of a head."""
+    """The sizes to read for messages; a large size that its message does not confirm becomes that of a head."""
     lengths = found.size
     for number in np.flatnonzero(lengths > BLOCK).tolist():
         place = int(found.place[number])
@@ -201,7 +201,7 @@ def _lengths(log: Log, found: Found) -> NDArray[np.int64]:
 
 
 class _Reader:
-    """Reads parts, and tells which of their entries lead to their messages."""
+    """Reads parts, and checks which of their entries point to their messages."""
 
     def __init__(self, span: LogSpan, request: Request, rows: Rows, log: Log) -> None:
         self._queues: Sequence[QueueRange] = span.queues or ()
@@ -213,7 +213,7 @@ class _Reader:
         self._buffer = bytearray(BLOCK)
 
     def read(self, part: _Part, file: RowFile) -> tuple[memoryview, Positions]:
-        """A buffer, and where in it the messages are."""
+        """A buffer, and the positions of the messages in it."""
         total = sum(length for _, length in part.reads)
         if total > len(self._buffer):
             self._buffer = bytearray(total)
@@ -227,7 +227,7 @@ class _Reader:
                 filled = self._log.opened(file).read_into(start, view[at : at + length])
             except FileGone:
                 filled = 0
-            # What a former part left in the buffer is none of this one's.
+            # Bytes of an earlier part in the buffer do not belong to this one.
             view[at + filled : at + length] = bytes(length - filled)
             limits.append(start + filled)
             at += length
@@ -240,7 +240,7 @@ class _Reader:
         return view, positions
 
     def _good(self, view: memoryview, positions: Positions, found: Found) -> NDArray[np.bool_]:
-        """Which entries lead to whole records of that place, size, topic, queue and queue offset."""
+        """Which entries point to whole records with their position, size, topic, queue and queue offset."""
         good = kernel.check(view, positions, found.size, base=None)
         whole = slice(None) if good.all() else good
         there, said = positions[whole], found.take(whole)
@@ -250,7 +250,7 @@ class _Reader:
         wanted = np.array([by_name.get(queue.topic, -1) for queue in self._queues], np.int32)
         belongs = (codes == wanted[said.queue]) & (queue_ids == self._queue_ids[said.queue])
         belongs &= offsets == said.queue_offset
-        # Light queues lead to messages of other topics.
+        # Light queues point to messages of other topics.
         good[whole] = (places == said.place) & (belongs | self._light[said.queue])
         return good
 

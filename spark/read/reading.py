@@ -1,4 +1,4 @@
-"""What a task of Spark does: a span of the log in, batches of rows out."""
+"""A task of Spark: makes batches of rows of a span of the log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rocketwire.spark.columns.plain_arrays import of_numbers, of_texts, repeated
 from rocketwire.spark.plan.partitions import LogSpan
 from rocketwire.spark.read.gathering import entries_of, gathered, outside
 from rocketwire.spark.read.rows import Rows
-from rocketwire.spark.read.selecting import Wanted
+from rocketwire.spark.read.selecting import WantedRows
 from rocketwire.spark.read.walking import MOST_ROWS, walked
 from rocketwire.spark.request.ranges import lost
 from rocketwire.spark.request.request import Request
@@ -24,16 +24,16 @@ from rocketwire.store.archive.read.log import Log
 from rocketwire.store.archive.read.opening import FileGone
 from rocketwire.store.errors import StoreError
 
-#: Batches of fewer rows, and of fewer bytes, are put together.
+#: Batches of fewer rows, and of fewer bytes, are merged.
 _FEW: Final = 4096
 _SMALL: Final = 1 << 20
 
 
 def read(span: LogSpan, request: Request) -> Iterator[pa.RecordBatch]:
-    """The rows of one task, in batches of some MiB at most, with the columns asked for.
+    """The rows of one task, in batches of some MiB at most, with the requested columns.
 
     Raises:
-        SparkSourceError: a file cannot be read; messages are gone or damaged, and options say that this is an error.
+        SparkSourceError: a file cannot be read; messages are gone or damaged, and options make this an error.
     """
     _keep_what_is_imported()
     rows = Rows(request, span.broker)
@@ -53,15 +53,15 @@ def read(span: LogSpan, request: Request) -> Iterator[pa.RecordBatch]:
 
 @cache
 def _keep_what_is_imported() -> None:
-    """Have garbage collections look no more at what is there now.
+    """Exclude the present objects from garbage collections.
 
-    Spark's worker collects after each task; all modules gone through cost as much as reading tens of MiB of log.
+    Spark's worker collects after each task; scanning all modules costs as much as reading tens of MiB of log.
     """
     gc.freeze()
 
 
 def _together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in fewer batches, where these are small."""
+    """The same rows in fewer batches, if these are small."""
     held: list[pa.RecordBatch] = []
     count = size = 0
     for batch in batches:
@@ -83,7 +83,7 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def _entries(span: LogSpan, request: Request, rows: Rows) -> Iterator[pa.RecordBatch]:
-    """Rows of what consume queues say, without a look into the log."""
+    """Rows from consume queues alone, without reading the log."""
     found, numbers = outside(span, entries_of(span, request), request)
     queues = span.queues or ()
     topics = of_texts(queue.topic for queue in queues)
@@ -106,8 +106,8 @@ def _entries(span: LogSpan, request: Request, rows: Rows) -> Iterator[pa.RecordB
 
 
 def _at_places(span: LogSpan, request: Request, rows: Rows) -> Iterator[pa.RecordBatch]:
-    """Rows of the records at places where they may be: what is none there was another message's, or is gone."""
-    wanted = Wanted(request, span.broker)
+    """Rows of the records at possible places: a place without one belonged to another message, or that is gone."""
+    wanted = WantedRows(request, span.broker)
     with Log(span.files) as log:
         for place in span.places or ():
             file = log.file_of(place)

@@ -1,4 +1,4 @@
-"""Records in a buffer become batches of rows, and damaged places what the option `mode` wants of them."""
+"""Makes batches of rows of the records in a buffer, and handles damaged places by the option `mode`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FIELDS: Final = ("queue_id", "queue_offset", "physical_offset", "store_size")
 
 
 class Damaged(NamedTuple):
-    """A place of the log that holds no message that can be believed: what is certain of it, and what is wrong."""
+    """A place of the log without a valid message: the values that are certain, and what is wrong."""
 
     file: str | None
     physical_offset: int | None
@@ -51,7 +51,7 @@ class Rows:
         """Batches of the records at some places, which are whole and of one file (None: of an endpoint).
 
         Raises:
-            RecordMalformed: a body is damaged, and `mode` says that this is an error.
+            RecordMalformed: a body is damaged, and `mode` makes this an error.
         """
         if self._options.verify_checksums and "body" in self._columns and len(positions):
             good = kernel.bodies_good(buffer, positions)
@@ -63,10 +63,10 @@ class Rows:
         yield from self._of_damaged()
 
     def damaged(self, place: Damaged) -> None:
-        """Note a damaged place: its row comes with the next batches, or at `rest`.
+        """Remember a damaged place: its row comes with the next batches, or at `rest`.
 
         Raises:
-            RecordMalformed: `mode` says that this is an error.
+            RecordMalformed: `mode` makes this an error.
         """
         if self._options.mode is Mode.FAILFAST:
             raise RecordMalformed(self._told(place), _REMEDY)
@@ -84,7 +84,7 @@ class Rows:
             log.warning("%d damaged places of %s were passed over", self._passed_over, self._broker)
 
     def made_of(self, columns: dict[str, pa.Array], count: int) -> pa.RecordBatch:
-        """A batch of so many rows, of which some columns are given, and those are null that are not."""
+        """A batch of so many rows with the given columns; the other columns are null."""
         arrays = [
             columns[field.name] if field.name in columns else self._constant(field, None, count)
             for field in self.schema
@@ -95,7 +95,7 @@ class Rows:
         try:
             found = kernel.arrays(buffer, positions, self._of_records, decompress=self._options.decompress)
         except ValueError:
-            # Too large together when inflated.
+            # Too large for one batch when inflated.
             if len(positions) == 1:
                 self._note(buffer, positions, file, _INFLATE)
                 return
@@ -121,7 +121,7 @@ class Rows:
             yield self.made_of(columns, count)
 
     def _note(self, buffer: Buffer, positions: Positions, file: str | None, reason: str) -> None:
-        """Note records of which only the body is damaged."""
+        """Remember records of which only the body is damaged."""
         heads = kernel.heads(buffer, positions, _FIELDS)
         codes, topics = kernel.topics(buffer, positions)
         for code, queue_id, queue_offset, place, size in zip(

@@ -1,4 +1,4 @@
-"""Which records of a buffer are wanted: whole columns at a time."""
+"""Selects the requested records of a buffer, by whole columns."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from rocketwire.store.records.columns import Buffer
 _MOST_KNOWN: Final = 4096
 
 
-class Wanted:
-    """What a request asks of the records of one store."""
+class WantedRows:
+    """The conditions of a request for the records of one store."""
 
     def __init__(self, request: Request, broker: str) -> None:
         self._request = request
@@ -36,7 +36,7 @@ class Wanted:
         ]
 
     def of_entries(self, buffer: Buffer, positions: Positions) -> Positions:
-        """Those that are wanted, of records whose topic, queue and offset were looked at in their queue's entries."""
+        """Those that match, of records whose topic, queue and offset were checked in their queue's entries."""
         request = self._request
         if request.has_times and len(positions):
             [times] = kernel.heads(buffer, positions, ["store_timestamp"])
@@ -46,7 +46,7 @@ class Wanted:
         return positions
 
     def of_log(self, buffer: Buffer, positions: Positions) -> Positions:
-        """Those that are wanted, of any records."""
+        """Those that match, of any records."""
         if len(positions):
             codes, topics = kernel.topics(buffer, positions)
             taken = np.fromiter(map(self._takes, topics), bool, len(topics))

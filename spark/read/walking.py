@@ -1,7 +1,7 @@
-"""A part of the log read from its begin to its end, past what is damaged.
+"""Reads a part of the log from its beginning to its end, past damage.
 
-A record that begins in the part belongs to it, wherever it ends. What was there when the read was planned and is no
-longer is lost; what never was a record is damaged, and the next whole one is looked for.
+A record that begins in the part belongs to it, wherever it ends. Records that existed when the
+read was planned and are gone are lost. Bytes that never were a record are damaged, and the next whole one is searched.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow as pa
 from rocketwire.spark.columns import kernel
 from rocketwire.spark.plan.partitions import LogSpan
 from rocketwire.spark.read.rows import Damaged, Rows
-from rocketwire.spark.read.selecting import Wanted
+from rocketwire.spark.read.selecting import WantedRows
 from rocketwire.spark.request.options import Mode
 from rocketwire.spark.request.ranges import lost
 from rocketwire.spark.request.request import Request
@@ -25,7 +25,8 @@ from rocketwire.store.archive.read.salvage import next_record
 from rocketwire.store.archive.read.scan import next_place
 from rocketwire.store.records.walk import Stop
 
-#: Bytes read at once: few enough for the cache of the processor until they are rows, and enough for thousands of these.
+#: Bytes read at once: few enough to stay in the processor's cache until they are rows, and enough for thousands of
+#: these.
 BLOCK: Final = 2 << 20
 MOST_ROWS: Final = 32_768
 #: A record ends with its topic, of a character at least, the length of its properties, and these.
@@ -35,14 +36,14 @@ _HOLE: Final = "nothing was ever written here, but behind it"
 
 
 def walked(span: LogSpan, request: Request, rows: Rows) -> Iterator[pa.RecordBatch]:
-    """The wanted messages of a span.
+    """The selected messages of a span.
 
     Raises:
         StoreUnreadable: a file cannot be read.
-        DataLost: a file was removed or cut, and options say that this is an error.
-        RecordMalformed: something is damaged, and options say that this is an error.
+        DataLost: a file was removed or cut, and options make this an error.
+        RecordMalformed: something is damaged, and options make this an error.
     """
-    wanted = Wanted(request, span.broker)
+    wanted = WantedRows(request, span.broker)
     for file in span.files:
         start, end = max(span.start, file.start), min(span.end, file.end)
         try:
@@ -58,7 +59,7 @@ def walked(span: LogSpan, request: Request, rows: Rows) -> Iterator[pa.RecordBat
 class _Walk:
     """The walk over one file."""
 
-    def __init__(self, file: LogFile, request: Request, rows: Rows, wanted: Wanted) -> None:
+    def __init__(self, file: LogFile, request: Request, rows: Rows, wanted: WantedRows) -> None:
         self._file = file
         self._request = request
         self._rows = rows
@@ -91,11 +92,11 @@ class _Walk:
                 at = self._past(at + position, end, stop, reason, short=filled < length)
 
     def _more(self, at: int, position: int, end: int) -> int | None:
-        """Where to go on when a block ends inside a record."""
+        """Where to continue when a block ends inside a record."""
         if position:
             self._size = 0
             return at + position
-        # Not even one: room for it is made only if its head can be believed.
+        # Not even one fits: room for it is made only if its head is valid.
         size = promised_size(bytes(self._buffer[:LARGEST_HEAD]), 0, at)
         if size is None or size == self._size:
             return self._past(at, end, Stop.DAMAGED, _LENGTHS, short=False)
@@ -103,7 +104,7 @@ class _Walk:
         return at
 
     def _past(self, here: int, end: int, stop: Stop, reason: str, *, short: bool) -> int | None:
-        """Where to go on behind what is no record; None when nothing comes."""
+        """Where to continue behind bytes that are no record; None at the end."""
         self._size = 0
         unwritten = stop is Stop.UNWRITTEN
         following = next_record(self._file, here + 1) if unwritten else next_place(self._file, here)
@@ -111,12 +112,12 @@ class _Walk:
         if following is None and (unwritten or short or self._ends_in_zeros(end)):
             what = f"{self._file.path} has nothing from physical offset {here} to {end}: it was cut, or never written"
             lost(what, fail=self._request.options.fail_on_data_loss)
-        # What is damaged has no topic; where one is asked for, nobody knows whether it was of that.
+        # A damaged record has no topic. If topics are restricted, it is unknown whether it belonged to them.
         elif not self._request.is_restricted or self._request.options.mode is Mode.FAILFAST:
             self._rows.damaged(Damaged(self._file.path, here, _HOLE if unwritten else reason))
         return following
 
     def _ends_in_zeros(self, end: int) -> bool:
-        """Whether a part that ended with a record, and not with its file, does so no more."""
+        """Whether there are zeros before the part's end, where a record ended inside the file: it is gone."""
         start = end - _RECORDS_END
         return start >= self._file.start and end < self._file.end and not any(self._file.read(start, _RECORDS_END))

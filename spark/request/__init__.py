@@ -1,1 +1,1 @@
-"""What a read is asked for: its options, ranges of offsets, and what the filters of a query narrow them to."""
+"""The parameters of a read: its options, ranges of offsets, and the pushed filters of a query."""

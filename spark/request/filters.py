@@ -1,4 +1,4 @@
-"""The filters of a query, as far as they narrow a read: Spark looks at each row again, so they only have to let pass.
+"""The filters of a query, as far as they narrow a read. Spark checks each row again, so they may let too much pass.
 
 A read is narrowed by =, <=> and IN on topic, queue_id, queue_offset, store_timestamp, tags, message_id and
 offset_message_id, and by <, <=, > and >= on queue_offset and store_timestamp.
@@ -26,7 +26,7 @@ from rocketwire.spark.request.request import FOREVER, Narrowed
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
-#: Columns of which sets of values narrow a read, and how `Narrowed` calls these.
+#: Columns whose sets of values narrow a read, and the field of `Narrowed` for each.
 _SETS: Final = {
     "topic": "topics",
     "queue_id": "queues",
@@ -38,7 +38,7 @@ _Bounds = tuple[int, int]
 
 
 def narrowed_by(filters: Iterable[Filter]) -> Narrowed:
-    """What all of these filters together ask for."""
+    """The values that pass all of these filters."""
     found = Narrowed()
     for one in filters:
         path: tuple[str, ...] = getattr(one, "attribute", ())
@@ -79,7 +79,7 @@ def _by_set(found: Narrowed, name: str, one: Filter) -> Narrowed:
 
 
 def _bounds(one: Filter, number: Callable[[Any], int | None]) -> _Bounds | None:
-    """Numbers from one up to, not including, another, among which all are that pass a filter; None for no bounds."""
+    """A range of numbers (end exclusive) with all that pass a filter; None without bounds."""
     values = _values(one)
     if values is not None:
         numbers = [number(value) for value in values if value is not None]
@@ -102,7 +102,7 @@ def _whole(value: object) -> int | None:
 
 
 def _ms(value: object) -> int | None:
-    """The ms in which a time is: store times are whole ms, so what is compared with it lies within one of that."""
+    """The ms that contains a time: store times are whole ms."""
     if not isinstance(value, datetime):
         return None
     return ((value if value.tzinfo else value.replace(tzinfo=UTC)) - _EPOCH) // _MILLISECOND

@@ -1,4 +1,4 @@
-"""From the options that Spark hands over, text by names of which case does not count, to those of a read."""
+"""Parses the options of Spark, texts with case-insensitive names, into those of a read."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ NAMES: Final = (
     "consumerGroup",
 )
 _FILES_PREFIX: Final = "fs."
-#: Spark's own, which it hands to each source.
+#: Options that Spark passes to each source.
 _OF_SPARK: Final = ("__", "spark.")
 _LEAST_BYTES: Final = 1 << 10
 
@@ -61,7 +61,7 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
     """The options of a read, of messages from stores or from an endpoint.
 
     Raises:
-        OptionInvalid: there is no such option, one is missing or contradicts another, or a value is none of it.
+        OptionInvalid: an option is unknown, missing or contradicts another, or a value is invalid.
     """
     given = _known(options)
     paths, namesrv = _paths(given), given.get("namesrv", "").strip()
@@ -138,7 +138,7 @@ def stream_options_for(options: Mapping[str, str], schema: StructType) -> ReadOp
     """The options of a stream, as `options_for`.
 
     Raises:
-        OptionInvalid: as `options_for`; or one says where to stop, or asks for the table of queues.
+        OptionInvalid: as `options_for`; or an option says where to stop, or selects the table of queues.
     """
     if wants_queues_table(options):
         raise OptionInvalid("table=queues cannot be read as a stream", "Use spark.read in place of readStream")
@@ -152,10 +152,10 @@ def stream_options_for(options: Mapping[str, str], schema: StructType) -> ReadOp
 
 
 def wants_queues_table(options: Mapping[str, str]) -> bool:
-    """Whether the option `table` asks for a row a queue instead of a row a message.
+    """Whether the option `table` selects a row per queue instead of a row per message.
 
     Raises:
-        OptionInvalid: it asks for something else.
+        OptionInvalid: it has another value.
     """
     text = next((text for name, text in options.items() if name.lower() == "table"), "messages")
     if text.strip().lower() not in ("messages", "queues"):
@@ -169,7 +169,7 @@ def is_of_endpoint(options: Mapping[str, str]) -> bool:
 
 
 def _known(options: Mapping[str, str]) -> dict[str, str]:
-    """The options by the names that documentation gives them."""
+    """The options by their documented names."""
     proper = {name.lower(): name for name in NAMES}
     given: dict[str, str] = {}
     for name, text in options.items():

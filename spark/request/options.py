@@ -15,7 +15,7 @@ from rocketwire.wire.names import LIGHT_PREFIX
 
 
 class Mode(enum.Enum):
-    """What becomes of a place of the log that holds no message that can be believed."""
+    """How damaged places of the log are handled."""
 
     PERMISSIVE = "a row of it, with what is certain"
     DROPMALFORMED = "it is passed over"
@@ -39,14 +39,14 @@ class ReadOptions:
         include_system_topics: Whether hidden topics are read, though no option names them.
         min_partitions: The plan has no fewer, if there is so much to split.
         max_bytes_per_partition: Bytes of log that a partition reads, roughly.
-        max_offsets_per_trigger, max_bytes_per_trigger: What a micro-batch takes; None for no limit.
-        mode: What becomes of damaged places.
-        fail_on_data_loss: Whether messages that are gone are an error, or only warned of.
+        max_offsets_per_trigger, max_bytes_per_trigger: Limits of a micro-batch; None for no limit.
+        mode: How damaged places are handled.
+        fail_on_data_loss: Whether missing messages are an error, or only cause a warning.
         decompress: Whether compressed bodies are inflated.
         verify_checksums: Whether the CRC of a body is checked when the body is read.
         brokers: Names of brokers by the paths of their stores.
         files: Options of file systems: those given as fs.NAME. There may be secrets among them.
-        prefetch_bytes: Bytes fetched ahead of who reads a file far away in order.
+        prefetch_bytes: Bytes prefetched for a sequential reader of a remote file.
     """
 
     paths: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class ReadOptions:
     prefetch_bytes: int = PREFETCH
 
     def takes_topic(self, topic: str) -> bool:
-        """Whether messages of a topic are read. Light queues lead to other topics' messages: by name only."""
+        """Whether messages of a topic are read. Light queues point to other topics' messages: read by name only."""
         if self.topics:
             return topic in self.topics
         if topic.startswith(LIGHT_PREFIX) or (not self.include_system_topics and is_hidden(topic)):

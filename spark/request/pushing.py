@@ -6,7 +6,7 @@ one reader does in both cases, its `pushFilters` is an object that passes for th
 
 Spark keeps the tasks that a reader planned while a data frame lives, and those of the last filters for all uses
 of that frame: a second query on it, the other side of a union or a self-join (seen with 4.3.0). A narrowed plan gives
-wrong results there, so it is only made where the option `pushFilters` asks for it.
+wrong results there, so it is only made if the option `pushFilters` is set.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rocketwire.spark.request.request import Request
 
 
 class _PushFilters:
-    """Narrows a reader by filters. None of them is taken over: Spark looks at each row again."""
+    """Narrows a reader by filters. None is accepted as handled: Spark checks each row again."""
 
     __func__ = staticmethod(DataSourceReader.pushFilters)  # as it is, not bound to this object
 
@@ -35,7 +35,7 @@ class _PushFilters:
 
 
 class NarrowedReader(DataSourceReader):
-    """A reader of what `request` asks for; filters of a query narrow that."""
+    """A reader of the messages of `request`, which filters of a query narrow."""
 
     pushFilters: Any  # noqa: N815 - Spark's name
 
@@ -44,6 +44,6 @@ class NarrowedReader(DataSourceReader):
         self.pushFilters = _PushFilters(self)
 
     def narrow(self, filters: Iterable[Filter]) -> None:
-        """Read no more than filters need, if the option `pushFilters` wants that."""
+        """Narrow the read by filters, if the option `pushFilters` is set."""
         if self.request.options.push_filters:
             self.request = replace(self.request, narrowed=narrowed_by(filters))

@@ -1,4 +1,4 @@
-"""Which offsets of a queue are asked for, of those that are there."""
+"""The requested offsets of a queue, within those that exist."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REMOVED: Final = "The broker removed them before they were read; set failOnDataL
 
 
 def lost(what: str, *, fail: bool, remedy: str = _REMEDY) -> None:
-    """Messages that were asked for are gone: an error, or a warning in the log of the driver or worker.
+    """Requested messages are missing: an error, or a warning in the log of the driver or worker.
 
     Raises:
         DataLost: `fail`.
@@ -40,10 +40,10 @@ def asked_offset(option: str | AskedOffsets | None, broker: str, topic: str, que
 def asked_range(
     options: ReadOptions, broker: str, topic: str, queue_id: int, bounds: tuple[int, int]
 ) -> tuple[int, int]:
-    """Queue offsets from the first up to, not including, the end, that are asked for and within bounds.
+    """Requested queue offsets within bounds, from the first up to, not including, the end.
 
     Raises:
-        DataLost: an offset asked for is out of bounds, and options say that this is an error.
+        DataLost: a requested offset is out of bounds, and options make this an error.
     """
     least, most = bounds
     first = asked_offset(options.starting_offsets, broker, topic, queue_id)

@@ -1,4 +1,4 @@
-"""What is asked of the messages of a read: its options, and what the filters of a query narrow them to."""
+"""The parameters of a read: its options, and the pushed filters of a query."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Final
 
 from rocketwire.spark.request.options import ReadOptions
 from rocketwire.spark.schema import QUEUE_COLUMNS
+from rocketwire.wire.java import INT64_MAX
 
-FOREVER: Final = (1 << 63) - 1
+FOREVER: Final = INT64_MAX
 #: Store times rise along the log, but for a clock that was set back by so much (ms).
 CLOCK_MARGIN: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Narrowed:
-    """What filters ask of messages; None, and the defaults, for nothing. It may let pass more than they would.
+    """The restrictions by filters; None, and the defaults, for no restriction. It may let more pass than the filters.
 
     Attributes:
         topics, queues, tags: Values that the columns may have.
@@ -37,7 +38,7 @@ class Narrowed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a read is asked for: everything that a worker has to know besides its partition."""
+    """The parameters of a read: everything that a worker has to know besides its partition."""
 
     options: ReadOptions
     narrowed: Narrowed = field(default_factory=Narrowed)
@@ -73,7 +74,7 @@ class Request:
 
     @property
     def queues(self) -> frozenset[int] | None:
-        """Numbers of the queues that are wanted; None for all."""
+        """Numbers of the selected queues; None for all."""
         given, narrowed = self.options.queues, self.narrowed.queues
         if given is None or narrowed is None:
             return narrowed if given is None else given
@@ -97,19 +98,19 @@ class Request:
 
     @property
     def is_restricted(self) -> bool:
-        """Whether more is asked than that hidden topics be left out."""
+        """Whether there are other restrictions than leaving out hidden topics."""
         options, narrowed = self.options, self.narrowed
         named = self.topics is not None or options.topic_pattern is not None or self.queues is not None
         return named or self.has_offsets or self.has_times or narrowed != Narrowed()
 
     @property
     def needs_no_log(self) -> bool:
-        """Whether consume queues say all that is asked."""
+        """Whether consume queues contain all requested values."""
         return QUEUE_COLUMNS.issuperset(self.columns) and not (
             self.has_times or self.has_ids or self.narrowed.tags is not None
         )
 
 
 def request_of(options: ReadOptions) -> Request:
-    """What a read with these options is asked for, by no filter."""
+    """The request of these options, without filters."""
     return Request(options=options)

@@ -1,4 +1,4 @@
-"""The texts of options as values. What a text cannot be is told by OptionInvalid, with the option's name."""
+"""Converts the texts of options to values. OptionInvalid names the option of an invalid text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rocketwire.wire.java import INT32_MAX, INT64_MAX, natural_number
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
-#: A number of fewer digits is no time in ms that anybody means: a date, or seconds.
+#: A number of fewer digits is not meant as ms: it is a date, or seconds.
 _MS_DIGITS: Final = 11
 #: Characters of a value that an error shows.
 _SHOWN: Final = 300
@@ -25,7 +25,7 @@ AskedOffsets = dict[str | None, dict[str, dict[int, int]]]
 
 
 def invalid(option: str, text: object, remedy: str) -> NoReturn:
-    """Say that an option cannot have a value.
+    """Raise the error for an invalid value of an option.
 
     Raises:
         OptionInvalid: always.
@@ -34,17 +34,17 @@ def invalid(option: str, text: object, remedy: str) -> NoReturn:
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
-    """The known names that somebody may have meant, as the beginning of a remedy; empty when none is near."""
+    """Similar known names, as the beginning of a remedy; empty if none is similar."""
     lower = {one.lower(): one for one in known}
     found = get_close_matches(name.lower(), list(lower), n=1)
     return f"Did you mean {lower[found[0]]}? " if found else ""
 
 
 def words(option: str, text: str) -> tuple[str, ...]:
-    """What stands between commas, each once.
+    """Split at commas; each value may occur once.
 
     Raises:
-        OptionInvalid: nothing stands there, or something twice.
+        OptionInvalid: the list is empty, or has a value twice.
     """
     found = tuple(word.strip() for word in text.split(","))
     if not all(found) or len(set(found)) < len(found):

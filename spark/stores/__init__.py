@@ -1,1 +1,1 @@
-"""The stores of a read: found, opened and checked, and bound to what they have when the read is planned."""
+"""The stores of a read: found, opened, checked, and fixed in snapshots when the read is planned."""

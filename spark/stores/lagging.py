@@ -1,6 +1,6 @@
-"""Whether a queue has entries still to come: a broker that starts after a crash clears queues, and fills them anew.
+"""Whether a queue is being rebuilt: a broker that starts after a crash clears queues and fills them again.
 
-Who looks at a store meanwhile finds less in a queue than there was. It is not lost as long as the log has it.
+Meanwhile a queue has fewer entries than before. The messages are not lost as long as the log has them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rocketwire.store.archive.read.opening import FileGone
 
 
 def lags(store: StoreSnapshot, topic: str, queue_id: int) -> bool:
-    """Whether the log has messages of a queue behind the last one that the queue has an entry of.
+    """Whether the log has messages of a queue behind that of its last entry.
 
     The log is walked from the queue's last message on.
 

@@ -1,8 +1,8 @@
-"""Where the commit log of a store ends: behind its last whole record, at the moment of the look.
+"""Finds the end of a store's commit log: behind its last whole record of this moment.
 
-The end is found by a walk, from the newest record that consume queues know in the last file: a few queues are asked,
-those written last. Of a log that a broker is writing, or was when it died, what stands behind the last whole record is
-a torn tail. At rest it is damage, and the log ends with its file.
+The end is found by a walk, from the newest record of the last file that consume queues point to: a few queues are read,
+those written last. In a log that a broker is writing, or was writing when it died, the bytes behind the last whole
+record are a torn tail. At rest they are damage, and the log ends with its file.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from rocketwire.store.archive.read.salvage import is_record, next_record
 from rocketwire.store.archive.read.scan import is_written
 from rocketwire.store.records.walk import Stop
 
-#: Queues that are asked for their newest record.
+#: Number of queues that are read for their newest record.
 _ASKED: Final = 16
-#: Bytes read at once: mostly little comes behind the newest record known.
+#: Bytes read at once: mostly little follows the newest known record.
 _BLOCK: Final = 64 << 10
 
 
@@ -32,7 +32,7 @@ class LogEnd(NamedTuple):
     Attributes:
         offset: Physical offset behind the last whole record; where the log starts when it has none.
         file: The last file that has anything; None when none has.
-        queued: The farthest place that the queues asked lead to; -1 when none leads anywhere.
+        queued: The largest physical offset that the queues read point to; -1 without any.
     """
 
     offset: int
@@ -44,7 +44,7 @@ def log_end(directory: Directory) -> LogEnd:
     """Find the end.
 
     Raises:
-        StoreUnreadable: a file cannot be read. (One that was removed is passed over.)
+        StoreUnreadable: a file cannot be read. (A removed one is skipped.)
     """
     last = next((file for file in reversed(directory.commit_log) if is_written(file)), None)
     if last is None:
@@ -79,7 +79,7 @@ def _end_in(file: LogFile, directory: Directory, start: int) -> int:
 
 
 def _torn(block: Block) -> int | None:
-    """Where the last record of a block begins, if it may be one of which the last bytes are not written."""
+    """Where the last record of a block begins, if its last bytes may not be written yet."""
     records = block.records
     behind = int(records.position[-1]) + int(records.size[-1])
     ends_with_zero = records.properties_length[-1] > 0 and block.buffer[behind - 1] == 0
@@ -87,13 +87,13 @@ def _torn(block: Block) -> int | None:
 
 
 def _known_record(file: LogFile, newest: Sequence[int]) -> int:
-    """Physical offset of the newest record of a file that is among places that queues know; else the file's start."""
+    """Physical offset of the newest record of a file that a queue points to; else the file's start."""
     places = sorted((place for place in newest if place > file.start), reverse=True)
     return next((place for place in places if is_record(file, place)), file.start)
 
 
 def _newest(directory: Directory) -> list[int]:
-    """The places that the newest entries of the queues asked lead to."""
+    """The physical offsets in the newest entries of the queues read."""
     written = [queue for queue in directory.queues if queue.files]
     return in_slices(directory.files, _newest_of, nlargest(_ASKED, written, key=lambda queue: queue.files[-1].modified))
 

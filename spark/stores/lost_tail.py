@@ -1,8 +1,8 @@
-"""What is missing at the end of the log of a store at rest: its newest file was removed, or cut.
+"""Detects a missing end of the log of a store at rest, whose newest file was removed or cut.
 
 A broker that rolls to the next file writes there at once, so a log that ends where a file does may lack one. So may one
-behind whose end a queue leads. Then all queues are asked, and believed if an entry leads to just where the log ends, or
-if the checkpoint knows of later messages too: a flipped bit in an entry is no lost message.
+if a queue points behind its end. Then all queues are read, and trusted if an entry points exactly to the log's end, or
+if the checkpoint shows later messages, too: a flipped bit in an entry is not a lost message.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rocketwire.spark.files.together import in_slices
 from rocketwire.spark.request.ranges import lost
 from rocketwire.spark.request.request import CLOCK_MARGIN, Request
 from rocketwire.spark.stores.log_end import LogEnd
-from rocketwire.store.archive.read.ahead import Ahead, entries_ahead
+from rocketwire.store.archive.read.ahead import EntriesAhead, entries_ahead
 from rocketwire.store.archive.read.config import checkpoint
 from rocketwire.store.archive.read.directory import Directory, RowFile, State
 from rocketwire.store.archive.read.log import LogFile
@@ -25,25 +25,25 @@ class LostTail(NamedTuple):
     """The lost end of a log.
 
     Attributes:
-        start: Physical offset where what is there ends.
-        end: Where the last record ended that a queue knows; `start` when only the checkpoint knows of more.
+        start: Physical offset of the present end.
+        end: End of the last record that a queue points to; `start` if only the checkpoint shows later ones.
         file: The last file that has anything.
-        what: What is missing, and who says so.
-        queues: The entries that lead there.
+        what: What is missing, and what shows it.
+        queues: The entries that point behind it.
     """
 
     start: int
     end: int
     file: RowFile
     what: str
-    queues: tuple[Ahead, ...]
+    queues: tuple[EntriesAhead, ...]
 
     def told(self, broker: str, request: Request) -> None:
-        """Say it, if messages that are asked for may be lost.
+        """Report it, if requested messages may be lost.
 
         Raises:
             StoreUnreadable: a file cannot be read.
-            DataLost: they are, and options say that this is an error.
+            DataLost: they are, and options make this an error.
         """
         wanted = [queue for queue in self.queues if _takes(request, queue)]
         if self.queues and not wanted:
@@ -60,12 +60,12 @@ class LostTail(NamedTuple):
 
 
 def lost_tail(directory: Directory, end: LogEnd, *, complete: bool) -> LostTail | None:
-    """What is missing behind a log's end; None when nothing is, or nobody can say.
+    """The missing part behind a log's end; None if nothing is missing, or if it cannot be known.
 
     Args:
         directory: The store.
         end: Where its log ends.
-        complete: Whether consume queues lead to every message; if not, the checkpoint's word is enough.
+        complete: Whether consume queues point to every message; if not, the checkpoint alone decides.
 
     Raises:
         StoreUnreadable: a file cannot be read.
@@ -97,7 +97,7 @@ def _missing(directory: Directory, file: RowFile, end: LogEnd) -> str:
 
 
 def _flushed(directory: Directory) -> int:
-    """Up to which store time (ms) the checkpoint says that the log is on the disk; 0 when it says nothing."""
+    """The store time (ms) up to which the log is on the disk by the checkpoint; 0 without one."""
     try:
         times = checkpoint(directory)
     except StoreUnreadable:
@@ -105,7 +105,7 @@ def _flushed(directory: Directory) -> int:
     return 0 if times is None else times.commit_log
 
 
-def _takes(request: Request, queue: Ahead) -> bool:
+def _takes(request: Request, queue: EntriesAhead) -> bool:
     return request.takes_topic(queue.topic) and (request.queues is None or queue.queue_id in request.queues)
 
 

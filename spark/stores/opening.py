@@ -1,4 +1,4 @@
-"""Opening the stores of a read, and checking that what its options name is there: here bad input is told."""
+"""Opens the stores of a read, and checks that the topics, queues and brokers of its options exist."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _MAGICS: Final = frozenset({MAGIC_V1, MAGIC_V2, BLANK_MAGIC, 0})
 
 
 def open_stores(options: ReadOptions) -> list[StoreSnapshot]:
-    """The stores of the option `path`, each as it is now.
+    """Snapshots of the stores of the option `path`.
 
     Raises:
-        SparkSourceError: one is no store, or cannot be read; or options name a topic or queue that none of them has.
+        SparkSourceError: one is not a store, or cannot be read; or no store has a topic or queue of the options.
     """
     stores = [opened(root) for root in open_roots(options)]
     check_names(stores, options)
@@ -40,7 +40,7 @@ def open_stores(options: ReadOptions) -> list[StoreSnapshot]:
 
 
 def opened(root: StoreRoot) -> StoreSnapshot:
-    """One store as it is now.
+    """A snapshot of one store.
 
     Raises:
         SparkSourceError: it is no store, or cannot be read.
@@ -54,7 +54,7 @@ def opened(root: StoreRoot) -> StoreSnapshot:
 
 
 def source_error(error: StoreError) -> SparkSourceError:
-    """An error of the store as one of the data source: with its class, and what helps."""
+    """Convert an error of the store to one of the data source, with its class and remedy."""
     if isinstance(error, StoreForeign):
         return NotAStore(f"{error.path} is no RocketMQ store: {error.what}", _A_ROOT)
     if isinstance(error.__cause__, NotADirectoryError) and isinstance(error, StoreUnreadable):
@@ -82,7 +82,7 @@ def _check_log(directory: Directory) -> None:
 
 
 def _unknown_magic(first: RowFile) -> int | None:
-    """The magic number of a file's first two records, if it is none that is known: damage hardly hits both so."""
+    """The magic number of a file's first two records, if it is unknown: damage hardly changes both alike."""
     at, magics = first.start, []
     try:
         with LogFile(first) as file:
@@ -108,7 +108,7 @@ def _has_messages(directory: Directory) -> Iterable[bool]:
 def check_names(stores: Sequence[StoreSnapshot], options: ReadOptions) -> None:
     """Refuse topics, queues and brokers that options name and no store has.
 
-    Of stores without topics.json and consume queues nobody knows the topics.
+    The topics of stores without topics.json and consume queues are unknown.
 
     Raises:
         TopicUnknown: there is no such topic, or none of the topics read has such a queue.
@@ -149,14 +149,14 @@ def _check_offsets(asked: AskedOffsets, queues: dict[str, set[int]], brokers: li
 
 
 def _need_topic(topic: str, known: dict[str, set[int]]) -> None:
-    # Of RocketMQ's own topics not all stand in topics.json.
+    # Not all of RocketMQ's own topics are in topics.json.
     if topic not in known and not is_hidden(topic):
         remedy = nearest(topic, sorted(known)) or "rocketwire store ls lists the topics of a store"
         raise TopicUnknown(f"there is no topic {topic}", remedy.strip())
 
 
 def _queues_of(store: StoreSnapshot) -> dict[str, set[int]] | None:
-    """The topics of a store with the numbers of their queues, with messages or without; None when it does not say."""
+    """The topics of a store with the numbers of their queues, with messages or without; None if unknown."""
     topics = store.topics()
     if topics is None:
         return None

@@ -1,7 +1,7 @@
-"""`table` = `queues`: a row a consume queue, for what one asks before one reads: which queues, how much, who lags.
+"""`table` = `queues`: a row per consume queue: which queues there are, how many messages they have, which groups lag.
 
-Consume queues answer, and config/consumerOffset.json for lags; the commit log is looked at for store times only. What
-costs something is done only for columns that are asked for: `bytes` reads every entry, a store time a record's head.
+It reads consume queues, and config/consumerOffset.json for lags; the commit log is read for store times only. What
+costs something is done only for requested columns: `bytes` reads every entry, a store time a record's head.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ from rocketwire.spark.stores.opening import source_error
 from rocketwire.spark.stores.roots import open_roots
 from rocketwire.store.archive.read.config import offsets
 from rocketwire.store.archive.read.directory import Directory, QueueFiles, RowFile, discover
-from rocketwire.store.archive.read.file_system import FileSystem
+from rocketwire.store.archive.read.file_system import ReadableFileSystem
 from rocketwire.store.archive.read.log import Log
 from rocketwire.store.archive.read.opening import FileGone
 from rocketwire.store.archive.read.queues import BLANK_SIZE, Queue
 from rocketwire.store.errors import StoreError
+from rocketwire.wire.java import INT64_MAX
 
 #: The columns, named as `rocketwire store ls --json` names them, in the order of the schema with `columns` = `*`.
 COLUMNS: Final[dict[str, DataType]] = {
@@ -54,12 +55,12 @@ COLUMNS: Final[dict[str, DataType]] = {
     "lags": MapType(StringType(), LongType()),
 }
 _TIMES: Final = ("first_store_time", "last_store_time")
-#: Without the option `columns`: what is found out with a few reads a queue.
+#: Default columns: those that take only a few reads a queue.
 DEFAULT_COLUMNS: Final = tuple(name for name in COLUMNS if name not in {"bytes", *_TIMES})
 #: Queues of a partition: few enough to share work between processors, too many for Spark to need longer than they do.
 _PER_PARTITION: Final = 2500
-_MOST_MS: Final = (1 << 63) // 1000 - 1
-#: Options that this table can do nothing with.
+_MOST_MS: Final = INT64_MAX // 1000 - 1
+#: Options that do not apply to this table.
 _OF_MESSAGES: Final = frozenset(name.lower() for name in NAMES) - {
     "path",
     "paths",
@@ -83,15 +84,15 @@ class QueuesPartition(InputPartition):
     Attributes:
         broker: Its name.
         log_start: Physical offset at which its commit log begins.
-        files: Where all its files are.
-        log: Files of the commit log, if store times are asked for.
+        files: The file system of all its files.
+        log: Files of the commit log, if store times are requested.
         queues: The queues.
-        committed: What groups committed: group and offset by queue id, for each of the topics.
+        committed: Committed offsets: group and offset by queue id, for each of the topics.
     """
 
     broker: str
     log_start: int
-    files: FileSystem
+    files: ReadableFileSystem
     log: tuple[RowFile, ...]
     queues: tuple[QueueFiles, ...]
     committed: Mapping[str, _Committed] = field(default_factory=dict)
@@ -112,10 +113,10 @@ class QueuesReader(DataSourceReader):
     """Reads the table."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
-        """Take the options, and the schema that `schema` gave or the user.
+        """Take the options, and the schema of `schema` or of the user.
 
         Raises:
-            OptionInvalid: there is no such option or column, or not for this table, or a value cannot be.
+            OptionInvalid: an option or column is unknown or not for this table, or a value is invalid.
         """
         for name in options:
             if name.lower() in _OF_MESSAGES:
@@ -248,7 +249,7 @@ def _bytes(queue: Queue) -> int:
 
 
 def _store_time(queue: Queue, offset: int, log: Log) -> int | None:
-    """When the message of an offset was stored, in µs; None without one, or where the log has no record of it."""
+    """When the message of an offset was stored, in µs; None without one, or if the log has no record of it."""
     if not queue.min <= offset < queue.end:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The stores that a read names: where they are, and what their brokers are called."""
+"""The stores of a read: their paths and their brokers' names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from rocketwire.spark.errors import OptionInvalid
 from rocketwire.spark.files.roots import canonical, resolve
 from rocketwire.spark.request.options import ReadOptions
-from rocketwire.store.archive.read.file_system import FileSystem
+from rocketwire.store.archive.read.file_system import ReadableFileSystem
 
 
 class StoreRoot(NamedTuple):
@@ -15,16 +15,16 @@ class StoreRoot(NamedTuple):
 
     broker: str
     root: str
-    files: FileSystem
+    files: ReadableFileSystem
 
 
 def open_roots(options: ReadOptions) -> list[StoreRoot]:
-    """The stores of the option `path`, with names by the option `brokers`: a store that it does not name has its path.
+    """The stores of the option `path`, with names by the option `brokers`, else by their paths.
 
     Raises:
         PathUnreadable: a path or pattern names nothing, or cannot be reached.
-        PackageMissing: what a URL needs is not installed.
-        OptionInvalid: `brokers` names what is none of the stores; or options are not what a file system takes.
+        PackageMissing: a package that a URL needs is not installed.
+        OptionInvalid: `brokers` names a path that is not one of the stores; or a file system does not take the options.
     """
     roots = resolve(options.paths, options.files, options.prefetch_bytes)
     names = {canonical(path): broker for path, broker in options.brokers.items()}

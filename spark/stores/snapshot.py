@@ -1,7 +1,7 @@
-"""Stores as they are when a read is planned: nothing that comes later belongs to it.
+"""Snapshots of stores, taken when a read is planned: later messages do not belong to the read.
 
-The commit log ends behind its last whole record (`log_end`), each queue with the last entry that leads to a record
-before that. Of a store at rest entries are believed, so that one that leads out of the log is noticed.
+The commit log ends behind its last whole record (`log_end`), each queue with the last entry that points to a record
+before that. In a store at rest entries are trusted, so that one that points outside the log is detected.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class StoreSnapshot:
     """
 
     def __init__(self, broker: str, directory: Directory) -> None:
-        """Look at the store.
+        """Take a snapshot of the store.
 
         Raises:
             StoreUnreadable: a file cannot be read.
@@ -46,7 +46,7 @@ class StoreSnapshot:
 
     @cached_property
     def lost_tail(self) -> LostTail | None:
-        """What is missing at the log's end; None when nothing is, or nobody can say.
+        """The missing part at the log's end; None if nothing is missing, or if it cannot be known.
 
         Raises:
             StoreUnreadable: a file cannot be read.
@@ -55,7 +55,7 @@ class StoreSnapshot:
 
     @property
     def queues_complete(self) -> bool:
-        """Whether consume queues lead to every message: not after a crash, nor where 5.x keeps other kinds of them."""
+        """Whether consume queues point to every message: not after a crash, nor with 5.x's other kinds of queues."""
         directory = self.directory
         return (
             directory.state in (State.LIVE, State.AT_REST)
@@ -73,7 +73,7 @@ class StoreSnapshot:
         return any(topic == found for found, _ in self._files)
 
     def topics(self) -> set[str] | None:
-        """The topics there are; None when the store does not say it."""
+        """The existing topics; None if the store has no list of them."""
         try:
             found = topic_names(self.directory)
         except StoreUnreadable:
@@ -123,13 +123,13 @@ class StoreSnapshot:
             return queue.end
 
     def selected(self, options: ReadOptions) -> dict[tuple[str, int], tuple[int, int]]:
-        """The queues that options select, with the offsets of the messages asked for, of those that are there.
+        """The queues that options select, with the requested offsets that exist.
 
-        Light queues of 5.x, which lead to messages of other topics, are selected by name only.
+        Light queues of 5.x, which point to messages of other topics, are selected by name only.
 
         Raises:
             StoreUnreadable: a file cannot be read.
-            DataLost: an offset asked for is not there, and options say that this is an error.
+            DataLost: a requested offset does not exist, and options make this an error.
         """
         return {
             (topic, queue_id): asked_range(options, self.broker, topic, queue_id, bounds)

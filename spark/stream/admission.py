@@ -1,4 +1,4 @@
-"""How much of what waits in the queues a micro-batch takes: by number of messages, by their bytes, or both."""
+"""Limits a micro-batch: by number of messages, by their bytes, or both."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from rocketwire.spark.stores.snapshot import StoreSnapshot
 from rocketwire.spark.stream.offsets import MessageQueue, Offsets, Ranges, shares
 from rocketwire.store.archive.read.log import Log
 
-#: Entries whose sizes are added up at once.
+#: Number of entries whose sizes are added up at once.
 _BLOCK: Final = 16 * 1024
 
 
 def default_limit(options: ReadOptions) -> ReadLimit:
-    """What a micro-batch takes at most by the options, as Spark is told: of two limits the number of messages."""
+    """The limit of a micro-batch by the options, as reported to Spark: of two limits the number of messages."""
     if options.max_offsets_per_trigger is not None:
         return ReadMaxRows(options.max_offsets_per_trigger)
     if options.max_bytes_per_trigger is not None:
@@ -42,11 +42,11 @@ def limits(options: ReadOptions, limit: ReadLimit) -> tuple[int | None, int | No
 def admitted(stores: Sequence[StoreSnapshot], ranges: Ranges, rows: int | None, size: int | None) -> Offsets:
     """Where each range ends when no more than so many messages, and so many bytes of them, are taken of all.
 
-    The message that has waited longest is taken in any case, so that none waits for ever, be it larger than the limit
-    or one of a small queue. Of the rest each queue gives in proportion to what waits in it.
+    The message that has waited longest is taken in any case, so that none waits for ever, even if it is larger than
+    the limit or in a small queue. The rest is divided among the queues in proportion to their unread messages.
 
     Args:
-        stores: Where the queues are.
+        stores: The stores with the queues.
         ranges: Of each queue the first offset and the one behind the last.
         rows: Messages to take at most; None for any number.
         size: Bytes of their records to take at most; None for any number.

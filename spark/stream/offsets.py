@@ -1,4 +1,4 @@
-"""How far a stream has come: the next offset of each queue, as Spark keeps it in a checkpoint.
+"""The progress of a stream: the next offset of each queue, as Spark stores it in a checkpoint.
 
 In a checkpoint it is JSON, {broker: {topic: {queue: offset}}}; in the program one table by the three.
 """
@@ -33,7 +33,7 @@ _REMEDY: Final = "It is that of another source, or damaged; begin with a new che
 
 
 def nested(offsets: Offsets) -> Nested:
-    """Offsets as they are kept: equal ones give equal JSON."""
+    """Offsets in canonical form: equal ones give equal JSON."""
     found: Nested = {}
     for (broker, topic, queue_id), offset in sorted(offsets.items()):
         found.setdefault(broker, {}).setdefault(topic, {})[str(queue_id)] = offset
@@ -41,7 +41,7 @@ def nested(offsets: Offsets) -> Nested:
 
 
 def checked(kept: object) -> Offsets:
-    """Offsets that were kept.
+    """Parse offsets of a checkpoint.
 
     Raises:
         OptionInvalid: these are none.
@@ -58,10 +58,10 @@ def checked(kept: object) -> Offsets:
 
 
 def shares(backlogs: Mapping[_Key, int], most: int) -> dict[_Key, int]:
-    """What of each backlog goes into `most` of all: parts in proportion, whole numbers that add up to `most`.
+    """Divide `most` among backlogs: in proportion, as whole numbers that add up to `most`.
 
-    All of it when it fits. What rounding leaves goes to those that would get nothing, so that none waits for ever, and
-    then to the largest.
+    Everything if it fits. The remainder of rounding goes to those that would get nothing, so that none waits for ever,
+    and then to the largest.
     """
     total = sum(backlogs.values())
     if total <= most:

@@ -1,8 +1,8 @@
-"""What streams of stores and of endpoints have in common: how far each queue was read, and where a micro-batch ends.
+"""The common part of streams of stores and of endpoints: the progress of each queue, and the end of a micro-batch.
 
-An offset is that of a queue's next message, so that a micro-batch that is done again reads the same messages again.
-Queues that appear while a stream runs are read from their first message on; what was read of those that disappear stays
-in the offsets, so that nothing comes twice when they are back.
+An offset is that of a queue's next message, so that a repeated micro-batch reads the same messages again.
+Queues that appear while a stream runs are read from their first message on; the offsets of those that disappear are
+kept, so that nothing is read twice when they are back.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Source = TypeVar("Source")
 
 
 class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Generic[Source]):
-    """Follows the queues of a `Source`: of stores that are opened for each question, or of a cluster.
+    """Follows the queues of a `Source`: of stores that are opened for each query, or of a cluster.
 
     Attributes:
-        replaced: What helps where a queue has fewer messages than were read of it.
+        replaced: The remedy for a queue that has fewer messages than were read of it.
     """
 
     replaced: ClassVar[str]
@@ -51,29 +51,29 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
         """Where a stream without a checkpoint begins.
 
         Raises:
-            SparkSourceError: the source cannot be read, or has not what is asked for.
+            SparkSourceError: the source cannot be read, or lacks requested messages.
         """
         return nested(self._ask(self._begin))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """What a micro-batch takes at most, when the trigger does not say otherwise."""
+        """The limit of a micro-batch, unless the trigger sets another."""
         return default_limit(self._options)
 
     def latestOffset(self, start: dict, limit: ReadLimit) -> Nested:  # type: ignore[type-arg]  # noqa: N802 - Spark's signature
         """Where the next micro-batch ends; `start` itself when there is nothing to read.
 
         Raises:
-            SparkSourceError: the source cannot be read; messages are gone, and options say that this is an error.
+            SparkSourceError: the source cannot be read; messages are gone, and options make this an error.
         """
         begun = checked(start)
         return nested(begun | self._ask(lambda source: self._ends(source, begun, limit)))
 
     def reportLatestOffset(self) -> Nested | None:  # noqa: N802 - Spark's name
-        """Where the queues ended when they were looked at last, for the progress that a query reports."""
+        """The ends of the queues at their last query, for the progress that Spark reports."""
         return None if self._latest is None else nested(self._latest)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """Bind the query to what is there now.
+        """Fix the query's end at the present ends of the queues.
 
         Raises:
             SparkSourceError: the source cannot be read.
@@ -82,7 +82,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
 
     @abstractmethod
     def _ask(self, ask: Callable[[Source], T]) -> T:
-        """The answer to a question about the source; its errors become those of the data source."""
+        """The result of a query of the source; its errors become those of the data source."""
 
     @abstractmethod
     def _begin(self, source: Source) -> Offsets:
@@ -90,14 +90,14 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
 
     @abstractmethod
     def _bounds(self, source: Source) -> Ranges:
-        """The offsets that each queue has of those that are asked for."""
+        """The requested offsets that each queue has."""
 
     @abstractmethod
     def _admitted(self, source: Source, ranges: Ranges, rows: int | None, size: int | None) -> Offsets:
         """Where each range ends when no more than so many messages, and bytes of them, are taken of all; None: any."""
 
     def _is_lagging(self, source: Source, queue: MessageQueue) -> bool:  # noqa: ARG002 - for those who can tell
-        """Whether what a queue lacks will be in it again."""
+        """Whether missing entries of a queue will be written again."""
         return False
 
     def _named(self, queue: MessageQueue) -> str:
@@ -112,15 +112,15 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
         return self._admitted(source, ranges, *limits(self._options, limit))
 
     def _ranges(self, source: Source, begun: Offsets, there: Ranges) -> Ranges:
-        """What is to be read of each queue, all in all."""
+        """All unread offsets of each queue."""
         found: Ranges = {}
         for queue, (least, most) in there.items():
             if self._target is not None and queue not in self._target:
                 continue
             first, end = begun.get(queue), most if self._target is None else min(most, self._target[queue])
             if first is None:
-                # A queue that appears is noted, and read in the next micro-batch. So the checkpoint says from where on,
-                # and what is removed in between is missed.
+                # A new queue is recorded, and read in the next micro-batch. So the checkpoint has its start, and
+                # messages that are removed in between are reported as missing.
                 first = end = least
             elif first > most:
                 if self._is_lagging(source, queue):

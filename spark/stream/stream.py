@@ -1,6 +1,6 @@
-"""Streams of stores: the reader that Spark asks, again and again, how far there is something to read.
+"""Streams of stores: the reader that Spark polls for the end of what can be read.
 
-A stream reads by consume queues. Each question opens the stores anew.
+A stream reads by consume queues. Each poll opens the stores again.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ Stores = list[StoreSnapshot]
 
 
 class StoreStreamReader(QueueStreamReader[Stores]):
-    """Reads the messages of store directories as they come."""
+    """Reads the messages of store directories as they are appended."""
 
     replaced = "Was the store replaced? Begin with a new checkpointLocation, or set failOnDataLoss to false"
 
     def partitions(self, start: dict, end: dict) -> list[InputPartition]:  # type: ignore[type-arg] # Spark's signature
-        """The tasks that read what lies between two offsets.
+        """The tasks that read the messages between two offsets.
 
         Raises:
-            SparkSourceError: a store cannot be read; messages are gone, and options say that this is an error.
+            SparkSourceError: a store cannot be read; messages are gone, and options make this an error.
         """
         begun, ended = checked(start), checked(end)
         return self._ask(lambda stores: self._plan(stores, begun, ended))
@@ -49,7 +49,7 @@ class StoreStreamReader(QueueStreamReader[Stores]):
         """The rows of one task.
 
         Raises:
-            SparkSourceError: a file cannot be read; messages are gone or damaged, and options say that is an error.
+            SparkSourceError: a file cannot be read; messages are gone or damaged, and options make this an error.
         """
         if isinstance(partition, LogSpan):
             yield from read(partition, self._request)
@@ -72,15 +72,15 @@ class StoreStreamReader(QueueStreamReader[Stores]):
         return found
 
     def _check_queues(self, store: StoreSnapshot) -> None:
-        """Refuse what no consume queue leads to: a stream would find nothing in it, ever, and say nothing.
+        """Refuse stores and topics without consume queues: a stream would silently find nothing in them.
 
         Raises:
-            NotAStore: there are messages, and no queue at all.
+            NotAStore: there are messages, but no queues.
             TopicUnknown: a topic that is named has queues of another kind.
         """
         directory = store.directory
         elsewhere = any("consumequeue" in name.lower() for name in directory.others)
-        # A live broker may be about to make its first queue, or to fill all of them anew.
+        # A live broker may be about to create its first queue, or to rebuild all of them.
         none_is_due = elsewhere or directory.state is not State.LIVE
         if store.end > store.start and none_is_due and next(store.queue_files(), None) is None:
             raise NotAStore(f"{directory.root} has messages and no consume queues, which a stream follows", _OTHERWISE)
@@ -129,9 +129,9 @@ class StoreStreamReader(QueueStreamReader[Stores]):
             lost(what, fail=self._options.fail_on_data_loss, remedy=self.replaced)
 
     def _there(self, store: StoreSnapshot, queue: MessageQueue, first: int | None, end: int) -> tuple[int, int]:
-        """The part of a range that the store has: all of it, but for what was lost."""
+        """The part of a range that the store has: all of it, except for lost messages."""
         least, most = store.bounds(queue.topic, queue.queue_id)
-        if first is None or first > end:  # the queue was noted, or made anew: see `_ranges`
+        if first is None or first > end:  # the queue was recorded, or created again: see `_ranges`
             first = least
         where = f"{self._named(queue)} has the offsets from {least} to {most}"
         fail = self._options.fail_on_data_loss

@@ -1,9 +1,10 @@
-"""The kernel in numpy and Arrow: for where the native one was not built, and what that one is compared with.
+"""The kernel in numpy and Arrow: used where the native one was not built, and compared with it in tests.
 
-`rocketwire.spark.columns.kernel` says what the functions give. No step is done record by record but for the CRC of
-bodies and property texts that are odd.
+`rocketwire.spark.columns.kernel` documents the functions. Only the CRC of bodies, and unusual property texts, are done
+record by record.
 
-- `places`: where whole records are;  `fields`: what stands at fixed places in them
+- `places`: where whole records are, and where their parts, as the store finds them (store.records.checked_batch)
+- `fields`: what stands at fixed places in them
 - `gathering`: parts of a buffer as one Arrow column;  `texts`: what the property texts say;  `endings`: tags,
   where nothing else of these is wanted;  `hosts`: addresses and ids
 - `columns`: the table of columns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -14,20 +14,21 @@ from numpy.typing import NDArray
 from rocketwire.spark.columns.twin.endings import last_values
 from rocketwire.spark.columns.twin.gathering import column_of, gathered, octets_of, with_nulls
 from rocketwire.spark.columns.twin.hosts import host_texts, offset_ids
-from rocketwire.spark.columns.twin.layouts import layout_of
+from rocketwire.spark.columns.twin.places import records_at
 from rocketwire.spark.columns.twin.texts import Parts, Texts, texts_of
 from rocketwire.spark.schema import arrow_schema
 from rocketwire.store.records.columns import Buffer
 from rocketwire.wire import properties as names_of
+from rocketwire.wire.java import INT64_MAX, INT64_MIN
 
-#: Columns that are made of the properties; tags can do without the rest of them.
+#: Columns that are made of the properties; for tags alone the rest need not be decoded.
 _OF_TEXTS: Final = frozenset({"message_id", "keys", "properties"})
 _LAST_ASCII: Final = 0x7F
+#: What the schema calls otherwise than the store's columns do.
+_IN_RECORDS: Final = {"store_size": "size", "prepared_transaction_offset": "prepared_offset"}
 _MICROSECONDS: Final = 1000
-_INT64_MAX: Final = np.iinfo(np.int64).max
-_INT64_MIN: Final = np.iinfo(np.int64).min
 #: The last time, in ms before and after 1970, that Arrow's microseconds hold.
-_LAST_TIME: Final = _INT64_MAX // _MICROSECONDS
+_LAST_TIME: Final = INT64_MAX // _MICROSECONDS
 
 
 def columns(buffer: Buffer, positions: NDArray[np.int64], names: Sequence[str]) -> pa.RecordBatch:
@@ -47,42 +48,52 @@ def tags_are(buffer: Buffer, positions: NDArray[np.int64], wanted: frozenset[byt
 
 
 class _Rows:
-    """Records, and what several columns need of them, made when the first one does."""
+    """Records, and values that several columns share, made when the first one needs them."""
 
     def __init__(self, buffer: Buffer, positions: NDArray[np.int64], *, texts_wanted: bool) -> None:
         """`texts_wanted`: a column needs the properties, whether others do or not."""
         self.texts_wanted = texts_wanted
         self.buffer = buffer
         self.positions = positions
-        self.layout = layout_of(buffer, positions)
+        self.records = records_at(buffer, positions)
 
     @cached_property
     def texts(self) -> Texts:
-        return texts_of(self.buffer, *self.layout.properties)
+        return texts_of(self.buffer, *self.part("properties"))
+
+    def number(self, name: str) -> NDArray[Any]:
+        """A column of numbers, by its name in the schema."""
+        found: NDArray[Any] = getattr(self.records, _IN_RECORDS.get(name, name))
+        return found
+
+    def part(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where each record's topic, body or properties begin, and where they end."""
+        begins: NDArray[np.int64] = getattr(self.records, f"{name}_position")
+        return begins, begins + getattr(self.records, f"{name}_length")
 
 
 def _number(name: str) -> Callable[[_Rows, pa.DataType], pa.Array]:
-    return lambda rows, kind: column_of(kind, rows.layout.number(name))
+    return lambda rows, kind: column_of(kind, rows.number(name))
 
 
 def _time(name: str) -> Callable[[_Rows, pa.DataType], pa.Array]:
     def made(rows: _Rows, kind: pa.DataType) -> pa.Array:
-        ms = rows.layout.number(name)
+        ms = rows.number(name)
         times = ms * _MICROSECONDS
         if int(ms.max(initial=0)) > _LAST_TIME or int(ms.min(initial=0)) < -_LAST_TIME:
-            times[ms > _LAST_TIME] = _INT64_MAX
-            times[ms < -_LAST_TIME] = _INT64_MIN
+            times[ms > _LAST_TIME] = INT64_MAX
+            times[ms < -_LAST_TIME] = INT64_MIN
         return column_of(kind, times)
 
     return made
 
 
 def _topic(rows: _Rows, kind: pa.DataType) -> pa.Array:
-    return gathered(rows.buffer, *rows.layout.topic, kind)
+    return gathered(rows.buffer, *rows.part("topic"), kind)
 
 
 def _body(rows: _Rows, kind: pa.DataType) -> pa.Array:
-    return gathered(rows.buffer, *rows.layout.body, kind)
+    return gathered(rows.buffer, *rows.part("body"), kind)
 
 
 def _host(field: str) -> Callable[[_Rows, pa.DataType], pa.Array]:
@@ -108,7 +119,7 @@ def _message_id(rows: _Rows, kind: pa.DataType) -> pa.Array:
 
 
 def _tags(rows: _Rows, kind: pa.DataType) -> pa.Array:
-    last = None if rows.texts_wanted else last_values(rows.buffer, *rows.layout.properties, names_of.TAGS)
+    last = None if rows.texts_wanted else last_values(rows.buffer, *rows.part("properties"), names_of.TAGS)
     if last is not None:
         column = gathered(rows.buffer, *last, kind)
         if int(octets_of(column).max()) <= _LAST_ASCII:

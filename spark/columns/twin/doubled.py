@@ -1,7 +1,7 @@
-"""Rows in which a name stands twice, out of the names of many properties.
+"""Finds the rows in which a property name occurs twice.
 
-Names are compared by numbers made of their bytes, each with those that follow it in its row. Two names may look the
-same and not be: who asks looks at such rows again.
+Names of a row are compared by hashes of their bytes. Different names may have equal hashes, so the caller checks the
+rows found.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-#: Bytes that are read at once; behind each name there are so many.
+#: Bytes that are read at once; at least so many follow each name.
 WORD: Final = 8
-#: By how many bytes of a word belong to a name: what leaves these.
+#: By the number of bytes of a word that belong to a name: the mask that keeps these.
 _MASKS: Final = np.array([(1 << 8 * count) - 1 for count in range(WORD + 1)], np.uint64)
-#: Odd numbers that spread what is multiplied by them.
+#: Odd multipliers of the hash.
 _SPREADS: Final = tuple(map(np.uint64, (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)))
 _HALF: Final = np.uint64(32)
-#: In rows of more names than this, those that are the same are found by sorting.
+#: In rows with more names than this, duplicates are found by sorting.
 _FEW: Final = 16
 
 
 def rows_with_doubled_names(
     octets: NDArray[np.uint8], begins: NDArray[np.int64], ends: NDArray[np.int64], counts: NDArray[np.int32]
 ) -> NDArray[np.int64]:
-    """Of names between these places, so many a row: the rows in which one seems to stand twice, rising."""
+    """Of names between these places, so many a row: the rows in which one seems to be duplicate, ascending."""
     rows = np.repeat(np.arange(len(counts)), counts)
     most = int(counts.max(initial=0))
     if most < 2:
@@ -47,7 +47,7 @@ def rows_with_doubled_names(
 
 
 def _again(numbers: NDArray[np.uint64], most: int) -> NDArray[np.bool_]:
-    """Which numbers were there before, among the `most` last ones or further away."""
+    """Which numbers occurred before, among the `most` last ones or further away."""
     again = np.zeros(len(numbers), bool)
     if most <= _FEW:
         for distance in range(1, most):

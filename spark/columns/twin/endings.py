@@ -1,6 +1,6 @@
-"""Properties that stand near the end of their texts, as tags mostly do: found there, without a look at the rest.
+"""Finds properties near the end of their texts, as tags mostly are, without reading the rest.
 
-Where one of many texts is not so, none of them is taken, and `texts` reads them all.
+If one of many texts is different, `texts` decodes them all.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rocketwire.store.records.columns import Buffer, gather
 from rocketwire.wire.properties import ITEM_SEP, NAME_SEP
 
-#: So many bytes of each text are looked at first, and then.
+#: Numbers of bytes of each text that are examined, at first and then.
 _WINDOWS: Final = (16, 32)
 _WORD: Final = np.dtype("<u8")
 
@@ -23,7 +23,7 @@ def last_values(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """Where in texts between these places the value of a property begins, and where it ends.
 
-    The name has six characters at most. None: it is not once near the end of every text, with a value.
+    The name has six characters at most. None: it is not near the end of every text exactly once, with a value.
     """
     if not len(ends) or int(ends.min()) < _WINDOWS[-1]:
         return None

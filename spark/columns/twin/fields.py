@@ -1,4 +1,4 @@
-"""The fields of a record's head, gathered one by one: for who needs a few of them, and the hosts as bytes."""
+"""Gathers single fields of records' heads, for callers that need a few of them, and the hosts as bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rocketwire.wire.message import SYS_FLAG_AT
 
 #: What the schema calls otherwise than the layout does.
 _STORED_AS: Final = {"store_size": "total_size"}
-#: By the bits of the hosts: the type of each field, and where it stands.
+#: By the flags of IPv6 hosts: the type and the position of each field.
 _FIELDS: Final = {bits: dict(np.dtype(head_dtype(bits)).fields or {}) for bits in HOST_FORMS}
 _NUMBERS: Final = frozenset(
     {

@@ -1,7 +1,7 @@
-"""Parts of a buffer put one after the other, as an Arrow column: what is copied, is copied by Arrow, part by part.
+"""Makes an Arrow column of parts of a buffer; Arrow copies the parts.
 
 A column over the buffer itself, whose offsets are begin, end, begin, end and so on, has the parts as its even elements,
-and what is between them as its odd ones. Arrow's `take` then does what is to be done.
+and what is between them as its odd ones. Arrow's `take` copies the even ones.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rocketwire.store.records.columns import Buffer
+from rocketwire.wire.java import INT32_MAX
 
-_INT32_MAX: Final = 0x7FFFFFFF
 _COUNTS_KEPT: Final = 8
 
 
@@ -29,14 +29,14 @@ def gathered(data: Buffer | NDArray[np.uint8], begins: NDArray[Any], ends: NDArr
     if not count:
         return pa.array([], kind)
     total = int((ends - begins).sum())
-    if total > _INT32_MAX:
+    if total > INT32_MAX:
         raise ValueError(f"{count} values have 2 GiB or more")
     source = pa.py_buffer(data)
     size = len(data)
     # Arrow makes room for the mean of all elements, and copies what it has to twice as much when that does not do. So
     # where the parts are most of the data, the last element, which is not taken, seems to make up for the others.
     reserved = int(begins[0]) + 2 * total + 2
-    if size < reserved <= _INT32_MAX:
+    if size < reserved <= INT32_MAX:
         size = reserved
         source = pa.foreign_buffer(source.address, size, source)
     # The last offset is the end of all: Arrow wants none before the first one there.

@@ -1,4 +1,4 @@
-"""Where whole records are: found by their sizes and magic numbers, then checked as the store does (store.columns)."""
+"""Finds whole records by their sizes and magic numbers, and checks them as the store does (its `checked_batch`)."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rocketwire.spark.columns.twin.gathering import gathered, octets_of, offsets_of
-from rocketwire.spark.columns.twin.layouts import layout_of, usual_layout
+from rocketwire.spark.columns.twin.gathering import gathered
 from rocketwire.store.layout.record import SMALLEST
-from rocketwire.store.records.columns import Batch, Buffer, gather
-from rocketwire.wire.message import MAGIC_AT, MAGIC_V1, MAGIC_V2
+from rocketwire.store.records.checked_batch import Batch
+from rocketwire.store.records.columns import Buffer, Records
+from rocketwire.wire.message import (
+    BODY_CRC_MASK,
+    MAGIC_AT,
+    MAGIC_V1,
+    MAGIC_V2,
+)
 
 #: So much of a buffer is searched for records at once.
 _BLOCK: Final = 512 << 10
-#: From larger records to the next is a step each: looking at all their bytes for magic numbers would cost more.
+#: Larger records are stepped over one by one: searching all their bytes for magic numbers would cost more.
 _LARGE: Final = 512
-#: So many steps before the sizes are looked at again.
+#: So many steps before the sizes are checked again.
 _STEPS: Final = 1024
 #: So many at first, to know how large records are.
 _FIRST_STEPS: Final = 32
 _SIZE_AND_MAGIC: Final = struct.Struct(">ii")
-_CRC_MASK: Final = 0x7FFFFFFF
-_INT16_MAX: Final = 0x7FFF
-_INT8_MAX: Final = 0x7F
 #: The byte with which both magic numbers begin.
 _MAGIC_BYTE: Final = MAGIC_V1 >> 24 & 0xFF
 
@@ -36,7 +38,7 @@ _MAGIC_BYTE: Final = MAGIC_V1 >> 24 & 0xFF
 def whole_records(
     buffer: Buffer, *, base: int | None, position: int, end: int, most: int
 ) -> tuple[NDArray[np.int64], int]:
-    """The records from a position on, and where the first place is that is none of them."""
+    """The consecutive records from a position on, and the position behind them."""
     places, position = _chain(buffer, position, end, most)
     good = check(buffer, places, np.diff(places, append=position), base=base)
     if good.all():
@@ -49,93 +51,62 @@ def check(
     buffer: Buffer, positions: NDArray[np.int64], sizes: NDArray[np.int64], *, base: int | None
 ) -> NDArray[np.bool_]:
     """Which of these places hold a whole record of that size."""
-    good = _checked_usual(buffer, positions, sizes, base)
-    return _checked(buffer, positions, sizes, base) if good is None else good
+    good = np.zeros(len(positions), bool)
+    rows = np.flatnonzero((positions >= 0) & (positions <= len(buffer) - SMALLEST))
+    sieve = _Sieve(buffer, positions[rows], base)
+    sieve.check(check_crc=False, lost_pages=False)
+    rows = rows[sieve.rows]
+    good[rows] = sieve.records.size == sizes[rows]
+    return good
+
+
+def records_at(buffer: Buffer, positions: NDArray[np.int64]) -> Records:
+    """The records at these places. What `check` finds out about their texts is not looked at again.
+
+    Raises:
+        ValueError: there is no whole record at one of them.
+    """
+    # What is less than 0 is a large number here.
+    if len(positions) and int(positions.view(np.uint64).max()) > len(buffer) - SMALLEST:
+        raise ValueError(f"positions outside of a buffer of {len(buffer)} bytes")
+    batch = Batch(buffer, positions, None, believed=False)
+    batch.check(check_crc=False, lost_pages=False, texts=False)
+    if batch.reason:
+        raise ValueError(f"no record at position {positions[batch.count]}: {batch.reason}")
+    return batch.records
 
 
 def topics(buffer: Buffer, positions: NDArray[np.int64]) -> tuple[NDArray[np.int32], list[bytes]]:
     """A code for each record's topic, and the topics by their codes."""
-    names = gathered(buffer, *layout_of(buffer, positions).topic, pa.binary()).dictionary_encode()
+    records = records_at(buffer, positions)
+    ends = records.topic_position + records.topic_length
+    names = gathered(buffer, records.topic_position, ends, pa.binary()).dictionary_encode()
     codes: NDArray[np.int32] = names.indices.to_numpy()
     return codes, names.dictionary.to_pylist()
 
 
 def bodies_good(buffer: Buffer, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which bodies have the CRC that their records tell."""
-    layout = layout_of(buffer, positions)
-    begins, ends = layout.body
+    records = records_at(buffer, positions)
+    begins, ends = records.body_position, records.body_position + records.body_length
     with memoryview(buffer) as view:
         ranges = map(slice, begins.tolist(), ends.tolist())
         found = np.fromiter(map(zlib.crc32, map(view.__getitem__, ranges)), np.int64, len(begins))
-    good: NDArray[np.bool_] = ((found & _CRC_MASK) == layout.number("body_crc")) | (begins == ends)
-    return good
-
-
-def _checked_usual(
-    buffer: Buffer, positions: NDArray[np.int64], sizes: NDArray[np.int64], base: int | None
-) -> NDArray[np.bool_] | None:
-    """The same for records of the usual form, whose topics are ASCII; None for others, and those that are damaged."""
-    layout = usual_layout(buffer, positions)
-    if layout is None:
-        return None
-    octets = np.frombuffer(buffer, np.uint8)
-    begins, ends = layout.topic
-    lengths = ends - begins
-    shortest, longest = int(lengths.min()), int(lengths.max())
-    if not 0 < shortest <= longest <= _INT8_MAX:
-        return None
-    if shortest == longest:
-        letters = gather(octets, begins, np.dtype(f"V{longest}")).view(np.uint8)
-    else:
-        names = gathered(buffer, begins, ends, pa.binary())
-        letters = octets_of(names)[: offsets_of(names)[-1]]
-    # The characters of all are ASCII, without NUL; what is odd is looked at again.
-    if int(letters.view(np.int8).min()) <= 0:
-        return None
-    begins, ends = layout.properties
-    lengths = ends - begins
-    if int(lengths.max()) > _INT16_MAX:
-        return None
-    good: NDArray[np.bool_] = positions + sizes == ends
-    good &= (octets.take(begins - 2).astype(np.uint16) << 8 | octets.take(begins - 1)) == lengths
-    if base is not None:
-        good &= layout.number("physical_offset") == positions + base
-    return good
-
-
-def _checked(
-    buffer: Buffer, positions: NDArray[np.int64], sizes: NDArray[np.int64], base: int | None
-) -> NDArray[np.bool_]:
-    good = np.zeros(len(positions), bool)
-    rows = np.flatnonzero((positions >= 0) & (positions <= len(buffer) - SMALLEST))
-    sieve = _Sieve(buffer, positions[rows], base)
-    sieve.check(check_crc=False, lost_pages=False)
-    rows = rows[sieve.rows]
-    good[rows] = sieve.sizes == sizes[rows]
+    good: NDArray[np.bool_] = ((found & BODY_CRC_MASK) == records.body_crc) | (begins == ends)
     return good
 
 
 class _Sieve(Batch):
-    """A batch that goes on behind a bad record: all good ones are kept, and `rows` tells which they are."""
+    """A batch that skips bad records: it keeps all good ones, and `rows` has their numbers."""
 
     def __init__(self, buffer: Buffer, positions: NDArray[np.int64], base: int | None) -> None:
         super().__init__(buffer, positions, base, believed=False)
-        self._columns["row"] = np.arange(len(positions))
-
-    @property
-    def rows(self) -> NDArray[np.int64]:
-        """The good ones' numbers among all."""
-        return self._columns["row"]
-
-    @property
-    def sizes(self) -> NDArray[np.int32]:
-        """Their sizes in bytes."""
-        return self._columns["size"] if self.count else np.empty(0, np.int32)
+        self.rows = np.arange(len(positions))
 
     def keep(self, good: NDArray[np.bool_], reason: Callable[[int], str]) -> None:  # noqa: ARG002 - nobody asks why
         if not good.all():
-            self._columns = {name: column[good] for name, column in self._columns.items()}
-            self.count = len(self.rows)
+            self.records = self.records.part(good)
+            self.rows = self.rows[good]
 
 
 def _believable(octets: NDArray[np.uint8], places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -203,7 +174,7 @@ def _searched(octets: NDArray[np.uint8], position: int, most: int) -> tuple[NDAr
 
 
 def _places_of(octet: int, octets: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Where a rare one stands: eight are looked at together, which is twice as fast as one by one."""
+    """Positions of a rare value: eight are checked together, which is twice as fast as one by one."""
     marks = np.zeros((len(octets) + 7) // 8 * 8, np.bool_)
     np.equal(octets, octet, out=marks[: len(octets)])
     eights = np.flatnonzero(marks.view(np.uint64) != 0)
@@ -213,7 +184,7 @@ def _places_of(octet: int, octets: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def _unbroken(places: NDArray[np.int64], sizes: NDArray[np.int64], breaks: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The numbers of those that the first one leads to; behind a break the next is not the one that follows."""
+    """The numbers of the places in the first one's chain; at a break the next place is not that of the next record."""
     runs: list[NDArray[np.intp]] = []
     first = 0
     while True:

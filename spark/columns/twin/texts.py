@@ -1,10 +1,10 @@
-"""What the property texts of many records say.
+"""Decodes the property texts of many records.
 
-They are gathered into one run of bytes in which every text begins with a separator: `0x02 name 0x01 value 0x02 name`
-and so on. Then every item begins behind a separator, and no item reaches from one text into the next. The rules are
-those of wire.properties: an item without a name or a value counts for nothing, the last of equal names wins. As both
-separators are ASCII, a text can be cut before it is decoded. Only texts that are no UTF-8, and those in which a name
-stands twice when a map is made of them, are read by wire.properties, and written anew in the plain form.
+They are gathered into one sequence of bytes in which every text begins with a separator: `0x02 name 0x01 value 0x02
+name` and so on. Then every item begins behind a separator, and no item reaches from one text into the next. The rules
+are those of wire.properties: an item without a name or a value is ignored, the last of equal names wins. As both
+separators are ASCII, a text can be cut before it is decoded. Only texts that are not UTF-8, and those with duplicate
+names if a map is made of them, are decoded by wire.properties, and encoded again in the plain form.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from rocketwire.spark.columns.twin.doubled import WORD, rows_with_doubled_names
 from rocketwire.spark.columns.twin.gathering import gathered, octets_of, offsets_of
 from rocketwire.store.records.columns import Buffer, gather
-from rocketwire.wire.properties import ITEM_SEP, KEY_SEP, NAME_SEP, decode_properties
+from rocketwire.wire.properties import ITEM_SEP, KEY_SEP, NAME_SEP, decode_stored_properties
 
 _ITEM_SEP: Final = ord(ITEM_SEP)
 _NAME_SEP: Final = ord(NAME_SEP)
 _KEY_SEP: Final = ord(KEY_SEP)
 _LAST_ASCII: Final = 0x7F
 _WORD: Final = 4
-#: Bytes behind the last text that may be read as if they were of it.
+#: Bytes behind the last text that may be read with it.
 _PAD: Final = WORD
 
 
@@ -54,7 +54,7 @@ class Texts:
         self.count = len(begins) - 1
 
     def in_utf8(self) -> Texts:
-        """The same, with U+FFFD in place of what is no UTF-8."""
+        """The same, with U+FFFD in place of bytes that are not UTF-8."""
         odd = self._not_utf8()
         return self._rewritten(odd) if len(odd) else self
 
@@ -97,7 +97,7 @@ class Texts:
     def map(self, *, plain: bool = False) -> tuple[NDArray[np.int32], pa.Array, pa.Array]:
         """All properties: where those of each row begin, and where the last ends, their names and their values.
 
-        No name stands twice in a row; `plain` says that it does not in the texts either.
+        Names of a row are unique; with `plain` those in the texts are, too.
         """
         begins, middles, ends = self._pairs()
         offsets = np.searchsorted(begins, self._begins).astype(np.int32)
@@ -115,7 +115,7 @@ class Texts:
 
     @cached_property
     def _words(self) -> NDArray[np.uint32]:
-        """With which bytes each item begins, as a number."""
+        """The first bytes of each item, as a number."""
         words: NDArray[np.uint32] = np.ndarray((len(self.octets) - _WORD + 1,), "<u4", self.octets, strides=(1,))
         return words[self._items[0]]
 
@@ -138,7 +138,7 @@ class Texts:
         return len(places) == self.count and bool(((begins[:-1] < places) & (places < begins[1:])).all())
 
     def _not_utf8(self) -> NDArray[np.int64]:
-        """The rows whose text is no UTF-8."""
+        """The rows whose text is not UTF-8."""
         octets = self.octets[: self._end]
         if not len(octets) or int(octets.max()) <= _LAST_ASCII:
             return np.empty(0, np.int64)
@@ -155,7 +155,7 @@ class Texts:
         done = 0
         for row in rows.tolist():
             begin, end = int(self._begins[row]), int(self._begins[row + 1])
-            properties = decode_properties(self.octets[begin + 1 : end].tobytes().decode("utf-8", "replace"))
+            properties = decode_stored_properties(self.octets[begin + 1 : end].tobytes())
             items = [f"{name}{NAME_SEP}{value}" for name, value in properties.items()]
             plain = (ITEM_SEP + ITEM_SEP.join(items)).encode()
             pieces += [self.octets[done:begin], plain]

@@ -1,6 +1,6 @@
-"""Rows to be sent, as the bytes that brokers take: a batch of them at once, without a step for each row.
+"""Encodes rows as messages: a batch of rows at once, without a step for each row.
 
-What is wrong with a row is found before any of its batch is sent.
+Invalid rows are found before any row of their batch is sent.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ import pyarrow.compute as pc
 from rocketwire.spark.endpoint.write.ids import UniqueKeys
 from rocketwire.spark.errors import MessageInvalid
 from rocketwire.wire import properties as names
+from rocketwire.wire.java import INT32_MAX, INT32_MIN
 from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.names import not_sendable_problem, topic_problem
 
 Numbers = npt.NDArray[np.int64]
 
-#: Names that producers or brokers give, and `__SHARDINGKEY`, which applications do, is none of them. A row that was
-#: read has some: they say what became of that message, and nothing of the new one.
+#: Names of properties that producers or brokers set (`__SHARDINGKEY` is set by applications). Rows that were read have
+#: some; they describe the message that was read, not the new one.
 OWN_NAMES: Final = frozenset(
     value
     for name, value in vars(names).items()
@@ -75,7 +76,7 @@ def runs(rows: pa.RecordBatch, *, topic: str | None, most: int, keys: UniqueKeys
     topics = _topics(columns.get("topic"), topic, len(rows))
     queues = _whole(columns.get("queue_id"), "queue_id", len(rows), missing=-1)
     delays = _whole(columns.get("delay_level"), "delay_level", len(rows), missing=0)
-    flags = _whole(columns.get("flag"), "flag", len(rows), missing=0, least=-(1 << 31)).astype(np.int32)
+    flags = _whole(columns.get("flag"), "flag", len(rows), missing=0, least=INT32_MIN).astype(np.int32)
     bodies = _bodies(columns["body"], most)
     properties = _properties(columns, delays, keys.take(len(rows)))
     # One number a row of topic, queue (-1: any) and whether it is delayed.
@@ -94,7 +95,7 @@ def runs(rows: pa.RecordBatch, *, topic: str | None, most: int, keys: UniqueKeys
 
 
 def encoded_items(bodies: pa.Array, properties: pa.Array, flags: npt.NDArray[np.int32]) -> tuple[memoryview, Numbers]:
-    """Messages as a batch has them, and where each begins: `wire.batch.encode_batch` of them all, in one go."""
+    """Messages in the format of a batch, and where each begins: `wire.batch.encode_batch` of all in one step."""
     heads = np.zeros(len(bodies), _ITEM_HEAD)
     body_sizes = pc.binary_length(bodies).to_numpy()
     property_sizes = pc.binary_length(properties).to_numpy()
@@ -134,10 +135,10 @@ def _whole(column: pa.Array | None, name: str, count: int, *, missing: int, leas
     if column is None:
         return np.full(count, missing, np.int64)
     found: Numbers = pc.fill_null(column.cast(pa.int64()), missing).to_numpy(zero_copy_only=False)
-    wrong = ((found < least) | (found >= 1 << 31)) & column.is_valid().to_numpy(zero_copy_only=False)
+    wrong = ((found < least) | (found > INT32_MAX)) & column.is_valid().to_numpy(zero_copy_only=False)
     if wrong.any():
         raise MessageInvalid(
-            f"a row has {found[wrong][0]} in the column {name}", f"It is null, or from {least} to 2147483647"
+            f"a row has {found[wrong][0]} in the column {name}", f"It is null, or from {least} to {INT32_MAX}"
         )
     return found
 
@@ -197,7 +198,7 @@ def _words(column: pa.Array, name: str) -> pa.Array:
 
 
 def _others(column: pa.Array) -> pa.Array:
-    """The items of the properties that a row gives itself, each behind a separator."""
+    """The items of a row's own properties, each behind a separator."""
     rows, (keys, values) = _flat(column, [column.keys, column.items])
     keys, values = keys.cast(_TEXT), values.cast(_TEXT)
     named = pc.and_(pc.not_equal(keys, ""), pc.not_equal(values, ""))

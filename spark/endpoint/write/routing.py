@@ -1,4 +1,4 @@
-"""To which queue a message goes: the next one of its topic, unless the row names it."""
+"""Chooses the queue of a message: the next one of its topic, unless the row names it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rocketwire.wire.codes import Permission
 from rocketwire.wire.names import AUTO_CREATE_TOPIC
 
 AUTO_CREATED_QUEUES: Final = 4
-"""Queues that a topic gets which the broker makes for its first message, as clients ask for."""
+"""Number of queues of a topic that the broker creates with its first message, as clients request it."""
 
 
 class Routes:
-    """The queues of topics that take messages, as the name server tells of them at first.
+    """The writable queues of topics, from the name server.
 
     Args:
-        cluster: Is asked.
+        cluster: Answers the queries.
         first: Where to begin in each topic, so that the tasks of a job do not all begin at the same queue.
     """
 
@@ -31,7 +31,7 @@ class Routes:
         self._next: dict[str, int] = {}
 
     def renew(self, topic: str) -> None:
-        """Ask for a topic's queues again when they are needed, once. Those known count where nobody can tell."""
+        """Query a topic's queues again at their next use. If the query fails, the known ones are used."""
         self._stale.add(topic)
 
     def choose(self, topic: str, queue_id: int | None, *, avoided: str | None = None) -> MessageQueue:
@@ -62,7 +62,7 @@ class Routes:
         try:
             found = self._asked(topic)
         except (RemotingError, TopicUnknown):
-            # The broker may be about to come back, and with it the name server, or what that knows of the topic.
+            # The broker may be restarting, with its name server or the route that it registers.
             if known is None:
                 raise
             return known
@@ -77,7 +77,7 @@ class Routes:
         try:
             route, most = self._cluster.route(topic), None
         except NoSuchTopic as error:
-            # The broker makes it like this one when the first message comes, if it is allowed to.
+            # The broker creates the topic like this one with its first message, if that is allowed.
             try:
                 route, most = self._cluster.route(AUTO_CREATE_TOPIC), AUTO_CREATED_QUEUES
             except NoSuchTopic:

@@ -1,7 +1,7 @@
-"""Sends messages and waits until brokers have them: several requests are on their way at once, to several brokers.
+"""Sends messages and waits for the acknowledgements: several requests are in flight, to several brokers.
 
-Theory: a request is answered once, or its connection fails. What was not answered with success is sent again, to
-another queue if it may go to any; so a message may be stored twice, when its answer was lost, but not be missing.
+Theory: a request is answered once, or its connection fails. Unacknowledged messages are sent again, to
+another queue if any is allowed. So a message whose answer was lost may be stored twice, but none is missing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rocketwire.wire.names import AUTO_CREATE_TOPIC
 
 _GROUP: Final = "rocketwire_spark"
 _IN_FLIGHT: Final = 8
-"""Requests on their way to one broker; as many bodies are in memory."""
+"""Requests in flight to one broker; as many bodies are in memory."""
 _STORED: Final = frozenset(
     {
         ResponseCode.SUCCESS,
@@ -33,12 +33,12 @@ _STORED: Final = frozenset(
         ResponseCode.FLUSH_SLAVE_TIMEOUT,
     }
 )
-"""Answers that say the broker has the message, as clients take them: maybe not yet on its disk, or on a second one."""
+"""Codes that mean that the broker has the message, as for clients: maybe not yet on its disk, or on a slave."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parcel:
-    """What one request sends.
+    """The messages of one request.
 
     Attributes:
         topic: Where to.
@@ -47,7 +47,7 @@ class Parcel:
         properties: Of a message by itself; None for a batch.
         flag: Of a message by itself.
         count: Messages in it.
-        failures: How often it was sent in vain.
+        failures: How often sending it failed.
         avoided: The broker that failed last.
     """
 
@@ -68,7 +68,7 @@ class _Sent(NamedTuple):
 
 
 class _Lane(NamedTuple):
-    """The connection to a broker and what is on its way there, the oldest first."""
+    """The connection to a broker and its requests in flight, the oldest first."""
 
     connection: Connection
     waiting: deque[_Sent]
@@ -78,7 +78,7 @@ class Sender:
     """Sends parcels.
 
     Attributes:
-        acknowledged: Messages that brokers have said to have.
+        acknowledged: Number of messages that brokers have acknowledged.
     """
 
     def __init__(self, cluster: Cluster, routes: Routes, *, retries: int, clock: Clock, sleep: Sleep) -> None:
@@ -90,10 +90,10 @@ class Sender:
         self._sleep = sleep
         self._lanes: dict[str, _Lane] = {}
         self._failed: list[Parcel] = []
-        self._rounds = 0  # in which nothing was acknowledged, one after the other
+        self._rounds = 0  # consecutive rounds without an acknowledgement
 
     def send(self, parcel: Parcel) -> None:
-        """Send it, now or when some of what was sent before is answered.
+        """Send it, now or when earlier requests are answered.
 
         Raises:
             SendFailed: this one, or one before it, was not acknowledged however often it was sent.
@@ -165,7 +165,7 @@ class Sender:
                     self._settle(broker)
 
     def _settle(self, broker: str) -> None:
-        """Take the answer to what was sent to a broker first."""
+        """Take the answer to the oldest request to a broker."""
         lane = self._lanes[broker]
         sent = lane.waiting.popleft()
         try:
@@ -181,7 +181,7 @@ class Sender:
             self._fail(sent.parcel, sent.queue, Refused(lane.connection.what, answer.code, answer.remark))
 
     def _lost(self, broker: str, error: RemotingError) -> None:
-        """A connection failed, and with it what was on its way."""
+        """A connection failed, and with it its requests in flight."""
         lane = self._lanes.pop(broker, None)
         if lane is not None:
             self._cluster.forget(lane.connection)
@@ -191,7 +191,7 @@ class Sender:
     def _fail(self, parcel: Parcel, queue: MessageQueue, error: RemotingError) -> None:
         code = error.code if isinstance(error, Refused) else None
         if code in BUSY:
-            # The broker takes it later. Others may be taken meanwhile: no end while there are such.
+            # The broker is busy and may store it later. As long as it stores others, the task does not give up.
             failures, last = parcel.failures, self._rounds >= BUSY_TRIES
         else:
             failures = parcel.failures + 1
