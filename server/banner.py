@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rocketwire.server.config.config import ServerConfig
+from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.net.addresses import is_loopback, is_wildcard, machine_address
 from rocketwire.server.operations.faults.start import banner_lines as fault_lines
 from rocketwire.wire.addresses import Address
@@ -13,20 +13,20 @@ from rocketwire.wire.addresses import Address
 def ready_lines(config: ServerConfig, name_server: Address, broker: Address, http: Address | None) -> list[str]:
     """The lines that say that all is ready, with the addresses that clients use."""
     return [
-        f"rocketwire ready: name server {name_server}, broker {broker}, store {config.store_dir}",
+        f"rocketwire ready: name server {name_server}, broker {broker}, store {config.store.folder}",
         f'  Java:  producer.setNamesrvAddr("{_reached(name_server)}");',
         *([] if http is None else [f"  HTTP:  http://{_reached(http)}/metrics"]),
         *_about_access(config),
         "  stop:  Ctrl-C",
-        *fault_lines(config),
+        *fault_lines(config.faults),
     ]
 
 
 def _about_access(config: ServerConfig) -> list[str]:
     """Who is let in: a line of the banner where more than this machine could come."""
-    if config.acl_enable:
-        return [f"  ACL:   accounts of {config.acl_path}"]
-    if is_loopback(config.bind_address) and is_loopback(config.name_server.host):
+    if config.acl.acl_enable:
+        return [f"  ACL:   accounts of {config.acl.path(config.store.folder)}"]
+    if is_loopback(config.broker.bind_address) and is_loopback(config.name_server.host):
         return []
     return ["  open:  no access control; whoever reaches these addresses may do everything (--acl FILE)"]
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from rocketwire import native
-from rocketwire.server.admin.runtime_info import RuntimeInfo
+from rocketwire.server.admin.runtime_info import Disk, RuntimeInfo
+from rocketwire.server.admin.timer_info import TimerInfo
+from rocketwire.server.admin.topic_removal import TopicRemoval, finish_deletions
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.clients.heartbeats import Heartbeats
 from rocketwire.server.clients.order_locks import OrderLocks
-from rocketwire.server.config.config import ServerConfig
-from rocketwire.server.config.limits import Limits
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.configuration import LiveConfig, ServerConfig, store_settings
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.metrics import Metrics
@@ -23,10 +24,15 @@ from rocketwire.server.core.request import Peer
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.delay.delivery import DelayDelivery
 from rocketwire.server.delay.levels import warn_of_lost_levels
-from rocketwire.server.dispatch.hot_paths import HotPaths
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
+from rocketwire.server.filters.keys import FilterKeys
+from rocketwire.server.guards.acl.message_owner import owner_at
 from rocketwire.server.guards.throttle.backlog import Backlog
+from rocketwire.server.guards.throttle.keys import ThrottleKeys
 from rocketwire.server.guards.throttle.throttle import Throttle
+from rocketwire.server.limits.keys import LimitKeys
+from rocketwire.server.limits.limits import Limits
+from rocketwire.server.messages.keys import PageCacheKeys
 from rocketwire.server.messages.page_cache import PageCacheGuard
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.name_server.registration import Registration
@@ -35,34 +41,38 @@ from rocketwire.server.net.addresses import ip_address
 from rocketwire.server.net.hub import Hub, hub_kernel
 from rocketwire.server.net.in_flight import InFlight
 from rocketwire.server.pull.answers import PullAnswers
-from rocketwire.server.pull.consume_rates import ConsumeRates
 from rocketwire.server.pull.kernel import KernelPulls
+from rocketwire.server.pull.keys import LongPollKeys, TransferKeys
 from rocketwire.server.pull.long_poll import LongPoll
 from rocketwire.server.pull.offset_moved import OffsetMoved
 from rocketwire.server.pull.services import PullServices
-from rocketwire.server.retry.hot_send_backs import HotSendBacks
 from rocketwire.server.retry.send_back import SendBack
 from rocketwire.server.send.checks import SendChecks
 from rocketwire.server.send.drafts import SendDrafts
-from rocketwire.server.send.hot_sends import HotSends
 from rocketwire.server.send.kernel import KernelSends
+from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.send.replies import Replies
 from rocketwire.server.send.sending import Sending
+from rocketwire.server.statistics.rates import Rates
+from rocketwire.server.statistics.statistics import Statistics
+from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.timer.recall import Recall
 from rocketwire.server.timer.sends import TimerSends
 from rocketwire.server.timer.timer import Timer, warn_of_lost_messages
+from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.room import TopicRoom
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions.asking import everybody
-from rocketwire.server.transactions.hot_ends import HotEnds
+from rocketwire.server.transactions.keys import TransactionKeys
 from rocketwire.server.transactions.service import Transactions
 from rocketwire.server.upkeep import jobs as upkeep
 from rocketwire.server.upkeep.files_watch import FilesWatch, Rewritable
+from rocketwire.server.upkeep.keys import FlushKeys, RetentionKeys
 from rocketwire.server.upkeep.lifetime import Lifetime
 from rocketwire.server.upkeep.queue_removal import QueueRemoval
-from rocketwire.server.upkeep.store_opening import opened_store, store_settings
+from rocketwire.server.upkeep.store_opening import opened_store
 from rocketwire.store.append.flush import GroupCommit, RunBlocking
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.tables.consumer_filters import ConsumerFilterTable
@@ -71,9 +81,9 @@ from rocketwire.store.tables.groups import GroupTable
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.store.tables.saved_table import SavedTable
 from rocketwire.store.tables.topics import TopicTable
+from rocketwire.wire import names
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import VERSION_4_9_7, RequestCode
-from rocketwire.wire.fast_done import DoneAnswers
+from rocketwire.wire.codes import VERSION_4_9_7
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.send_answers import SendAnswers
 
@@ -88,6 +98,7 @@ class Broker:
     """Opens the store and builds the services; `start` sets them going, `close` puts everything on the disk.
 
     Raises:
+        ConfigError: the accounts' file cannot be used; the store was not touched.
         HostUnknown: the advertised host has no address; the store was not touched.
         StoreError: the store directory cannot be used.
     """
@@ -103,100 +114,148 @@ class Broker:
         choose: Callable[[int], int],
         run_sync: RunSync,
         run_flush: RunBlocking,
-        access: AccessControl | None = None,
     ) -> None:
         self.clock = clock
         self.metrics = metrics
-        self.access = access
         self.address = str(advertised)
         self._choose = choose
         self._run_sync = run_sync
         self._run_flush = run_flush
         self.config = live = LiveConfig(config, clock)
-        self.in_flight = InFlight(Limits(lambda: live.current, metrics))
+        # Before the store is touched: its file may be wrong.
+        self.access = self._access_control(config) if config.acl.acl_enable else None
+        self.in_flight = InFlight(Limits(live[LimitKeys], metrics))
         # Records and message ids hold addresses, no names.
         self.store_host = encode_host(ip_address(advertised.host, option="--advertise, brokerIP1"), advertised.port)
         self.store = opened_store(store_settings(config), clock, self.store_host)
         self._open_tables(config)
         self.invalidation = CacheInvalidation()
-        self.throttle = Throttle(live, self.topics, metrics)
+        self.throttle = Throttle(live[ThrottleKeys], self.topics, metrics)
         self.clients = ClientGroups(self.groups.notifies)
+        self.statistics = self._statistics()
         self._make_storing(config)
+        self.rates = Rates(metrics, clock, self._page_cache.times)
         self._make_pulls(config)
         self._make_waiting(config)
         self._make_administration()
-        self._backlog = Backlog(live, self.offsets, self.groups.table, self.store, self.throttle)
+        self._backlog = Backlog(live[ThrottleKeys], self.offsets, self.groups.table, self.store, self.throttle)
         self._registration = Registration(
             BrokerIdentity(
-                cluster=config.broker_cluster_name,
-                name=config.broker_name,
-                broker_id=config.broker_id,
+                cluster=config.broker.broker_cluster_name,
+                name=config.broker.broker_name,
+                broker_id=config.broker.broker_id,
                 address=self.address,
             ),
             ha_address=str(Address(host=advertised.host, port=advertised.port + 1)),
             routes=routes,
             topics=self.topics,
-            config=live,
+            broker_keys=live[BrokerKeys],
         )
         self._tell_of_changes()
-        self._make_grouped(config)
+        self.send_answers = SendAnswers(
+            region=config.broker.region_id, trace_on=config.broker.trace_on, version=VERSION_4_9_7
+        )
+        self.kernel_sends = self._kernel_sends(self.send_answers)
+
+    def _access_control(self, config: ServerConfig) -> AccessControl:
+        from rocketwire.server.guards.acl.control import AccessControl  # noqa: PLC0415 - it brings a YAML reader along
+
+        return AccessControl(
+            str(config.acl.path(config.store.folder)),
+            RealFileSystem(),
+            self.clock,
+            self.metrics,
+            limit_keys=self.config[LimitKeys],
+            owner_at=lambda offset: owner_at(self.store, offset),
+            reply_topic=names.reply_topic(config.broker.broker_cluster_name),
+        )
 
     def _open_tables(self, config: ServerConfig) -> None:
         folder = self.store.settings.root / "config"
         levels = self.store.delay_levels
         topics = TopicTable.open(folder / "topics.json", clock=self.clock)
         groups = GroupTable.open(folder / "subscriptionGroup.json", clock=self.clock)
-        self.topics = BrokerTopics(topics, self.config, TopicRoom(topics, groups, self.config))
-        self.topics.make_system_topics(len(levels))
-        warn_of_lost_levels(levels, config.file_reserved_time)
-        self.groups = SubscriptionGroups(groups, self.config)
+        self.offsets = OffsetTable.open(folder / "consumerOffset.json", most=config.limits.max_offsets)
+        finish_deletions(self.store.deleted_topics, topics, self.offsets)
+        topic_keys, limit_keys = self.config[TopicKeys], self.config[LimitKeys]
+        self.topics = BrokerTopics(topics, topic_keys, TopicRoom(topics, groups, limit_keys))
+        self.topics.make_system_topics(config.broker, len(levels))
+        warn_of_lost_levels(levels, config.retention.file_reserved_time)
+        self.groups = SubscriptionGroups(groups, topic_keys, limit_keys)
         self.groups.make_built_in()
-        self.offsets = OffsetTable.open(folder / "consumerOffset.json", most=config.max_offsets)
         self._delay_offsets = DelayOffsetTable.open(folder / "delayOffset.json")
         filter_table = ConsumerFilterTable.open(folder / "consumerFilter.json")
         self.filters = ConsumerFilters(filter_table, self.clock)
         self._tables: list[tuple[SavedTable, str, int]] = [
-            (self.offsets, "consumer offsets", config.flush_consumer_offset_interval),
-            (self._delay_offsets, "delay offsets", config.flush_delay_offset_interval),
+            (self.offsets, "consumer offsets", config.tables.flush_consumer_offset_interval),
+            (self._delay_offsets, "delay offsets", config.tables.flush_delay_offset_interval),
             (filter_table, "consumer filters", _FILTERS_INTERVAL),
         ]
+
+    def _statistics(self) -> Statistics:
+        topics, groups = self.topics.table, self.groups.table
+        statistics = Statistics(
+            self.metrics,
+            arrivals=self.store.queues.take_arrived,
+            has_arrived=self._has_arrived,
+            has_topic=lambda topic: topics.get(topic) is not None or topic in names.NOT_SENDABLE_TOPICS,
+            has_group=lambda group: groups.get(group) is not None,
+        )
+        topics.changed.subscribe(statistics.removed)
+        groups.changed.subscribe(statistics.removed)
+        return statistics
+
+    def _has_arrived(self, topic: str) -> bool:
+        config = self.topics.get(topic)
+        return self.store.queues.has_arrived(topic, 1 if config is None else config.write_queue_nums)
 
     def _make_storing(self, config: ServerConfig) -> None:
         """Make what takes messages: storing, sends, messages given back."""
         live, topics = self.config, self.topics
-        self._flush = GroupCommit(timeout=config.sync_flush_timeout / 1000) if config.sync_flush else None
-        self._page_cache = PageCacheGuard(live)
+        broker_keys, send_keys = live[BrokerKeys], live[SendKeys]
+        flush = config.flush
+        self._flush = GroupCommit(timeout=flush.sync_flush_timeout / 1000) if flush.sync_flush else None
+        self._page_cache = PageCacheGuard(live[PageCacheKeys])
         self.storing = Storing(self.store, flush=self._flush, metrics=self.metrics, page_cache=self._page_cache)
         retries = RetryTopics(self.groups, topics)
-        timer_sends = TimerSends(live, topics, self.clock)
-        checks = SendChecks(live, topics, choose=self._choose, retries=retries)
+        timer_sends = TimerSends(live[TimerKeys], broker_keys, topics, self.clock)
+        checks = SendChecks(send_keys, broker_keys, live[TransactionKeys], topics, choose=self._choose, retries=retries)
         levels = len(self.store.delay_levels)
-        self.sending = Sending(SendDrafts(live, topics, checks, timer_sends, delay_levels=levels), self.throttle)
+        drafts = SendDrafts(send_keys, config.broker, topics, checks, timer_sends, delay_levels=levels)
+        self.sending = Sending(drafts, self.throttle)
         self.send_back = SendBack(
-            config=live, store=self.store, storing=self.storing, retries=retries, choose=self._choose
+            broker_keys=broker_keys,
+            store=self.store,
+            retries=retries,
+            choose=self._choose,
+            invalidation=self.invalidation,
+            counters=self.statistics.sent_back,
         )
-        self.recall = Recall(live, topics, timer_sends, self.clock)
+        self.recall = Recall(live[TimerKeys], broker_keys, topics, timer_sends, self.clock)
         self.replies = Replies(self.clients, self.clock, self.store_host)
 
     def _make_pulls(self, config: ServerConfig) -> None:
-        moved = OffsetMoved(self.store, broker_name=config.broker_name, store_host=self.store_host, clock=self.clock)
-        self.consume_rates = ConsumeRates()
+        live, broker_name = self.config, config.broker.broker_name
+        moved = OffsetMoved(self.store, broker_name=broker_name, store_host=self.store_host, clock=self.clock)
         self.pull_answers = PullAnswers(
             self.store,
-            self.config,
+            transfer_keys=live[TransferKeys],
+            long_poll_keys=live[LongPollKeys],
             metrics=self.metrics,
-            consume_rates=self.consume_rates,
+            deliveries=self.statistics.delivered,
             offset_moved=moved,
             throttle=self.throttle,
         )
         self.long_poll = LongPoll(self.pull_answers, self.in_flight.limits)
         self.pulls = PullServices(
+            broker_keys=live[BrokerKeys],
             clients=self.clients,
-            config=self.config,
-            consume_rates=self.consume_rates,
+            deliveries=self.statistics.delivered,
             invalidation=self.invalidation,
             filters=self.filters,
+            filter_keys=live[FilterKeys],
             groups=self.groups,
+            limit_keys=live[LimitKeys],
             long_poll=self.long_poll,
             metrics=self.metrics,
             offsets=self.offsets,
@@ -208,11 +267,11 @@ class Broker:
     def _make_waiting(self, config: ServerConfig) -> None:
         """Make what has messages wait: for a time, or for the outcome of a transaction."""
         store, clock, wake = self.store, self.clock, self.long_poll.wake
-        self.timer = timer = self._timer() if config.timer_wheel_enable else None
+        self.timer = timer = self._timer() if config.timer.timer_wheel_enable else None
         store.arrivals.subscribe(self.long_poll.arrived)
         if timer is not None:
             store.arrivals.subscribe(timer.arrived)
-            warn_of_lost_messages(timer.lap_ms, config.file_reserved_time)
+            warn_of_lost_messages(timer.lap_ms, config.retention.file_reserved_time)
             self._tables.append((timer.table, "timer metrics", _METRICS_INTERVAL))
         self.delays = DelayDelivery(
             store=store, table=self._delay_offsets, storing=self.storing, clock=clock, wake=wake
@@ -220,7 +279,8 @@ class Broker:
         self.transactions = Transactions(
             store,
             self.offsets,
-            config=self.config,
+            keys=self.config[TransactionKeys],
+            retention_keys=self.config[RetentionKeys],
             topics=self.topics,
             clients=self.clients,
             clock=clock,
@@ -241,34 +301,61 @@ class Broker:
             topics=self.topics.table.configs,
         )
 
-    def _make_grouped(self, config: ServerConfig) -> None:
-        """Make the fast paths, which store all that one read brought as one group."""
-        done = DoneAnswers(version=VERSION_4_9_7)
-        answers = SendAnswers(region=config.region_id, trace_on=config.trace_on, version=VERSION_4_9_7)
-        others = HotPaths(
-            {
-                RequestCode.CONSUMER_SEND_MSG_BACK: HotSendBacks(self.send_back, self.storing, done, self.metrics),
-                RequestCode.END_TRANSACTION: HotEnds(self.transactions, self.storing, done, self.metrics),
-            }
-        )
-        self.hot_sends = HotSends(self.sending, self.storing, answers, self.store_host, self.metrics, otherwise=others)
-        self.kernel_sends = self._kernel_sends(answers)
-
     def _make_administration(self) -> None:
         timer = self.timer
         self.heartbeats = Heartbeats(
-            config=self.config, topics=self.topics, groups=self.groups, clients=self.clients, filters=self.filters
+            limit_keys=self.config[LimitKeys],
+            topic_keys=self.config[TopicKeys],
+            topics=self.topics,
+            groups=self.groups,
+            clients=self.clients,
+            filters=self.filters,
         )
         self.order_locks = OrderLocks()
         self.lifetime = Lifetime(
-            self.store, self.config, self.clock, self._run_sync, lambda: timer is not None and timer.catching_up
+            self.store,
+            self.config[RetentionKeys],
+            self.clock,
+            self._run_sync,
+            lambda: timer is not None and timer.catching_up,
         )
         self.queue_removal = QueueRemoval(self.store.retention)
-        self.runtime_info = RuntimeInfo(self.store, timer)
+        self.topic_removal = TopicRemoval(
+            self.store,
+            retention=self.store.retention,
+            deleted=self.store.deleted_topics,
+            topics=self.topics,
+            offsets=self.offsets,
+            long_poll=self.long_poll,
+            run_sync=self._run_sync,
+        )
+        self.runtime_info = RuntimeInfo(
+            store=self.store,
+            clock=self.clock,
+            metrics=self.metrics,
+            rates=self.rates,
+            append_times=self._page_cache.times,
+            delays=self.delays,
+            timer=TimerInfo(timer),
+            disk=self._disk,
+        )
+
+    def _disk(self) -> Disk:
+        retention = self.store.retention
+        used, (total, free) = retention.disk_usage(), retention.disk_space()
+        return Disk(
+            folder=self.store.settings.commit_log,
+            commit_log=used.commit_log,
+            consume_queues=used.consume_queues,
+            total=total,
+            free=free,
+        )
 
     def _tell_of_changes(self) -> None:
         invalidate = self.invalidation.invalidate
         self.topics.changed.subscribe(self._registration.register)
+        if self.access is not None:
+            self.access.changed.subscribe(self.long_poll.end_all)
         self.clients.emptied.subscribe(self.filters.unregister)
         self.clients.resubscribed.subscribe(self.invalidation.invalidate_subscriptions)
         self.filters.changed.subscribe(self.invalidation.invalidate_subscriptions)
@@ -291,7 +378,7 @@ class Broker:
             store=self.store,
             answers=answers,
             store_host=self.store_host,
-            config=self.config,
+            keys=self.config[SendKeys],
             metrics=self.metrics,
             page_cache=self._page_cache,
             flush=self._flush,
@@ -335,7 +422,8 @@ class Broker:
         nursery.start_soon(self.order_locks.run)
         nursery.start_soon(self.filters.run)
         nursery.start_soon(self.long_poll.run)
-        nursery.start_soon(self.consume_rates.run)
+        nursery.start_soon(self.statistics.run)
+        nursery.start_soon(self.rates.run)
         nursery.start_soon(self._backlog.run)
         nursery.start_soon(self.delays.run)
         if self.timer is not None:
@@ -349,7 +437,8 @@ class Broker:
         nursery.start_soon(self.lifetime.watch_disk)
         nursery.start_soon(self.lifetime.clean)
         nursery.start_soon(self.queue_removal.run)
-        nursery.start_soon(upkeep.flush, self.store, self.config, self._run_sync)
+        nursery.start_soon(self.topic_removal.run)
+        nursery.start_soon(upkeep.flush, self.store, self.config[FlushKeys], self._run_sync)
         nursery.start_soon(upkeep.index, self.store, self._run_sync)
         for table, what, interval in self._tables:
             nursery.start_soon(upkeep.persist, table, what, interval, self._run_sync)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import resource
 import secrets
 import signal
@@ -18,7 +19,8 @@ from typing import Final
 import trio
 
 from rocketwire.server.banner import ready_lines
-from rocketwire.server.config.config import ConfigError, ServerConfig
+from rocketwire.server.config.keys import ConfigError
+from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.core.clock import system_clock
 from rocketwire.server.core.logs import complain
 from rocketwire.server.core.works import SWITCH_SECONDS
@@ -36,6 +38,14 @@ log = logging.getLogger(__name__)
 EXIT_USAGE: Final = 2
 
 
+class OutputNotWritable(Exception):
+    """The lines that say that the server is ready cannot be printed."""
+
+    def __init__(self, error: OSError) -> None:
+        """Take the error of the output."""
+        super().__init__(f"the output cannot be written: {error.strerror}")
+
+
 def run(config: ServerConfig) -> int:
     """Serve until SIGTERM or Ctrl-C; the exit code of the process. The log is the caller's to start."""
     _raise_descriptor_limit()
@@ -43,7 +53,15 @@ def run(config: ServerConfig) -> int:
     code = 0
     try:
         trio.run(_serve_until_signal, config)
-    except* (AddressInUse, ConfigError, DescriptorsTooFew, HostUnknown, StoreError, TlsInvalid) as errors:
+    except* (
+        AddressInUse,
+        ConfigError,
+        DescriptorsTooFew,
+        HostUnknown,
+        OutputNotWritable,
+        StoreError,
+        TlsInvalid,
+    ) as errors:
         for error in _leaves(errors):
             complain(config.log_format, str(error))
         code = EXIT_USAGE
@@ -75,7 +93,7 @@ def _cancelled_by_signals() -> Iterator[None]:
 
     def stop(number: int) -> None:
         if not scope.cancel_called:
-            log.info("stopping: %s", signal.Signals(number).name)
+            log.info("stopping: %(signal)s", {"signal": signal.Signals(number).name})
             scope.cancel()
 
     def handle(number: int, _frame: FrameType | None) -> None:
@@ -92,11 +110,16 @@ def _cancelled_by_signals() -> Iterator[None]:
 
 async def _serve_and_announce(config: ServerConfig) -> None:
     def announce(name_server: Address, broker: Address, http: Address | None) -> None:
-        print(*ready_lines(config, name_server, broker, http), sep="\n", flush=True)
+        try:
+            print(*ready_lines(config, name_server, broker, http), sep="\n", flush=True)
+        except OSError as error:
+            # The interpreter flushes the rest at its exit: to nowhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise OutputNotWritable(error) from error
 
     with contextlib.ExitStack() as stack:
         flush_thread = None
-        if config.sync_flush:
+        if config.flush.sync_flush:
             flush_thread = stack.enter_context(contextlib.closing(FlushThread()))
             await flush_thread.warm_up()
         await serve(

@@ -10,19 +10,19 @@ import gc
 import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import trio
 
 from rocketwire.server.broker import Broker
-from rocketwire.server.config.config import ServerConfig
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.core.works import Works
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
-from rocketwire.server.guards.acl.message_owner import owner_at
+from rocketwire.server.name_server.config import NameServerConfig
 from rocketwire.server.name_server.key_values import KeyValueConfig
 from rocketwire.server.name_server.routes import RouteTable
 from rocketwire.server.net.admission import Admission
@@ -36,13 +36,10 @@ from rocketwire.server.operations.faults.start import allowed_faults, no_faults
 from rocketwire.server.operations.monitoring.latencies import Latencies, timed
 from rocketwire.server.registry import broker_families, name_server_families
 from rocketwire.store.append.flush import RunBlocking
-from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.tables.key_values import KeyValueFile
-from rocketwire.wire import names
 from rocketwire.wire.addresses import Address
 
 if TYPE_CHECKING:
-    from rocketwire.server.guards.acl.control import AccessControl
     from rocketwire.server.operations.faults.faulty import Faults
     from rocketwire.server.operations.monitoring.endpoint import Monitoring
 
@@ -73,12 +70,12 @@ async def serve(
         StoreError: the store directory cannot be used.
         TlsInvalid: TLS cannot be had as it is configured.
     """
-    tls_settings = read_tls_settings(config.tls_config_file, config.tls_server_mode)
+    tls_settings = read_tls_settings(config.tls.tls_config_file, config.tls.tls_server_mode)
     tls = TlsContexts(tls_settings, clock=clock, run_sync=run_sync)
     tls.load()
     with contextlib.ExitStack() as sockets:
         name_server = sockets.enter_context(bind(config.name_server.host, config.name_server.port, option="--namesrv"))
-        broker = [sockets.enter_context(sock) for sock in _bind_broker(config)]
+        broker = [sockets.enter_context(sock) for sock in _bind_broker(config.broker)]
         http = config.http
         http_socket = None if http is None else sockets.enter_context(bind(http.host, http.port, option="--http"))
         await _serve_on(
@@ -111,11 +108,10 @@ async def _serve_on(
     ready: Callable[[Address, Address, Address | None], None],
 ) -> None:
     port = broker_sockets[0].getsockname()[1]
-    advertised = Address(host=config.advertised_host, port=config.advertised_port or port)
+    advertised = Address(host=config.broker.advertised_host, port=config.advertised_port or port)
     metrics = Metrics()
     latencies = None if http_socket is None else Latencies()
     routes = RouteTable()
-    access = _access_control(config, clock, metrics) if config.acl_enable else None
     broker = Broker(
         config,
         advertised=advertised,
@@ -125,17 +121,21 @@ async def _serve_on(
         choose=choose,
         run_sync=run_sync,
         run_flush=run_flush,
-        access=access,
     )
-    if access is not None:
-        _introduce(access, broker)
     try:
         admission = Admission(broker.in_flight, descriptors.connections, descriptors.farewells)
-        values = KeyValueFile(config.store_dir / "config" / "kvConfig.json")
+        values = KeyValueFile(config.store.folder / "config" / "kvConfig.json")
         key_values = KeyValueConfig(values, run_sync)
-        name_server = name_server_families(routes, key_values, admission.limits)
+        folder = config.store.folder.absolute()
+        own = NameServerConfig(
+            rocketmqHome=str(folder),
+            kvConfigPath=str(folder / "config" / "kvConfig.json"),
+            configStorePath=str(folder / "config" / "namesrv.properties"),
+            listenPort=str(name_server_socket.getsockname()[1]),
+        )
+        name_server = name_server_families(routes, key_values, admission.limits, own)
         tls = TlsGate(tls_contexts, broker.in_flight)
-        faults = allowed_faults(config, choose, metrics)
+        faults = allowed_faults(config.faults, choose, metrics)
         in_front = no_faults if faults is None else faults.in_front
         kernel, works = hub_kernel(), Works(run_sync, now=trio.current_time)
         name_server_hub = None if kernel is None else Hub(kernel, clock=clock, in_flight=broker.in_flight)
@@ -156,9 +156,9 @@ async def _serve_on(
             FrameDispatcher(
                 broker_families(broker),
                 metrics=metrics,
-                hot_path=broker.hot_sends,
+                storing=broker.storing,
                 after_answers=broker.long_poll.wake,
-                guards=() if access is None else (access,),
+                guards=() if broker.access is None else (broker.access,),
                 works=works,
                 now=trio.current_time,
                 meet=broker.store.meet,
@@ -196,14 +196,17 @@ async def _serve_on(
             ready(shown, advertised, None if monitoring is None else monitoring.address)
     finally:
         broker.close()
-        log.info("stopped: %d messages in, %d out", metrics.messages_in, metrics.messages_out)
+        log.info(
+            "stopped: %(messages_in)d messages in, %(messages_out)d out",
+            {"messages_in": metrics.messages_in, "messages_out": metrics.messages_out},
+        )
 
 
 def _tell(name_server: socket.socket, broker: Sequence[socket.socket], descriptors: Descriptors) -> None:
-    log.info("%s", descriptors)
+    descriptors.tell()
     for what, sock in (("name server", name_server), *(("broker", sock) for sock in broker)):
         host, port = sock.getsockname()[:2]  # of a name with several addresses, the one taken
-        log.info("%s listens on %s", what, Address(host=host, port=port))
+        log.info("%(what)s listens on %(address)s", {"what": what, "address": Address(host=host, port=port)})
 
 
 def _monitoring(
@@ -248,28 +251,14 @@ def _monitoring(
     return Monitoring(sock, sources)
 
 
-def _introduce(access: AccessControl, broker: Broker) -> None:
-    """Let access control know what it asks a broker for, and whom it tells of changes."""
-    access.longest_heartbeat = lambda: broker.config.current.max_heartbeat_bytes
-    access.owner_at = partial(owner_at, broker.store)
-    access.reply_topic = names.reply_topic(broker.config.current.broker_cluster_name)
-    access.changed.subscribe(broker.long_poll.end_all)
-
-
-def _access_control(config: ServerConfig, clock: Clock, metrics: Metrics) -> AccessControl:
-    from rocketwire.server.guards.acl.control import AccessControl  # noqa: PLC0415 - it brings a YAML reader along
-
-    return AccessControl(str(config.acl_path), RealFileSystem(), clock, metrics)
-
-
-def _bind_broker(config: ServerConfig) -> list[socket.socket]:
+def _bind_broker(keys: BrokerKeys) -> list[socket.socket]:
     """The broker's sockets: its port, and two below it for clients that use the VIP channel."""
-    main = bind(config.bind_address, config.listen_port, option="--broker")
+    main = bind(keys.bind_address, keys.listen_port, option="--broker")
     port = main.getsockname()[1]
-    if not config.fast_remoting or port <= _VIP_PORT_BELOW:
+    if not keys.fast_remoting or port <= _VIP_PORT_BELOW:
         return [main]
     try:
-        return [main, bind(config.bind_address, port - _VIP_PORT_BELOW, option="--broker port - 2, fastRemoting")]
+        return [main, bind(keys.bind_address, port - _VIP_PORT_BELOW, option="--broker port - 2, fastRemoting")]
     except AddressInUse:
         main.close()
         raise

@@ -1,19 +1,25 @@
-"""Requests about subscription groups: their configurations (200, 201, 207)."""
+"""Requests about subscription groups: their configurations (200, 201, 207, 225, 352)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
+from rocketwire.server.core.errors import NameInvalid
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
-from rocketwire.server.core.works import Steps, Work, body_of, texts_size, written
-from rocketwire.server.offsets.owners import topics_of
+from rocketwire.server.core.works import Steps, Work, body_of, in_parts, texts_size, written
+from rocketwire.server.offsets.consumed import topics_of
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.store.tables.offsets import OffsetTable
-from rocketwire.wire.bodies.group import SubscriptionGroupConfig
-from rocketwire.wire.codes import RequestCode
-from rocketwire.wire.headers.group import DeleteSubscriptionGroupRequestHeader
+from rocketwire.wire import names
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.group import SubscriptionGroupConfig, SubscriptionGroupList
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.headers.group import (
+    DeleteSubscriptionGroupRequestHeader,
+    GetSubscriptionGroupConfigRequestHeader,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +37,32 @@ def _put(services: GroupServices, request: Request[None]) -> Work:
 def _put_one(services: GroupServices, read: Steps[SubscriptionGroupConfig]) -> Work:
     services.groups.put((yield from read))
     return Reply()
+
+
+def _put_list(services: GroupServices, request: Request[None]) -> Work:
+    return _put_all(services, body_of(SubscriptionGroupList, request.body))
+
+
+def _put_all(services: GroupServices, read: Steps[SubscriptionGroupList]) -> Work:
+    """All names are checked first; the groups are entered and saved in parts."""
+    groups = (yield from read).group_config_list
+    for part in in_parts(groups):
+        for group in part:
+            problem = names.group_problem(group.group_name)
+            if problem is not None:
+                raise NameInvalid(problem)
+        yield None
+    for part in in_parts(groups):
+        services.groups.put_all(part)
+        yield None
+    return Reply()
+
+
+def _one(services: GroupServices, request: Request[GetSubscriptionGroupConfigRequestHeader]) -> Reply:
+    found = services.groups.find(request.fields.group)
+    if found is None:
+        return Reply(code=ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark="No group in this broker")
+    return Reply(body=(encode_body(found),))
 
 
 def _all(services: GroupServices, _request: Request[None]) -> Work:
@@ -61,6 +93,17 @@ ROUTES: Final = (
         code=RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,
         handler=_all,
         heading="all subscription groups' configurations",
+    ),
+    Route(
+        code=RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST,
+        handler=_put_list,
+        heading="create or change several subscription groups",
+    ),
+    Route(
+        code=RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG,
+        header=GetSubscriptionGroupConfigRequestHeader,
+        handler=_one,
+        heading="one subscription group's configuration",
     ),
     Route(
         code=RequestCode.DELETE_SUBSCRIPTIONGROUP,

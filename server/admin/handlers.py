@@ -1,4 +1,4 @@
-"""Requests about topics (17, 21), configuration (25, 26), runtime information (28), and removal of expired data.
+"""Requests about topics (17, 21, 215), configuration (25, 26), runtime information (28), and removal of expired data.
 
 The last are 306, 316 and 329.
 """
@@ -11,10 +11,11 @@ from functools import partial
 from typing import Final
 
 from rocketwire.server.admin.runtime_info import RuntimeInfo
-from rocketwire.server.config.config import ConfigError
+from rocketwire.server.admin.topic_removal import TopicRemoval
 from rocketwire.server.config.java_properties import format_java_properties, parse_java_properties
-from rocketwire.server.config.live import LiveConfig
-from rocketwire.server.core.errors import ConfigRejected, NameInvalid
+from rocketwire.server.config.keys import ConfigError
+from rocketwire.server.config.live import LiveKeys
+from rocketwire.server.core.errors import ConfigRejected, NameInvalid, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
@@ -28,20 +29,32 @@ from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import KVTable
 from rocketwire.wire.bodies.topic import TopicConfig, TopicFilterType
 from rocketwire.wire.codes import RequestCode
-from rocketwire.wire.headers.admin import CreateTopicRequestHeader, GetBrokerConfigResponseHeader
+from rocketwire.wire.headers.admin import (
+    CreateTopicRequestHeader,
+    DeleteTopicRequestHeader,
+    GetBrokerConfigResponseHeader,
+)
 
 MOST_CONFIG: Final = 64 * 1024
 """The most bytes of a configuration change: all keys take a tenth of it."""
+FIXED: Final = {
+    "brokerRole": "ASYNC_MASTER",
+    "filterServerNums": "0",
+    "slaveReadEnable": "false",
+    "useTLS": "false",
+}
+"""Keys of Apache's without effect here that its tools need in the configuration: `exportConfigs` fails without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdminServices:
     """The services of these requests."""
 
-    config: LiveConfig
+    keys: LiveKeys
     lifetime: Lifetime
     queue_removal: QueueRemoval
     runtime_info: RuntimeInfo
+    topic_removal: TopicRemoval
     topics: BrokerTopics
 
 
@@ -77,6 +90,20 @@ def _created(services: AdminServices, fields: CreateTopicRequestHeader) -> Reply
     return Reply()
 
 
+def _delete_topic(services: AdminServices, request: Request[DeleteTopicRequestHeader]) -> None:
+    topic = request.fields.topic
+    problem = names.topic_problem(topic) or names.system_topic_problem(topic, services.topics.own)
+    if problem is not None:
+        raise NameInvalid(problem)
+    held = request.held()
+
+    def done(error: Exception | None) -> None:
+        held.peer.reply(held, Reply() if error is None else Reply(code=response_code(error), remark=str(error)))
+        held.peer.flush()
+
+    services.topic_removal.remove(topic, done)
+
+
 def _all_topics(services: AdminServices, _request: Request[None]) -> Work:
     table = services.topics.table
     return Reply(ext={}, body=((yield from written(table.wrapper(), len(table), 2 * texts_size(table.configs))),))
@@ -91,7 +118,7 @@ def _update_config(services: AdminServices, request: Request[None]) -> Work:
 def _updated(services: AdminServices, text: str) -> Reply:
     changes = parse_java_properties(text)
     try:
-        services.config.update(changes)
+        services.keys.update(changes)
     except ConfigError as error:
         raise ConfigRejected(str(error)) from error
     if "brokerPermission" in changes:
@@ -100,8 +127,8 @@ def _updated(services: AdminServices, text: str) -> Reply:
 
 
 def _get_config(services: AdminServices, _request: Request[None]) -> Reply:
-    text = format_java_properties(services.config.current.properties())
-    version = encode_body(services.config.version).decode()
+    text = format_java_properties({**FIXED, **services.keys.properties()})
+    version = encode_body(services.keys.version).decode()
     return Reply(fields=GetBrokerConfigResponseHeader(version=version), body=(text.encode(),))
 
 
@@ -126,8 +153,8 @@ def _answer_to(request: Request[None]) -> Callable[[], None]:
     return done
 
 
-def _runtime_info(services: AdminServices, _request: Request[None]) -> Reply:
-    return Reply(body=(encode_body(KVTable(table=services.runtime_info.table())),))
+def _runtime_info(services: AdminServices, _request: Request[None]) -> Work:
+    return Reply(body=(encode_body(KVTable(table=(yield from services.runtime_info.table()))),))
 
 
 ROUTES: Final = (
@@ -136,6 +163,12 @@ ROUTES: Final = (
         header=CreateTopicRequestHeader,
         handler=_create_topic,
         heading="create or change a topic",
+    ),
+    Route(
+        code=RequestCode.DELETE_TOPIC_IN_BROKER,
+        header=DeleteTopicRequestHeader,
+        handler=_delete_topic,
+        heading="delete a topic with its queues and consumer offsets",
     ),
     Route(code=RequestCode.GET_ALL_TOPIC_CONFIG, handler=_all_topics, heading="all topics' configurations"),
     Route(code=RequestCode.GET_BROKER_RUNTIME_INFO, handler=_runtime_info, heading="the broker's runtime information"),

@@ -1,4 +1,4 @@
-"""Requests about progress: the ends of a topic's queues (202), groups' offsets (208, 303), a topic's groups (300)."""
+"""Requests about progress: the ends of a topic's queues (202), groups' offsets (208, 303, 317), its groups (300)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from rocketwire.server.clients.groups import ClientGroups
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.clock import Clock, local_text
 from rocketwire.server.core.errors import TopicUnknown
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.core.works import ROWS, Work, check_answer, in_parts, texts_size, written
-from rocketwire.server.offsets.owners import groups_of, topics_of
-from rocketwire.server.pull.consume_rates import ConsumeRates
+from rocketwire.server.offsets.consumed import groups_of, topics_of
+from rocketwire.server.statistics.counters import Counters, Period
+from rocketwire.server.statistics.statistics import GroupTopic
+from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import MOST_QUEUES, BrokerTopics, check_queues
 from rocketwire.store.protocol import Messages
 from rocketwire.store.tables.offsets import OffsetTable
@@ -27,9 +30,11 @@ from rocketwire.wire.bodies.progress import (
     TopicOffset,
     TopicStatsTable,
 )
+from rocketwire.wire.bodies.statistics import ConsumeStatsList
 from rocketwire.wire.bodies.topic import TopicConfig
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.codes import VERSION_5_0_0, RequestCode
 from rocketwire.wire.headers import group as headers
+from rocketwire.wire.headers.admin import GetConsumeStatsInBrokerHeader
 
 _MOST_QUEUES_OF_A_GROUP: Final = 4 * MOST_QUEUES  # in all its topics; reporting so many takes a second
 _LEAST_ROW: Final = 100  # bytes for one queue, without the names of its topic and broker
@@ -39,10 +44,12 @@ _LEAST_ROW: Final = 100  # bytes for one queue, without the names of its topic a
 class ProgressServices:
     """The services of these requests."""
 
+    address: str
+    broker_keys: Live[BrokerKeys]
     clients: ClientGroups
     clock: Clock
-    config: LiveConfig
-    consume_rates: ConsumeRates
+    deliveries: Counters[GroupTopic]
+    groups: SubscriptionGroups
     offsets: OffsetTable
     store: Messages
     topics: BrokerTopics
@@ -61,7 +68,7 @@ def _queue_ids(topic: str, queues: int) -> range:
 
 
 def _queue(services: ProgressServices, topic: str, queue_id: int) -> MessageQueue:
-    return MessageQueue(topic=topic, broker_name=services.config.current.broker_name, queue_id=queue_id)
+    return MessageQueue(topic=topic, broker_name=services.broker_keys.current.broker_name, queue_id=queue_id)
 
 
 def _topic_stats(services: ProgressServices, request: Request[headers.GetTopicStatsInfoRequestHeader]) -> Work:
@@ -88,47 +95,100 @@ def _stats_told(services: ProgressServices, topic: str) -> Work:
 
 def _least(services: ProgressServices, topic: str, queues: int) -> int:
     """The least number of bytes of an answer about so many queues of a topic."""
-    return queues * (_LEAST_ROW + len(topic) + len(services.config.current.broker_name))
+    return queues * (_LEAST_ROW + len(topic) + len(services.broker_keys.current.broker_name))
 
 
 def _consume_stats(services: ProgressServices, request: Request[headers.GetConsumeStatsRequestHeader]) -> Work:
-    return _progress_told(services, request.fields.consumer_group, request.fields.topic or "")
+    newer = request.header.version >= VERSION_5_0_0
+    return _progress_told(services, request.fields.consumer_group, request.fields.topic or "", newer=newer)
 
 
-def _progress_told(services: ProgressServices, group: str, topic: str) -> Work:
+def _progress_told(services: ProgressServices, group: str, topic: str, *, newer: bool) -> Work:
     """Removed topics, and those that a connected group has unsubscribed from, are left out."""
     topics = [topic] if topic.strip() else (yield from topics_of(services.offsets, group))
-    consumers = services.clients.consumer(group)
-    subscriptions = {} if consumers is None else consumers.subscriptions
     table: dict[MessageQueue, OffsetWrapper] = {}
     rate = 0.0
     least = 0
     for number, each in enumerate(topics):
         if not number % ROWS:
             yield None
-        config = services.topics.get(each)
-        if config is None or (subscriptions and each not in subscriptions):
+        config = _consumed_topic(services, group, each)
+        if config is None:
             continue
         check_queues(f"consumer group[{group}]", len(table) + config.read_queue_nums, most=_MOST_QUEUES_OF_A_GROUP)
         least += _least(services, each, config.read_queue_nums)
         check_answer(least)
         for part in in_parts(range(config.read_queue_nums)):
             for queue_id in part:
-                table[_queue(services, each, queue_id)] = _progress(services, group, each, queue_id)
+                table[_queue(services, each, queue_id)] = _progress(services, group, each, queue_id, newer=newer)
             yield None
-        rate += services.consume_rates.per_second(group, each)
+        rate += _rate(services, group, each)
     body = ConsumeStats(offset_table=table, consume_tps=rate)
     return Reply(body=((yield from written(body, len(table), least)),))
 
 
-def _progress(services: ProgressServices, group: str, topic: str, queue_id: int) -> OffsetWrapper:
+def _rate(services: ProgressServices, group: str, topic: str) -> float:
+    return services.deliveries.sums((group, topic), Period.MINUTE).per_second
+
+
+def _progress(services: ProgressServices, group: str, topic: str, queue_id: int, *, newer: bool) -> OffsetWrapper:
+    """Pulled messages are not counted here, so a 5.x tool, which subtracts what is consumed, shows none on the way."""
     committed = services.offsets.query(group, topic, queue_id) or 0
     stored = services.store.store_time(topic, queue_id, committed - 1) if committed else 0
     return OffsetWrapper(
         broker_offset=services.store.max_offset(topic, queue_id),
         consumer_offset=committed,
         last_timestamp=max(0, stored),
+        pull_offset=committed if newer else None,
     )
+
+
+def _all_stats(services: ProgressServices, request: Request[GetConsumeStatsInBrokerHeader]) -> Work:
+    newer = request.header.version >= VERSION_5_0_0
+    return _all_progress_told(services, ordered=request.fields.is_order, newer=newer)
+
+
+def _all_progress_told(services: ProgressServices, *, ordered: bool, newer: bool) -> Work:
+    """Each topic of a group is an entry of its own. Groups without offsets are there, too, without entries.
+
+    A broker with very many offsets has more to tell than an answer can hold, and refuses.
+    """
+    topics: dict[str, dict[str, TopicConfig]] = {group: {} for group in services.groups.table.configs}
+    for at in range(0, services.offsets.places, ROWS):
+        for topic, group in services.offsets.consumptions(at, ROWS):
+            config = _consumed_topic(services, group, topic) if group in topics else None
+            if config is not None and (config.order or not ordered):
+                topics[group][topic] = config
+        yield None
+    listed: list[dict[str, tuple[ConsumeStats, ...]]] = []
+    behind = least = rows = 0
+    for group, consumed in topics.items():
+        stats: list[ConsumeStats] = []
+        for topic, config in consumed.items():
+            least += _least(services, topic, config.write_queue_nums)
+            check_answer(least)
+            table: dict[MessageQueue, OffsetWrapper] = {}
+            for part in in_parts(range(config.write_queue_nums)):
+                for queue_id in part:
+                    table[_queue(services, topic, queue_id)] = _progress(services, group, topic, queue_id, newer=newer)
+                yield None
+            rows += len(table)
+            behind += sum(each.broker_offset - each.consumer_offset for each in table.values())
+            stats.append(ConsumeStats(offset_table=table, consume_tps=_rate(services, group, topic)))
+        listed.append({group: tuple(stats)})
+        least += len(group)
+        if not len(listed) % ROWS:
+            yield None
+    body = ConsumeStatsList(consume_stats_list=tuple(listed), broker_addr=services.address, total_diff=behind)
+    return Reply(body=((yield from written(body, rows + len(listed), least)),))
+
+
+def _consumed_topic(services: ProgressServices, group: str, topic: str) -> TopicConfig | None:
+    """A topic's configuration, if the topic exists and the group, when connected, still subscribes to it."""
+    consumers = services.clients.consumer(group)
+    if consumers is not None and consumers.subscriptions and topic not in consumers.subscriptions:
+        return None
+    return services.topics.get(topic)
 
 
 def _consumed_by(services: ProgressServices, request: Request[headers.QueryTopicConsumeByWhoRequestHeader]) -> Work:
@@ -191,6 +251,12 @@ ROUTES: Final = (
         header=headers.GetConsumeStatsRequestHeader,
         handler=_consume_stats,
         heading="a group's offsets in the queues of a topic",
+    ),
+    Route(
+        code=RequestCode.GET_BROKER_CONSUME_STATS,
+        header=GetConsumeStatsInBrokerHeader,
+        handler=_all_stats,
+        heading="the offsets of all groups",
     ),
     Route(
         code=RequestCode.QUERY_TOPIC_CONSUME_BY_WHO,

@@ -97,6 +97,10 @@ class ClientGroups:
         """The connected producers of a group."""
         return list(self._producers.get(group, {}).items())
 
+    def producer_groups(self) -> list[str]:
+        """The names of the groups with connected producers."""
+        return list(self._producers)
+
     def producer_by_client_id(self, client_id: str) -> Peer | None:
         """The connection of a producer, of any group; of several with that id, the one with the newest heartbeat."""
         peers = self._producer_peers.get(client_id)
@@ -274,10 +278,8 @@ class ClientGroups:
         member = group.members.get(peer)
         if member is not None and member.last_seen < limit:
             log.info(
-                "consumer %s of %s: no heartbeat",
-                peer.remote_text,
-                group.name,
-                extra={"peer": peer.remote_text, "group": group.name},
+                "consumer %(peer)s of %(group)s: no heartbeat",
+                {"peer": peer.remote_text, "group": group.name},
             )
             self.unregister_consumer(peer, group.name)
 

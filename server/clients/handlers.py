@@ -8,13 +8,15 @@ from typing import Final
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.clients.heartbeats import Heartbeats, heartbeat_entries
 from rocketwire.server.clients.order_locks import OrderLocks, check_size
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.errors import ServerError
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.core.works import Steps, Work, body_of, in_parts, texts_size, written
 from rocketwire.server.filters import selection
+from rocketwire.server.filters.keys import FilterKeys
+from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.client import (
     CheckClientRequestBody,
@@ -40,8 +42,9 @@ class ClientServices:
     """The services of these requests."""
 
     clients: ClientGroups
-    config: LiveConfig
+    filter_keys: Live[FilterKeys]
     heartbeats: Heartbeats
+    limit_keys: Live[LimitKeys]
     order_locks: OrderLocks
 
 
@@ -82,13 +85,13 @@ def _consumers_told(client_ids: tuple[str, ...]) -> Work:
 
 
 def _check_subscription(services: ClientServices, request: Request[None]) -> Reply:
-    most = services.config.current.max_heartbeat_bytes
+    most = services.limit_keys.current.max_heartbeat_bytes
     if len(request.body) > most:
         raise LimitExceeded("maxHeartbeatBytes", most)
     body = decode_body(CheckClientRequestBody, request.body, most_entries=heartbeat_entries(most))
     subscription = body.subscription_data
     if subscription is not None:
-        selection.check(services.config.current, subscription.sub_string, subscription.expression_type)
+        selection.check(services.filter_keys.current, subscription.sub_string, subscription.expression_type)
     return Reply()
 
 

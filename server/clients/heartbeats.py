@@ -15,13 +15,14 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from rocketwire.server.clients.groups import ClientGroups, Standing
-from rocketwire.server.config.config import ServerConfig
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Peer
 from rocketwire.server.core.works import Steps, body_of, in_parts
 from rocketwire.server.filters.consumer_filters import Allowance, ConsumerFilters
 from rocketwire.server.filters.tag import is_tag_type
+from rocketwire.server.limits.keys import LimitKeys
+from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics, retry_config
 from rocketwire.wire import names
@@ -38,7 +39,8 @@ class _Same(NamedTuple):
     digest: bytes
     language: str
     version: int
-    config: ServerConfig
+    limit_keys: LimitKeys
+    topic_keys: TopicKeys
     topics: int
     groups: int
 
@@ -66,13 +68,15 @@ class Heartbeats:
     def __init__(
         self,
         *,
-        config: LiveConfig,
+        limit_keys: Live[LimitKeys],
+        topic_keys: Live[TopicKeys],
         topics: BrokerTopics,
         groups: SubscriptionGroups,
         clients: ClientGroups,
         filters: ConsumerFilters,
     ) -> None:
-        self._config = config
+        self._limit_keys = limit_keys
+        self._topic_keys = topic_keys
         self._topics = topics
         self._groups = groups
         self._clients = clients
@@ -85,7 +89,7 @@ class Heartbeats:
         allowed. BodyInvalid: the body is not a heartbeat. NameInvalid: the name of a new group or retry topic is not
         valid. StoreError: the retry topics could not be saved.
         """
-        most = self._config.current.max_heartbeat_bytes
+        most = self._limit_keys.current.max_heartbeat_bytes
         if len(body) > most:
             raise LimitExceeded("maxHeartbeatBytes", most)
         digest = hashlib.sha256(body, usedforsecurity=False).digest()
@@ -114,7 +118,8 @@ class Heartbeats:
             digest,
             header.language,
             header.version,
-            self._config.current,
+            self._limit_keys.current,
+            self._topic_keys.current,
             self._topics.table.replacements,
             self._groups.table.replacements,
         )

@@ -89,11 +89,17 @@ class ConsumerGroup:
         if len(said) > _LOGGED_CHARACTERS:
             said = said[:_LOGGED_CHARACTERS] + " …"
         if not found:
-            log.info("consumer group %s: its members subscribe to the same again", self.name)
+            log.info("consumer group %(group)s: its members subscribe to the same again", {"group": self.name})
         elif any(difference.matters for difference in found):
-            log.warning("consumer group %s: its members disagree, so messages may be lost to it; %s", self.name, said)
+            log.warning(
+                "consumer group %(group)s: its members disagree, so messages may be lost to it; %(subscriptions)s",
+                {"group": self.name, "subscriptions": said},
+            )
         else:
-            log.info("consumer group %s: its members write their subscriptions differently; %s", self.name, said)
+            log.info(
+                "consumer group %(group)s: its members write their subscriptions differently; %(subscriptions)s",
+                {"group": self.name, "subscriptions": said},
+            )
 
 
 def _said(members: Iterable[Member]) -> list[tuple[str, Subscriptions]]:

@@ -17,7 +17,8 @@ from typing import Final
 
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.clients.members import Member
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.client_errors import (
     ClientOutdated,
     GroupWithoutOffsets,
@@ -25,6 +26,7 @@ from rocketwire.server.core.client_errors import (
     ResetGroupOffline,
     ResetTopicMissing,
 )
+from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.errors import (
     QueueIllegal,
 )
@@ -53,8 +55,9 @@ _LEAST_ROW: Final = len('{"brokerName":"","queueId":0,"topic":""}:0,')
 class OnlineServices:
     """The services of requests to and about connected clients."""
 
+    broker_keys: Live[BrokerKeys]
     clients: ClientGroups
-    config: LiveConfig
+    clock: Clock
     offsets: OffsetTable
     store: Messages
     topics: BrokerTopics
@@ -74,7 +77,7 @@ def reset(services: OnlineServices, asked: ResetOffsetRequestHeader, *, for_cpp:
         ClientOutdated: a member is too old for this; nothing is sent.
     """
     group, topic, timestamp = asked.group, asked.topic, asked.timestamp
-    broker_name = services.config.current.broker_name
+    broker_name = services.broker_keys.current.broker_name
     found: dict[MessageQueue, int] = {}
     queues = _queues(services, asked)
     least = len(queues) * (_LEAST_ROW + len(topic) + len(broker_name))
@@ -94,7 +97,10 @@ def reset(services: OnlineServices, asked: ResetOffsetRequestHeader, *, for_cpp:
     as_table = yield from written(ResetOffsetBody(offset_table=found), len(found), least)
     as_list = b""
     for peer, member in list(consumers.members.items()):
-        log.info("group %s, topic %s: tell %s to go on at %d", group, topic, member.client_id, timestamp)
+        log.info(
+            "group %(group)s, topic %(topic)s: tell %(client_id)s to go on at %(timestamp)d",
+            {"group": group, "topic": topic, "client_id": member.client_id, "timestamp": timestamp},
+        )
         if _reads_tables(member, for_cpp=for_cpp):
             peer.push(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, ext, as_table)
         else:

@@ -1,4 +1,4 @@
-"""Requests about connected clients (203, 204), and requests forwarded to them (222, 223, 307, 309).
+"""Requests about connected clients (203, 204, 328), and requests forwarded to them (222, 223, 307, 309).
 
 A request for one client is forwarded with all its fields except those of its signature, and the client's answer is the
 answer.
@@ -10,12 +10,14 @@ from typing import Any, Final
 
 from rocketwire.server.clients.members import ConsumerGroup, Member
 from rocketwire.server.clients.offset_reset import CPP, OnlineServices, reset
+from rocketwire.server.clients.producer_table import all_producers
 from rocketwire.server.clients.questions import consumer_status, hand_on
 from rocketwire.server.core.client_errors import (
     ConsumerGroupOffline,
     ProducerGroupOffline,
 )
 from rocketwire.server.core.errors import (
+    MessageNotFound,
     ServerError,
     response_code,
 )
@@ -32,10 +34,6 @@ from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE
 _LEAST_CONNECTION: Final = len('{"clientAddr":"1.1.1.1:1","clientId":"","language":"GO","version":1},')
 _UNSET_REMARK: Final = "not set any response code"  # 4.9.7's remark beside the code 0 of 222 and 223
 _CREDENTIALS: Final = frozenset({ACCESS_KEY, SIGNATURE})
-
-
-class MessageNotThere(ServerError):
-    """The message that a client should consume cannot be read."""
 
 
 def _consumer_connections(
@@ -107,12 +105,12 @@ def _consume_directly(
 ) -> None:
     fields = request.fields
     if fields.msg_id is None:
-        raise MessageNotThere("no message id is given")
+        raise MessageNotFound("no message id is given")
     _, offset = parse_offset_message_id(fields.msg_id)
     record = services.store.record_at(offset)
     if record is None:
-        raise MessageNotThere(f"can not find message by the offset, {offset}")
-    ext = {**(request.header.ext or {}), "brokerName": services.config.current.broker_name}
+        raise MessageNotFound(f"can not find message by the offset, {offset}")
+    ext = {**(request.header.ext or {}), "brokerName": services.broker_keys.current.broker_name}
     _hand_on(services, request, fields.consumer_group, fields.client_id or "", ext, bytes(record))
 
 
@@ -172,6 +170,11 @@ ROUTES: Final = (
         header=headers.GetProducerConnectionListRequestHeader,
         handler=_producer_connections,
         heading="the connections of a producer group",
+    ),
+    Route(
+        code=RequestCode.GET_ALL_PRODUCER_INFO,
+        handler=all_producers,
+        heading="all connected producers by group",
     ),
     Route(
         code=RequestCode.INVOKE_BROKER_TO_RESET_OFFSET,

@@ -135,7 +135,7 @@ class _StatusRound:
                 self._size += len(entry) - len(self._found.get(client_id, b""))
                 self._found[client_id] = entry
         except BodyInvalid as error:
-            log.warning("consumer status of %s: %s", client_id, error)
+            log.warning("consumer status of %(client_id)s: %(reason)s", {"client_id": client_id, "reason": error})
         finally:
             self._close_one()
 

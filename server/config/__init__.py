@@ -1,1 +1,1 @@
-"""Configuration: Apache's keys, the keys of limits, and the configuration in force."""
+"""How configuration keys are declared and read, the keys of the broker itself, and the live view of a group of keys."""

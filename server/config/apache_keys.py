@@ -1,7 +1,8 @@
-"""The keys of Apache's 4.9.7 broker that have no effect here.
+"""The keys of Apache's brokers, 4.9.7 and 5.5.0, that have no effect here.
 
 An existing `broker.conf` may contain them; each is accepted with a warning. The names are the setters of BrokerConfig,
-MessageStoreConfig, NettyServerConfig and NettyClientConfig, except those that `ServerConfig` declares.
+MessageStoreConfig, NettyServerConfig and NettyClientConfig (5.x: and AuthConfig), except those that a group of keys
+declares.
 """
 
 from __future__ import annotations
@@ -49,6 +50,95 @@ APACHE_KEYS_WITHOUT_EFFECT: Final = frozenset(
     writeBufferHighWaterMark writeBufferLowWaterMark
     """.split()  # noqa: SIM905 (a list literal of these would be a page long)
 )
+
+NEWER_KEYS_WITHOUT_EFFECT: Final = frozenset(
+    """
+    accessMessageInMemoryHotRatio accountStatsEnable accountStatsPrintZeroValues ackMessageThreadPoolNums
+    ackThreadPoolQueueCapacity aclCacheExpiredSecond aclCacheMaxNum aclCacheRefreshSecond
+    adminBrokerThreadPoolQueueCapacity allAckInSyncStateSet allowRecallWhenBrokerNotWriteable appendAckAsync
+    appendCkAsync appendTopicForTimerDeleteKey asyncLearner asyncSendEnable authConfigPath authenticationEnabled
+    authenticationMetadataProvider authenticationProvider authenticationStrategy authenticationWhitelist
+    authorizationEnabled authorizationMetadataProvider authorizationProvider authorizationStrategy
+    authorizationWhitelist autoMessageVersionOnTopicLen batchDispatchRequestThreadPoolNums
+    bottomMostCompressionTypeForConsumeQueueStore broadcastOffsetExpireMaxSecond broadcastOffsetExpireSecond
+    brokerConfigPath brokerElectionPriority brokerHeartbeatInterval brokerNotActiveTimeoutMillis
+    channelExpiredTimeout checkCommitLogOffsetOnRecover checkSyncStateSetPeriod cleanOfflineBrokerInterval
+    cleanRocksDBDirtyCQIntervalMin cleanSwapedMapInterval clearRetryTopicWhenDeleteTopic clusterName
+    coldCtrStrategyEnable coldDataScanEnable combineAssignOffsetCQType combineCQEnableCheckSelf
+    combineCQLoadingCQTypes combineCQMaxExtraSearchCommitLogFiles combineCQPreferCQType combineCQUseRocksdbForLmq
+    commercialSizePerMsg commitLogForceSwapMapInterval commitLogRecoverMaxNum commitLogSwapMapInterval
+    commitLogSwapMapReserveFileNum compactionCqMappedFileSize compactionMappedFileSize compactionScheduleInternal
+    compactionThreadNum compatibleWithOldNameSrv configBlackList configManagerVersion configName
+    consumerOffsetUpdateVersionStep controllerAddr controllerHeartBeatTimeoutMills
+    correctLogicMinOffsetForceInterval correctLogicMinOffsetSleepInterval dataReadAheadEnable
+    defaultMessageRequestMode defaultPopShareQueueNum delayOffsetUpdateVersionStep deleteFileBatchMax
+    disableCallbackExecutor disableNettyWorkerGroup disappearTimeAfterStart dispatchCqCacheNum dispatchCqThreads
+    dispatchFromSenderThread enableAcceleratedRecovery enableAsyncReput enableAutoInSyncReplicas
+    enableBroadcastOffsetStore enableBuildConsumeQueueConcurrently enableCleanExpiredOffset enableCompaction
+    enableConnectionMetrics enableControllerMode enableCreateSysGroup enabledAppendPropCRC
+    enableFastChannelEventProcess enableLagAndDlqMetrics enableLiteEventMode enableLitePopLog enableLmqQuota
+    enableLmqStats enableLogConsumeQueueRepeatedlyBuildWhenRecover enableMessageStoreMetrics
+    enableMixedMessageType enableNetWorkFlowControl enableNotifyAfterPopOrderLockRelease
+    enableNotifyBeforePopCalculateLag enablePopBatchAck enablePopBufferMerge enablePopLog
+    enablePopMessageThreshold enablePopMetrics enableReconnectForGoAway enableRegisterProducer enableRemoteEscape
+    enableRemotingMetrics enableRequestMetrics enableRetryTopicV2 enableRocksDBLog enableRunningFlagsInFlush
+    enableShutdownGracefully enableSingleTopicRegister enableSkipLongAwaitingAck enableSlaveActingMaster
+    enableSplitMetadata enableSplitRegistration enableStatsMetrics enableTransactionMetrics estimateAccumulation
+    fetchControllerAddrByDnsLookup fetchNameSrvAddrByDnsLookup fetchNamesrvAddrInterval forceVerifyPropCRC
+    forwardTimeout haFlowControlEnable haMaxGapNotInSync haMaxTimeSlaveNotCatchup indexFileReadEnable
+    indexFileWriteEnable indexRocksDBEnable initAuthenticationUser initPopOffsetByCheckMsgInMem
+    innerClientAuthenticationCredentials inSyncReplicas iteratorWhenUseRocksdbConsumeQueue liteEventCheckInterval
+    liteEventFullDispatchDelayTime liteEventFullDispatchDelayTimeForWildcardGroup liteLagCountMetricsEnable
+    liteLagLatencyCollectEnable liteLagLatencyMetricsEnable liteLagLatencyTopK litePullMessageEnable
+    litePullMessageThreadPoolNums litePullThreadPoolQueueCapacity liteSubscriptionCheckInterval
+    liteSubscriptionCheckTimeoutMills liteTtlCheckInterval loadBalancePollNameServerInterval
+    loadBalanceProcessorThreadPoolNums loadBalanceThreadPoolQueueCapacity lockInStrictMode
+    logicalDiskSpaceCleanForciblyThreshold logicQueueForceSwapMapInterval logicQueueSwapMapInterval
+    logicQueueSwapMapReserveFileNum mappedFileSwapEnable mapperFileSizeBatchConsumeQueue
+    maxAsyncPutMessageRequests maxBatchDeleteFilesNum maxChecksumRange maxClientEventCount maxConsumeQueueScan
+    maxFilterMessageSize maxHaTransferByteInSecond maxLiteSubscriptionCount maxMessageFilterNumForNotification
+    maxOffsetMapSize maxPopPollingSize maxReconnectIntervalTimeSeconds maxRecoveryCommitlogFiles
+    maxRocksDBIndexQueryDays maxSlaveResendLength maxStatsIdleTimeInMinutes maxTopicLength memTableFlushIntervalMs
+    metricGrpcExporterIntervalInMills metricGrpcExporterTimeOutInMills metricLoggingExporterIntervalInMills
+    metricsExportBatchMaxDataPoints metricsExporterType metricsGrpcExporterHeader metricsGrpcExporterTarget
+    metricsInDelta metricsLabel metricsOtelCardinalityLimit metricsPromExporterHost metricsPromExporterPort
+    migrateAuthFromV1Enabled minInSyncReplicas minLiteTTl persistConsumerOffsetIncrementally popCkMaxBufferSize
+    popCkOffsetMaxQueueSize popCkStayBufferTime popCkStayBufferTimeOut popConsumerFSServiceInit
+    popConsumerKVServiceEnable popConsumerKVServiceInit popConsumerKVServiceLog popFromRetryProbability
+    popFromRetryProbabilityForPriority popInflightMessageThreshold popLongPollingForceNotifyInterval
+    popPollingMapExpireTimeSeconds popPollingMapSize popPollingSize popResponseReturnActualRetryTopic
+    popReviveConcurrency popReviveMaxAttemptTimes popReviveMaxReturnSizePerRead popReviveSkipIfGroupAbsent
+    printChannelGroups printChannelGroupsMinNum priorityOrderAsc pullBatchMaxMessageCount
+    putConsumeQueueDataByFileChannel putMessageTimeout readUnCommitted realTimeNotifyConsumerChange
+    realTimePersistRocksDBConfig recheckReputOffsetFromCq recoverConcurrently recoverThreadPoolNums
+    rejectPullConsumerEnable replicasPerDiskPartition retrieveMessageFromPopRetryTopicV1 reviveAckWaitMs
+    reviveInterval reviveMaxSlow reviveQueueNum reviveScanTime rocksdbCompressionType rocksdbCQDoubleWriteEnable
+    rocksdbFlushWalFrequency rocksdbWalFileRollingThreshold sampleCountThreshold sampleSteps scanAvailableNameSrv
+    searchBcqByCacheEnable sendHeartbeatTimeoutMillis serverLoadBalancerEnable serverNettyWorkerGroupEnable
+    sharedByteBufferNum shutdownWaitTimeSeconds skipPreOnline skipWhenCKRePutReachMaxTimes socksProxyConfig
+    spinLockCollisionRetreatOptimalDegree splitMetadataSize splitRegistrationSize
+    statefulAuthenticationCacheExpiredSecond statefulAuthenticationCacheMaxNum
+    statefulAuthorizationCacheExpiredSecond statefulAuthorizationCacheMaxNum statRocksDBCQIntervalSec
+    storePathBrokerIdentity storePathEpochFile storeType subscriptionExpiredTimeout syncBrokerMemberGroupPeriod
+    syncBrokerMetadataPeriod syncControllerMetadataPeriod syncFromLastFile syncMasterFlushOffsetWhenStartup
+    timerColdDataCheckIntervalMs timerCongestNumEachSlot timerEnableCheckMetrics timerEnableRetryUntilSuccess
+    timerGetMessageThreadNum timerInterceptDelayLevel timerMetricSmallThreshold timerProgressLogIntervalMs
+    timerPutMessageThreadNum timerRecallToTimelineEnable timerRecallToTimeWheelEnable
+    timerReputServiceCorePoolSize timerReputServiceMaxPoolSize timerReputServiceQueueCapacity timerRocksDBEnable
+    timerRocksDBPrecisionMs timerRocksDBRollIntervalHours timerRocksDBRollMaxTps timerRocksDBRollRangeHours
+    timerRocksDBStopScan timerRocksDBTimeExpiredMaxTps timerSkipUnknownError timerStopEnqueue
+    timerWheelSnapshotFlush timerWheelSnapshotIntervalMs topicQueueLockNum totalReplicas
+    transactionCheckRocksdbCoreThreads transactionCheckRocksdbMaxThreads transactionCheckRocksdbQueueCapacity
+    transactionMetricFlushInterval transactionOpBatchInterval transactionOpMsgMaxSize transRocksDBEnable
+    transWriteOriginTransHalfEnable travelCqFileNumWhenGetMessage updateNameServerAddrPeriod useABSLock
+    useMessageFilterForNotification usePIDColdCtrStrategy userCacheExpiredSecond userCacheMaxNum
+    userCacheRefreshSecond useSeparateRetryQueue useSeparateStorePathForRocksdbCQ useServerSideResetOffset
+    useSingleRocksDBForAllConfigs useStaticSubscription validateSystemTopicWhenUpdateTopic waitTimeMillsInAckQueue
+    waitTimeMillsInAdminBrokerQueue waitTimeMillsInLitePullQueue wakeCommitWhenPutMessage wakeFlushWhenPutMessage
+    writeWithoutMmap
+    """.split()  # noqa: SIM905 (as above)
+)
+"""Those that 5.5.0 has and 4.9.7 has not."""
 
 WHY_WITHOUT_EFFECT: Final = {
     "namesrvAddr": ": the broker registers with the name server in its own process (--namesrv)",

@@ -1,8 +1,8 @@
 """How one configuration key is declared, read from text and written back.
 
-A key is a field of `ServerConfig` made by `key(...)`: the default gives the type (bool, int or str), the arguments give
-bounds or choices and the meaning. Parsing, error messages, code 25's answer and docs/configuration.md follow from that.
-Only this module knows Apache's spelling of a name.
+A key is a field made by `key(...)`: the default gives the type (bool, int or str), the arguments give bounds or choices
+and the meaning. Parsing, error messages, code 25's answer and docs/configuration.md follow from that. Keys are declared
+in groups: frozen dataclasses, each in the room that reads it. Only this module knows Apache's spelling of a name.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class Key:
 
     Attributes:
         name: Apache's spelling.
-        attribute: the field of `ServerConfig`.
+        group: the field of the configuration that holds the key's group.
+        attribute: the field of the group.
         default: also tells the type.
         meaning: one line, with the unit where there is one.
         low: smallest allowed number.
@@ -50,6 +51,7 @@ class Key:
     """
 
     name: str
+    group: str
     attribute: str
     default: Value
     meaning: str
@@ -117,7 +119,7 @@ def key(
     online: bool = False,
     known: str = "",
 ) -> V:
-    """Declare a field of `ServerConfig` as a key; see `Key` for the arguments.
+    """Declare a field of a group as a key; see `Key` for the arguments.
 
     The default of `name` is the field's name in camel case.
     """
@@ -137,10 +139,11 @@ def key(
     return made
 
 
-def keys_of(fields: Iterable[Field[Any]]) -> tuple[Key, ...]:
-    """The keys among a dataclass's fields, in their order."""
+def keys_of(fields: Iterable[Field[Any]], *, group: str) -> tuple[Key, ...]:
+    """The keys among the fields of a group of this name, in their order."""
     return tuple(
         Key(
+            group=group,
             attribute=each.name,
             default=each.default,
             **{**declared, "name": declared["name"] or camel(each.name)},

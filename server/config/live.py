@@ -1,29 +1,37 @@
-"""The configuration in force, which code 25 may change while the broker runs."""
+"""Views of the configuration in force, which code 25 may change while the broker runs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Generic, Protocol, TypeVar
 
-from rocketwire.server.config.config import ServerConfig
-from rocketwire.server.core.clock import Clock
-from rocketwire.store.event import Event
 from rocketwire.wire.bodies.topic import DataVersion
 
+G = TypeVar("G")
 
-class LiveConfig:
-    """Holds the current `ServerConfig`; users read a setting each time they need it.
+
+class Live(Generic[G]):
+    """One group of keys of a running broker; users read a key each time they need it.
 
     Attributes:
-        changed: Called after each change.
+        current: The values in force; a change replaces them.
     """
 
-    __slots__ = ("_clock", "changed", "current", "version")
+    __slots__ = ("current",)
 
-    def __init__(self, config: ServerConfig, clock: Clock) -> None:
-        self._clock = clock
-        self.current = config
-        self.version = DataVersion(counter=0, timestamp=clock())
-        self.changed = Event[[]]()
+    def __init__(self, current: G) -> None:
+        self.current = current
+
+
+class LiveKeys(Protocol):
+    """All keys of a running broker, by name: what requests tell of the configuration, and change."""
+
+    @property
+    def version(self) -> DataVersion:
+        """The version of the configuration: a change has a new one."""
+
+    def properties(self) -> dict[str, str]:
+        """Every key with effect and its value as text."""
 
     def update(self, changes: Mapping[str, str]) -> None:
         """Change some keys.
@@ -31,6 +39,3 @@ class LiveConfig:
         Raises:
             ConfigError: nothing was changed; the text names key, value and what is allowed.
         """
-        self.current = self.current.updated(changes)
-        self.version = DataVersion(counter=self.version.counter + 1, timestamp=self._clock())
-        self.changed()

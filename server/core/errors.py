@@ -62,6 +62,13 @@ class TopicNotFound(ServerError):
         super().__init__(f"topic[{topic}] not exist, apply first please!{gap}{FAQ}")
 
 
+class TopicLeaving(ServerError):
+    """A topic that is being deleted cannot be created yet; clients try again after this code."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(f"topic[{topic}] is being deleted")
+
+
 class TopicUnknown(ServerError):
     """A topic that an administrator asks about does not exist on the broker."""
 
@@ -227,6 +234,10 @@ class SystemBusy(ServerError):
         )
 
 
+class MessageNotFound(ServerError):
+    """No record begins where a request says that a message is."""
+
+
 class TransactionNotFound(ServerError):
     """There is no half message at the place that a producer names."""
 
@@ -242,6 +253,13 @@ class BodyRejected(ServerError):
     """A request body that does not fit its header, or is missing."""
 
 
+class StatisticsUnknown(ServerError):
+    """An item of the statistics that nothing was counted for, or that is not kept."""
+
+    def __init__(self, name: str, key: str) -> None:
+        super().__init__(f"The stats <{name}> <{key}> not exist")
+
+
 class ConfigRejected(ServerError):
     """A configuration change that names a bad value."""
 
@@ -250,6 +268,7 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     RequestUnsupported: ResponseCode.REQUEST_CODE_NOT_SUPPORTED,
     NameInvalid: ResponseCode.SYSTEM_ERROR,
     TopicNotFound: ResponseCode.TOPIC_NOT_EXIST,
+    TopicLeaving: ResponseCode.SERVICE_NOT_AVAILABLE,
     TopicUnknown: ResponseCode.TOPIC_NOT_EXIST,
     RouteNotFound: ResponseCode.TOPIC_NOT_EXIST,
     QueueIllegal: ResponseCode.SYSTEM_ERROR,
@@ -283,9 +302,11 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     AccountNotUpdated: ResponseCode.UPDATE_AND_CREATE_ACL_CONFIG_FAILED,
     AccountNotDeleted: ResponseCode.DELETE_ACL_CONFIG_FAILED,
     AddressesNotUpdated: ResponseCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED,
+    MessageNotFound: ResponseCode.SYSTEM_ERROR,
     TransactionNotFound: ResponseCode.SYSTEM_ERROR,
     TransactionWrong: ResponseCode.SYSTEM_ERROR,
     BodyRejected: ResponseCode.SYSTEM_ERROR,
+    StatisticsUnknown: ResponseCode.SYSTEM_ERROR,
     ConfigRejected: ResponseCode.SYSTEM_ERROR,
     ConsumerGroupOffline: ResponseCode.CONSUMER_NOT_ONLINE,
     ResetGroupOffline: ResponseCode.CONSUMER_NOT_ONLINE,

@@ -1,8 +1,11 @@
 """The log on stderr: lines for people, or one JSON object per line for programs.
 
-All modules log with the standard library's `logging`. In the JSON format structlog renders the records; it is imported
-only for that, since the import takes as long as the rest of a start. What a call gives in `extra` (`extra={"peer": …}`)
-becomes a field of the object.
+All modules log with the standard library's `logging`: a constant text with names, and a dictionary of their values, as
+`log.info("topic %(topic)s: %(queues)d queues", {"topic": name, "queues": 4})`. People get the text with the values in
+it. In the JSON format the event is the constant text, `topic {topic}: {queues} queues`, and each value is a field. What
+a call gives in `extra` becomes a field too; an `event` there replaces the text.
+
+structlog renders the JSON; it is imported only for that, since the import takes as long as the rest of a start.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import logging
 import re
 import sys
 import threading
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Final, TypeAlias
@@ -27,6 +30,8 @@ _LINE: Final = "%(asctime)s %(levelname)s %(message)s"
 #: Control characters, line and paragraph separators, bidirectional controls, and surrogates: what could end a line,
 #: move a terminal's cursor or reorder text.
 _UNPRINTED: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+#: The place of a named value in a text: `%(offset)d`.
+_PLACEHOLDER: Final = re.compile(r"%\((\w+)\)[-#0 +]*\d*(?:\.\d+)?[a-zA-Z]")
 _LONGEST: Final = 4096
 """The most characters of a line, or of one of its fields: clients choose names of up to a megabyte."""
 _LONGEST_TRACE: Final = 64 * 1024
@@ -73,10 +78,10 @@ def _escaped(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode()
 
 
-def complain(form: str, line: str, *, level: int = logging.ERROR) -> None:
-    """Report a problem to the person who started the program, in one line."""
+def complain(form: str, line: str, *, event: str = "the server cannot run", level: int = logging.ERROR) -> None:
+    """Report a problem to the person who started the program, in one line; `event` is that of the JSON format."""
     if form == JSON:
-        log.log(level, "%s", line)
+        log.log(level, "%(reason)s", {"reason": line}, extra={"event": event})
     else:
         warning = "warning: " if level == logging.WARNING else ""
         sys.stderr.write(f"rocketwire: {warning}{line}\n")
@@ -86,7 +91,9 @@ def _json() -> logging.Formatter:
     from structlog import processors, stdlib  # noqa: PLC0415 - 0.1 s and 6 MB, for those only who want JSON
 
     return stdlib.ProcessorFormatter(
-        foreign_pre_chain=[stdlib.add_log_level, stdlib.add_logger_name, stdlib.ExtraAdder()],
+        foreign_pre_chain=[_with_fields, stdlib.add_log_level, stdlib.add_logger_name, stdlib.ExtraAdder()],
+        use_get_message=False,
+        pass_foreign_args=True,
         processors=[
             _with_time,
             stdlib.ProcessorFormatter.remove_processors_meta,
@@ -95,6 +102,21 @@ def _json() -> logging.Formatter:
             processors.JSONRenderer(),
         ],
     )
+
+
+def _with_fields(_logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """The values of a record as fields, and its text with their names; those of a library go into the text."""
+    values = event.pop("positional_args", ())
+    if isinstance(values, Mapping):
+        event["event"] = _PLACEHOLDER.sub(r"{\1}", event["event"]).replace("%%", "%")
+        return {**event, **{name: _plain(value) for name, value in values.items()}}
+    if values:
+        event["event"] %= values
+    return event
+
+
+def _plain(value: object) -> object:
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
 def _with_time(_logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -118,11 +140,19 @@ def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackT
 def _unraisable(what: sys.UnraisableHookArgs) -> None:
     kind, error, trace = what.exc_type, what.exc_value, what.exc_traceback
     text = what.err_msg or "exception ignored"
-    log.error("%s in %r", text, what.object, exc_info=(kind, error, trace) if error is not None else None)
+    log.error(
+        "%(what)s in %(object)r",
+        {"what": text, "object": what.object},
+        exc_info=(kind, error, trace) if error is not None else None,
+    )
 
 
 def _ended_thread(what: threading.ExceptHookArgs) -> None:
     name = None if what.thread is None else what.thread.name
     error = what.exc_value
     trace = what.exc_traceback
-    log.error("thread %s ended", name, exc_info=(what.exc_type, error, trace) if error is not None else None)
+    log.error(
+        "thread %(thread)s ended",
+        {"thread": name},
+        exc_info=(what.exc_type, error, trace) if error is not None else None,
+    )

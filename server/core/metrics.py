@@ -28,6 +28,8 @@ class Metrics:
         faults: Injected faults, by action.
         tls_connections: Open connections that speak TLS.
         tls_failures: Failed TLS handshakes.
+        pulls_found: Pulls that got messages.
+        puts_failed: Messages that the store did not take.
     """
 
     __slots__ = (
@@ -39,6 +41,8 @@ class Metrics:
         "limited",
         "messages_in",
         "messages_out",
+        "pulls_found",
+        "puts_failed",
         "requests",
         "throttled",
         "tls_connections",
@@ -58,13 +62,16 @@ class Metrics:
         self.bytes_in = 0
         self.messages_out = 0
         self.bytes_out = 0
+        self.pulls_found = 0
+        self.puts_failed = 0
 
     def stored(self, messages: int, size: int) -> None:
         """Count messages appended to the commit log and their size in bytes."""
         self.messages_in += messages
         self.bytes_in += size
 
-    def delivered(self, messages: int, size: int) -> None:
-        """Count messages handed to consumers and their size in bytes."""
+    def delivered(self, messages: int, size: int, pulls: int = 1) -> None:
+        """Count messages handed to consumers, their size in bytes, and the pulls that got them."""
         self.messages_out += messages
         self.bytes_out += size
+        self.pulls_found += pulls

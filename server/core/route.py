@@ -4,27 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.core.append import Append
+from rocketwire.server.core.request import Reply, Request, SharedReply
 from rocketwire.server.core.works import Work
 from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.fast_headers import FastHeaders
+
+Made: TypeAlias = Reply | SharedReply | Append | Work | None
+"""What a handler returns: the answer, what is to be appended, a generator that carries the request out in steps, or
+None when a service answers later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A request code, its header and response header types, and its handler.
+    """A request code and its handler.
 
-    `handler(services, request)` returns the reply, a generator that carries the request out in steps, or None when a
-    service answers later. `short` marks headers with the one-letter names of SEND_MESSAGE_V2. `heading` says in a few
-    words what the request is for.
+    Attributes:
+        code: The request code.
+        header: The type of the request's header; None: it has no fields.
+        response: The type of the response's header; None: it has no fields.
+        handler: Called with the family's services and the request.
+        short: Whether the header's fields have the one-letter names of SEND_MESSAGE_V2.
+        appends: Whether the handler returns an `Append`. It then decides without what other requests of the same read
+            append (but see `Append.decides`).
+        fast: Decodes frequent headers in JSON; other headers of the code are decoded generally.
+        heading: What the request is for, in a few words.
     """
 
     code: RequestCode
     header: type[Any] | None = None
     response: type[Any] | None = None
-    handler: Callable[[Any, Request[Any]], Reply | Work | None]
+    handler: Callable[[Any, Request[Any]], Made]
     short: bool = False
+    appends: bool = False
+    fast: FastHeaders[Any] | None = None
     heading: str
 
 

@@ -1,4 +1,4 @@
-"""Delayed messages: how they wait (levels), how they are delivered (delivery), and what is known after a crash."""
+"""Delayed messages: storing (levels), delivery (delivery, progress), and recovery after a crash (settling)."""
 
 from rocketwire.server.delay.levels import delay_level, queue_of, scheduled_draft
 

@@ -1,12 +1,12 @@
 """Delivering delayed messages: one task for all levels.
 
-A queue of the schedule topic holds one level's messages in the order they are due, so only the head of each has to be
-looked at, and an empty one not before its delay has passed: nothing stored meanwhile is due sooner. What is due is
-stored again as the message it was, a group at a time, and others run between two groups.
+A queue of the schedule topic has one level's messages in the order they are due. So only its head is checked, and an
+empty queue not before the level's delay has passed. Messages that are due are stored in their topics, a group at a
+time; other tasks run between two groups.
 
 As on a 4.9.7 broker, a message further ahead than its level's delay (the clock was set back, or the levels are others)
-is due at once. One that can never be delivered is passed over, where Apache's broker tries it for ever and keeps all
-others of the level waiting. What the store does not take for now is tried again.
+is due at once. One that can never be delivered is skipped; Apache's broker retries it for ever and blocks the others of
+the level. What the store refuses for now is retried.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 import trio
 
 from rocketwire.server.core.clock import Clock
+from rocketwire.server.delay.levels import queue_of
 from rocketwire.server.delay.progress import DelayProgress
 from rocketwire.server.delay.settling import Settling
 from rocketwire.server.messages.appending import Refusals
@@ -36,10 +37,10 @@ from rocketwire.wire.codes import ResponseCode
 
 log = logging.getLogger(__name__)
 
-#: What is stored in one go.
+#: Most messages of one group.
 _GROUP: Final = 128
 _GROUP_BYTES: Final = 512 << 10
-#: The clock may be set meanwhile, and what was delivered is to be written down: so the longest rest is this.
+#: The longest pause: the clock may be set meanwhile, and the progress has to be saved.
 _LONGEST_REST_MS: Final = 500
 _SHORTEST_REST_MS: Final = 10
 _RETRY_MS: Final = 500
@@ -48,7 +49,7 @@ _FOR_EVER: Final = (RecordTooLarge, TopicUnusable)
 
 
 class _Group(NamedTuple):
-    """Messages of one level that are due: drafts and the offset of each, and why others are passed over.
+    """Messages of one level that are due: drafts and the offset of each, and why others are skipped.
 
     `end` is the offset behind all of them, `next_due` when the one there is due.
     """
@@ -65,7 +66,7 @@ class DelayDelivery:
 
     Attributes:
         delivered: How many messages were delivered since the start.
-        dropped: How many were passed over, for they cannot be delivered.
+        dropped: How many were skipped, because they cannot be delivered.
     """
 
     def __init__(
@@ -97,6 +98,13 @@ class DelayDelivery:
         offsets = self._progress.offsets[: len(self._delays)]
         return [self._store.max_offset(names.SCHEDULE_TOPIC, level) - offset for level, offset in enumerate(offsets)]
 
+    def progress(self) -> Iterator[tuple[int, int, int]]:
+        """Of each level that was used: its number, the offset of the next message, and the end of its queue."""
+        for level, offset in enumerate(self._progress.offsets, 1):
+            end = self._store.max_offset(names.SCHEDULE_TOPIC, queue_of(level))
+            if end:
+                yield level, offset, end
+
     async def run(self) -> None:
         """Deliver what is due, for ever."""
         for rest in self._settling:
@@ -115,10 +123,10 @@ class DelayDelivery:
 
     def _tell(self, error: Exception) -> None:
         if not self._store.meet(error):
-            log.error("delayed messages: %s", error)
+            log.error("delayed messages: %(reason)s", {"reason": error})
 
     def _settle(self) -> Iterator[int]:
-        """Find out what was delivered before the last stop, in steps; gives the ms to rest between two."""
+        """Find what was delivered before the last stop, in steps; yields the ms to pause between two."""
         settling = None
         while True:
             try:
@@ -131,16 +139,19 @@ class DelayDelivery:
                 settling, rest = None, _RETRY_MS
             yield rest
         for level, before, offset in settling.found():
-            log.info("delay level %d: %d messages were delivered before the stop", level, offset - before)
+            log.info(
+                "delay level %(delay_level)d: %(messages)d messages were delivered before the stop",
+                {"delay_level": level, "messages": offset - before},
+            )
             self._progress.advance(level, offset)
 
     def close(self) -> None:
-        """Have the table say how far delivery got; it is yet to be written. Nothing is delivered after this."""
-        if not any(self._settling):  # else the disk refused to tell: what is written stays as it is
+        """Hand the progress to the table, which is saved later. Nothing is delivered after this."""
+        if not any(self._settling):  # else reading failed: the saved offsets stay
             self._progress.close()
 
     def deliver(self) -> int:
-        """Deliver one group, if one is due; how many ms are left until the next is, 0 if one is due now."""
+        """Deliver one group, if one is due; returns the ms until the next is due, 0 if it is due now."""
         now = self._clock()
         if now < self._now:
             self._look_at = [0] * len(self._delays)
@@ -156,11 +167,14 @@ class DelayDelivery:
         return min(max(rest, _SHORTEST_REST_MS), _LONGEST_REST_MS) if rest > 0 else 0
 
     def _deliver_level(self, level: int, now: int) -> int:
-        """Deliver a group of a level; when it is to be looked at again."""
+        """Deliver a group of a level; returns when to check the level again."""
         wanted = self._progress.offsets[level - 1]
         offset, entries = self._store.queue_entries(names.SCHEDULE_TOPIC, level - 1, wanted, _GROUP)
         if offset != wanted:
-            log.error("delay level %d: goes on at offset %d, for there is none %d", level, offset, wanted)
+            log.error(
+                "delay level %(delay_level)d: goes on at offset %(offset)d, for there is none %(wanted_offset)d",
+                {"delay_level": level, "offset": offset, "wanted_offset": wanted},
+            )
             self._progress.advance(level, offset)
         if not entries:
             return now + max(self._delays[level - 1], _SHORTEST_REST_MS)
@@ -169,13 +183,16 @@ class DelayDelivery:
         for number, error in sorted(group.passed, key=itemgetter(0)):
             if number < reached:
                 self.dropped += 1
-                log.error("delay level %d: the message at offset %d is not delivered: %s", level, number, error)
+                log.error(
+                    "delay level %(delay_level)d: the message at offset %(offset)d is not delivered: %(reason)s",
+                    {"delay_level": level, "offset": number, "reason": error},
+                )
         if reached != offset:
             self._progress.advance(level, reached)
         return group.next_due if reached == group.end else now + _RETRY_MS
 
     def _collect(self, level: int, offset: int, entries: bytes, now: int) -> _Group:
-        """What is due among some entries of a level, the first of them at an offset."""
+        """The messages that are due among some entries of a level, the first of them at an offset."""
         drafts: list[Draft] = []
         offsets: list[int] = []
         passed: list[tuple[int, Exception]] = []
@@ -202,7 +219,7 @@ class DelayDelivery:
         return _Group(drafts, offsets, passed, offset, due)
 
     def _part(self, place: int, size: int) -> LogPart:
-        """The part of the log that has a record at a place."""
+        """The part of the log with the record at a position."""
         part = self._store.log_part(place)
         if part is None or place > part.end - size:
             raise Undeliverable("it is not in the log any more")
@@ -211,13 +228,13 @@ class DelayDelivery:
     def _due(self, level: int, place: int, size: int, tags_code: int, now: int) -> int:
         """When an entry's message is due, in ms since 1970."""
         delay = self._delays[level - 1]
-        if tags_code <= HIGHEST_EXT_ADDRESS:  # the time stands in the queue's extension: Apache's enableConsumeQueueExt
+        if tags_code <= HIGHEST_EXT_ADDRESS:  # the time is in the queue's extension: Apache's enableConsumeQueueExt
             record = self._store.record_at(place, size)
             tags_code = now if record is None else store_timestamp(record) + delay
         return tags_code if tags_code <= now + delay else now
 
     def _store_group(self, group: _Group) -> int:
-        """Store a group; the offset behind what is delivered or never will be: the group's end if all is."""
+        """Store a group; returns the offset behind the messages that are done: the group's end if all are."""
         reached = group.end
 
         def outcome(appended: Sequence[Appended], _code: ResponseCode, refusals: Refusals) -> None:
@@ -238,5 +255,5 @@ class DelayDelivery:
 
     def _note_refusal(self, error: Exception) -> None:
         if not self._refused:
-            log.warning("delayed messages are not delivered for now: %s", error)
+            log.warning("delayed messages are not delivered for now: %(reason)s", {"reason": error})
         self._refused = True

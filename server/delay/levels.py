@@ -1,8 +1,8 @@
-"""Delayed messages: how they wait in the schedule topic.
+"""Delayed messages as stored in the schedule topic.
 
 A message with a delay level n is stored in queue n - 1 of SCHEDULE_TOPIC_XXXX, with its topic and queue among its
 properties; the store writes the time of delivery into the queue's entry. Everything is written as Apache 4.9.7 does it,
-but for the order of the properties: these keep the one in which they came.
+except that properties keep the order in which they came.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,10}", re.ASCII)
 
 
 def delay_level(properties: Mapping[str, str], levels: int) -> int:
-    """The level that a message asks for, at most the last of `levels`; 0 when it is not to be delayed.
+    """The delay level of a message, at most the last of `levels`; 0 without delay.
 
     Raises:
-        MessageIllegal: the property is no number.
+        MessageIllegal: the property is not a number.
     """
     text = properties.get(property_names.DELAY)
     if text is None:
@@ -40,14 +40,14 @@ def delay_level(properties: Mapping[str, str], levels: int) -> int:
 
 
 def scheduled_draft(draft: Draft, level: int) -> Draft:
-    """The draft as it waits for its delivery; the given one is changed.
+    """The draft to be stored in the schedule topic; the given one is changed.
 
     Args:
-        draft: The message as it is to be delivered, with the level among its properties.
+        draft: The message to be delivered, with the level among its properties.
         level: A level that exists, from 1.
 
     Raises:
-        PropertiesInvalid: a separator stands in the topic's name.
+        PropertiesInvalid: the topic's name contains a separator.
     """
     draft.properties = with_real_queue(draft.properties, draft.topic, draft.queue_id)
     draft.topic = _SCHEDULE_TOPIC
@@ -61,9 +61,11 @@ def queue_of(level: int) -> int:
 
 
 def warn_of_lost_levels(delays: Sequence[int], kept_hours: int) -> None:
-    """Say in the log which levels, given by their delays in ms, are longer than the log is kept."""
+    """Log the levels, given by their delays in ms, that are longer than the log is kept."""
     for level, delay in enumerate(delays, start=1):
         if delay > kept_hours * _HOUR_MS:
             log.warning(
-                "delay level %d: its messages are lost while they wait, see fileReservedTime (%d h)", level, kept_hours
+                "delay level %(delay_level)d: its messages are lost while they wait, "
+                "see fileReservedTime (%(reserved_hours)d h)",
+                {"delay_level": level, "reserved_hours": kept_hours},
             )

@@ -1,8 +1,8 @@
-"""How far delivery got on each level: in memory, and of that what may be written down.
+"""The progress of delivery on each level: the offsets in memory, and those that may be saved.
 
-An offset in config/delayOffset.json says that everything before it is delivered. After a power failure that must still
-be true, so an offset waits here until the disk has the copies it speaks of. With the offsets goes a place in the log:
-copies of what was delivered up to them stand before it, all later ones behind it.
+An offset in config/delayOffset.json means that everything before it is delivered. That must hold after a power failure,
+too, so an offset is saved only when its delivered copies are on the disk. A physical offset is saved with them: copies
+of messages before the offsets are in the log before it, all later ones behind it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from rocketwire.store.protocol import Messages
 from rocketwire.store.tables.delay_offsets import DelayOffsetTable
 from rocketwire.wire.names import SCHEDULE_TOPIC
 
-#: Levels that are gone are known by their queues; what numbers beyond this are, no broker's levels were.
+#: Removed levels are known by their queues; no broker has levels above this number.
 _MOST_LEVELS: Final = 256
-#: Places are noted so many bytes apart while nothing is delivered: a start after a crash reads hardly more than that.
+#: While nothing is delivered, the physical offset is advanced every so many bytes: a start after a crash reads little
+#: more.
 _PLACES_APART: Final = 16 << 20
 
 
 class _Delivered(NamedTuple):
-    """A level's offset, and where the log ended then."""
+    """A level's offset, and the log's end at that time."""
 
     log_end: int
     level: int
@@ -31,7 +32,7 @@ class _Delivered(NamedTuple):
 
 
 class DelayProgress:
-    """The next offset of each level, also of those that were there once: they may be back after another start.
+    """The next offset of each level, also of removed ones, which may be configured again later.
 
     Attributes:
         offsets: The next offset of each level, the first level's at 0.
@@ -47,17 +48,17 @@ class DelayProgress:
 
     @property
     def log_offset(self) -> int | None:
-        """Where the log is to be searched for later copies; None when another broker wrote the offsets."""
+        """Where to begin to search the log for later copies; None if another broker wrote the offsets."""
         offset = self._table.log_offset
         return offset if offset is not None and offset <= self._store.max_physical_offset else None
 
     def advance(self, level: int, offset: int) -> None:
-        """Note that everything before an offset of a level is delivered, as the log stands now."""
+        """Record that everything before an offset of a level is delivered, at the log's present end."""
         self.offsets[level - 1] = offset
         self._unsaved.append(_Delivered(self._store.max_physical_offset, level, offset))
 
     def save(self) -> None:
-        """Hand what the disk has to the table, which is written at intervals."""
+        """Hand offsets whose copies are on the disk to the table, which is saved at intervals."""
         flushed = self._store.flushed_offset
         before = place = self._table.log_offset
         while self._unsaved and self._unsaved[0].log_end <= flushed:
@@ -74,8 +75,8 @@ class DelayProgress:
         return any(offset < end(SCHEDULE_TOPIC, queue_id) for queue_id, offset in enumerate(self.offsets))
 
     def close(self) -> None:
-        """Have the log flushed and everything handed to the table; nothing is delivered after this."""
-        with contextlib.suppress(StoreError):  # then only what the disk has is handed over
+        """Flush the log and hand all offsets to the table; nothing is delivered after this."""
+        with contextlib.suppress(StoreError):  # then only offsets whose copies are on the disk are handed over
             self._store.flush_to(self._store.max_physical_offset)
         self.save()
         if self._table.log_offset is not None and not self._unsaved:

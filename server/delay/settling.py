@@ -1,13 +1,13 @@
-"""What was delivered before a crash, though no file says so.
+"""Finds what was delivered before a crash, from the copies in the log.
 
-The offsets of config/delayOffset.json are older than the crash. Copies of messages delivered since stand in the log, in
-each level's order, and each still says its level, topic and queue among its properties. So the log is read from the
-place that belongs to the offsets, and each copy is looked for among the next entries of its level; delivery goes on
-behind the last one found. A copy that is not found there was delivered earlier. Entries that were passed over have no
-copy, so the search goes some entries ahead; those that cannot be delivered it leaves out.
+The offsets of config/delayOffset.json are older than the crash. Copies of messages delivered since are in the log, in
+each level's order, and have their level, topic and queue among their properties. So the log is read from the physical
+offset that was saved with the offsets, and each copy is searched among the next entries of its level. Delivery
+continues behind the last one found. A copy that is not found was delivered earlier. Skipped messages have no copy, so
+the search looks some entries ahead, without those that cannot be delivered.
 
-A file that Apache's broker wrote names no place. After a crash of that one the log is read from where the first of the
-messages that may have been delivered was due, if it was due at all.
+A file that Apache's broker wrote has no physical offset. After its crash the log is read from the time at which the
+first of the messages that may have been delivered was due, if it was due at all.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from rocketwire.store.protocol import Messages
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.names import SCHEDULE_TOPIC
-from rocketwire.wire.properties import decode_properties
+from rocketwire.wire.properties import decode_stored_properties
 
-#: Entries of a level among which a copy is looked for.
+#: Number of entries of a level among which a copy is searched.
 _AHEAD: Final = 1024
-#: What all copies hold, and few other records.
+#: Bytes that all copies contain, and few other records.
 _NEEDLE: Final = f"{property_names.REAL_TOPIC}\x01".encode()
 
 
 class Settling:
-    """Finds how far delivery got on each level; `step` until it is over."""
+    """Finds the progress of delivery on each level; call `step` until it returns false."""
 
     def __init__(self, store: Messages, offsets: list[int], log_offset: int | None) -> None:
         """Begin.
 
         Args:
             store: An open store to which nothing was delivered since its start.
-            offsets: The next offset of each level, as it was written down.
-            log_offset: The place that belongs to them; None when it is not known.
+            offsets: The saved next offset of each level.
+            log_offset: The physical offset saved with them; None if unknown.
         """
         self._store = store
         self._levels = [_Level(store, queue_id, offset) for queue_id, offset in enumerate(offsets)]
@@ -55,7 +55,7 @@ class Settling:
         self._at = log_offset if any(level.waits for level in self._levels) else self._end
 
     def _earliest_copy(self) -> int:
-        """Where the first copy can be that was stored after the offsets were written down."""
+        """Where the first copy may be that was stored after the offsets were saved."""
         last = self._store.last_append_timestamp
         due = min((level.due for level in self._levels if level.waits), default=last + 1)
         return self._store.file_before(due) if due <= last else self._end
@@ -71,7 +71,7 @@ class Settling:
         return True
 
     def found(self) -> Iterator[tuple[int, int, int]]:
-        """Each level of which more was delivered: its number, the offset it had and the one it has."""
+        """Each level of which more was delivered: its number, the saved offset and the new one."""
         for number, (before, level) in enumerate(zip(self._before, self._levels, strict=True), start=1):
             if level.offset > before:
                 yield number, before, level.offset
@@ -79,7 +79,7 @@ class Settling:
     def _look(self, record: memoryview) -> None:
         try:
             message = stored_message(record)
-        except RecordInvalid:  # the bytes stand in the body of something else
+        except RecordInvalid:  # the bytes are in the body of another message
             return
         properties = _decoded(message)
         if (
@@ -97,11 +97,11 @@ class Settling:
 
 
 def _decoded(message: StoredMessage | Draft) -> dict[str, str]:
-    return decode_properties(str(message.properties, "utf-8", "replace"))
+    return decode_stored_properties(message.properties)
 
 
 def _print(message: StoredMessage | Draft) -> int:
-    """What a message that waits, as it is to be delivered, and its copy have in common, and hardly any two others."""
+    """A hash that is equal for a waiting message and its copy, and hardly ever for others."""
     return hash(
         (
             frozenset(_decoded(message).items()),
@@ -116,7 +116,7 @@ def _print(message: StoredMessage | Draft) -> int:
 
 
 class _Level:
-    """The entries of one level from its next offset on, read as far ahead as they are needed."""
+    """The entries of one level from its next offset on, read ahead as needed."""
 
     def __init__(self, store: Messages, queue_id: int, offset: int) -> None:
         self._store = store
@@ -139,7 +139,7 @@ class _Level:
         return int(due) if due > HIGHEST_EXT_ADDRESS else 0
 
     def pass_copy(self, print_: int, place: int) -> None:
-        """Go on behind the message that has this copy at a place in the log, if it is one of the next ones."""
+        """Continue behind the message with this copy at a position in the log, if it is one of the next ones."""
         if print_ not in self._places:
             self._read_ahead(place)
         places = self._places.get(print_)
@@ -154,7 +154,7 @@ class _Level:
                 del self._places[passed]
 
     def _read_ahead(self, place: int) -> None:
-        """Read what waited already when the log ended at a place."""
+        """Read the messages that waited already when the log ended at a position."""
         while len(self._ahead) < _AHEAD:
             first, entries = self._store.queue_entries(
                 SCHEDULE_TOPIC, self._queue_id, self._read_to, _AHEAD - len(self._ahead)

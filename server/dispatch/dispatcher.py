@@ -1,8 +1,9 @@
-"""Dispatch: finds the handler of a frame, and makes the answer from what the handler returns or raises.
+"""Dispatch: finds the handler of a frame, and does what the handler returns.
 
 Every request is answered unless it is one-way: an exception of the handler becomes the response code of
-`server.core.errors`, an unknown code REQUEST_CODE_NOT_SUPPORTED. Long requests are carried out in steps
-(`server.core.works`); the client's later requests wait until they are answered.
+`server.core.errors`, an unknown code REQUEST_CODE_NOT_SUPPORTED. What consecutive requests of one read append is
+appended as one group (`server.dispatch.group`). Long requests are carried out in steps (`server.core.works`); the
+client's later requests wait until they are answered.
 """
 
 from __future__ import annotations
@@ -10,21 +11,24 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from rocketwire.server.core.append import Append
 from rocketwire.server.core.errors import RequestUnsupported, ServerError, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.metrics import UNSERVED, Metrics
-from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Family
+from rocketwire.server.core.request import Reply, Request, SharedReply
+from rocketwire.server.core.route import Family, Made, Route
 from rocketwire.server.core.works import Paused, Steps, Work, Works
+from rocketwire.server.dispatch.group import AppendGroup
 from rocketwire.server.dispatch.guard import Guard
-from rocketwire.server.dispatch.hot_paths import HotPath
+from rocketwire.server.messages.storing import Storing
 from rocketwire.server.net.session import Session
 from rocketwire.store.errors import StoreError
-from rocketwire.wire.codes import FLAG_RESPONSE
+from rocketwire.wire.codes import FLAG_RESPONSE, SerializeType
 from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.errors import EntriesTooMany, HeaderTooLarge, WireError
+from rocketwire.wire.fast_headers import FastHeader
 from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.headers import decode_ext
 
@@ -32,6 +36,18 @@ log = logging.getLogger(__name__)
 
 LONGEST_SECONDS: Final = 0.002
 """How long one connection's requests are served before other tasks run."""
+
+_JSON: Final = int(SerializeType.JSON)
+_START_LENGTH: Final = 12
+"""Bytes of a JSON header that tell a code of two or three digits, where the official clients write it: first."""
+
+
+class _Frequent(NamedTuple):
+    """A route whose headers have a fast decoder."""
+
+    decode: Callable[[memoryview], FastHeader[Any] | None]
+    route: Route
+    services: Any
 
 
 class FrameDispatcher:
@@ -47,7 +63,7 @@ class FrameDispatcher:
         families: Iterable[Family],
         *,
         metrics: Metrics,
-        hot_path: HotPath | None = None,
+        storing: Storing | None = None,
         after_answers: Callable[[], None] = lambda: None,
         guards: Iterable[Guard] = (),
         works: Works | None = None,
@@ -59,7 +75,7 @@ class FrameDispatcher:
         Args:
             families: The handlers and their services.
             metrics: Counts requests.
-            hot_path: Offered each frame first.
+            storing: Stores what requests append; None: no handler appends.
             after_answers: Called when the answers of a read are sent.
             guards: Admit or refuse each request while they are active.
             works: Carries out long requests.
@@ -68,11 +84,18 @@ class FrameDispatcher:
         """
         self.now = now
         self._routes = {int(route.code): (route, family.services) for family in families for route in family.routes}
+        self._fast = {
+            (b'{"code":%d,"' % code)[:_START_LENGTH]: _Frequent(route.fast.decode, route, services)
+            for route, services in self._routes.values()
+            if route.fast is not None
+            for code in route.fast.codes
+            if code == route.code
+        }
         self._metrics = metrics
         self._guards = tuple(guards)
         self._works = works or Works()
         self.settle = after_answers
-        self._hot_path = hot_path
+        self._group = None if storing is None else AppendGroup(storing)
         self._meet = meet
 
     @property
@@ -88,31 +111,31 @@ class FrameDispatcher:
         Raises:
             FrameError: a frame's header cannot be read; those before it were handled.
         """
-        hot_path = self._hot_path
         guards = self._guards and self._active_guards()
         handled = 0
         until = self.now() + LONGEST_SECONDS
         try:
             for frame in frames:
-                if guards and not self._admitted(session, frame, guards):
-                    pass
-                elif hot_path is None:
-                    self._serve_one(session, frame)
-                elif not hot_path.offer(session, frame):
-                    hot_path.finish()
+                if not guards or self._admitted(session, frame, guards):
                     self._serve_one(session, frame)
                 handled += 1
                 if self.now() > until:
                     session.let_others()
                 if session.pauses:
                     break
-            if hot_path is not None:
-                hot_path.finish()
-        except BaseException:
-            if hot_path is not None:  # its group points into the read buffer, which the next read overwrites
-                hot_path.discard()
+        except Exception:
+            self._finish_group(session)  # what came before the frame that cannot be served
             raise
+        except BaseException:
+            if self._group is not None:  # it points into the read buffer, which the next read overwrites
+                self._group.discard()
+            raise
+        self._finish_group(session)
         return handled
+
+    def _finish_group(self, session: Session) -> None:
+        if self._group is not None:
+            self._group.finish(session)
 
     def _active_guards(self) -> tuple[Guard, ...]:
         return tuple([guard for guard in self._guards if guard.active])
@@ -155,42 +178,77 @@ class FrameDispatcher:
         """Write a request of the server's own, with this header, to a session."""
         session.write(frame)
 
-    def serve_generally(self, session: Session, frame: RawFrame) -> None:
-        """Handle one frame without a fast path: the answer goes through `Session.answer`.
-
-        Raises:
-            FrameError: its header cannot be read.
-        """
-        guards = self._guards and self._active_guards()
-        if not guards or self._admitted(session, frame, guards):
-            self._serve_one(session, frame)
-
     def _serve_one(self, session: Session, frame: RawFrame) -> None:
+        """Decode one request, call its handler and do what that returns."""
+        serialize_type = frame.serialize_type
+        frequent = self._fast.get(bytes(frame.header[:_START_LENGTH])) if serialize_type == _JSON else None
+        found = None if frequent is None else frequent.decode(frame.header)
+        if frequent is None or found is None or found.flag & FLAG_RESPONSE:
+            decoded = self._decoded(session, frame)
+            if decoded is None:
+                return
+            header, route, services, fields = decoded
+        else:
+            header, route, services, fields = found, frequent.route, frequent.services, found.fields
+            self._metrics.requests[header.code] += 1
+        request: Request[Any] = Request(
+            peer=session, header=header, serialize_type=serialize_type, body=frame.body, fields=fields
+        )
+        try:
+            made: Made = route.handler(services, request)
+            while isinstance(made, Append):
+                group = self._group
+                assert group is not None  # noqa: S101 - a dispatcher whose handlers append has been given `storing`
+                if group.add(session, request, made):
+                    return
+                group.finish(session)  # the first decision has to be stored before the second
+                made = route.handler(services, request)
+            reply = self._reply(session, request, made)
+        except Exception as error:  # noqa: BLE001 - it is logged; a bug must not take the connection, nor the answer
+            reply = self._refusal(session, header, error)
+        if reply is not None:
+            session.answer(header, serialize_type, reply)
+
+    def _decoded(self, session: Session, frame: RawFrame) -> tuple[Header, Route, Any, Any] | None:
+        """A request's header, route, services and fields. None: it is answered, or it was an answer of the client's."""
         header = self._header(session, frame)
         if header is None:
-            return
+            return None
         if header.flag & FLAG_RESPONSE:
+            self._finish_group(session)
             more = session.answered(header, frame.body)
             if more is not None:
                 self._take_answer(session, header, frame, more)
-            return
+            return None
         self._count(header.code)
+        known = self._routes.get(header.code)
+        if known is None:
+            unsupported = self._refusal(session, header, RequestUnsupported(header.code))
+            session.answer(header, frame.serialize_type, unsupported)
+            return None
+        route, services = known
+        if not route.appends:  # it may depend on what the group stores
+            self._finish_group(session)
         try:
-            made = self._handle(session, header, frame)
-            if made is None:
-                return
-            if isinstance(made, Reply):
-                reply = made
-            else:
-                begun = self._works.begin(made)
-                if isinstance(begun, Paused):
-                    task = partial(self._go_on, session, header, frame.serialize_type, made, begun)
-                    session.engage(task, len(frame.body))
-                    return
-                reply = begun
-        except Exception as error:  # noqa: BLE001 - it is logged; a bug must not take the connection, nor the answer
-            reply = self._refusal(session, header, error)
-        session.answer(header, frame.serialize_type, reply)
+            fields = None if route.header is None else decode_ext(route.header, header.ext, short=route.short)
+        except Exception as error:  # noqa: BLE001 - as in `_serve_one`
+            session.answer(header, frame.serialize_type, self._refusal(session, header, error))
+            return None
+        return header, route, services, fields
+
+    def _reply(self, session: Session, request: Request[Any], made: Reply | SharedReply | Work | None) -> Reply | None:
+        """The reply to write now. None: it is written, or comes later."""
+        if made is None or isinstance(made, Reply):
+            return made
+        if isinstance(made, SharedReply):
+            session.reply(request, made)
+            return None
+        begun = self._works.begin(made)
+        if not isinstance(begun, Paused):
+            return begun
+        task = partial(self._go_on, session, request.header, request.serialize_type, made, begun)
+        session.engage(task, len(request.body))
+        return None
 
     async def _go_on(self, session: Session, header: Header, serialize_type: int, work: Work, paused: Paused) -> None:
         try:
@@ -227,7 +285,7 @@ class FrameDispatcher:
             self._meet(error)
         else:
             log.error(
-                "request %d from %s", header.code, session.remote_text, exc_info=error, extra=session.who(header.code)
+                "request %(code)d from %(peer)s", {"code": header.code, "peer": session.remote_text}, exc_info=error
             )
             remark = f"{type(error).__name__}: {error}" if told else type(error).__name__
         return Reply(code=response_code(error), remark=remark, ext=self.empty_fields(header.code) if told else None)
@@ -236,14 +294,3 @@ class FrameDispatcher:
         """The response fields of a refused request: Apache writes the response header without fields."""
         found = self._routes.get(code)
         return None if found is None or found[0].response is None else {}
-
-    def _handle(self, session: Session, header: Header, frame: RawFrame) -> Reply | Work | None:
-        found = self._routes.get(header.code)
-        if found is None:
-            raise RequestUnsupported(header.code)
-        route, services = found
-        fields = None if route.header is None else decode_ext(route.header, header.ext, short=route.short)
-        request: Request[Any] = Request(
-            peer=session, header=header, serialize_type=frame.serialize_type, body=frame.body, fields=fields
-        )
-        return route.handler(services, request)

@@ -37,7 +37,7 @@ _EACH: Final = 256
 _LAST_SEEN: Final = 30_000  # ms before a start, when consumers are assumed to have left
 
 
-class Registered(NamedTuple):
+class GroupFilter(NamedTuple):
     """A group's filter of a topic, and the version of the subscription it came with."""
 
     version: int
@@ -76,7 +76,7 @@ class ConsumerFilters:
             if each.dead_time == 0:
                 self._put(each, dead_time=max(each.born_time, clock() - _LAST_SEEN))
 
-    def get(self, topic: str, group: str) -> Registered | None:
+    def get(self, topic: str, group: str) -> GroupFilter | None:
         """A group's filter of a topic, dead or alive; None if there is no valid one."""
         kept = self._table.get(topic, group)
         if kept is None:
@@ -84,7 +84,7 @@ class ConsumerFilters:
         expression, compiled = self._compiled.get((topic, group), ("", None))
         if compiled is None or expression != kept.expression:
             compiled = self._compile(kept)  # after a start
-        return None if compiled is None else Registered(kept.client_version, compiled)
+        return None if compiled is None else GroupFilter(kept.client_version, compiled)
 
     def register(
         self, group: str, subscriptions: Iterable[SubscriptionData], allowance: Allowance | None = None
@@ -112,7 +112,10 @@ class ConsumerFilters:
         version = subscription.sub_version
         if old is not None and version <= old.client_version:
             if (old.expression, old.expression_type) != (subscription.sub_string, subscription.expression_type):
-                log.warning("group %s, topic %s: an older filter is passed over", group, subscription.topic)
+                log.warning(
+                    "group %(group)s, topic %(topic)s: an older filter is passed over",
+                    {"group": group, "topic": subscription.topic},
+                )
             if version == old.client_version and old.dead:
                 self._put(old, dead_time=0)
             return
@@ -128,7 +131,10 @@ class ConsumerFilters:
         if old is not None and _asks(old) == _asks(new):
             self._put(replace(old, client_version=version), dead_time=0)
         elif not allowance.takes(new.expression):
-            log.warning("group %s, topic %s: the filter waits for another heartbeat", group, subscription.topic)
+            log.warning(
+                "group %(group)s, topic %(topic)s: the filter waits for another heartbeat",
+                {"group": group, "topic": subscription.topic},
+            )
         elif self._kept + _size(new) - (_size(old) if old else 0) > MOST_KEPT:
             raise LimitExceeded("filters", MOST_KEPT)
         elif self._compile(new) is not None:
@@ -150,7 +156,10 @@ class ConsumerFilters:
         limit = self._clock() - _KEPT_DEAD
         for kept in self._table:
             if 0 < kept.dead_time <= limit:
-                log.info("group %s, topic %s: the filter goes, dead for a day", kept.consumer_group, kept.topic)
+                log.info(
+                    "group %(group)s, topic %(topic)s: the filter goes, dead for a day",
+                    {"group": kept.consumer_group, "topic": kept.topic},
+                )
                 self._remove(kept)
         self._groups = {each.consumer_group for each in self._table}
 
@@ -181,7 +190,11 @@ class ConsumerFilters:
             compiled = compile_sql(kept.expression)
         except SubscriptionInvalid as error:
             key = kept.consumer_group, kept.topic
-            log.error("group %s, topic %s: filter not taken: %s", *key, error)  # noqa: TRY400 - the text says it all
+            group, topic = key
+            log.error(  # noqa: TRY400 - the text says it all
+                "group %(group)s, topic %(topic)s: filter not taken: %(reason)s",
+                {"group": group, "topic": topic, "reason": error},
+            )
             return None
         self._compiled[kept.topic, kept.consumer_group] = kept.expression, compiled
         return compiled

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from rocketwire.server.config.config import ServerConfig
 from rocketwire.server.core.errors import (
     FilterDataMissing,
     FilterDataNotLatest,
@@ -15,16 +14,16 @@ from rocketwire.server.core.errors import (
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.filters import EVERYTHING, MessageFilter, tag
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
+from rocketwire.server.filters.keys import FilterKeys
 from rocketwire.server.filters.sql import LEAST_TEXT, SQL92, SqlFilter, Wanted, compile_sql
-from rocketwire.server.filters.sql.properties import SEPARATOR, property_reader
 from rocketwire.wire import names
 from rocketwire.wire.bodies.client import SubscriptionData
-from rocketwire.wire.properties import RETRY_TOPIC
+from rocketwire.wire.properties import RETRY_TOPIC, reader_of
 
-_retry_topic_of: Final = property_reader(RETRY_TOPIC)
+_retry_topic_of: Final = reader_of(RETRY_TOPIC.encode())
 
 
-def check(config: ServerConfig, expression: str | None, expression_type: str | None) -> None:
+def check(keys: FilterKeys, expression: str | None, expression_type: str | None) -> None:
     """Check a subscription before it is used; any text is valid for tags.
 
     Raises:
@@ -32,31 +31,32 @@ def check(config: ServerConfig, expression: str | None, expression_type: str | N
         SubscriptionInvalid: the expression cannot be parsed; the text says where.
     """
     if not tag.is_tag_type(expression_type):
-        _compiled(config, expression, expression_type)
+        _compiled(keys, expression, expression_type)
 
 
-def _compiled(config: ServerConfig, expression: str | None, expression_type: str | None) -> SqlFilter:
-    _check_enabled(config, expression_type)
+def _compiled(keys: FilterKeys, expression: str | None, expression_type: str | None) -> SqlFilter:
+    _check_enabled(keys, expression_type)
     if expression_type != SQL92:
         raise SubscriptionInvalid(f"no filter is of type {expression_type}")
     return compile_sql(expression or "")
 
 
-def of_request(config: ServerConfig, expression: str | None, expression_type: str | None) -> MessageFilter:
-    """The filter in a pull request.
+def of_request(
+    keys: FilterKeys, expression: str | None, expression_type: str | None, *, most_bytes: int
+) -> MessageFilter:
+    """The filter in a pull request; `most_bytes` are those of the longest heartbeat.
 
     Raises:
         FilterTypeUnsupported: the broker filters by tags only.
         SubscriptionInvalid: the expression cannot be parsed; the text says where.
         LimitExceeded: the expression is longer than the longest heartbeat.
     """
-    most = config.max_heartbeat_bytes
-    if expression is not None and len(expression) > most:
-        raise LimitExceeded("maxHeartbeatBytes", most)
+    if expression is not None and len(expression) > most_bytes:
+        raise LimitExceeded("maxHeartbeatBytes", most_bytes)
     if tag.is_tag_type(expression_type):
         return tag.subscription_filter(expression, expression_type)
     try:
-        chosen = _compiled(config, expression, expression_type)
+        chosen = _compiled(keys, expression, expression_type)
     except SubscriptionInvalid as error:
         raise SubscriptionInvalid(f"parse the consumer's subscription failed: {error}") from None
     return _by_sql(chosen)
@@ -69,7 +69,7 @@ def _by_sql(chosen: SqlFilter) -> MessageFilter:
 
 
 def of_group(
-    config: ServerConfig, filters: ConsumerFilters, group: str, subscription: SubscriptionData, version: int
+    keys: FilterKeys, filters: ConsumerFilters, group: str, subscription: SubscriptionData, version: int
 ) -> MessageFilter:
     """The filter of a group that subscribes in its heartbeats; `version` is that of the consumer's own subscription.
 
@@ -84,7 +84,7 @@ def of_group(
     if tag.is_tag_type(subscription.expression_type):
         chosen = tag.data_filter(subscription)
         retries = subscription.topic.startswith(names.RETRY_PREFIX) and not subscription.class_filter_mode
-        if retries and config.filter_support_retry:
+        if retries and keys.filter_support_retry:
             return chosen._replace(by_properties=_of_retries(filters, group), most_text=LEAST_TEXT)
         return chosen
     registered = filters.get(subscription.topic, group)
@@ -92,7 +92,7 @@ def of_group(
         raise FilterDataMissing
     if registered.version < version:
         raise FilterDataNotLatest
-    _check_enabled(config, subscription.expression_type)
+    _check_enabled(keys, subscription.expression_type)
     if subscription.class_filter_mode:
         return EVERYTHING
     return _by_sql(registered.compiled)
@@ -102,13 +102,13 @@ def _of_retries(filters: ConsumerFilters, group: str) -> Wanted:
     """Retried messages are filtered by the subscription to the topic they came from."""
 
     def wanted(properties: bytes) -> bool:
-        topic = _retry_topic_of(SEPARATOR + properties)
+        topic = _retry_topic_of(properties)
         registered = None if topic is None else filters.get(topic.decode("utf-8", "replace"), group)
         return registered is None or registered.compiled.wanted(properties)
 
     return wanted
 
 
-def _check_enabled(config: ServerConfig, expression_type: str | None) -> None:
-    if not config.enable_property_filter:
+def _check_enabled(keys: FilterKeys, expression_type: str | None) -> None:
+    if not keys.enable_property_filter:
         raise FilterTypeUnsupported(str(expression_type))

@@ -17,8 +17,10 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.errors import SystemBusy
+from rocketwire.server.messages.append_times import LEAST_MS, AppendTimes
+from rocketwire.server.messages.keys import PageCacheKeys
 from rocketwire.store.event import Event
 
 log = logging.getLogger(__name__)
@@ -32,26 +34,33 @@ class PageCacheGuard(trio.abc.Instrument):
     Attributes:
         now: Gives the event loop's time in seconds.
         busy: What is handled now waited behind a slow append.
+        times: How long appends take.
         noticed: Called when it becomes so.
     """
 
-    def __init__(self, config: LiveConfig, *, now: Callable[[], float] = trio.current_time) -> None:
+    def __init__(self, keys: Live[PageCacheKeys], *, now: Callable[[], float] = trio.current_time) -> None:
         self.now = now
         self.busy = False
         self.noticed = Event[[]]()
-        self._config = config
+        self.times = AppendTimes()
+        self._keys = keys
         self._since = 0.0
         self._passes_left = 0
 
     def appended(self, began: float) -> None:
         """Note that a group was appended that was begun at a time of `now`."""
-        config = self._config.current
         took = (self.now() - began) * 1000
-        if took > config.os_page_cache_busy_time_out_mills and config.broker_fast_failure_enable:
+        if took >= LEAST_MS:
+            self._note(took, began)
+
+    def _note(self, took: float, began: float) -> None:
+        self.times.note(took)
+        keys = self._keys.current
+        if took > keys.os_page_cache_busy_time_out_mills and keys.broker_fast_failure_enable:
             self.busy = True
             self._since = began
             self._passes_left = _PASSES
-            log.warning("an append took %.0f ms: sends that waited behind it are refused", took)
+            log.warning("an append took %(took_ms).0f ms: sends that waited behind it are refused", {"took_ms": took})
             trio.lowlevel.add_instrument(self)
             self.noticed()
 

@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.java import natural_number
-from rocketwire.wire.property_edits import value_of, with_items
+from rocketwire.wire.properties import value_of
+from rocketwire.wire.property_edits import with_items
 
 _TOPIC: Final = property_names.REAL_TOPIC.encode()
 _QUEUE_ID: Final = property_names.REAL_QUEUE_ID.encode()

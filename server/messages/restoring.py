@@ -22,7 +22,7 @@ from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.java import INT32_MAX
 from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
-from rocketwire.wire.property_edits import reader_of
+from rocketwire.wire.properties import reader_of
 
 #: Of the head with IPv4 hosts: flag, sysFlag, born timestamp, born host, reconsume times, length of the body.
 _HEAD: Final = struct.Struct(">16xi16xiq8s16xi8xi")

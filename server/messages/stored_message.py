@@ -17,7 +17,7 @@ from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.java import hash_map_order
 from rocketwire.wire.message import MAX_PROPERTIES_LENGTH, TOPIC_LENGTHS
-from rocketwire.wire.properties import decode_properties, encode_properties
+from rocketwire.wire.properties import decode_stored_properties, encode_properties
 
 _HEADS: Final = {bits: head_of(bits) for bits in HOST_FORMS}
 _HEAD: Final = _HEADS[0]
@@ -46,7 +46,7 @@ class StoredMessage(NamedTuple):
 
     def decoded_properties(self) -> dict[str, str]:
         """Its properties by name, in the order they are stored in."""
-        return decode_properties(str(self.properties, "utf-8", "replace"))
+        return decode_stored_properties(self.properties)
 
     def draft(self, topic: str, queue_id: int, properties: Mapping[str, str]) -> Draft:
         """The same message for another queue; the caller may go on to change other fields of the draft.

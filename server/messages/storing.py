@@ -53,12 +53,15 @@ class Storing:
             return [NOT_STORED] * len(drafts), dict.fromkeys(range(len(drafts)), refusal)
         if self._flush is not None and self._flush.full:
             self._metrics.limited[_FLUSH_KEY] += len(drafts)
+            self._metrics.puts_failed += len(drafts)
             full = LimitExceeded(_FLUSH_KEY, self._flush.most)
             return [NOT_STORED] * len(drafts), dict.fromkeys(range(len(drafts)), full)
         began = self._page_cache.now()
         appended, refusals = append_group(self._store, drafts)
         self._page_cache.appended(began)
         stored = _stored(appended, refusals)
+        if refusals:
+            self._metrics.puts_failed += len(refusals)
         if stored:
             self._metrics.stored(len(stored), stored[-1].physical_offset + stored[-1].size - stored[0].physical_offset)
         return appended, refusals

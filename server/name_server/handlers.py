@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
 
-from rocketwire.server.config.limits import Limits
 from rocketwire.server.core.errors import BodyRejected, NotFound, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Peer, Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.core.works import LARGE, Steps, Work, body_of, texts_size, written
+from rocketwire.server.limits.limits import Limits
+from rocketwire.server.name_server.config import NameServerConfig
 from rocketwire.server.name_server.key_values import Done, KeyValueConfig
 from rocketwire.server.name_server.routes import BrokerIdentity, RouteTable, queues_of
 from rocketwire.store.errors import StoreError
@@ -42,13 +43,14 @@ class NameServerServices:
     routes: RouteTable
     key_values: KeyValueConfig
     limits: Limits
+    config: NameServerConfig
 
 
 def _route(services: NameServerServices, request: Request[headers.GetRouteInfoRequestHeader]) -> Work:
     fields = request.fields
     found = services.routes.route(fields.topic)
     order = services.key_values.get(_ORDER_NAMESPACE, fields.topic)
-    if order is not None:
+    if order is not None and services.config.order_messages:
         found = replace(found, order_topic_conf=order)
     strict = request.header.version >= STRICT_JSON_VERSION or bool(fields.accept_standard_json_only)
     return _route_told(found, strict=strict)
@@ -62,7 +64,7 @@ def _route_told(found: TopicRouteData, *, strict: bool) -> Work:
 
 
 def _register(services: NameServerServices, request: Request[headers.RegisterBrokerRequestHeader]) -> Work:
-    fields, most = request.fields, services.limits.config.max_registration_bytes
+    fields, most = request.fields, services.limits.keys.current.max_registration_bytes
     if len(request.body) > most:
         raise LimitExceeded(_REGISTRATION, most)
     body = bytes(request.body)
@@ -102,7 +104,7 @@ _Told: TypeAlias = tuple[RegisterBrokerBody, dict[str, QueueData] | None]
 def _registration(
     services: NameServerServices, fields: headers.RegisterBrokerRequestHeader, body: bytes
 ) -> Steps[_Told]:
-    most = services.limits.config.max_registration_bytes
+    most = services.limits.keys.current.max_registration_bytes
     read = partial(_told, fields.broker_name, body, compressed=fields.compressed, most=most)
     try:
         # A short compressed one may be long.

@@ -8,7 +8,8 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.config.live import Live
 from rocketwire.server.name_server.routes import BrokerIdentity, RouteTable, queues_of
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
@@ -25,13 +26,19 @@ class Registration:
     """
 
     def __init__(
-        self, identity: BrokerIdentity, *, ha_address: str, routes: RouteTable, topics: BrokerTopics, config: LiveConfig
+        self,
+        identity: BrokerIdentity,
+        *,
+        ha_address: str,
+        routes: RouteTable,
+        topics: BrokerTopics,
+        broker_keys: Live[BrokerKeys],
     ) -> None:
         self._identity = identity
         self._ha_address = ha_address
         self._routes = routes
         self._topics = topics
-        self._config = config
+        self._broker_keys = broker_keys
         self._told: DataVersion | None = None
 
     def register(self, changed: Iterable[TopicConfig] | None = None) -> None:
@@ -39,7 +46,7 @@ class Registration:
 
         Only the changed ones; None: any may have changed.
         """
-        allowed = self._config.current.broker_permission
+        allowed = self._broker_keys.current.broker_permission
         table = self._topics.table
         if changed is None or self._told is None or not self._routes.serves(self._identity, self._told):
             topics = dict(table.configs)

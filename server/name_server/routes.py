@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import trio
@@ -18,6 +18,7 @@ from rocketwire.server.core.errors import RouteNotFound
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Peer
 from rocketwire.server.core.standstill import Rounds
+from rocketwire.server.core.works import Steps, in_parts
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
 
@@ -68,7 +69,7 @@ class _BrokerSet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Registered:
+class BrokerRegistration:
     """The answer to a registration: the master's addresses, if the broker is a slave."""
 
     ha_server_address: str | None = None
@@ -111,7 +112,7 @@ class RouteTable:
         ha_address: str,
         filter_servers: tuple[str, ...] = (),
         peer: Peer | None = None,
-    ) -> Registered:
+    ) -> BrokerRegistration:
         """Enter or refresh a broker. Its topics that are not in `topics`, or all if None, stay as they are.
 
         Raises:
@@ -135,7 +136,7 @@ class RouteTable:
             identity, data_version, ha_address, filter_servers, peer, trio.current_time()
         )
         if known is None:
-            log.info("new broker %s at %s", identity.name, identity.address)
+            log.info("new broker %(broker)s at %(address)s", {"broker": identity.name, "address": identity.address})
         return self._master_for(identity, brokers)
 
     def _check_room(self, identity: BrokerIdentity, topics: Mapping[str, QueueData] | None, text: int) -> None:
@@ -158,14 +159,14 @@ class RouteTable:
             self._routes += topic not in own
             own[topic] = None
 
-    def _master_for(self, identity: BrokerIdentity, brokers: _BrokerSet) -> Registered:
+    def _master_for(self, identity: BrokerIdentity, brokers: _BrokerSet) -> BrokerRegistration:
         if identity.broker_id == _MASTER_ID:
-            return Registered()
+            return BrokerRegistration()
         master = brokers.addresses.get(_MASTER_ID)
         live = self._live.get(master) if master else None
         if live is None:
-            return Registered()
-        return Registered(ha_server_address=live.ha_address, master_address=master)
+            return BrokerRegistration()
+        return BrokerRegistration(ha_server_address=live.ha_address, master_address=master)
 
     def unregister(self, identity: BrokerIdentity) -> None:
         """Remove a broker's address and, if it was the last of its name, the queues of that name."""
@@ -241,11 +242,62 @@ class RouteTable:
         """The names of all topics of all brokers."""
         return list(self._queues)
 
+    # --- administration ---
+
+    def delete_topic(self, topic: str, cluster: str | None = None) -> None:
+        """Remove a topic's queues, or those of one cluster's brokers, until its brokers register it anew."""
+        by_broker = self._queues.get(topic, {})
+        for broker in [name for name in by_broker if not cluster or self._is_of(name, cluster)]:
+            del by_broker[broker]
+            del self._topics[broker][topic]
+            self._routes -= 1
+        if topic in self._queues and not by_broker:
+            del self._queues[topic]
+
+    def _is_of(self, broker: str, cluster: str) -> bool:
+        return broker in self._sets and self._sets[broker].cluster == cluster
+
+    def change_permission(self, broker: str, changed: Callable[[int], int]) -> Steps[int]:
+        """Change the permission of a broker's topics until it registers them anew; return how many it has."""
+        count = 0
+        for part in in_parts(list(self._topics.get(broker, ()))):
+            for topic in part:
+                data = self._queues.get(topic, {}).get(broker)
+                if data is not None:
+                    self._queues[topic][broker] = replace(data, perm=changed(data.perm))
+                    count += 1
+            yield None
+        return count
+
+    def topics_of_cluster(self, cluster: str) -> Steps[list[str]]:
+        """The topics of the brokers of a cluster."""
+        found: dict[str, None] = {}
+        for broker in [name for name in self._sets if self._is_of(name, cluster)]:
+            found.update(self._topics.get(broker, {}))
+            yield None
+        return list(found)
+
+    def topics_with_flags(self, chosen: Callable[[int], bool]) -> Steps[list[str]]:
+        """The topics whose flags are chosen; if brokers differ, the first one's count."""
+        found: list[str] = []
+        for part in in_parts(list(self._queues)):
+            for topic in part:
+                data = next(iter(self._queues.get(topic, {}).values()), None)
+                if data is not None and chosen(data.topic_sys_flag):
+                    found.append(topic)
+            yield None
+        return found
+
+    # --- brokers that go ---
+
     def peer_closed(self, peer: Peer) -> None:
         """Remove the brokers that registered on a closed connection, in the background if they have many topics."""
         topics = 0
         for live in [live for live in self._live.values() if live.peer is peer]:
-            log.info("broker %s at %s: connection closed", live.identity.name, live.identity.address)
+            log.info(
+                "broker %(broker)s at %(address)s: connection closed",
+                {"broker": live.identity.name, "address": live.identity.address},
+            )
             topics += len(self._topics.get(live.identity.name, ())) + 1
             if topics <= _MOST_AT_ONCE:
                 self.unregister(live.identity)
@@ -262,7 +314,10 @@ class RouteTable:
         limit = self._rounds.limit(BROKER_EXPIRY_SECONDS)
         for live in [live for live in self._live.values() if live.last_seen < limit]:
             if live.last_seen < limit and self._is_known(live):
-                log.info("broker %s at %s: no registration", live.identity.name, live.identity.address)
+                log.info(
+                    "broker %(broker)s at %(address)s: no registration",
+                    {"broker": live.identity.name, "address": live.identity.address},
+                )
                 self.unregister(live.identity)
             yield
 

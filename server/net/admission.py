@@ -6,7 +6,7 @@ import socket
 from typing import Final
 
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.net.descriptors import Room
+from rocketwire.server.net.descriptors import DescriptorBudget
 from rocketwire.server.net.in_flight import InFlight
 
 _KEY: Final = "maxConnections"
@@ -24,25 +24,30 @@ class Admission:
         connections: How many are open.
     """
 
-    def __init__(self, in_flight: InFlight, descriptors: Room | None = None, farewells: Room | None = None) -> None:
+    def __init__(
+        self,
+        in_flight: InFlight,
+        descriptors: DescriptorBudget | None = None,
+        farewells: DescriptorBudget | None = None,
+    ) -> None:
         """Admit as many connections as the limits and `descriptors` allow; None: descriptors are not limited."""
         self.limits = in_flight.limits
         self.in_flight = in_flight
-        self.descriptors = descriptors or Room()
-        self.farewells = farewells or Room()
+        self.descriptors = descriptors or DescriptorBudget()
+        self.farewells = farewells or DescriptorBudget()
         self.connections = 0
         self._of_address: dict[str | bytes, int] = {}
 
     def enter(self, host: str) -> LimitExceeded | None:
         """Count a connection from an address, or return why it is refused; a refused one is not counted."""
-        config = self.limits.config
+        keys = self.limits.keys.current
         address = counted_as(host)
         there = self._of_address.get(address, 0)
         refusal = None
-        if there >= config.max_connections_per_address:
-            refusal = LimitExceeded("maxConnectionsPerAddress", config.max_connections_per_address)
-        elif self.connections >= config.max_connections:
-            refusal = LimitExceeded(_KEY, config.max_connections)
+        if there >= keys.max_connections_per_address:
+            refusal = LimitExceeded("maxConnectionsPerAddress", keys.max_connections_per_address)
+        elif self.connections >= keys.max_connections:
+            refusal = LimitExceeded(_KEY, keys.max_connections)
         elif not self.descriptors.take():
             refusal = LimitExceeded(_KEY, self.descriptors.most)
         if refusal is not None:

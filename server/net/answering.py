@@ -58,7 +58,8 @@ class Answering(Outgoing):
             self._write_answer(request, serialize_type, reply)
         except WireError as error:
             log.warning(
-                "answer to request %d from %s: %s", request.code, self.remote_text, error, extra=self.who(request.code)
+                "answer to request %(code)d from %(peer)s: %(reason)s",
+                {"code": request.code, "peer": self.remote_text, "reason": error},
             )
             ext: dict[str, str] | None = None if reply.fields is None and reply.ext is None else {}
             refusal = Reply(code=response_code(error), remark=str(error), ext=ext)
@@ -74,6 +75,11 @@ class Answering(Outgoing):
             self.write(encode_frame_head(header, sum(map(len, body)), serialize_type), *body)
         else:
             self.write(encode_frame(header, b"", serialize_type))
+
+    @property
+    def diverts(self) -> bool:
+        """Whether some answers are diverted: then all must be written by `answer` or `reply`."""
+        return bool(self._diverted)
 
     def divert(self, request: Header, take: Callable[[bytes], None]) -> None:
         """Pass the whole frame of the answer to one request to `take` instead of the client."""

@@ -7,6 +7,7 @@ bounded, so that none can starve another.
 
 from __future__ import annotations
 
+import logging
 import resource
 from pathlib import Path
 from typing import Final
@@ -21,6 +22,8 @@ each opens one at a time; there are some 16. Four are the kernel hubs'; the rest
 """
 LEAST_CONNECTIONS: Final = 16
 """With fewer the server would be of no use."""
+log = logging.getLogger(__name__)
+
 _PART: Final = 16  # this fraction of all descriptors is for refused connections, and as much for HTTP
 _LEAST_PART: Final = 4
 _MOST_PART: Final = 64
@@ -35,7 +38,7 @@ class DescriptorsTooFew(Exception):
     """The process may open too few files; the message is one line for the person who started it."""
 
 
-class Room:
+class DescriptorBudget:
     """A budget of descriptors.
 
     Attributes:
@@ -91,14 +94,14 @@ class Descriptors:
             raise DescriptorsTooFew(
                 f"the process may open {limit} files, and needs {least} at least: raise the limit (ulimit -Hn)"
             )
-        self.farewells = Room(part)
-        self.connections = Room(limit - kept)
+        self.farewells = DescriptorBudget(part)
+        self.connections = DescriptorBudget(limit - kept)
 
-    def __str__(self) -> str:
-        """The line in the log at the start."""
-        return (
-            f"descriptors: {self.limit} in all, {KEPT_FOR_STORE} reserved for the store, "
-            f"{self.connections.most} left for connections"
+    def tell(self) -> None:
+        """Log the division."""
+        log.info(
+            "descriptors: %(limit)d in all, %(reserved)d reserved for the store, %(connections)d left for connections",
+            {"limit": self.limit, "reserved": KEPT_FOR_STORE, "connections": self.connections.most},
         )
 
 

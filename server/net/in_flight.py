@@ -15,8 +15,8 @@ from typing import Protocol
 
 import trio
 
-from rocketwire.server.config.limits import Limits
 from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.limits.limits import Limits
 
 KEY = "maxInFlightBytes"
 _SILENT_SECONDS = 1.0
@@ -91,12 +91,12 @@ class InFlight:
 
     def look(self) -> None:
         """Wake the task that makes room, if the limit is exceeded."""
-        if self.total > self.limits.config.max_in_flight_bytes:
+        if self.total > self.limits.keys.current.max_in_flight_bytes:
             self._pressed.set()
 
     async def room(self) -> None:
         """Wait while the limit is exceeded and something can be done about it: many tasks may receive at once."""
-        while self.total > self.limits.config.max_in_flight_bytes and not self._stuck:
+        while self.total > self.limits.keys.current.max_in_flight_bytes and not self._stuck:
             self._pressed.set()
             await self._looked.wait()
 
@@ -105,7 +105,7 @@ class InFlight:
 
         Afterwards an eighth of the limit is free.
         """
-        most = self.limits.config.max_in_flight_bytes
+        most = self.limits.keys.current.max_in_flight_bytes
         total = self.total
         if total <= most:
             return
@@ -127,7 +127,7 @@ class InFlight:
             await self._pressed.wait()
             self._pressed = trio.Event()
             self.relieve()
-            self._stuck = self.total > self.limits.config.max_in_flight_bytes
+            self._stuck = self.total > self.limits.keys.current.max_in_flight_bytes
             self._looked.set()
             self._looked = trio.Event()
             await trio.lowlevel.checkpoint()

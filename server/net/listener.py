@@ -176,7 +176,9 @@ class Listener:
             try:
                 session.driver = self._hub.drive(sock, session)
             except OSError as error:  # the system limits how many files a user may watch
-                log.warning("the hub cannot read %s: %s", session.remote_text, error.strerror)
+                log.warning(
+                    "the hub cannot read %(peer)s: %(reason)s", {"peer": session.remote_text, "reason": error.strerror}
+                )
             else:
                 return
         session.driver = reader = Reader(sock, session, settle=self._dispatcher.settle)
@@ -185,7 +187,7 @@ class Listener:
     def _note_shortage(self, error: OSError) -> None:
         """Log that connections wait, once until none does: accepting is retried many times a second."""
         if not self._short_of_descriptors:
-            log.warning("cannot accept a connection: %s", error.strerror)
+            log.warning("cannot accept a connection: %(reason)s", {"reason": error.strerror})
             self._short_of_descriptors = True
 
     def _closed(self, session: Session) -> None:
@@ -197,12 +199,12 @@ class Listener:
         """Close sessions that were silent for too long, or take too long over one frame."""
         limits, rounds = self._admission.limits, Rounds()
         while True:
-            await rounds.pause(min(_SWEEP_SECONDS, limits.config.server_channel_max_idle_time_seconds / 2))
-            limit = rounds.limit(limits.config.server_channel_max_idle_time_seconds)
+            await rounds.pause(min(_SWEEP_SECONDS, limits.keys.current.server_channel_max_idle_time_seconds / 2))
+            limit = rounds.limit(limits.keys.current.server_channel_max_idle_time_seconds)
             for session in list(self.sessions):
                 if session.stuck_since < limit:
                     limits.metrics.limited[IDLE_KEY] += 1
-                    log.info("closing idle connection %s", session.remote_text, extra=session.who())
+                    log.info("closing idle connection %(peer)s", {"peer": session.remote_text})
                     session.close()
 
 

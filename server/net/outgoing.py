@@ -12,7 +12,7 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.config.limits import EACH_KEY
+from rocketwire.server.limits.limits import EACH_KEY
 from rocketwire.server.net.driver import Driver
 from rocketwire.server.net.in_flight import InFlight
 from rocketwire.server.net.outbox import Outbox
@@ -105,7 +105,7 @@ class Outgoing:
         self._counted = owned
         self.in_flight.add(more)
         limits = self.in_flight.limits
-        if more > 0 and owned > limits.config.max_in_flight_bytes_per_connection:
+        if more > 0 and owned > limits.keys.current.max_in_flight_bytes_per_connection:
             limits.refused(EACH_KEY, self.remote_text)
             self.close()
 
@@ -168,7 +168,3 @@ class Outgoing:
         self._outbox.clear()
         self.in_flight.add(-self._counted - self._kept)
         self._counted = self._kept = 0
-
-    def who(self, code: int | None = None) -> dict[str, str | int]:
-        """The client, and the code of a request, as fields of a log record."""
-        return {"peer": self.remote_text} if code is None else {"peer": self.remote_text, "request_code": code}

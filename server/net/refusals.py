@@ -13,7 +13,7 @@ import trio
 
 from rocketwire.server.core.errors import ServerError, response_code
 from rocketwire.server.core.request import Reply
-from rocketwire.server.net.descriptors import Room
+from rocketwire.server.net.descriptors import DescriptorBudget
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE
 from rocketwire.wire.errors import FrameError
 from rocketwire.wire.frame import HEADER_LENGTH_MASK, PREFIX, TYPE_SHIFT, encode_frame
@@ -67,7 +67,7 @@ async def drain(sock: socket.socket, *, seconds: float = SECONDS) -> None:
 class ConnectionRefuser:
     """Refuses connections; answering one takes a descriptor of `farewells`."""
 
-    def __init__(self, farewells: Room) -> None:
+    def __init__(self, farewells: DescriptorBudget) -> None:
         self._answering = 0
         self._farewells = farewells
 

@@ -23,7 +23,7 @@ from rocketwire.server.core.request import Answer
 from rocketwire.server.core.works import Steps
 from rocketwire.server.net.answering import Answering
 from rocketwire.server.net.client_calls import ClientCalls
-from rocketwire.server.net.descriptors import Room
+from rocketwire.server.net.descriptors import DescriptorBudget
 from rocketwire.server.net.in_flight import InFlight
 from rocketwire.server.net.outgoing import HIGH_WATER
 from rocketwire.server.net.refusals import drain, first_header, refusal_frame
@@ -87,7 +87,7 @@ class Session(Answering):
         nursery: trio.Nursery,
         on_close: Callable[[Session], None],
         in_flight: InFlight,
-        farewells: Room | None = None,
+        farewells: DescriptorBudget | None = None,
         on_tls: Callable[[Session, bytes, trio.Nursery], None] | None = None,
     ) -> None:
         """Make the session of an accepted socket.
@@ -113,7 +113,7 @@ class Session(Answering):
         self._drains = False
         self._engaged = 0
         self._engaged_bytes = 0
-        self._farewells = farewells or Room()
+        self._farewells = farewells or DescriptorBudget()
 
     @property
     def pauses(self) -> bool:
@@ -198,7 +198,7 @@ class Session(Answering):
         self.driver.close()
         begin, self._on_tls = self._on_tls, None
         if begin is None:
-            log.warning("closing %s: it begins TLS where none may begin", self.remote_text, extra=self.who())
+            log.warning("closing %(peer)s: it begins TLS where none may begin", {"peer": self.remote_text})
             self.close()
         else:
             begin(self, first, self._nursery)
@@ -208,7 +208,7 @@ class Session(Answering):
 
         A request that is too long is answered, too, if `start` contains its header.
         """
-        log.warning("closing %s: %s", self.remote_text, error, extra=self.who())
+        log.warning("closing %(peer)s: %(reason)s", {"peer": self.remote_text, "reason": error})
         self._ends = True
         self.driver.close()
         if isinstance(error, FrameTooLong):
@@ -265,7 +265,7 @@ class Session(Answering):
 
     def failed(self, error: Exception) -> None:
         """Close the connection because of a bug in serving it, which must not end the others."""
-        log.error("closing %s", self.remote_text, exc_info=error, extra=self.who())
+        log.error("closing %(peer)s", {"peer": self.remote_text}, exc_info=error)
         self.close()
 
     def close(self) -> None:
@@ -283,7 +283,8 @@ class Session(Answering):
         """Send a one-way request of the server's own, unless the client does not read."""
         if self.congested:
             log.warning(
-                "request %d is not sent to %s, which does not read", code, self.remote_text, extra=self.who(code)
+                "request %(code)d is not sent to %(peer)s, which does not read",
+                {"code": code, "peer": self.remote_text},
             )
         else:
             self._ask(code, ext, body, flag=FLAG_ONEWAY)

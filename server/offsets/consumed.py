@@ -1,9 +1,12 @@
-"""Offsets that consumers commit: with a request of its own, or along with a pull."""
+"""Offsets that consumers commit, with a request of its own or along with a pull, and the steps that look for them."""
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from rocketwire.server.core.errors import NotPermitted
 from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.works import ROWS
 from rocketwire.server.transactions.half import GROUP as TRANSACTIONS
 from rocketwire.store.errors import OffsetsTooMany
 from rocketwire.store.tables.offsets import OffsetTable
@@ -27,3 +30,25 @@ def commit_offset(offsets: OffsetTable, group: str, topic: str, queue_id: int, o
         offsets.commit(group, topic, queue_id, offset)
     except OffsetsTooMany as error:
         raise LimitExceeded("maxOffsets", error.most) from error
+
+
+def topics_of(offsets: OffsetTable, group: str) -> Generator[None, None, list[str]]:
+    """The topics that a group has offsets in."""
+    found: dict[str, None] = {}
+    at = 0
+    while at < offsets.places:
+        found.update({topic: None for topic, other in offsets.consumptions(at, ROWS) if other == group})
+        at += ROWS
+        yield None
+    return list(found)
+
+
+def groups_of(offsets: OffsetTable, topic: str) -> Generator[None, None, list[str]]:
+    """The groups that have offsets in a topic."""
+    found: dict[str, None] = {}
+    at = 0
+    while at < offsets.places:
+        found.update({group: None for other, group in offsets.consumptions(at, ROWS) if other == topic})
+        at += ROWS
+        yield None
+    return list(found)

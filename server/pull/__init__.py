@@ -1,1 +1,1 @@
-"""Pulls: checks, what is answered, and pulls that wait for a message."""
+"""Pulls: checks, answers, and pulls that wait for a message."""

@@ -1,7 +1,7 @@
-"""What a pull is answered: by what the store has of its queue.
+"""The answers to pulls, from what the store has of their queues.
 
-What a pull asks of the store is a value (`Asked`). Pulls that ask the same are answered the same, so one look at the
-store does for all of them; what is counted for each group is counted for each pull (`delivered`).
+What a pull requests of the store is a value (`Asked`). Equal requests have equal answers, so the store is read once for
+all of them. Messages are counted per group, once for each pull (`delivered`).
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.metrics import RECEIVE, Metrics
 from rocketwire.server.core.request import Reply
 from rocketwire.server.filters import MessageFilter
 from rocketwire.server.guards.throttle.throttle import Throttle
-from rocketwire.server.pull.consume_rates import ConsumeRates
+from rocketwire.server.pull.keys import LongPollKeys, TransferKeys
 from rocketwire.server.pull.offset_moved import OffsetMoved
+from rocketwire.server.statistics.counters import Counters
+from rocketwire.server.statistics.statistics import GroupTopic
 from rocketwire.store.protocol import Messages
 from rocketwire.store.read.fetch import Fetched, FetchStatus
 from rocketwire.wire.codes import ResponseCode
@@ -39,16 +41,16 @@ _ANSWERS: Final = {
     FetchStatus.NO_MATCHED_LOGIC_QUEUE: _Answer(ResponseCode.PULL_NOT_FOUND, "NO_MATCHED_LOGIC_QUEUE"),
     FetchStatus.NO_MESSAGE_IN_QUEUE: _Answer(ResponseCode.PULL_NOT_FOUND, "NO_MESSAGE_IN_QUEUE"),
 }
-# An empty or unknown queue is where a new consumer waits; asked for a later offset, the consumer is lost.
+# In an empty or unknown queue a new consumer waits at 0; one with a later offset has lost its place.
 _EMPTY: Final = frozenset({FetchStatus.NO_MATCHED_LOGIC_QUEUE, FetchStatus.NO_MESSAGE_IN_QUEUE})
 
 
 class Asked(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
-    """What a pull asks of the store. Two that are equal have the same answer.
+    """What a pull requests of the store. Equal ones have the same answer.
 
     Attributes:
-        offset: The queue offset from which it is looked; a held pull's moves on over what did not pass its filter.
-        from_start: Whether the consumer asked for the offset 0.
+        offset: The queue offset to begin at; that of a held pull advances past messages that did not pass its filter.
+        from_start: Whether the consumer requested the offset 0.
         most: So many messages at most.
         most_bytes: So many bytes at most; None for the broker's own limit.
         wanted: The filter; those of the same subscription, or of the same short expression, are equal.
@@ -64,31 +66,33 @@ class Asked(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
 
 
 class PullAnswers:
-    """Looks at the store for pulls, and counts what they are handed."""
+    """Reads the store for pulls, and counts the messages that they get."""
 
     def __init__(
         self,
         store: Messages,
-        config: LiveConfig,
         *,
+        transfer_keys: Live[TransferKeys],
+        long_poll_keys: Live[LongPollKeys],
         metrics: Metrics,
-        consume_rates: ConsumeRates,
+        deliveries: Counters[GroupTopic],
         offset_moved: OffsetMoved,
         throttle: Throttle,
     ) -> None:
         self._store = store
-        self._config = config
+        self._transfer_keys = transfer_keys
+        self._long_poll_keys = long_poll_keys
         self._metrics = metrics
-        self._consume_rates = consume_rates
+        self._deliveries = deliveries
         self._offset_moved = offset_moved
         self._throttle = throttle
 
     def meet(self, error: Exception) -> bool:
-        """Take note of an error that says that a file is gone; false: it says something else."""
+        """Record an error that means that a file is gone; false: it means something else."""
         return self._store.meet(error)
 
     def fetch(self, asked: Asked) -> Fetched:
-        """What the store has for a pull now."""
+        """Read what the store has for a pull now."""
         most, most_bytes = self.most(asked.most, asked.most_bytes)
         wanted = asked.wanted
         return self._store.get(
@@ -103,15 +107,15 @@ class PullAnswers:
         )
 
     def refusal(self, group: str, topic: str) -> Reply | None:
-        """What a group is answered that is over its quota of receives; None: it is not."""
+        """The refusal of a group that is over its quota of receives; None: it is not."""
         throttle = self._throttle
         gate = throttle.receive(topic, group) if throttle.receives else None
         return None if gate is None or throttle.passes(RECEIVE, gate) else self._refused()
 
     def cold_refusal(self, group: str, asked: Asked) -> Reply | None:
-        """What a group is answered that read too much from the disk and asks for more of it; None: it does not.
+        """The refusal of a group that reads too much from the disk, for a pull of more; None: there is none.
 
-        That is looked at before the pull's filter is asked, for which all messages have to be read.
+        It is checked before the pull's filter, for which all messages would have to be read.
         """
         throttle = self._throttle
         if not throttle.colds:
@@ -128,21 +132,21 @@ class PullAnswers:
         return Reply(code=ResponseCode.FLOW_CONTROL, remark=self._throttle.receive_remark, ext={})
 
     def most(self, messages: int, size: int | None) -> tuple[int, int]:
-        """How many messages and bytes a pull may have that asks for so many at most."""
-        config = self._config.current
-        most_bytes = config.max_transfer_bytes_on_message_in_memory
+        """How many messages and bytes a pull gets at most, from its own limits and the broker's."""
+        keys = self._transfer_keys.current
+        most_bytes = keys.max_transfer_bytes_on_message_in_memory
         return (
-            min(messages, config.max_transfer_count_on_message_in_memory),
+            min(messages, keys.max_transfer_count_on_message_in_memory),
             most_bytes if size is None else min(size, most_bytes),
         )
 
     def held_seconds(self, asked_ms: int) -> float:
-        """How long a pull waits for a message that would wait so many ms."""
-        config = self._config.current
-        return (asked_ms if config.long_polling_enable else config.short_polling_time_mills) / 1000
+        """How long a pull is held that may be held for so many ms."""
+        keys = self._long_poll_keys.current
+        return (asked_ms if keys.long_polling_enable else keys.short_polling_time_mills) / 1000
 
     def reply(self, asked: Asked, fetched: Fetched) -> Reply:
-        """The answer that tells it; nothing is counted."""
+        """Encode the result as an answer; nothing is counted."""
         code, remark = _ANSWERS[fetched.status]
         if not asked.from_start and fetched.status in _EMPTY:
             code = ResponseCode.PULL_OFFSET_MOVED
@@ -159,13 +163,13 @@ class PullAnswers:
         )
 
     def delivered(self, group: str, offset: int, asked: Asked, fetched: Fetched, reply: Reply) -> None:
-        """Count what a pull of a group, which asked for this offset, is handed; note when it is sent elsewhere."""
+        """Count what a pull of a group gets; store an event if it was redirected from this requested offset."""
         throttle = self._throttle
         if throttle.colds and fetched.far_behind:
             throttle.cold(group).take(fetched.looked_at)
         if fetched.count:
             self._metrics.delivered(fetched.count, fetched.size)
-            self._consume_rates.delivered(group, asked.topic, fetched.count)
+            self._deliveries.add((group, asked.topic), fetched.count, fetched.size)
             gate = throttle.receive(asked.topic, group) if throttle.receives else None
             if gate is not None:
                 throttle.received(gate, fetched.chunks)

@@ -1,6 +1,6 @@
-"""Whether a pull is served, and which messages it wants: what its topic, its group and its subscription decide.
+"""Whether a pull is served, and which messages pass its filter: decided by its topic, its group and its subscription.
 
-The kernel keeps what is decided here for the pulls that follow, until `CacheInvalidation` invalidates it.
+The kernel caches the decisions for later pulls, until `CacheInvalidation` invalidates them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rocketwire.wire.headers.pull import PullMessageRequestHeader
 
 
 def wanted_by(services: PullServices, fields: PullMessageRequestHeader, remote: str) -> MessageFilter:
-    """What a pull wants of its queue; `remote` is the client's address, for the remark of a refusal.
+    """The filter of a pull; `remote` is the client's address, for the remark of a refusal.
 
     Raises:
         ServerError: it is not served.
@@ -31,9 +31,9 @@ def wanted_by(services: PullServices, fields: PullMessageRequestHeader, remote: 
 
 def _check(services: PullServices, fields: PullMessageRequestHeader, remote: str) -> SubscriptionGroupConfig:
     """The checks of a 4.9.7 broker, in its order."""
-    config = services.config.current
-    if not config.broker_permission & Permission.READ:
-        raise NotPermitted(f"the broker[{config.advertised_host}] pulling message is forbidden")
+    broker = services.broker_keys.current
+    if not broker.broker_permission & Permission.READ:
+        raise NotPermitted(f"the broker[{broker.advertised_host}] pulling message is forbidden")
     group = services.groups.find(fields.consumer_group)
     if group is None:
         raise GroupNotFound(fields.consumer_group)
@@ -53,9 +53,12 @@ def _check(services: PullServices, fields: PullMessageRequestHeader, remote: str
 
 
 def _filter(services: PullServices, fields: PullMessageRequestHeader, group: SubscriptionGroupConfig) -> MessageFilter:
-    """What the consumer wants: named in the request, or in its last heartbeat."""
+    """The consumer's filter: from the request, or from its last heartbeat."""
     if fields.sys_flag & PullSysFlag.SUBSCRIPTION:
-        return selection.of_request(services.config.current, fields.subscription, fields.expression_type)
+        most = services.limit_keys.current.max_heartbeat_bytes
+        return selection.of_request(
+            services.filter_keys.current, fields.subscription, fields.expression_type, most_bytes=most
+        )
     consumers = services.clients.consumer(fields.consumer_group)
     if consumers is None:
         raise SubscriptionNotFound("the consumer's group info not exist" + FAQ)
@@ -65,5 +68,5 @@ def _filter(services: PullServices, fields: PullMessageRequestHeader, group: Sub
     if subscription is None:
         raise SubscriptionNotFound("the consumer's subscription not exist" + FAQ)
     return selection.of_group(
-        services.config.current, services.filters, fields.consumer_group, subscription, fields.sub_version
+        services.filter_keys.current, services.filters, fields.consumer_group, subscription, fields.sub_version
     )

@@ -42,7 +42,7 @@ def _pull(services: PullServices, request: PullRequest) -> Reply | None:
 
 
 def _hold(services: PullServices, request: PullRequest, asked: Asked) -> None:
-    """Keep the request until a message for it arrives or its time is up."""
+    """Hold the request until a message for it arrives or its time is up."""
     fields = request.fields
     seconds = services.pull_answers.held_seconds(fields.suspend_timeout_millis)
     pull = HeldPull(request.held(), group=fields.consumer_group, offset=fields.queue_offset)

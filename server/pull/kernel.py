@@ -1,8 +1,8 @@
-"""Pulls and offset updates in the kernel: what it asks, and what it is told.
+"""Pulls and offset updates in the kernel: the plans and answers that Python gives it.
 
-The kernel answers pulls that find messages: without a filter, by the tags codes of the queue's entries, or by what an
-SQL filter says of properties, which is asked once for each combination of their values. Everything else, and all there
-is to decide, is Python's: see `checks` and `handlers`. So are all pulls that quotas may refuse.
+The kernel answers pulls that find messages: without a filter, by the tags codes of the queue's entries, or by an SQL
+filter, which Python evaluates once for each combination of property values. Python makes all decisions and serves all
+other pulls (see `checks` and `handlers`), and those that quotas may refuse.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rocketwire.wire.headers.pull import PullMessageRequestHeader
 
 
 class _Account(NamedTuple):
-    """Whose pulls a plan is for, and what those of them ask that wait."""
+    """The group and topic of a plan, and the request to hold when a pull has to wait."""
 
     group: str
     topic: str
@@ -41,7 +41,7 @@ class _Account(NamedTuple):
     wanted: MessageFilter
 
 
-#: Stand for the numbers of an answer, which the kernel writes.
+#: Placeholders for the numbers of an answer, which the kernel writes.
 _NEXT, _MIN, _MAX = (digit * 1_111_111_111_111_111_111 for digit in (1, 2, 3))
 _LENGTH: Final = struct.Struct(">i")
 _FLAG_SIZE: Final = 4
@@ -49,7 +49,7 @@ _TYPES: Final = (SerializeType.JSON, SerializeType.ROCKETMQ)
 
 
 class PropertyFilter(NamedTuple):
-    """A filter by properties: those that it looks at, what it says of their values, and bytes of them in one pull."""
+    """A filter by properties: their names, the function that decides on values, and bytes examined in one pull."""
 
     properties: tuple[bytes, ...]
     matches: Callable[[bytes], bool]
@@ -61,11 +61,11 @@ class PullPlan(NamedTuple):
 
     Attributes:
         queue: Their queue.
-        codes: Tags codes that are wanted; None: all.
-        by_properties: None: properties do not matter.
+        codes: Tags codes that pass; None: all.
+        by_properties: The filter by properties; None: without one.
         most: Messages of an answer.
-        memory: This and the four behind it are those of `FetchLimits`.
-        account: Whose pulls they are.
+        memory: This and the next four are those of `FetchLimits`.
+        account: The group and topic to count for.
     """
 
     queue: ConsumeQueue
@@ -84,7 +84,7 @@ class KernelPulls:
     """The kernel's `Pulls` of one broker.
 
     Attributes:
-        native: The kernel's object, which the hub offers frames to.
+        native: The kernel's object, to which the hub offers frames.
     """
 
     def __init__(self, kernel: ModuleType, services: PullServices, store: MessageStore) -> None:
@@ -103,16 +103,16 @@ class KernelPulls:
         services.invalidation.register(self.native.forget, subscriptions=True)
 
     def before_round(self, _now: int, *, guarded: bool) -> None:
-        """Say whether the kernel may answer anything."""
+        """Enable or disable answers by the kernel for this round."""
         self.native.enabled = not guarded
 
     def after_round(self) -> None:
         """Count what was served since the last call."""
         services = self._services
         delivered, requests = self.native.take()
-        for account, messages, size in delivered:
-            services.metrics.delivered(messages, size)
-            services.consume_rates.delivered(account.group, account.topic, messages)
+        for account, messages, size, pulls in delivered:
+            services.metrics.delivered(messages, size, pulls)
+            services.deliveries.add((account.group, account.topic), messages, size, pulls)
         for code, count in requests.items():
             if count:
                 services.metrics.requests[code] += count
@@ -129,7 +129,7 @@ class KernelPulls:
         max_msg_nums: int,
         max_msg_bytes: int | None,
     ) -> PullPlan | Literal[False] | None:
-        """How pulls with these fields are served; None: by Python; False: by Python this time."""
+        """The plan for pulls with these fields; None: Python serves them; False: Python serves this one."""
         services = self._services
         throttle = services.throttle
         if throttle.colds or (throttle.receives and throttle.receive(topic, group) is not None):
@@ -152,7 +152,7 @@ class KernelPulls:
         )
         try:
             wanted = wanted_by(services, fields, "")
-        except (ServerError, StoreError):  # Python says so again, to who asks
+        except (ServerError, StoreError):  # Python raises it again when it serves the pull
             return False
         by_properties = None
         if wanted.by_properties is not None:
@@ -182,7 +182,7 @@ class KernelPulls:
     def _hold(
         self, peer: Peer, account: _Account, offset: int, asked_ms: int, code: int, opaque: int, serialize_type: int
     ) -> None:
-        """Keep a pull at the end of its queue until a message arrives or its time is up."""
+        """Hold a pull at the end of its queue until a message arrives or its time is up."""
         group, topic, queue_id, most, most_bytes, wanted = account
         asked = Asked(topic, queue_id, offset, offset == 0, most, most_bytes, wanted)
         request = held_request(peer, code, opaque, serialize_type)
@@ -196,7 +196,7 @@ class KernelPulls:
             peer.flush()
 
     def _plan_offset(self, group: str, _topic: str) -> bool:
-        """Whether offsets of a group are simply noted."""
+        """Whether offset updates of a group need no check."""
         return may_commit(group)
 
 
@@ -207,7 +207,7 @@ _Texts: TypeAlias = tuple[tuple[_Parts, ...], ...]
 
 
 def answer_texts(answers: PullAnswers) -> _Texts:
-    """The answers to pulls that found messages, to those that found none to match, and to offset updates."""
+    """The answers to pulls that found messages, to pulls without a match, and to offset updates."""
     statuses = (FetchStatus.FOUND, FetchStatus.NO_MATCHED_MESSAGE)
     asked = Asked("", 0, 0, True, 0, None, EVERYTHING)  # noqa: FBT003 - positions are faster, where pulls are served
     replies = [answers.reply(asked, Fetched(status, _NEXT, _MIN, _MAX)) for status in statuses]
@@ -218,7 +218,7 @@ def answer_texts(answers: PullAnswers) -> _Texts:
 
 
 def _cut(text: bytes, marks: Iterable[bytes]) -> list[bytes]:
-    """What stands before, between and behind some marks."""
+    """The parts of a text before, between and after some marks."""
     parts = []
     for mark in marks:
         part, _, text = text.partition(mark)

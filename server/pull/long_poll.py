@@ -1,20 +1,20 @@
 """Pull requests that wait for a message.
 
-Those that ask the same of one queue wait together: when the queue gets a message, the store is looked at once for all
-of them, and what is found is encoded once. An arrival costs nothing in queues where nobody waits, and as little where
-the message is not what those who wait ask for, however many they are.
+Pulls with equal requests for one queue wait together: when the queue gets a message, the store is read and the answer
+encoded once for all of them. An arrival costs nothing in queues without held pulls, and little if the message does not
+pass their filter, however many they are.
 
-A held pull whose group is over its quota when there is something for it is refused then: it asks again.
+If a held pull's group is over its quota when a message comes, the pull is refused, and the client pulls again.
 
-A held pull is answered for good at its deadline. One task waits for the earliest deadline; arrivals are collected while
-a group of sends is stored and handed out after the senders' answers are on their way.
+At its deadline a held pull is answered in any case. One task waits for the earliest deadline. Arrivals are collected
+while a group of sends is stored, and delivered after the senders' answers were written.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any, Final, Protocol
@@ -22,11 +22,11 @@ from typing import Any, Final, Protocol
 import trio
 from msgspec.structs import replace
 
-from rocketwire.server.config.limits import Limits
 from rocketwire.server.core.errors import response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Peer, Reply, Request, SharedReply
 from rocketwire.server.filters.held import HeldFilters
+from rocketwire.server.limits.limits import Limits
 from rocketwire.server.pull.answers import Asked
 from rocketwire.store.read.fetch import Fetched, FetchStatus
 from rocketwire.wire.codes import ResponseCode
@@ -36,39 +36,39 @@ log = logging.getLogger(__name__)
 _SLACK: Final = 1024
 _MOST_DUE: Final = 500  # held pulls that are answered at their deadline before other tasks run: a few ms
 _LOOK_SECONDS: Final = 0.002
-"""How long a wake-up looks at held pulls; the task looks at those that are left."""
+"""How long a wake-up examines held pulls; the task examines the rest."""
 _WAITS: Final = frozenset({ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY})
 LONGEST_HOLD_SECONDS: Final = 60.0
-"""No pull is held longer, whatever it asks for: official clients ask for 15 to 30 s, and a connection that was
+"""No pull is held longer, whatever it requests: official clients request 15 to 30 s, and a connection that was
 silent for 120 s is closed."""
 BYTES_EACH: Final = 1024
-"""What a held pull takes of memory, at most, without its filter: all of them may take as much as bytes in flight."""
+"""Memory of a held pull, at most, without its filter; it counts as bytes in flight."""
 
 Queue = tuple[str, int]
 """Topic and queue id."""
 
 
 class Answers(Protocol):
-    """What held pulls are answered: see `answers.PullAnswers`."""
+    """Makes the answers to held pulls: see `answers.PullAnswers`."""
 
     def fetch(self, asked: Asked) -> Fetched:
-        """What the store has for a pull now."""
+        """Read what the store has for a pull now."""
 
     def meet(self, error: Exception) -> bool:
-        """Take note that a file of the store is gone; false: the error says something else."""
+        """Record that a file of the store is gone; false: the error means something else."""
 
     def reply(self, asked: Asked, fetched: Fetched) -> Reply:
-        """The answer that tells it; nothing is counted."""
+        """Encode the result as an answer; nothing is counted."""
 
     def refusal(self, group: str, topic: str) -> Reply | None:
-        """What a group is answered that is over its quota; None: it is not."""
+        """The refusal of a group that is over its quota; None: it is not."""
 
     def delivered(self, group: str, offset: int, asked: Asked, fetched: Fetched, reply: Reply) -> None:
-        """Count what a pull of a group, which asked for this offset, is handed; note when it is sent elsewhere."""
+        """Count what a pull of a group gets; store an event if it was redirected from this requested offset."""
 
 
 class _Waiters:
-    """The held pulls that ask the same."""
+    """Held pulls with equal requests."""
 
     __slots__ = ("asked", "pulls")
 
@@ -78,7 +78,7 @@ class _Waiters:
 
 
 class HeldPull:
-    """One waiting request (its `held`) of a group, and the offset it asked for."""
+    """One waiting request (its `held`) of a group, and the offset it requested."""
 
     __slots__ = ("group", "offset", "peer", "request", "waiters")
 
@@ -101,7 +101,7 @@ class LongPoll:
         self._deadlines: list[tuple[float, int, HeldPull]] = []
         self._numbers = count()
         self._touched: set[Queue] = set()
-        self._late: dict[_Waiters, list[HeldPull]] = {}  # to be looked at
+        self._late: dict[_Waiters, list[HeldPull]] = {}  # to be examined
         self._held = 0
         self._filters = HeldFilters()
         self._unsent: dict[Peer, None] = {}
@@ -116,7 +116,7 @@ class LongPoll:
         """Keep `pull` until a message arrives for it or `seconds` (LONGEST_HOLD_SECONDS at most) have passed.
 
         Raises:
-            LimitExceeded: so many of its connection are held, or so many in all, that it is not.
+            LimitExceeded: the connection, or the broker, holds as many as it may.
         """
         self._check_room(pull.peer, asked)
         self._join(pull, asked)
@@ -130,18 +130,19 @@ class LongPoll:
         if not self._deadlines or deadline < self._deadlines[0][0]:
             self._sooner.set()
         heappush(self._deadlines, (deadline, next(self._numbers), pull))
-        if len(self._deadlines) > 2 * self._held + _SLACK:  # mostly pulls that were answered long before
+        if len(self._deadlines) > 2 * self._held + _SLACK:  # mostly of pulls that were answered long ago
             self._deadlines = [entry for entry in self._deadlines if entry[2].waiters is not None]
             heapify(self._deadlines)
 
     def _check_room(self, peer: Peer, asked: Asked) -> None:
-        config = self._limits.config
-        # Raised as they are made: in a variable of this frame, they would keep the filter until garbage is collected.
-        if len(self._by_peer.get(peer, ())) >= config.max_requests_per_connection:
-            raise LimitExceeded("maxRequestsPerConnection", config.max_requests_per_connection)
+        keys = self._limits.keys.current
+        # Raised where they are created: a variable of this frame would keep the filter alive until the garbage
+        # collection.
+        if len(self._by_peer.get(peer, ())) >= keys.max_requests_per_connection:
+            raise LimitExceeded("maxRequestsPerConnection", keys.max_requests_per_connection)
         taken = (self._held + 1) * BYTES_EACH + self._filters.size_with(asked.wanted)
-        if taken > config.max_in_flight_bytes:
-            raise LimitExceeded("maxInFlightBytes", config.max_in_flight_bytes)
+        if taken > keys.max_in_flight_bytes:
+            raise LimitExceeded("maxInFlightBytes", keys.max_in_flight_bytes)
 
     def _join(self, pull: HeldPull, asked: Asked) -> None:
         queue = asked.topic, asked.queue_id
@@ -156,7 +157,7 @@ class LongPoll:
         pull.waiters = waiters
 
     def arrived(self, queues: Iterable[Queue]) -> None:
-        """Note that messages were stored in these queues; `wake` looks at them."""
+        """Remember that messages were stored in these queues; `wake` serves them."""
         self._touched.update(queues)
 
     def wake(self) -> None:
@@ -171,14 +172,14 @@ class LongPoll:
         self._look()
 
     def _look(self) -> None:
-        """Try pulls that may have a message now, for a moment; the task goes on with the rest."""
+        """Try pulls that may have a message now, for a moment; the task continues with the rest."""
         until = trio.current_time() + _LOOK_SECONDS
         while self._late:
             waiters = next(iter(self._late))
             pulls = self._late.pop(waiters)
             if len(pulls) > _MOST_DUE:
                 self._late[waiters] = pulls[_MOST_DUE:]
-            there = [pull for pull in pulls[:_MOST_DUE] if pull.waiters is waiters]  # they may have closed, or moved on
+            there = [pull for pull in pulls[:_MOST_DUE] if pull.waiters is waiters]  # closed, or moved on
             if there:
                 self._try(waiters, there, final=False)
             if trio.current_time() > until:
@@ -188,14 +189,16 @@ class LongPoll:
             self._sooner.set()
 
     def _try(self, waiters: _Waiters, pulls: list[HeldPull], *, final: bool) -> None:
-        """Answer these of those who ask the same, or let all wait on (never when final)."""
+        """Answer these pulls, which have equal requests, or let them wait on (never when final)."""
         asked = waiters.asked
         try:
             fetched = self._answers.fetch(asked)
             reply = self._answers.reply(asked, fetched)
-        except Exception as error:  # answered, for who sent the message is not to blame
+        except Exception as error:  # answered to the pull: the sender of the message did not cause it
             if not self._answers.meet(error):
-                log.exception("held pulls of %s, queue %d", asked.topic, asked.queue_id)
+                log.exception(
+                    "held pulls of %(topic)s, queue %(queue)d", {"topic": asked.topic, "queue": asked.queue_id}
+                )
             for pull in pulls:
                 self._answer(pull, Reply(code=response_code(error), remark=str(error)))
             return
@@ -214,14 +217,14 @@ class LongPoll:
                     continue
                 self._answers.delivered(pull.group, pull.offset, asked, fetched, reply)
                 self._answer(pull, answer)
-            except Exception as error:  # answered, for the other waiters are not to blame either
-                log.exception("held pull from %s", pull.peer.remote_text, extra={"peer": pull.peer.remote_text})
+            except Exception as error:  # answered to this pull only: other pulls did not cause it
+                log.exception("held pull from %(peer)s", {"peer": pull.peer.remote_text})
                 self._answer(pull, Reply(code=response_code(error), remark=str(error)))
 
     def _does_not_read(self, peer: Peer) -> bool:
-        """Whether a peer is to get its answer at the deadline, if it reads by then: others fill its outbox."""
+        """Whether a peer's outbox is full, so that it gets its answer at the deadline, if it reads by then."""
         if peer.congested:
-            peer.flush()  # it may be answers of this wake-up alone that wait
+            peer.flush()  # the outbox may be full of answers of this wake-up only
         return peer.congested
 
     def _answer(self, pull: HeldPull, reply: Reply | SharedReply) -> None:
@@ -230,14 +233,14 @@ class LongPoll:
         self._unsent[pull.peer] = None
 
     def _flush(self) -> None:
-        """Send the answers, those for one peer together."""
+        """Send the answers, in one write for each peer."""
         unsent = self._unsent
         self._unsent = {}
         for peer in unsent:
             peer.flush()
 
     def _move_on(self, waiters: _Waiters, offset: int) -> None:
-        """What did not pass the filter need not be looked at again."""
+        """Skip messages that did not pass the filter."""
         asked = waiters.asked
         if offset <= asked.offset:
             return
@@ -273,11 +276,28 @@ class LongPoll:
         self._held -= 1
 
     def end_all(self) -> None:
-        """Answer all that wait, soon, as if their time was up: whether they may wait is to be asked anew."""
+        """Answer all held pulls soon, as if their time was up, so that the next pulls are checked again."""
         now = trio.current_time()
         self._deadlines = [(now, number, pull) for _, number, pull in self._deadlines if pull.waiters is not None]
         heapify(self._deadlines)
         self._sooner.set()
+
+    def end_topic(self, topic: str, error: Exception) -> Generator[None, None, None]:
+        """Answer all held pulls of a topic with an error, some at each step."""
+        reply = Reply(code=response_code(error), remark=str(error))
+        pulls = [
+            pull
+            for queue, by_asked in self._waiting.items()
+            if queue[0] == topic
+            for waiters in by_asked.values()
+            for pull in waiters.pulls
+        ]
+        for start in range(0, len(pulls), _MOST_DUE):
+            for pull in pulls[start : start + _MOST_DUE]:
+                if pull.waiters is not None:
+                    self._answer(pull, reply)
+            self._flush()
+            yield
 
     def peer_closed(self, peer: Peer) -> None:
         """Drop the pulls of a closed connection."""
@@ -298,7 +318,7 @@ class LongPoll:
                 await self._sooner.wait()
 
     def _due(self) -> dict[_Waiters, list[HeldPull]]:
-        """Pulls whose time is up, with those who ask the same: so many that other tasks wait little.
+        """Pulls whose time is up, by equal request; only so many that other tasks wait little.
 
         After a start, the pulls of all consumers may be due at once.
         """
@@ -314,5 +334,5 @@ class LongPoll:
 
 
 def _has_more(fetched: Fetched) -> bool:
-    """Whether a look ended before the queue: the consumer asks for the rest, and does not wait for it."""
+    """Whether the read ended before the queue: the consumer then pulls the rest at once."""
     return fetched.status is FetchStatus.NO_MATCHED_MESSAGE and fetched.next_offset < fetched.max_offset

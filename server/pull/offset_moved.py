@@ -1,6 +1,6 @@
 """Events about pulls outside their queue: a message for each to OFFSET_MOVED_EVENT, as Apache's broker stores it.
 
-Operators read the topic OFFSET_MOVED_EVENT to learn which group lost messages, or stands where there are none.
+Operators read the topic OFFSET_MOVED_EVENT to find groups that lost messages, or whose offset is out of range.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class OffsetMoved:
         self._clock = clock
 
     def tell(self, group: str, topic: str, queue_id: int, *, asked: int, new: int) -> None:
-        """Note that a group asked for an offset and was sent to another one; a store that takes nothing takes no note.
+        """Store an event: a group requested an offset and was redirected. Dropped if the store is not writable.
 
-        Properties stand in Apache's order.
+        Properties are in Apache's order.
         """
         event = OffsetMovedEvent(
             consumer_group=group,
@@ -54,4 +54,7 @@ class OffsetMoved:
             keys=group,
         )
         if not self._store.append([draft]):
-            log.warning("group %s, topic %s: offset event not stored: %s", group, topic, self._store.append_error)
+            log.warning(
+                "group %(group)s, topic %(topic)s: offset event not stored: %(reason)s",
+                {"group": group, "topic": topic, "reason": self._store.append_error},
+            )

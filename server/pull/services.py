@@ -1,18 +1,22 @@
-"""What pulls are given: by the general handlers, and by the kernel's plans."""
+"""The dependencies of pulls, in the handlers and in the kernel's plans."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from rocketwire.server.clients.groups import ClientGroups
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
+from rocketwire.server.filters.keys import FilterKeys
 from rocketwire.server.guards.throttle.throttle import Throttle
+from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.pull.answers import PullAnswers
-from rocketwire.server.pull.consume_rates import ConsumeRates
 from rocketwire.server.pull.long_poll import LongPoll
+from rocketwire.server.statistics.counters import Counters
+from rocketwire.server.statistics.statistics import GroupTopic
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.tables.offsets import OffsetTable
@@ -20,14 +24,16 @@ from rocketwire.store.tables.offsets import OffsetTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullServices:
-    """What serving pulls takes."""
+    """The dependencies of serving pulls."""
 
+    broker_keys: Live[BrokerKeys]
     clients: ClientGroups
-    config: LiveConfig
-    consume_rates: ConsumeRates
+    deliveries: Counters[GroupTopic]
     invalidation: CacheInvalidation
     filters: ConsumerFilters
+    filter_keys: Live[FilterKeys]
     groups: SubscriptionGroups
+    limit_keys: Live[LimitKeys]
     long_poll: LongPoll
     metrics: Metrics
     offsets: OffsetTable

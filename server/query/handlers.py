@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from rocketwire.server.config.broker_keys import LARGEST_BODY
-from rocketwire.server.config.live import LiveConfig
-from rocketwire.server.core.errors import ServerError
+from rocketwire.server.config.live import Live
+from rocketwire.server.core.errors import MessageNotFound
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
+from rocketwire.server.limits.keys import LARGEST_BODY
 from rocketwire.server.messages.stored_message import stored_message
+from rocketwire.server.query.keys import QueryKeys
 from rocketwire.store.protocol import Messages
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import RecordInvalid
@@ -31,17 +32,13 @@ class QueryServices:
     """The services of queries; `access` is None without access control."""
 
     access: AccessControl | None
-    config: LiveConfig
+    keys: Live[QueryKeys]
     store: Messages
-
-
-class MessageNotThere(ServerError):
-    """No record begins at the offset."""
 
 
 def _query(services: QueryServices, request: Request[QueryMessageRequestHeader]) -> Reply:
     fields = request.fields
-    limit = services.config.current.default_query_max_num if fields.unique_key_query else fields.max_num
+    limit = services.keys.current.default_query_max_num if fields.unique_key_query else fields.max_num
     found = services.store.query(fields.topic, fields.key, limit, fields.begin_timestamp, fields.end_timestamp)
     records = found.records
     if services.access is not None:  # the index may find other topics with the same hash
@@ -75,7 +72,7 @@ def _fitting(records: Sequence[memoryview]) -> Sequence[memoryview]:
 def _view(services: QueryServices, request: Request[ViewMessageRequestHeader]) -> Reply:
     record = services.store.record_at(request.fields.offset)
     if record is None:
-        raise MessageNotThere(f"can not find message by the offset, {request.fields.offset}")
+        raise MessageNotFound(f"can not find message by the offset, {request.fields.offset}")
     return Reply(body=(record,))
 
 

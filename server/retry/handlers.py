@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
+from rocketwire.server.core.append import Append, Done
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
-from rocketwire.server.retry.send_back import SendBack
+from rocketwire.server.retry.send_back import SendBack, refusal
+from rocketwire.wire import fast_headers
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 
+_DONE: Final = Done(refusal)
 
-def _send_back(send_back: SendBack, request: Request[ConsumerSendMsgBackRequestHeader]) -> Reply:
-    send_back.take(request.fields, request.header.version)
-    return Reply()
+
+def _send_back(send_back: SendBack, request: Request[ConsumerSendMsgBackRequestHeader]) -> Reply | Append:
+    """Have the message stored for its next try, or as a dead letter; a group without retries needs neither."""
+    fields = request.fields
+    target = send_back.target(fields.group, unit_mode=fields.unit_mode)
+    if target is None:
+        return Reply()
+    draft = send_back.draft(target, fields, request.header.version)
+    counted = partial(send_back.count, fields.group, draft.properties)
+    return Append([draft], _DONE, size=len(draft.body), stored=counted)
 
 
 ROUTES: Final = (
@@ -21,6 +32,8 @@ ROUTES: Final = (
         code=RequestCode.CONSUMER_SEND_MSG_BACK,
         header=ConsumerSendMsgBackRequestHeader,
         handler=_send_back,
+        appends=True,
+        fast=fast_headers.SEND_BACK,
         heading="try a message again later",
     ),
 )

@@ -7,35 +7,36 @@ order of checks and its remarks are kept, for the official client shows them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.config.live import Live
+from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.errors import NotPermitted, ServerError, ServiceUnavailable, SystemBusy
 from rocketwire.server.delay import queue_of
-from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
-from rocketwire.server.messages.storing import Storing
+from rocketwire.server.statistics.counters import Counters
+from rocketwire.server.statistics.statistics import GroupTopic
 from rocketwire.server.topics.retry_topics import RetryTopics
-from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.store.append.drafts import Draft
 from rocketwire.store.errors import RecordTooLarge, TopicUnusable
 from rocketwire.store.protocol import Messages
 from rocketwire.store.records.lost_pages import fenced
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
-from rocketwire.wire.codes import VERSION_3_4_9, Permission, ResponseCode, SysFlag
+from rocketwire.wire.codes import VERSION_3_4_9, Permission, SysFlag
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketwire.wire.java import to_int32
 from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.message_id import offset_message_id
-from rocketwire.wire.properties import ITEM_SEP, NAME_SEP
-from rocketwire.wire.property_edits import value_of, with_items
-from rocketwire.wire.property_kinds import parted
+from rocketwire.wire.properties import ITEM_SEP, NAME_SEP, parted, value_of
+from rocketwire.wire.property_edits import with_items
 
 _FIRST_RETRY_LEVEL: Final = 3
 _WAIT: Final = property_names.WAIT.encode()
@@ -57,7 +58,7 @@ _OF_RETRIES: Final = tuple(
 )
 _ITEM_SEP: Final = ITEM_SEP.encode()[0]
 _LONGEST_KEPT: Final = 1024  # bytes
-_TEXTS_KEPT: Final = 1024
+_KEPT: Final = 1024
 _DEAD_LETTER_QUEUE: Final = 0
 _PROPERTIES_TOO_LARGE: Final = "PROPERTIES_SIZE_EXCEEDED"
 _ILLEGAL: Final = "MESSAGE_ILLEGAL"
@@ -84,42 +85,25 @@ class Target(NamedTuple):
 
 
 class SendBack:
-    """Takes messages back for one broker."""
+    """Makes what is stored of messages that the consumers of one broker give back."""
 
     def __init__(
         self,
         *,
-        config: LiveConfig,
+        broker_keys: Live[BrokerKeys],
         store: Messages,
-        storing: Storing,
         retries: RetryTopics,
         choose: Callable[[int], int],
+        invalidation: CacheInvalidation,
+        counters: Counters[GroupTopic],
     ) -> None:
-        self._config = config
+        self._broker_keys = broker_keys
         self._store = store
-        self._storing = storing
         self._retries = retries
         self._choose = choose
-
-    def take(self, fields: ConsumerSendMsgBackRequestHeader, version: int) -> None:
-        """Store a consumer's message for its next try, or as a dead letter.
-
-        Raises:
-            NotSentBack: besides what `target` and `draft` say, the store did not take the message.
-            SystemBusy: the request waited behind an append that took too long.
-        """
-        target = self.target(fields.group, unit_mode=fields.unit_mode)
-        if target is None:
-            return
-        draft = self.draft(target, fields, version)
-        errors: list[Exception] = []
-
-        def outcome(_appended: Sequence[Appended], _code: ResponseCode, refusals: Refusals) -> None:
-            errors.extend(refusals.values())
-
-        self._storing.commit([draft], outcome, wait=False)
-        for error in errors:
-            raise refusal(error) from error
+        self._counters = counters
+        self._targets: dict[tuple[str, bool], Target] = {}
+        invalidation.register(self._targets.clear)
 
     def target(self, group: str, *, unit_mode: bool) -> Target | None:
         """Where the messages of a group are stored that it gives back; None: the group wants no retries.
@@ -129,16 +113,23 @@ class SendBack:
             NotPermitted: the broker or the retry topic takes no messages.
             NameInvalid: the name of the group breaks the rules, or is too long for a retry topic's.
         """
+        known = self._targets.get((group, unit_mode))
+        if known is not None:
+            return known
         found = self._retries.group(group)
-        config = self._config.current
-        if not config.broker_permission & Permission.WRITE:
-            raise NotPermitted(f"the broker[{config.advertised_host}] sending message is forbidden")
+        broker = self._broker_keys.current
+        if not broker.broker_permission & Permission.WRITE:
+            raise NotPermitted(f"the broker[{broker.advertised_host}] sending message is forbidden")
         if found.retry_queue_nums <= 0:
             return None
         retry = self._retries.retry(found, unit_mode=unit_mode)
         if not retry.perm & Permission.WRITE:
             raise NotPermitted(f"the topic[{retry.topic_name}] sending message is forbidden")
-        return Target(found, retry.topic_name, found.retry_queue_nums, found.retry_max_times)
+        target = Target(found, retry.topic_name, found.retry_queue_nums, found.retry_max_times)
+        if len(self._targets) >= _KEPT:
+            self._targets.clear()
+        self._targets[group, unit_mode] = target
+        return target
 
     def draft(self, target: Target, fields: ConsumerSendMsgBackRequestHeader, version: int) -> Draft:
         """A consumer's message as it is to be stored for its next try, or as a dead letter.
@@ -170,6 +161,10 @@ class SendBack:
         if len(draft.properties) > MAX_PROPERTIES_LENGTH:
             raise NotSentBack(_PROPERTIES_TOO_LARGE)
         return draft
+
+    def count(self, group: str, properties: bytes) -> None:
+        """Count a message that was stored again with these properties: by its group and first topic."""
+        self._counters.add((group, (value_of(properties, _RETRY_TOPIC) or b"").decode()), 1)
 
     def _message(self, offset: int) -> StoredMessage:
         record = self._store.record_at(offset)
@@ -231,7 +226,7 @@ def _message_id(message: StoredMessage) -> bytes:
 
 
 class _Kind(NamedTuple):
-    """The hash of TAGS, and whether properties surely lack all that a retry adds, which just come after them then."""
+    """The hash of TAGS, and whether no property of a retry is there: then they can be appended as they are."""
 
     tags: int
     first_try: bool
@@ -247,11 +242,11 @@ def _read_kind(others: bytes) -> _Kind:
     return _Kind(0 if tags is None else tags_code(str(tags, "utf-8", "replace")), first_try)
 
 
-_known_kind = lru_cache(maxsize=_TEXTS_KEPT)(_read_kind)
+_known_kind = lru_cache(maxsize=_KEPT)(_read_kind)
 
 
 # Messages of one topic that a group gives back get the same.
-@lru_cache(maxsize=_TEXTS_KEPT)
+@lru_cache(maxsize=_KEPT)
 def _added(topic: str, level: int, retry_topic: str, queue_id: int) -> bytes:
     """What `_properties` adds to a message's that had none of these, up to its id, and its queue."""
     items = [_NO_WAIT, (_DELAY, b"%d" % level), (_RETRY_TOPIC, topic.encode())]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.errors import (
     MessageIllegal,
     NameInvalid,
@@ -14,18 +15,20 @@ from rocketwire.server.core.errors import (
     TopicNotFound,
 )
 from rocketwire.server.delay import delay_level
+from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.send.steering import is_transactional
 from rocketwire.server.timer.sends import named_time
 from rocketwire.server.topics.message_types import check_message_type
 from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.server.transactions.keys import TransactionKeys
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.bodies.topic import TopicConfig, TopicFilterType
 from rocketwire.wire.codes import Permission, SysFlag, TopicSysFlag, permission_text
 from rocketwire.wire.compression import compression_type
 from rocketwire.wire.errors import HeaderFieldMissing
-from rocketwire.wire.fast import SendFields
+from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.properties import decode_properties
 
@@ -33,16 +36,25 @@ NO_PROPERTIES: Final = ""
 _HOST_BITS: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
 
 SendRequestFields = SendMessageRequestHeader | SendFields
-"""A send's header fields: from the general decoder or from the hot path's."""
+"""A send's header fields: from the general decoder or from the fast one."""
 
 
 class SendChecks:
     """Decides by topic, queue, flags and configuration."""
 
     def __init__(
-        self, config: LiveConfig, topics: BrokerTopics, *, choose: Callable[[int], int], retries: RetryTopics
+        self,
+        keys: Live[SendKeys],
+        broker_keys: Live[BrokerKeys],
+        transaction_keys: Live[TransactionKeys],
+        topics: BrokerTopics,
+        *,
+        choose: Callable[[int], int],
+        retries: RetryTopics,
     ) -> None:
-        self._config = config
+        self._keys = keys
+        self._broker_keys = broker_keys
+        self._transaction_keys = transaction_keys
         self._topics = topics
         self._choose = choose
         self._retries = retries
@@ -55,7 +67,7 @@ class SendChecks:
         """
         topic = fields.topic
         config = self._topics.get(topic)
-        broker = self._config.current
+        broker = self._broker_keys.current
         if not broker.broker_permission & Permission.WRITE and config is not None and config.order:
             raise NotPermitted(f"the broker[{broker.advertised_host}] sending message is forbidden")
         particular = config is None or topic in self._topics.particular
@@ -78,7 +90,7 @@ class SendChecks:
     def check_type(self, topic: str, *properties: str) -> None:
         """Refuse messages of another type than a typed topic takes."""
         accepted = self._topics.typed.get(topic)
-        if accepted is not None and self._config.current.enable_topic_message_type_check:
+        if accepted is not None and self._keys.current.enable_topic_message_type_check:
             for text in properties:
                 check_message_type(topic, accepted, decode_properties(text))
 
@@ -96,8 +108,8 @@ class SendChecks:
         return made
 
     def too_large(self) -> MessageIllegal:
-        """What says that a body or properties are too long."""
-        limit = self._config.current.max_message_size
+        """The error for a body or properties that are too long."""
+        limit = self._keys.current.max_message_size
         return MessageIllegal(
             "the message is illegal, maybe msg body or properties length not matched. "
             f"msg body length limit {limit}B, msg properties length limit 32KB."
@@ -117,9 +129,10 @@ class SendChecks:
 
     def check_transactions_allowed(self) -> None:
         """Refuse half messages where they are not wanted."""
-        config = self._config.current
-        if config.reject_transaction_message:
-            raise NotPermitted(f"the broker[{config.advertised_host}] sending transaction message is forbidden")
+        if self._transaction_keys.current.reject_transaction_message:
+            raise NotPermitted(
+                f"the broker[{self._broker_keys.current.advertised_host}] sending transaction message is forbidden"
+            )
 
     def sys_flag(self, config: TopicConfig, fields: SendRequestFields) -> int:
         """The flag to store, less what only the store can say: how long the addresses are."""

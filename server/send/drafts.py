@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.errors import MessageIllegal, PropertyHoldsNul, ServerError
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.delay import scheduled_draft
 from rocketwire.server.send.checks import NO_PROPERTIES, SendChecks, SendRequestFields
+from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.send.steering import steering_of, wait_item
 from rocketwire.server.timer.records import TIMER_ROOM
 from rocketwire.server.timer.sends import (
@@ -84,14 +86,21 @@ class SendDrafts:
     """
 
     def __init__(
-        self, config: LiveConfig, topics: BrokerTopics, checks: SendChecks, timers: TimerSends, *, delay_levels: int
+        self,
+        keys: Live[SendKeys],
+        broker: BrokerKeys,
+        topics: BrokerTopics,
+        checks: SendChecks,
+        timers: TimerSends,
+        *,
+        delay_levels: int,
     ) -> None:
-        self._config = config
+        self._keys = keys
         self._topics = topics
         self._checks = checks
         self._timers = timers
         self._levels = delay_levels
-        self.cluster_item = f"{property_names.CLUSTER}\x01{config.current.broker_cluster_name}"
+        self.cluster_item = f"{property_names.CLUSTER}\x01{broker.broker_cluster_name}"
 
     def message(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> Prepared:
         """Check a send of one message.
@@ -102,7 +111,7 @@ class SendDrafts:
         """
         config, queue_id = self._checks.queue(fields, remote, batch=False)
         properties = stored_properties(fields.properties or NO_PROPERTIES, self.cluster_item)
-        if len(body) > self._config.current.max_message_size or len(properties.data) > MAX_PROPERTIES_LENGTH:
+        if len(body) > self._keys.current.max_message_size or len(properties.data) > MAX_PROPERTIES_LENGTH:
             raise self._checks.too_large()
         if 0 in properties.data:
             raise PropertyHoldsNul
@@ -138,7 +147,7 @@ class SendDrafts:
         if fields.topic.startswith(names.RETRY_PREFIX):
             raise MessageIllegal("batch request does not support retry group " + fields.topic)
         config, queue_id = self._checks.queue(fields, remote, batch=True)
-        if len(body) > self._config.current.max_message_size:
+        if len(body) > self._keys.current.max_message_size:
             raise self._checks.too_large()
         common = self._common(fields)
         tail = common.data

@@ -3,83 +3,98 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
-from rocketwire.server.config.live import LiveConfig
+import msgspec
+
+from rocketwire.server.core.append import Append
 from rocketwire.server.core.errors import ServerError, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.core.request import Reply, Request, SharedReply
 from rocketwire.server.core.route import Route
-from rocketwire.server.messages.appending import Refusals, refusal_of
-from rocketwire.server.messages.storing import Storing
+from rocketwire.server.send.checks import SendRequestFields
 from rocketwire.server.send.sending import Sending
 from rocketwire.store.append.drafts import Appended
+from rocketwire.wire import fast_headers
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.headers.send import SendMessageRequestHeader, SendMessageResponseHeader
 from rocketwire.wire.message_id import offset_message_id
+from rocketwire.wire.send_answers import SendAnswers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendServices:
     """What sends are given; `store_host` is the advertised address as records hold it."""
 
-    config: LiveConfig
     sending: Sending
-    storing: Storing
+    answers: SendAnswers
     store_host: bytes
+    id_template: bytes = field(init=False)
+    """Formats a physical offset as an offset message id."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id_template", self.store_host.hex().upper().encode() + b"%016X")
 
 
-def _send(services: SendServices, request: Request[SendMessageRequestHeader]) -> Reply | None:
-    """Store and answer at once, or, under SYNC_FLUSH, when the disk has it.
+class _Sent(msgspec.Struct, frozen=True, gc=False):
+    """How a send is answered: with the ids of its messages, their queue and the first one's offset in it."""
 
-    The header, not the code, says whether the body is a batch.
-    """
-    ext = _ext(services)
+    services: SendServices
+    queue_id: int
+    recall_handle: bytes | None
+
+    def reply(self, appended: Sequence[Appended], code: ResponseCode) -> Reply:
+        """The answer to a send whose messages are stored."""
+        services, handle = self.services, self.recall_handle
+        fields = SendMessageResponseHeader(
+            msg_id=",".join([offset_message_id(services.store_host, each.physical_offset) for each in appended]),
+            queue_id=self.queue_id,
+            queue_offset=appended[0].queue_offset,
+            recall_handle=None if handle is None else handle.decode(),
+        )
+        return Reply(code=code, fields=fields, ext=services.answers.ext)
+
+    def frame(self, opaque: int, appended: Sequence[Appended], code: ResponseCode) -> bytes:
+        """The frame of that answer."""
+        services = self.services
+        template = services.id_template
+        first = appended[0]
+        if len(appended) == 1:
+            ids = template % first.physical_offset
+        else:
+            ids = b",".join([template % record.physical_offset for record in appended])
+        return services.answers.encode(code, opaque, ids, self.queue_id, first.queue_offset, self.recall_handle)
+
+    def refused(self, error: Exception) -> Reply:
+        """The answer to a send whose messages were not all stored."""
+        return _refusal(self.services, error)
+
+
+def _send(services: SendServices, request: Request[SendRequestFields]) -> Reply | SharedReply | Append:
+    """Check a send and have its messages stored. The header, not the code, says whether the body is a batch."""
     peer = request.peer
-    sending = services.sending
     try:
-        prepared = sending.prepare(request.fields, request.body, peer.born_host, peer.remote_text)
+        prepared = services.sending.prepare(request.fields, request.body, peer.born_host, peer.remote_text)
     except (ServerError, WireError) as error:
         if isinstance(error, LimitExceeded):  # the dispatcher counts only those that it is to answer itself
             peer.limited(error)
-        return Reply(code=response_code(error), remark=str(error), ext=ext)
+        return _refusal(services, error)
     if prepared is None:
-        return Reply(code=ResponseCode.FLOW_CONTROL, remark=sending.throttle.send_remark, ext=ext)
-    handle = prepared.recall_handle
-    replies: list[Reply] = []
-    later = False
-
-    def outcome(appended: Sequence[Appended], code: ResponseCode, refusals: Refusals) -> None:
-        error = refusal_of(refusals, 0, len(appended))
-        if error is not None:
-            reply = Reply(code=response_code(error), remark=str(error), ext=ext)
-        else:
-            reply = Reply(
-                code=code,
-                fields=SendMessageResponseHeader(
-                    msg_id=",".join(offset_message_id(services.store_host, each.physical_offset) for each in appended),
-                    queue_id=prepared.queue_id,
-                    queue_offset=appended[0].queue_offset,
-                    recall_handle=None if handle is None else handle.decode(),
-                ),
-                ext=ext,
-            )
-        if later:
-            peer.reply(request, reply)
-        else:
-            replies.append(reply)
-
-    services.storing.commit(prepared.drafts, outcome, wait=prepared.wait, peer=peer)
-    later = True
-    return replies[0] if replies else None
+        return _over_quota(services.answers, services.sending.throttle.send_remark)
+    answer = _Sent(services, prepared.queue_id, prepared.recall_handle)
+    return Append(prepared.drafts, answer, prepared.wait)
 
 
-def _ext(services: SendServices) -> dict[str, str]:
-    """What every answer to a send tells: the official client needs it even with errors."""
-    config = services.config.current
-    return {"TRACE_ON": "true" if config.trace_on else "false", "MSG_REGION": config.region_id}
+def _refusal(services: SendServices, error: Exception) -> Reply:
+    return Reply(code=response_code(error), remark=str(error), ext=services.answers.ext)
+
+
+@lru_cache(maxsize=16)  # where one send is over a quota, there are many
+def _over_quota(answers: SendAnswers, remark: str) -> SharedReply:
+    return SharedReply(Reply(code=ResponseCode.FLOW_CONTROL, remark=remark, ext=answers.ext))
 
 
 ROUTES: Final = (
@@ -88,6 +103,7 @@ ROUTES: Final = (
         header=SendMessageRequestHeader,
         response=SendMessageResponseHeader,
         handler=_send,
+        appends=True,
         heading="store a message (long header names)",
     ),
     Route(
@@ -96,6 +112,8 @@ ROUTES: Final = (
         response=SendMessageResponseHeader,
         handler=_send,
         short=True,
+        appends=True,
+        fast=fast_headers.SEND,
         heading="store a message",
     ),
     Route(
@@ -104,6 +122,8 @@ ROUTES: Final = (
         response=SendMessageResponseHeader,
         handler=_send,
         short=True,
+        appends=True,
+        fast=fast_headers.SEND,
         heading="store several messages of one queue",
     ),
 )

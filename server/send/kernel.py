@@ -9,26 +9,26 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from rocketwire import native
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.metrics import SEND, Metrics
 from rocketwire.server.guards.throttle.bucket import PythonBucket
+from rocketwire.server.messages.append_times import LEAST_MS
 from rocketwire.server.messages.page_cache import PageCacheGuard
 from rocketwire.server.messages.storing import KEPT_EACH, Storing
 from rocketwire.server.net.session import Session
 from rocketwire.server.send.drafts import PlainSend
+from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.send.sending import Sending
 from rocketwire.store.append.flush import GroupCommit
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.store import MessageStore
 from rocketwire.wire import names
 from rocketwire.wire.codes import ResponseCode
-from rocketwire.wire.fast import SendFields
-from rocketwire.wire.java import INT64_MAX
+from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.send_answers import SendAnswers
 
 _TIMER_QUEUE: Final = (names.TIMER_TOPIC, 0)
-_NEVER: Final = INT64_MAX
 _NS_PER_MS: Final = 1_000_000
 _NS_PER_SECOND: Final = 1_000_000_000
 
@@ -88,7 +88,7 @@ class KernelSends:
         store: MessageStore,
         answers: SendAnswers,
         store_host: bytes,
-        config: LiveConfig,
+        keys: Live[SendKeys],
         metrics: Metrics,
         page_cache: PageCacheGuard,
         flush: GroupCommit | None,
@@ -99,7 +99,7 @@ class KernelSends:
         self._storing = storing
         self._store = store
         self._answers = answers
-        self._config = config
+        self._keys = keys
         self._metrics = metrics
         self._page_cache = page_cache
         self._flush = flush
@@ -118,19 +118,17 @@ class KernelSends:
             max_body=0,
         )
         self.native.deferred = flush is not None
+        self.native.slow_ns = LEAST_MS * _NS_PER_MS
         page_cache.noticed.subscribe(self._stop)
         invalidation.register(self._changed)
         self._changed()
 
     def _changed(self) -> None:
-        config = self._config.current
         self.native.forget()
-        self.native.max_body = config.max_message_size
+        self.native.max_body = self._keys.current.max_message_size
         throttle = self._sending.throttle
         self.native.by_group = throttle.by_group
         self.native.refusal = self._answers.refusal_parts(ResponseCode.FLOW_CONTROL, throttle.send_remark)
-        busy = config.os_page_cache_busy_time_out_mills * _NS_PER_MS
-        self.native.slow_ns = busy if config.broker_fast_failure_enable else _NEVER
 
     def _plan(self, topic: str, queue_id: int, sys_flag: int, batch: str | None, group: str) -> SendPlan | bool | None:
         """What is to be done with such sends. None: they are for Python. False: this one is, for it makes the queue."""
@@ -186,7 +184,7 @@ class KernelSends:
         self.native.enabled = False
 
     def after_round(self) -> None:
-        """Tell everybody of what was stored since the last call."""
+        """Publish what the kernel stored since the last call: arrivals and metrics."""
         if self._lacks_timer_queue and _TIMER_QUEUE in self._store.queues.by_key:
             self._lacks_timer_queue = False
             self.native.forget()
@@ -214,5 +212,5 @@ class KernelSends:
         self._flush.wait_durable(end, write, keeps=KEPT_EACH + len(answers))
 
     def _slow(self, took_ns: int) -> None:
-        """Have those refused who waited behind an append that took so long."""
+        """Note an append that took so long; those who waited behind it may be refused."""
         self._page_cache.appended(self._page_cache.now() - took_ns / _NS_PER_SECOND)

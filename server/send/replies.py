@@ -52,7 +52,7 @@ class Replies:
             return
         peer = self._clients.producer_by_client_id(client_id)
         if peer is None:
-            log.warning("reply for %s: no such producer", client_id)
+            log.warning("reply for %(client_id)s: no such producer", {"client_id": client_id})
             done(f"push reply message fail, channel of <{client_id}> not found.")
             return
 
@@ -61,7 +61,10 @@ class Replies:
                 done(None)
                 return
             why = "no answer" if answer is None else f"code {answer.code}, {answer.remark}"
-            log.warning("reply for %s at %s: %s", client_id, peer.remote_text, why)
+            log.warning(
+                "reply for %(client_id)s at %(peer)s: %(reason)s",
+                {"client_id": client_id, "peer": peer.remote_text, "reason": why},
+            )
             done(f"push reply message to {client_id}fail.")
 
         ext = encode_ext(self._header(fields, properties, born_host))

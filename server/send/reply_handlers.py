@@ -10,13 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.errors import MessageIllegal, ServerError, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.storing import Storing
+from rocketwire.server.send.keys import ReplyKeys
 from rocketwire.server.send.replies import Replies
 from rocketwire.server.send.sending import Sending
 from rocketwire.store.append.drafts import Appended
@@ -36,7 +38,8 @@ _NOT_STORED: Final = "0"
 class ReplyServices:
     """What replies to requests are given; `wake` has waiting pulls look at what was stored."""
 
-    config: LiveConfig
+    keys: Live[ReplyKeys]
+    broker_keys: Live[BrokerKeys]
     replies: Replies
     sending: Sending
     storing: Storing
@@ -48,8 +51,8 @@ def _send_reply(services: ReplyServices, request: Request[SendMessageRequestHead
     fields = request.fields
     peer, held = request.peer, request.held()
     body = bytes(request.body)  # it is stored when the producer has answered
-    config = services.config.current
-    ext = {"TRACE_ON": "true" if config.trace_on else "false", "MSG_REGION": config.region_id}
+    broker = services.broker_keys.current
+    ext = {"TRACE_ON": "true" if broker.trace_on else "false", "MSG_REGION": broker.region_id}
     try:
         prepared = services.sending.drafts.message(fields, memoryview(body), peer.born_host, peer.remote_text)
         if prepared.drafts[0].topic == names.TRANS_HALF_TOPIC:
@@ -73,17 +76,15 @@ def _send_reply(services: ReplyServices, request: Request[SendMessageRequestHead
         def stored(appended: Sequence[Appended], _code: ResponseCode, refusals: Refusals) -> None:
             if refusals:
                 log.warning(
-                    "a reply from %s was not stored: %s",
-                    peer.remote_text,
-                    refusals[0],
-                    extra={"peer": peer.remote_text},
+                    "a reply from %(peer)s was not stored: %(reason)s",
+                    {"peer": peer.remote_text, "reason": refusals[0]},
                 )
                 answer(None, 0)
             else:
                 message_id = offset_message_id(services.store_host, appended[0].physical_offset)
                 answer(message_id, appended[0].queue_offset)
 
-        if services.config.current.store_reply_message_enable:
+        if services.keys.current.store_reply_message_enable:
             services.storing.commit(prepared.drafts, stored, wait=prepared.wait)
             services.wake()
         else:

@@ -1,7 +1,4 @@
-"""Preparing sends: the quotas are asked, and `send.drafts` makes what is to be stored (`messages.storing`).
-
-Both the general handlers and the hot path begin here.
-"""
+"""Preparing sends: quotas are checked, and `send.drafts` makes what is to be stored."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ class Sending:
     def prepare(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> Prepared | None:
         """Check a send and make its drafts; None: it is over a quota, and refused with `throttle.send_remark`.
 
-        That is asked first: who sends too much is to cost little.
+        Quotas are checked first, so that refused sends are cheap.
 
         Raises:
             ServerError: the send is refused; nothing was stored.

@@ -1,4 +1,4 @@
-"""Groups of what stands in the log, small enough to be read or stored in one step."""
+"""Groups of records, small enough to be read or stored in one step."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
 GROUP_BYTES: Final = 512 << 10
-"""Records of one group are not larger together, if there are more than one."""
+"""Most bytes of a group's records, unless it is a single one."""
 
 T = TypeVar("T")
 
 
 def in_groups(items: list[T], sizes: Iterable[int]) -> Iterator[list[T]]:
-    """Items in their order, in as few groups as may be; see `GROUP_BYTES`.
+    """Divide items, in their order, into as few groups as possible; see `GROUP_BYTES`.
 
     Args:
         items: Any number of them.

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import trio
 
 from rocketwire.server.core.threads import RunSync
-from rocketwire.server.timer.bell import Bell
-from rocketwire.server.timer.faults import Faults
+from rocketwire.server.timer.tasks import Bell, JobFaults
 from rocketwire.store.errors import StoreError
 from rocketwire.store.protocol import Messages
 from rocketwire.store.timer.timer_index import Snapshot, TimerIndex
@@ -42,7 +41,7 @@ class TimerProgress:
         self._interval = interval
         self._run_sync = run_sync
         self._note = note
-        self._faults = Faults("timer files")
+        self._faults = JobFaults("timer files")
 
     async def run(self) -> None:
         """Save for ever."""

@@ -1,14 +1,15 @@
 """Cancelling a message that waits for its time, by the handle that its producer was given.
 
-What cancels it is a message of the timer too, the marker: it is due in the same slot of the wheel, and its property
-TIMER_DEL_UNIQKEY is the unique key of the other. Both are written as 5.5.0's RecallMessageProcessor writes them.
+A marker cancels it: a timer message that is due in the same slot of the wheel, whose property TIMER_DEL_UNIQKEY is the
+unique key of the other. Markers are written as by 5.5.0's RecallMessageProcessor.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.errors import (
     RecallFailed,
@@ -17,6 +18,7 @@ from rocketwire.server.core.errors import (
     RecallTopicUnknown,
     ServerError,
 )
+from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.timer.records import TIMER_ROOM
 from rocketwire.server.timer.sends import TimerSends
 from rocketwire.server.topics.topics import BrokerTopics
@@ -37,35 +39,43 @@ _QUEUE: Final = 0
 class Recall:
     """Makes the markers of one broker."""
 
-    def __init__(self, config: LiveConfig, topics: BrokerTopics, timers: TimerSends, clock: Clock) -> None:
-        self._config = config
+    def __init__(
+        self,
+        keys: Live[TimerKeys],
+        broker_keys: Live[BrokerKeys],
+        topics: BrokerTopics,
+        timers: TimerSends,
+        clock: Clock,
+    ) -> None:
+        self._keys = keys
+        self._broker_keys = broker_keys
         self._topics = topics
         self._timers = timers
         self._clock = clock
 
     def marker(self, fields: RecallMessageRequestHeader, born_host: bytes) -> Draft:
-        """What cancels the message, to be stored.
+        """The marker that cancels the message, to be stored.
 
         Raises:
             RecallForbidden: the configuration does not allow it.
             RecallTopicUnknown: the topic does not exist.
-            RecallHandleInvalid: the handle is none.
+            RecallHandleInvalid: the handle is not valid.
             RecallRefused: it is of another topic or broker, or the time is past or too far away.
             RecallFailed: the marker cannot be stored.
-            PropertiesInvalid: what the client says has a separator of properties in it.
+            PropertiesInvalid: a value of the client contains a separator of properties.
         """
-        config = self._config.current
-        if not config.recall_message_enable:
+        keys = self._keys.current
+        if not keys.recall_message_enable:
             raise RecallForbidden
         if self._topics.get(fields.topic) is None:
             raise RecallTopicUnknown(fields.topic)
         handle = decode_recall_handle(fields.recall_handle)
         if handle.topic != fields.topic:
             raise RecallRefused("topic not match")
-        if handle.broker != config.broker_name:
+        if handle.broker != self._broker_keys.current.broker_name:
             raise RecallRefused("broker service not available")
         now = self._clock()
-        if not 0 < handle.time - now < config.timer_max_delay_sec * 1000:
+        if not 0 < handle.time - now < keys.timer_max_delay_sec * 1000:
             raise RecallRefused("timestamp invalid")
         return self._draft(handle, fields.producer_group, born_host, now)
 

@@ -1,8 +1,8 @@
-"""Timer records: messages that wait for a set time in the timer's topic, read for its index and to be stored again.
+"""Timer records: messages that wait in the timer's topic, decoded for its index and for storing them again.
 
-A copy goes to the message's real topic when it is due; one that is to wait for longer than the wheel is rolled: stored
-again where it waits. Both say in their properties when the timer took them, and by their prepared offset which record
-they come from. Groups go through the kernel, which gives None for a record that it does not know how to read.
+When a message is due, a copy is stored in its real topic. One that waits for longer than the wheel covers is rolled:
+stored again in the timer's topic. Both have properties with the times of the timer, and the physical offset of their
+record as prepared offset. The kernel does this for groups, and returns None for a record that it cannot read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from rocketwire.store.timer.units import DueUnit, Waiting
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.java import INT32_MAX, natural_number, string_hash
-from rocketwire.wire.property_edits import reader_of, with_items
+from rocketwire.wire.properties import reader_of
+from rocketwire.wire.property_edits import with_items
 
 _TIMER: Final = origin_of(names.TIMER_TOPIC)
 #: Of any record: its size, and its place in the log.
@@ -33,24 +34,24 @@ _real_topic: Final = reader_of(property_names.REAL_TOPIC.encode())
 _ENQUEUE_MS: Final = property_names.TIMER_ENQUEUE_MS.encode()
 _DEQUEUE_MS: Final = property_names.TIMER_DEQUEUE_MS.encode()
 _ROLL_TIMES: Final = property_names.TIMER_ROLL_TIMES.encode()
-#: What both names of times end with.
+#: The common end of both names of times.
 _QUEUE_MS: Final = b"QUEUE_MS"
 _TIMES: Final = b"\x02%b\x01%%d\x02%b\x01%%d" % (_ENQUEUE_MS, _DEQUEUE_MS)
 _ITEM_SEP_BYTE: Final = property_names.ITEM_SEP.encode()[0]
 _LONGEST_TIME: Final = 20
 TIMER_ROOM: Final = sum(len(name) + _LONGEST_TIME + 2 for name in (_ENQUEUE_MS, _DEQUEUE_MS, _ROLL_TIMES))
-"""Bytes that the properties of a timer message have to leave free, for what it gets while it waits."""
+"""Bytes of properties that a timer message must leave free for those that the timer adds."""
 
 
 class Stale(Undeliverable):
-    """A timer message whose record is not in the log: another one stands there, or none."""
+    """A timer message whose record is not in the log: there is another one at its offset, or none."""
 
 
 class Early(Undeliverable):
-    """A timer message that is to wait longer than its unit says.
+    """A timer message whose own time is later than its unit's.
 
     Attributes:
-        again: What is to be stored for it, as for one that rolls.
+        again: The draft to store for it, as for one that rolls.
     """
 
     def __init__(self, again: Draft) -> None:
@@ -59,18 +60,18 @@ class Early(Undeliverable):
 
 
 def restored_timer(record: bytes, *, physical_offset: int, enqueued: int, now: int) -> Draft:
-    """The copy of a timer message that is due: what its real topic gets.
+    """The copy of a timer message that is due, for its real topic.
 
     Args:
-        record: Where it waits.
-        physical_offset: That record's place in the log; the copy says it as its prepared offset.
+        record: Its record in the timer's topic.
+        physical_offset: The record's physical offset, the copy's prepared offset.
         enqueued: When it was put into the timer's index, in ms since 1970.
         now: The time, likewise.
 
     Raises:
-        Stale: it is no record of a timer message that stands there.
+        Stale: the record is not that of a timer message.
         Early: its time is still to come.
-        Undeliverable: the record is damaged, or names no queue that a message can be delivered to.
+        Undeliverable: the record is damaged, or has no topic and queue that a message can be delivered to.
     """
     draft = _read_timer(record, physical_offset)
     if (natural_number(_out(draft.properties) or b"") or 0) > now:
@@ -83,16 +84,16 @@ def restored_timer(record: bytes, *, physical_offset: int, enqueued: int, now: i
 
 
 def rolled_timer(record: bytes, *, physical_offset: int, enqueued: int, now: int) -> Draft:
-    """A timer message that is not due yet, to wait in a new record: with the number of laps it has waited.
+    """The new record of a timer message that rolls, with the number of its laps.
 
     Args:
-        record: Where it waits.
-        physical_offset: That record's place in the log; the new one says it as its prepared offset.
+        record: Its record in the timer's topic.
+        physical_offset: The record's physical offset, the new one's prepared offset.
         enqueued: When it was put into the timer's index, in ms since 1970.
         now: The time, likewise.
 
     Raises:
-        Stale: it is no record of a timer message that stands there.
+        Stale: the record is not that of a timer message.
         Undeliverable: the record is damaged, or has no room for the number.
     """
     draft = _read_timer(record, physical_offset)
@@ -104,15 +105,15 @@ def rolled_timer(record: bytes, *, physical_offset: int, enqueued: int, now: int
 
 
 def stored_again(part: LogPart, due: list[DueUnit], now: int) -> list[Draft | Undeliverable]:
-    """What is to be stored for messages whose records stand in one part of the log.
+    """The drafts to store for messages whose records are in one part of the log.
 
     Args:
-        part: Where they stand.
+        part: The part of the log.
         due: Their units.
         now: The time in ms since 1970.
 
     Returns:
-        One for each: what `restored_timer`, or `rolled_timer` where the unit rolls, makes of it, or why there is none.
+        For each the draft of `restored_timer`, or of `rolled_timer` if the unit rolls, or the error.
     """
     drafts: list[Draft | Undeliverable | None] = [None] * len(due)
     if _kernel is not None:
@@ -131,11 +132,11 @@ def stored_again(part: LogPart, due: list[DueUnit], now: int) -> list[Draft | Un
 
 
 def waiting_of(record: bytes, physical_offset: int) -> Waiting | None:
-    """What the timer's index takes of a record; None for one that says neither when it is due nor where it is to go.
+    """The fields of a record for the timer's index; None for one without a time or a destination.
 
     Args:
-        record: Where a timer message waits.
-        physical_offset: That record's place in the log.
+        record: A record in the timer's topic.
+        physical_offset: Its physical offset.
     """
     properties = properties_of(memoryview(record))
     out, topic = natural_number(_out(properties) or b""), _real_topic(properties)
@@ -146,7 +147,7 @@ def waiting_of(record: bytes, physical_offset: int) -> Waiting | None:
 
 
 def waiting_in(part: LogPart, entries: bytes) -> list[Waiting | None]:
-    """What `waiting_of` says of the records that entries of the timer's consume queue lead to.
+    """The results of `waiting_of` for the records that entries of the timer's consume queue point to.
 
     Args:
         part: A part of the log.
@@ -171,10 +172,10 @@ def waiting_in(part: LogPart, entries: bytes) -> list[Waiting | None]:
 
 
 def cancels(record: bytes) -> str | None:
-    """The unique key of the message that a marker cancels; None when the record is no marker.
+    """The unique key of the message that a marker cancels; None if the record is not a marker.
 
     Args:
-        record: Where a timer message waits.
+        record: A record in the timer's topic.
     """
     key = _cancelled(properties_of(memoryview(record)))
     return None if key is None else text_of(key)
@@ -185,13 +186,13 @@ def _holds(part: LogPart, offset: int, size: int) -> bool:
 
 
 def _record(part: LogPart, offset: int, size: int) -> bytes:
-    """A record that stands in a part of the log; no bytes when it does not."""
+    """The record at an offset, from a part of the log; no bytes if it is not in the part."""
     at = offset - part.start
     return part.data[at : at + size] if _holds(part, offset, size) else b""
 
 
 def _read_timer(record: bytes, physical_offset: int) -> Draft:
-    """The timer message in a record that stands at a place of the log."""
+    """The timer message of a record at a physical offset."""
     if len(record) < SMALLEST or _PLACE.unpack_from(record) != (len(record), physical_offset):
         raise Stale("its record is not in the log any more")
     draft = read_waiting(record, _TIMER)
@@ -202,7 +203,7 @@ def _read_timer(record: bytes, physical_offset: int) -> Draft:
 
 
 def _with_times(properties: bytes, enqueued: int, now: int) -> bytes:
-    """Properties that say when a message was put into the timer's index, and when it was taken out."""
+    """The properties with the times of entering and leaving the timer's index."""
     if properties and properties[-1] != _ITEM_SEP_BYTE and _QUEUE_MS not in properties:
         return properties + _TIMES % (enqueued, now)
     return with_items(properties, ((_ENQUEUE_MS, b"%d" % enqueued), (_DEQUEUE_MS, b"%d" % now)))

@@ -1,9 +1,9 @@
-"""Timer messages as they are sent: when one is due, and how it waits in the timer's topic.
+"""Sends of timer messages: when they are due, and their records in the timer's topic.
 
-A client says it by a property: 5.x's TIMER_DELAY_SEC, TIMER_DELAY_MS and TIMER_DELIVER_MS, of which the first that is
-there counts, or ``__STARTDELIVERTIME`` of cloud services. The message is stored in queue 0 of rmq_sys_wheel_timer, as
-5.5.0 stores it, with its topic and queue among its properties and the time as TIMER_OUT_MS: to the millisecond, as
-`store.timer.units` says it.
+A property has the time: the first present one of 5.x's TIMER_DELAY_SEC, TIMER_DELAY_MS and TIMER_DELIVER_MS, or
+``__STARTDELIVERTIME`` of cloud services. The message is stored in queue 0 of rmq_sys_wheel_timer, as
+5.5.0 stores it, with its topic and queue among its properties and the time as TIMER_OUT_MS: to the millisecond, in the
+form of `store.timer.units`.
 """
 
 from __future__ import annotations
@@ -11,22 +11,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.errors import MessageIllegal, TimerDisabled
 from rocketwire.server.messages.real_queue import with_real_queue
+from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.timer.units import out_time
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import SysFlag
-from rocketwire.wire.properties import ITEM_SEP, NAME_SEP, decode_properties
-from rocketwire.wire.property_edits import reader_of
+from rocketwire.wire.properties import ITEM_SEP, NAME_SEP, decode_properties, reader_of
 from rocketwire.wire.recall_handle import encode_recall_handle
 
 _MS_PER_SECOND: Final = 1000
-#: ms in one, 0 for a moment in ms since 1970; the first that a message has counts.
+#: The unit in ms, 0 for ms since 1970; the first that a message has counts.
 _UNITS: Final = {
     property_names.TIMER_DELAY_SEC: _MS_PER_SECOND,
     property_names.TIMER_DELAY_MS: 1,
@@ -35,29 +36,29 @@ _UNITS: Final = {
 }
 _TIMES: Final = tuple(_UNITS)
 _MOST_DIGITS: Final = 19  # of a Java long
-#: How the names begin that 5.x's clients set.
+#: The common prefix of the names that 5.x's clients set.
 _OF_5: Final = "TIMER_D"
 _NAMES: Final = (_OF_5, property_names.START_DELIVER_TIME)
 _TIMER_QUEUE: Final = 0
 _OUT_ITEM: Final = f"{property_names.TIMER_OUT_MS}{NAME_SEP}".encode()
 _out_of: Final = reader_of(property_names.TIMER_OUT_MS.encode())
 _NOT_TRANSACTION: Final = ~int(SysFlag.TRANSACTION_MASK)
-#: What 5.5.0 takes from a message that has a delay level besides.
+#: The properties that 5.5.0 removes from a message that also has a delay level.
 TIMES_OF_5: Final = tuple(name.encode() for name in _TIMES[:-1])
 
 
 def is_time(items: str) -> bool:
-    """Whether steering properties are one of the timer's and no other: as nearly all of timer messages."""
+    """Whether the steering properties are exactly one of the timer's, as for nearly all timer messages."""
     return items.startswith(_NAMES) and ITEM_SEP not in items
 
 
 class PlainTimer(NamedTuple):
-    """What is the same of all timer messages for one queue that name a time and have nothing else to them.
+    """The common parts of all timer messages for one queue whose only steering property is a time.
 
     Attributes:
-        most: How many ms one may wait.
+        most: The longest delay in ms.
         behind: The properties behind TIMER_OUT_MS, with the separator before them.
-        handle: What stands before the time in recall handles, before base64; None where there are none.
+        handle: The recall handle up to the time, before base64; None without handles.
     """
 
     most: int
@@ -66,7 +67,7 @@ class PlainTimer(NamedTuple):
 
 
 def may_name_a_time(items: str) -> bool:
-    """Whether steering properties may name a time; what has nothing to do with timers is told apart fast."""
+    """A fast check whether steering properties may name a time."""
     return _OF_5 in items or property_names.START_DELIVER_TIME in items
 
 
@@ -76,58 +77,62 @@ def without_times(items: str) -> str:
 
 
 def named_time(properties: Mapping[str, str]) -> str | None:
-    """The name of a property that is the timer's; None when there is none."""
+    """The name of the timer's property among these; None without one."""
     return next((name for name in (*_TIMES, property_names.TIMER_DEL_UNIQ_KEY) if name in properties), None)
 
 
 def was_delivered(properties: bytes) -> bool:
-    """Whether a message has been a timer message before, as one that is tried again: then it is none any more."""
+    """Whether the timer delivered the message before, as a retried one: then it is not a timer message any more."""
     return _OUT_ITEM in properties and _out_of(properties) is not None
 
 
 class TimerSends:
-    """Makes timer messages of sends."""
+    """Turns sends into timer messages."""
 
-    def __init__(self, config: LiveConfig, topics: BrokerTopics, clock: Clock) -> None:
-        self._config = config
+    def __init__(
+        self, keys: Live[TimerKeys], broker_keys: Live[BrokerKeys], topics: BrokerTopics, clock: Clock
+    ) -> None:
+        self._keys = keys
+        self._broker_keys = broker_keys
         self._topics = topics
         self._clock = clock
 
     def refused(self) -> MessageIllegal:
-        """What says that a time is none, or too far away, or in the past for a message that is to cancel another."""
-        limit = self._config.current.timer_max_delay_sec * _MS_PER_SECOND
+        """The error for a time that is invalid, too far away, or in the past for a marker."""
+        limit = self._keys.current.timer_max_delay_sec * _MS_PER_SECOND
         return MessageIllegal(
             f"timer message illegal, the delay time should not be bigger than the max delay {limit}ms; "
             "or if set del msg, the delay time should be bigger than the current time"
         )
 
     def plain(self, topic: str, queue_id: int) -> PlainTimer | None:
-        """What `schedule` decides about all messages for a queue, as long as the configuration stays as it is.
+        """The decisions of `schedule` for all messages of a queue, valid while the configuration does not change.
 
-        None: it is for `schedule` to say. When a message is due, and whether it waited before, is to be looked at.
+        None: call `schedule` for each message. The caller checks when a message is due, and whether it waited before.
         """
-        config = self._config.current
-        if not config.timer_wheel_enable or self._topics.get(names.TIMER_TOPIC) is None:
+        keys = self._keys.current
+        if not keys.timer_wheel_enable or self._topics.get(names.TIMER_TOPIC) is None:
             return None
         behind = with_real_queue(b"x", topic, queue_id)[1:]
-        handle = None if topic.startswith(names.RETRY_PREFIX) else f"v1 {topic} {config.broker_name} ".encode()
-        return PlainTimer(config.timer_max_delay_sec * _MS_PER_SECOND, behind, handle)
+        broker_name = self._broker_keys.current.broker_name
+        handle = None if topic.startswith(names.RETRY_PREFIX) else f"v1 {topic} {broker_name} ".encode()
+        return PlainTimer(keys.timer_max_delay_sec * _MS_PER_SECOND, behind, handle)
 
     def schedule(self, draft: Draft, items: str, wait: bytes) -> bytes | None:
-        """Have a draft wait if its properties say so and the time is to come; the given one is changed.
+        """Redirect a draft to the timer's topic if its properties have a time in the future; the given one is changed.
 
         Args:
-            draft: The message as it is to be delivered.
+            draft: The message to be delivered.
             items: Its steering properties.
-            wait: What its properties are to have behind them, as Apache stores WAIT with messages that wait.
+            wait: The text to append to its properties: Apache stores WAIT with timer messages.
 
         Returns:
             the handle by which it can be cancelled, if it waits and has a unique key.
 
         Raises:
-            MessageIllegal: the time is no number, negative or too far away, or in the past where it is to cancel.
+            MessageIllegal: the time is not a number, negative or too far away, or a marker's is in the past.
             TimerDisabled: timers are off.
-            StoreError: the timer's topic could not be written down.
+            StoreError: the timer's topic could not be saved.
         """
         now = self._clock()
         properties = draft.properties
@@ -136,10 +141,10 @@ class TimerSends:
         time, deletes = self._due(items, now)
         if time is None:
             return None
-        config = self._config.current
-        if not config.timer_wheel_enable:
+        keys = self._keys.current
+        if not keys.timer_wheel_enable:
             raise TimerDisabled
-        if time - now > config.timer_max_delay_sec * _MS_PER_SECOND:
+        if time - now > keys.timer_max_delay_sec * _MS_PER_SECOND:
             raise self.refused()
         if time <= now:
             if deletes:
@@ -157,7 +162,7 @@ class TimerSends:
         draft.sys_flag &= _NOT_TRANSACTION
         if key is None or " " in key or topic.startswith(names.RETRY_PREFIX):
             return None
-        return encode_recall_handle(topic, config.broker_name, time, key)
+        return encode_recall_handle(topic, self._broker_keys.current.broker_name, time, key)
 
     def refuse_half(self, draft: Draft, items: str) -> None:
         """Refuse a half message for a set time: Apache would deliver it into the half topic.
@@ -170,7 +175,7 @@ class TimerSends:
             raise MessageIllegal(f"property {name}: a transaction's message is not delivered at a set time")
 
     def _due(self, items: str, now: int) -> tuple[int | None, bool]:
-        """When a message is due, in ms since 1970, None for no time; and whether it is to cancel another."""
+        """When a message is due, in ms since 1970, None without a time; and whether it is a marker."""
         name, _, value = items.partition(NAME_SEP)
         deletes = False
         if ITEM_SEP in value:

@@ -1,4 +1,4 @@
-"""The timer of one broker: its stages, put together and kept running."""
+"""The timer of one broker: connects its stages and runs them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ import trio
 from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.messages.storing import Storing
-from rocketwire.server.timer.bell import Bell
-from rocketwire.server.timer.counts import Counts
-from rocketwire.server.timer.faults import Faults
+from rocketwire.server.timer.counts import TimerCounts, TopicNames
 from rocketwire.server.timer.progress import TimerProgress
 from rocketwire.server.timer.stages.dequeue_get import DequeueGet
 from rocketwire.server.timer.stages.dequeue_message import DequeueMessage
 from rocketwire.server.timer.stages.dequeue_put import DequeuePut
 from rocketwire.server.timer.stages.enqueue_get import EnqueueGet
 from rocketwire.server.timer.stages.enqueue_put import EnqueuePut
-from rocketwire.server.timer.topic import QUEUE, Entries, TimerTopic
-from rocketwire.server.timer.topic_counts import TopicNames
-from rocketwire.server.timer.wheel.loaded import Copy, Run
+from rocketwire.server.timer.tasks import Bell, JobFaults
+from rocketwire.server.timer.topic import QUEUE, TimerEntries, TimerTopic
+from rocketwire.server.timer.wheel.loaded import DueCopy, DueRun
 from rocketwire.server.timer.wheel.markers import Markers
 from rocketwire.server.timer.wheel.wheel import NearWheel
 from rocketwire.store.disk.files import FileSystem
@@ -34,24 +32,24 @@ from rocketwire.store.timer.timer_index import TimerIndex
 
 log = logging.getLogger(__name__)
 
-#: Groups that wait between two stages.
+#: Most groups in the channel between two stages.
 _CHANNEL: Final = 2
 #: Between the first two, which go through several groups at a time.
 _ENTRIES_CHANNEL: Final = 16
-#: Entries of the topic that are put in one go at the stop.
+#: Entries of the topic that the stop puts into the index in one step.
 _REST: Final = 1024
-#: So far behind the time in ms it catches up: it was stopped, or the clock was set.
+#: If it is more than so many ms behind, it is catching up after a stop, or after the clock was set.
 _BEHIND: Final = 60_000
 _HOUR_MS: Final = 3_600_000
 
 
 def warn_of_lost_messages(lap_ms: int, kept_hours: int) -> None:
-    """Say in the log when messages wait for longer than the log is kept; see `Timer.lap_ms`."""
+    """Log a warning if messages wait for longer than the log is kept; see `Timer.lap_ms`."""
     if lap_ms > kept_hours * _HOUR_MS:
         log.warning(
-            "timer: messages are lost while they wait, see fileReservedTime (%d h) and timerRollWindowSlot (%.1f h)",
-            kept_hours,
-            lap_ms / _HOUR_MS,
+            "timer: messages are lost while they wait, see fileReservedTime (%(reserved_hours)d h) "
+            "and timerRollWindowSlot (%(roll_hours).1f h)",
+            {"reserved_hours": kept_hours, "roll_hours": lap_ms / _HOUR_MS},
         )
 
 
@@ -59,9 +57,9 @@ class Timer:
     """Delivers the timer messages of one broker.
 
     Attributes:
-        counts: What became of messages since the start.
-        table: How many messages of each topic wait, as it is written to the disk.
-        ready: Whether it is known what waits: it is found out after a start.
+        counts: Outcomes of messages since the start.
+        table: The saved table of the number of waiting messages of each topic.
+        ready: Whether the index is recovered, which takes a while after a start.
     """
 
     def __init__(
@@ -80,17 +78,17 @@ class Timer:
         Args:
             store: The store, open.
             files: The file system.
-            storing: Stores what is due.
+            storing: Stores messages that are due.
             clock: Gives the time in ms since 1970.
             wake: Called when messages were stored.
-            run_sync: Runs what waits for the disk.
-            topics: Has the names of all topics there are.
+            run_sync: Runs functions that wait for the disk.
+            topics: The existing topics, by name.
 
         Raises:
             StoreForeign: the timer's files have another size than the settings say.
             OSError: they cannot be read.
         """
-        self.counts = Counts()
+        self.counts = TimerCounts()
         self.ready = False
         self._index = TimerIndex.open(store.settings, store, files, now=clock())
         self._store = store
@@ -107,7 +105,7 @@ class Timer:
         self._wheel: NearWheel | None = None
         self._end_at_start = self._topic.end
 
-    # --- what it tells ---
+    # --- its state ---
 
     @property
     def pending(self) -> int:
@@ -124,11 +122,11 @@ class Timer:
         return self._index.queue_offset
 
     def check(self) -> Check:
-        """How far all is, as config/timercheck will say when it is saved."""
+        """The progress, as it will be saved in config/timercheck."""
         return self._index.check_now() if self.ready else Check()
 
     def metrics(self) -> bytes:
-        """How many messages of each topic wait, as config/timermetrics will say when it is saved."""
+        """The number of waiting messages of each topic, as it will be saved in config/timermetrics."""
         if self.ready:
             self._note_counts()
         return self.table.text()
@@ -140,7 +138,7 @@ class Timer:
 
     @property
     def lag_ms(self) -> int:
-        """How long the message that waits longest for its delivery has been due, in ms."""
+        """How long the oldest undelivered message has been due, in ms."""
         if self._wheel is None:
             return 0
         return self._wheel.lag(self._clock())
@@ -152,26 +150,26 @@ class Timer:
 
     @property
     def catching_up(self) -> bool:
-        """Whether messages may be overdue for long: the log has to keep their records, however old."""
+        """Whether messages may be long overdue: the log has to keep their records, however old."""
         return not self.ready or self._index.queue_offset < self._end_at_start or self.lag_ms > _BEHIND
 
     def arrived(self, queues: Iterable[tuple[str, int]]) -> None:
-        """Note that messages were stored in these queues."""
+        """Wake the first stage if messages were stored in the timer's queue."""
         if QUEUE in queues:
             self._arrivals.ring()
 
     # --- running ---
 
     async def run(self) -> None:
-        """Find out what waits, then deliver what is due, for ever."""
+        """Recover the index, then deliver messages when they are due, for ever."""
         await self._recover()
         index = self._index
         changed, due = Bell(), Bell()
         markers = Markers(self._topic, index.precision, index.queue_offset)
         self._wheel = wheel = NearWheel(index, self._topic, markers, self._clock, due)
-        entries_in, entries_out = trio.open_memory_channel[Entries](_ENTRIES_CHANNEL)
-        runs_in, runs_out = trio.open_memory_channel[Sequence[Run]](_CHANNEL)
-        copies_in, copies_out = trio.open_memory_channel[list[Copy]](_CHANNEL)
+        entries_in, entries_out = trio.open_memory_channel[TimerEntries](_ENTRIES_CHANNEL)
+        runs_in, runs_out = trio.open_memory_channel[Sequence[DueRun]](_CHANNEL)
+        copies_in, copies_out = trio.open_memory_channel[list[DueCopy]](_CHANNEL)
         enqueue_get = EnqueueGet(self._topic, markers, self.counts, self._arrivals, index.queue_offset)
         enqueue_put = EnqueuePut(wheel, changed.ring)
         dequeue_get = DequeueGet(wheel, due)
@@ -197,7 +195,7 @@ class Timer:
             nursery.start_soon(progress.run)
 
     async def _recover(self) -> None:
-        faults = Faults("timer files")
+        faults = JobFaults("timer files")
         done = False
         while not done:
             async with faults.told():
@@ -206,7 +204,9 @@ class Timer:
                 done = True
         self.counts.stale += self._index.stale
         if self._index.stale:
-            log.error("timer: %d messages that wait are not in the log any more", self._index.stale)
+            log.error(
+                "timer: %(messages)d messages that wait are not in the log any more", {"messages": self._index.stale}
+            )
 
     def _note_counts(self) -> None:
         self.table.put(self.topic_counts(), self._clock())
@@ -224,9 +224,12 @@ class Timer:
             self._index.close()
 
     def _put_the_rest(self, wheel: NearWheel) -> None:
-        """Put all that waits into the index: Apache's broker would else deliver some of it without its marker."""
+        """Put all waiting messages into the index: else Apache's broker would deliver some that a marker cancels."""
         try:
             while (offset := self._index.queue_offset) < self._topic.end:
                 wheel.enter(self._topic.read(offset, _REST))
         except (OSError, StoreError) as error:
-            log.error("timer: %d messages are yet to be put into the timer's files: %s", self.enqueue_behind, error)  # noqa: TRY400 - the text says it all
+            log.error(  # noqa: TRY400 - the text says it all
+                "timer: %(messages)d messages are yet to be put into the timer's files: %(reason)s",
+                {"messages": self.enqueue_behind, "reason": error},
+            )

@@ -15,7 +15,7 @@ QUEUE: Final = (TIMER_TOPIC, 0)
 """Topic and queue id."""
 
 
-class Entries(NamedTuple):
+class TimerEntries(NamedTuple):
     """What some entries of the queue lead to.
 
     Attributes:
@@ -42,19 +42,19 @@ class TimerTopic:
         """Offset of the next message."""
         return self._store.max_offset(*QUEUE)
 
-    def read(self, offset: int, most: int) -> Entries:
+    def read(self, offset: int, most: int) -> TimerEntries:
         """The messages from an offset on, of `most` entries at most; none when the queue ends there."""
         first, entries = self._store.queue_entries(*QUEUE, offset, most)
         if not entries:
-            return Entries([], max(offset, first))
+            return TimerEntries([], max(offset, first))
         place = ENTRY_STRUCT.unpack_from(entries)[0]
         part = self._store.log_part(place)
         found = waiting_in(part, _first_of(entries)) if part is not None else []
         before = first - min(offset, first)  # entries that went with their files
         if not found:
-            return Entries([], first + 1, lost=before + 1)
+            return TimerEntries([], first + 1, lost=before + 1)
         waiting = [each for each in found if each is not None]
-        return Entries(waiting, first + len(found), lost=before, unreadable=len(found) - len(waiting))
+        return TimerEntries(waiting, first + len(found), lost=before, unreadable=len(found) - len(waiting))
 
     def cancelled_by(self, physical_offset: int, size: int) -> str | None:
         """The unique key of the message that the marker at a place in the log cancels; None for one that is lost."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.store.tables.groups import GroupTable
 from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire import names
@@ -21,10 +22,10 @@ _OF_GROUPS: Final = (names.RETRY_PREFIX, names.DEAD_LETTER_PREFIX)
 class TopicRoom:
     """Checks the limit of topics."""
 
-    def __init__(self, topics: TopicTable, groups: GroupTable, config: LiveConfig) -> None:
+    def __init__(self, topics: TopicTable, groups: GroupTable, limit_keys: Live[LimitKeys]) -> None:
         self._topics = topics
         self._groups = groups
-        self._config = config
+        self._limit_keys = limit_keys
         self._counted = sum(not self._is_free(name) for name in topics.configs)
         topics.counted.subscribe(self._topic_counted)
         groups.counted.subscribe(self._group_counted)
@@ -32,7 +33,7 @@ class TopicRoom:
     def check(self, wanted: Iterable[str]) -> None:
         """Raise LimitExceeded if topics of these names, with the existing ones, would be too many."""
         new = {name for name in wanted if name not in self._topics and not self._is_free(name)}
-        most = self._config.current.max_topics
+        most = self._limit_keys.current.max_topics
         if new and self._counted + len(new) > most:
             raise LimitExceeded("maxTopics", most)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.errors import NameInvalid
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.works import Steps, in_parts
+from rocketwire.server.limits.keys import LimitKeys
+from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.topics import check_queues
 from rocketwire.store.errors import StoreError
 from rocketwire.store.tables.groups import GroupTable
@@ -21,9 +23,10 @@ log = logging.getLogger(__name__)
 class SubscriptionGroups:
     """Group configurations of one broker."""
 
-    def __init__(self, table: GroupTable, config: LiveConfig) -> None:
+    def __init__(self, table: GroupTable, keys: Live[TopicKeys], limit_keys: Live[LimitKeys]) -> None:
         self._table = table
-        self._config = config
+        self._keys = keys
+        self._limit_keys = limit_keys
 
     def make_built_in(self) -> None:
         """Enter the groups that every broker has; existing ones stay as they are."""
@@ -44,6 +47,24 @@ class SubscriptionGroups:
                 changed.
             StoreError: it could not be saved; it is in force until the next start.
         """
+        self.put_all([group])
+
+    def put_all(self, groups: Sequence[SubscriptionGroupConfig]) -> None:
+        """Enter or change several groups, which are saved together.
+
+        Raises:
+            NameInvalid, QueuesTooMany, LimitExceeded: as `put`, of one of them; those before it are entered.
+            StoreError: they could not be saved; they are in force until the next start.
+        """
+        version = self._table.data_version
+        try:
+            for group in groups:
+                self._enter(group)
+        finally:
+            if self._table.data_version != version:
+                self._table.persist()
+
+    def _enter(self, group: SubscriptionGroupConfig) -> None:
         problem = names.group_problem(group.group_name)
         if problem is not None:
             raise NameInvalid(problem)
@@ -53,8 +74,7 @@ class SubscriptionGroups:
         if known is None:
             self._check_room()
         self._table.put(group)
-        log.info("group %s: configuration changed", group.group_name)
-        self._table.persist()
+        log.info("group %(group)s: configuration changed", {"group": group.group_name})
 
     def remove(self, group: str) -> None:
         """Remove a group's configuration, if there is one.
@@ -63,7 +83,7 @@ class SubscriptionGroups:
             StoreError: the removal could not be saved; it is in force until the next start.
         """
         if self._table.remove(group):
-            log.info("group %s: configuration removed", group)
+            log.info("group %(group)s: configuration removed", {"group": group})
             self._table.persist()
 
     def find(self, group: str) -> SubscriptionGroupConfig | None:
@@ -100,7 +120,7 @@ class SubscriptionGroups:
         return found
 
     def _made(self, group: str) -> SubscriptionGroupConfig | None:
-        if not self._config.current.auto_create_subscription_group and not names.is_system_group(group):
+        if not self._keys.current.auto_create_subscription_group and not names.is_system_group(group):
             return None
         problem = names.group_problem(group)
         if problem is not None:
@@ -108,11 +128,11 @@ class SubscriptionGroups:
         self._check_room()
         made = SubscriptionGroupConfig(group_name=group)
         self._table.put(made)
-        log.info("group %s: created", group)
+        log.info("group %(group)s: created", {"group": group})
         return made
 
     def _check_room(self) -> None:
-        most = self._config.current.max_groups
+        most = self._limit_keys.current.max_groups
         if len(self._table) >= most:
             raise LimitExceeded("maxGroups", most)
 
@@ -120,10 +140,10 @@ class SubscriptionGroups:
         try:
             self._table.persist()
         except StoreError as error:  # the groups can consume all the same; the next change saves them
-            log.error("new groups are not written down: %s", error)  # noqa: TRY400 - the text says it all
+            log.error("new groups are not written down: %(reason)s", {"reason": error})  # noqa: TRY400 - the text says it all
 
     def notifies(self, group: str) -> bool:
         """Whether members of the group are notified of its changes."""
         known = self._table.get(group)
-        enabled = self._config.current.notify_consumer_ids_changed_enable
+        enabled = self._keys.current.notify_consumer_ids_changed_enable
         return enabled and (known is None or known.notify_consumer_ids_changed_enable)

@@ -7,13 +7,15 @@ check the name again.
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from rocketwire.server.config.config import ServerConfig
-from rocketwire.server.config.live import LiveConfig
-from rocketwire.server.core.errors import NameInvalid, QueuesTooMany
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.config.live import Live
+from rocketwire.server.core.errors import NameInvalid, QueuesTooMany, TopicLeaving
+from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.message_types import MessageType, accepted_type
 from rocketwire.server.topics.room import TopicRoom
 from rocketwire.store.event import Event
@@ -35,27 +37,27 @@ _BENCHMARK_QUEUES: Final = 1024
 _CLUSTER_TOPIC_QUEUES: Final = 16
 
 
-def system_topics(config: ServerConfig, delay_levels: int) -> list[TopicConfig]:
+def system_topics(broker: BrokerKeys, keys: TopicKeys, delay_levels: int) -> list[TopicConfig]:
     """The topics that a 4.9.7 broker creates at its start."""
 
     def topic(name: str, queues: int, perm: int = READ_WRITE) -> TopicConfig:
         return TopicConfig(topic_name=name, read_queue_nums=queues, write_queue_nums=queues, perm=perm)
 
-    cluster_perm = _ALL if config.cluster_topic_enable else Permission.INHERIT
-    broker_perm = _ALL if config.broker_topic_enable else Permission.INHERIT
+    cluster_perm = _ALL if keys.cluster_topic_enable else Permission.INHERIT
+    broker_perm = _ALL if keys.broker_topic_enable else Permission.INHERIT
     made = [
         topic(names.SELF_TEST_TOPIC, 1),
         topic(names.BENCHMARK_TOPIC, _BENCHMARK_QUEUES),
-        topic(config.broker_cluster_name, _CLUSTER_TOPIC_QUEUES, cluster_perm),
-        topic(config.broker_name, 1, broker_perm),
+        topic(broker.broker_cluster_name, _CLUSTER_TOPIC_QUEUES, cluster_perm),
+        topic(broker.broker_name, 1, broker_perm),
         topic(names.OFFSET_MOVED_EVENT, 1),
         topic(names.SCHEDULE_TOPIC, delay_levels),
-        topic(names.reply_topic(config.broker_cluster_name), 1),
+        topic(names.reply_topic(broker.broker_cluster_name), 1),
     ]
-    if config.auto_create_topic_enable:
-        made.append(topic(names.AUTO_CREATE_TOPIC, config.default_topic_queue_nums, _ALL))
-    if config.trace_topic_enable:
-        made.append(topic(config.msg_trace_topic_name, 1))
+    if keys.auto_create_topic_enable:
+        made.append(topic(names.AUTO_CREATE_TOPIC, keys.default_topic_queue_nums, _ALL))
+    if keys.trace_topic_enable:
+        made.append(topic(keys.msg_trace_topic_name, 1))
     return made
 
 
@@ -91,15 +93,16 @@ class BrokerTopics:
         typed: topics that accept messages of one type only, with that type.
     """
 
-    def __init__(self, table: TopicTable, config: LiveConfig, room: TopicRoom | None = None) -> None:
+    def __init__(self, table: TopicTable, keys: Live[TopicKeys], room: TopicRoom | None = None) -> None:
         """Use a table; without `room` it has no limit."""
         self._table = table
-        self._config = config
+        self._keys = keys
         self._room = room
         self.changed = Event[[Sequence[TopicConfig] | None]]()
         self.own: frozenset[str] = frozenset()
         self.particular: set[str] = set()
         self.typed: dict[str, MessageType] = {}
+        self._leaving: set[str] = set()
         self._note_particular(self._table)
 
     def _note_particular(self, topics: Iterable[TopicConfig]) -> None:
@@ -123,9 +126,9 @@ class BrokerTopics:
         """The table itself: all topics and their data version."""
         return self._table
 
-    def make_system_topics(self, delay_levels: int) -> None:
+    def make_system_topics(self, broker: BrokerKeys, delay_levels: int) -> None:
         """Enter the broker's own topics; existing ones stay as they are."""
-        made = system_topics(self._config.current, delay_levels)
+        made = system_topics(broker, self._keys.current, delay_levels)
         for topic in made:
             self._table.put_built_in(topic)
         self.own = frozenset(topic.topic_name for topic in made)
@@ -138,25 +141,61 @@ class BrokerTopics:
             NameInvalid: its name breaks the rules; nothing is changed.
             QueuesTooMany: it has more than `MOST_QUEUES`, and more than it had before; nothing is changed.
             LimitExceeded: it is new, and there are too many; nothing is changed.
+            TopicLeaving: it is being deleted; nothing is changed.
             StoreError: it could not be saved; it is in force until the next start.
         """
-        check_queues(f"topic[{topic.topic_name}]", _queues(topic), most=_queues(self.get(topic.topic_name)))
-        self._enter([topic])
+        self.put_all([topic])
+
+    def put_all(self, topics: Sequence[TopicConfig]) -> None:
+        """Enter or change several topics, which are saved and registered together.
+
+        Raises:
+            NameInvalid, QueuesTooMany, LimitExceeded: as `put`, of any of them; nothing is changed.
+            StoreError: they could not be saved; they are in force until the next start.
+        """
+        for topic in topics:
+            check_queues(f"topic[{topic.topic_name}]", _queues(topic), most=_queues(self.get(topic.topic_name)))
+        self._enter(topics)
 
     def _enter(self, topics: Sequence[TopicConfig]) -> None:
         for topic in topics:
             problem = names.topic_problem(topic.topic_name)
             if problem is not None:
                 raise NameInvalid(problem)
+            if topic.topic_name in self._leaving:
+                raise TopicLeaving(topic.topic_name)
         if self._room is not None:
             self._room.check(topic.topic_name for topic in topics)
         for topic in topics:
             self._table.put(topic)
-            log.info("topic %s: %d queues", topic.topic_name, topic.write_queue_nums)
+            log.info(
+                "topic %(topic)s: %(queues)d queues", {"topic": topic.topic_name, "queues": topic.write_queue_nums}
+            )
         # The topic as it is in the table now: attributes that the change does not name stay.
         entered = [self._table.configs[topic.topic_name] for topic in topics]
         self._note_particular(entered)
         self._persist_and_tell(entered)
+
+    def remove(self, topic: str) -> None:
+        """Remove a topic, if there is one. Its name server keeps the route until it is told to delete it, as Apache's.
+
+        Raises:
+            StoreError: the removal could not be saved.
+        """
+        if self._table.remove(topic):
+            log.info("topic %(topic)s: configuration removed", {"topic": topic})
+            self.typed.pop(topic, None)
+            self.particular.discard(topic)
+            self._persist_and_tell(())
+
+    @contextlib.contextmanager
+    def leaving(self, topic: str) -> Iterator[None]:
+        """Let nobody create a topic, because what is left of it is being removed."""
+        self._leaving.add(topic)
+        try:
+            yield
+        finally:
+            self._leaving.discard(topic)
 
     def permission_changed(self) -> None:
         """Register the topics with the name server with the broker's new permission."""
@@ -180,7 +219,7 @@ class BrokerTopics:
         model = self.get(default_topic)
         if model is None or not model.perm & Permission.INHERIT:
             return None
-        if default_topic == names.AUTO_CREATE_TOPIC and not self._config.current.auto_create_topic_enable:
+        if default_topic == names.AUTO_CREATE_TOPIC and not self._keys.current.auto_create_topic_enable:
             return None
         if queues is None:
             raise HeaderFieldMissing(SendMessageRequestHeader.__name__, "defaultTopicQueueNums")

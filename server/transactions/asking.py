@@ -95,7 +95,10 @@ class Asking:
         try:
             peer.push(RequestCode.CHECK_TRANSACTION_STATE, encode_ext(header), encode_record(message))
         except WireError as error:
-            log.warning("producer group %s cannot be asked about a transaction: %s", group, error)
+            log.warning(
+                "producer group %(group)s cannot be asked about a transaction: %(reason)s",
+                {"group": group, "reason": error},
+            )
 
     def tell_of_unasked(self) -> None:
         """Log, in one line, about how many messages since the last call nobody was asked, and of which groups."""
@@ -106,7 +109,10 @@ class Asking:
         groups = ", ".join(named) + (f" and {others} more" if others else "")
         count = self._unasked.total()
         self._unasked.clear()
-        log.info("nobody is here to be asked about %d undecided half messages, of producer group %s", count, groups)
+        log.info(
+            "nobody is here to be asked about %(messages)d undecided half messages, of producer group %(group)s",
+            {"messages": count, "group": groups},
+        )
 
     def _producer(self, group: str, topic: str) -> Peer | None:
         peers = [

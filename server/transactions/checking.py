@@ -18,7 +18,7 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.errors import ServiceUnavailable, SystemBusy
 from rocketwire.server.messages.stored_message import StoredMessage, stored_text
@@ -27,7 +27,9 @@ from rocketwire.server.transactions.asking import Asking
 from rocketwire.server.transactions.copies import Copies
 from rocketwire.server.transactions.ending import Ending
 from rocketwire.server.transactions.half import HALF
+from rocketwire.server.transactions.keys import TransactionKeys
 from rocketwire.server.transactions.state import TransactionState, messages_from
+from rocketwire.server.upkeep.keys import RetentionKeys
 from rocketwire.store.errors import StoreError
 from rocketwire.store.protocol import Messages
 from rocketwire.wire import names
@@ -62,7 +64,8 @@ class Checking:
         ending: Ending,
         asking: Asking,
         *,
-        config: LiveConfig,
+        keys: Live[TransactionKeys],
+        retention_keys: Live[RetentionKeys],
         topics: BrokerTopics,
         clock: Clock,
         wake: Callable[[], None],
@@ -72,7 +75,8 @@ class Checking:
         self._copies = copies
         self._ending = ending
         self._asking = asking
-        self._config = config
+        self._keys = keys
+        self._retention_keys = retention_keys
         self._topics = topics
         self._clock = clock
         self._wake = wake
@@ -82,7 +86,7 @@ class Checking:
         last = trio.current_time()
         await _logged(self._read_copies)
         while True:
-            interval = self._config.current.transaction_check_interval / 1000
+            interval = self._keys.current.transaction_check_interval / 1000
             await trio.sleep(max(0.0, min(_LONGEST_SLEEP, last + interval - trio.current_time())))
             self._state.note_progress()
             if trio.current_time() >= last + interval:
@@ -133,31 +137,32 @@ class Checking:
         except _FAULTS:
             raise
         except Exception:  # whatever is wrong with this one, the others are to be checked
-            log.exception("half message %d cannot be checked", offset)
+            log.exception("half message %(offset)d cannot be checked", {"offset": offset})
             return _Next.GO_ON
 
     def _look_at(self, offset: int, began: int) -> _Next:
         found, half = next(messages_from(self._store, HALF, offset, 1), (None, None))
         if half is None or found != offset:
-            log.warning("half message %d is gone from the log, undecided", offset)
+            log.warning("half message %(offset)d is gone from the log, undecided", {"offset": offset})
             self._state.gone(offset)
             return _Next.GO_ON
         properties = half.decoded_properties()
         if self._is_over(offset, half):
             return _Next.GO_ON
-        config = self._config.current
+        keys = self._keys.current
+        reserved = self._retention_keys.current.file_reserved_time * _HOUR
         age = self._clock() - half.born_timestamp
         checks = _number(properties.get(property_names.TRANSACTION_CHECK_TIMES), INT32_MAX)
-        if (checks is not None and checks >= config.transaction_check_max) or age > config.file_reserved_time * _HOUR:
+        if (checks is not None and checks >= keys.transaction_check_max) or age > reserved:
             self._give_up(offset, half, properties)
             return _Next.GO_ON
-        if 0 <= half.store_timestamp - began < config.transaction_time_out:
+        if 0 <= half.store_timestamp - began < keys.transaction_time_out:
             return _Next.END
         immunity = _immunity(properties)
         if immunity is not None and -immunity < age < immunity:
             self._put_again(offset, half, properties, _immune(properties, offset))
             return _Next.GO_ON
-        if immunity is None and 0 <= age < config.transaction_time_out:
+        if immunity is None and 0 <= age < keys.transaction_time_out:
             return _Next.END
         if self._asking.has_to_wait(properties.get(property_names.PRODUCER_GROUP, "")):
             return _Next.GO_ON
@@ -190,7 +195,10 @@ class Checking:
         return appended.physical_offset, appended.queue_offset
 
     def _give_up(self, offset: int, half: StoredMessage, properties: Mapping[str, str]) -> None:
-        log.warning("half message %d is left undecided, and moved to %s", offset, names.TRANS_CHECK_MAX_TIME_TOPIC)
+        log.warning(
+            "half message %(offset)d is left undecided, and moved to %(topic)s",
+            {"offset": offset, "topic": names.TRANS_CHECK_MAX_TIME_TOPIC},
+        )
         self._topics.create_retry(names.TRANS_CHECK_MAX_TIME_TOPIC, 1)
         draft = half.draft(names.TRANS_CHECK_MAX_TIME_TOPIC, 0, properties)
         self._ending.settle(offset, half, draft)
@@ -200,7 +208,7 @@ async def _logged(do: Callable[[], Awaitable[None]]) -> None:
     try:
         await do()
     except _FAULTS as error:
-        log.error("transaction check: %s", error)  # noqa: TRY400 - the text says it all
+        log.error("transaction check: %(reason)s", {"reason": error})  # noqa: TRY400 - the text says it all
 
 
 def _number(text: str | None, most: int) -> int | None:

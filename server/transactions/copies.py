@@ -16,7 +16,7 @@ from rocketwire.server.messages.stored_message import StoredMessage
 from rocketwire.server.transactions.state import TransactionState
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
-from rocketwire.wire.property_edits import value_of
+from rocketwire.wire.properties import value_of
 
 Identity = tuple[bytes, int, bytes | None]
 """UNIQ_KEY, born timestamp, and the topic that the message is for."""

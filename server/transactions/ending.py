@@ -10,7 +10,7 @@ A transaction that is decided stays as it is: what comes later is answered like 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from rocketwire.server.core.clock import Clock
@@ -22,7 +22,7 @@ from rocketwire.server.core.errors import (
     TransactionNotFound,
     TransactionWrong,
 )
-from rocketwire.server.messages.appending import Refusals, refusal_of
+from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
 from rocketwire.server.transactions.copies import Copies, identity, is_copy
 from rocketwire.server.transactions.half import HALF, op_draft, real_draft, said_by
@@ -35,14 +35,14 @@ from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.errors import HeaderFieldInvalid, RecordInvalid
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
-from rocketwire.wire.property_kinds import parted
+from rocketwire.wire.properties import parted
 
 log = logging.getLogger(__name__)
 
 DECISIONS: Final = frozenset({SysFlag.TRANSACTION_COMMIT, SysFlag.TRANSACTION_ROLLBACK})
 
 
-class Outcome(NamedTuple):
+class Decision(NamedTuple):
     """What becomes of a half message.
 
     `offset` is the queue offset of what is decided, `others` are those of its copies that are undecided too. `first`
@@ -58,14 +58,6 @@ class Outcome(NamedTuple):
 
 
 _new = tuple.__new__  # of a NamedTuple, without its checks
-
-
-class Carried(NamedTuple):
-    """What was appended for some outcomes, and why those were refused that were, by their place among them."""
-
-    appended: list[Appended]
-    refusals: Refusals
-    refused: Mapping[int, ServerError]
 
 
 class Ending:
@@ -88,8 +80,8 @@ class Ending:
         self._clock = clock
         self._store_host = store_host
 
-    def outcome(self, fields: EndTransactionRequestHeader) -> Outcome | None:
-        """What a producer's decision asks for; None when that is nothing: "not known yet", or what is decided already.
+    def decision(self, fields: EndTransactionRequestHeader) -> Decision | None:
+        """Check a producer's decision; None if it is "not known yet", or was made before.
 
         Raises:
             HeaderFieldInvalid: the decision is none that there is.
@@ -113,19 +105,19 @@ class Ending:
             raise TransactionWrong("The transaction state table offset wrong")
         offset = half.queue_offset
         others: tuple[int, ...] = ()
-        if offset < self._copies.start or not self._state.is_undecided(offset):  # else no copy is undecided with it
+        if offset < self._copies.start or self._state.is_decided(offset):  # else no copy is undecided with it
             undecided = self._undecided(half)
             if not undecided:
                 return None
             offset, others = undecided[0], tuple(undecided[1:])
         if decision == SysFlag.TRANSACTION_ROLLBACK:
-            return Outcome(offset, others, half, None, wait=False)
+            return Decision(offset, others, half, None, wait=False)
         if queue is None:
             raise TransactionNotFound
         first = real_draft(half, queue, own, tags)
         if 0 in half.properties:
             _fence(first)
-        return _new(Outcome, (offset, others, half, first, wait))
+        return _new(Decision, (offset, others, half, first, wait))
 
     def _undecided(self, half: StoredMessage) -> list[int]:
         """Queue offsets of all that a decision of a half message decides; none if it is decided already."""
@@ -146,7 +138,7 @@ class Ending:
         return half
 
     def settle(self, offset: int, half: StoredMessage, first: Draft | None) -> Appended | None:
-        """Be done with the half message at a queue offset: append its outcome, if there is one to store, and the note.
+        """Decide the half message at a queue offset: append its outcome, if there is one, and its op message.
 
         Returns:
             where the outcome went.
@@ -155,41 +147,36 @@ class Ending:
             ServiceUnavailable: the store takes nothing; nothing is changed.
             SystemBusy: an append just took too long; nothing is changed.
         """
-        if first is not None:  # it goes on as it can: who gives it up has nobody to tell
+        if first is not None:  # no client waits for an error here, so NULs are dropped
             first.properties = _fenced(first.properties) or first.properties.replace(b"\0", b"")
-        carried = self.carry_out([Outcome(offset, (), half, first, wait=False)])
-        for refusal in carried.refused.values():
-            raise refusal
-        return None if first is None else carried.appended[0]
+        decision = Decision(offset, (), half, first, wait=False)
+        appended, refusals = self._append(self.drafts(decision))
+        for error in refusals.values():
+            raise not_decided(error)
+        self.decided(decision)
+        return None if first is None else appended[0]
 
-    def carry_out(self, outcomes: Sequence[Outcome]) -> Carried:
-        """Append what outcomes ask for, each with its notes; what is refused stays undecided."""
-        now = self._clock()
-        host = self._store_host
-        drafts: list[Draft] = []
-        noted: list[int] = []
-        for offset, others, _, first, _ in outcomes:
-            if first is not None:
-                first.together = 2 + len(others)
-                drafts.append(first)
-            drafts.append(op_draft(offset, now, host))
-            noted.append(offset)
-            if others:
-                drafts += [op_draft(other, now, host) for other in others]
-                noted += others
-        appended, refusals = self._append(drafts)
-        refused = _refused(outcomes, refusals) if refusals else {}
-        if refused:
-            outcomes = [outcome for at, outcome in enumerate(outcomes) if at not in refused]
-            noted = [offset for outcome in outcomes for offset in (outcome.offset, *outcome.others)]
-        self._state.decided(noted)
+    def drafts(self, decision: Decision) -> list[Draft]:
+        """What is to be appended for a decision: the message that it delivers, if it does, and its notes."""
+        now, host = self._clock(), self._store_host
+        offset, others, _, first, _ = decision
+        drafts = [op_draft(offset, now, host)] if first is None else [first, op_draft(offset, now, host)]
+        if others:
+            drafts += [op_draft(other, now, host) for other in others]
+        if first is not None:
+            first.together = len(drafts)
+        return drafts
+
+    def decided(self, decision: Decision) -> None:
+        """Take note that what `drafts` gave is appended. Until then the half message is undecided."""
+        self._state.decided(decision.offset)
+        for other in decision.others:
+            self._state.decided(other)
         if self._copies:
-            for outcome in outcomes:
-                self._copies.forget(outcome.half)
-        return Carried(appended, refusals, refused)
+            self._copies.forget(decision.half)
 
     def repair(self) -> None:
-        """Make good an op message that a power cut took, if the log's last record is an outcome without one."""
+        """Write the op message of an outcome at the end of the log, if a power cut took it."""
         if self._state.next_undecided(self._state.first) is None:
             return
         record = self._store.newest_record()
@@ -203,11 +190,14 @@ class Ending:
             if half.physical_offset == last.physical_offset:
                 continue
             if identity(half) == of if of is not None else _is_commit_of(last, half):
-                log.warning("half message %d has its outcome, but the note of it was lost: written anew", offset)
+                log.warning(
+                    "half message %(offset)d has its outcome, but the note of it was lost: written anew",
+                    {"offset": offset},
+                )
                 try:
                     self.settle(offset, half, None)
                 except (ServiceUnavailable, SystemBusy) as error:
-                    log.error("half message %d: %s", offset, error)  # noqa: TRY400 - the text says it all
+                    log.error("half message %(offset)d: %(reason)s", {"offset": offset, "reason": error})  # noqa: TRY400 - the text says it all
                     self._state.gone(offset)
                 return
 
@@ -227,18 +217,9 @@ def _fenced(properties: bytes) -> bytes | None:
     return None if found is None or len(found) > MAX_PROPERTIES_LENGTH else found
 
 
-def _refused(outcomes: Sequence[Outcome], refusals: Refusals) -> dict[int, ServerError]:
-    refused: dict[int, ServerError] = {}
-    end = 0
-    for at, outcome in enumerate(outcomes):
-        first = end
-        end += 1 + len(outcome.others) + (outcome.first is not None)
-        error = refusal_of(refusals, first, end)
-        if error is not None:
-            refused[at] = (
-                error if isinstance(error, ServiceUnavailable | SystemBusy) else ServiceUnavailable(str(error))
-            )
-    return refused
+def not_decided(error: Exception) -> ServerError:
+    """What a producer is answered when the store refused what its decision appends."""
+    return error if isinstance(error, ServiceUnavailable | SystemBusy) else ServiceUnavailable(str(error))
 
 
 def _is_commit_of(message: StoredMessage, half: StoredMessage) -> bool:

@@ -19,8 +19,8 @@ from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.java import INT32_MAX, natural_number
-from rocketwire.wire.property_edits import value_of, without
-from rocketwire.wire.property_kinds import Parted
+from rocketwire.wire.properties import Parted, value_of
+from rocketwire.wire.property_edits import without
 
 HALF: Final = (names.TRANS_HALF_TOPIC, 0)
 OP: Final = (names.TRANS_OP_HALF_TOPIC, 0)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
@@ -75,7 +75,8 @@ class TransactionState:
                 self._ops.append(_NONE)
             numbers = [number for number in done_with(message) if number < self.end]
             self._ops.append(max(numbers, default=_NONE))
-            self._mark(numbers)
+            for number in numbers:
+                self.gone(number)
         self._advance()
 
     @property
@@ -90,10 +91,12 @@ class TransactionState:
 
     def is_undecided(self, offset: int) -> bool:
         """Whether the half message at a queue offset is there and has no outcome yet."""
+        return not self.is_decided(offset) and offset < self.end
+
+    def is_decided(self, offset: int) -> bool:
+        """Whether the half message at a queue offset, which is or was there, has its outcome."""
         at = offset - self.first
-        if 0 <= at < len(self._done):
-            return not self._done[at]
-        return at >= 0 and offset < self.end
+        return at < 0 or (at < len(self._done) and bool(self._done[at]))
 
     def next_undecided(self, offset: int) -> int | None:
         """The first undecided half message at a queue offset or behind; None when there is none."""
@@ -109,23 +112,19 @@ class TransactionState:
             if self.is_undecided(offset):
                 yield offset, message
 
-    def decided(self, offsets: Sequence[int]) -> None:
-        """Take note that op messages were appended for half messages, in this order."""
-        self._ops.extend(offsets)
-        self._mark(offsets)
+    def decided(self, offset: int) -> None:
+        """Take note that the next op message was appended for a half message."""
+        self._ops.append(offset)
+        self.gone(offset)
 
     def gone(self, offset: int) -> None:
-        """Take note that a half message is not in the log any more."""
-        self._mark([offset])
-
-    def _mark(self, offsets: Sequence[int]) -> None:
-        first, done = self.first, self._done
-        missing = max(offsets, default=first - 1) + 1 - first - len(done)
-        if missing > 0:
-            done.extend(bytes(missing))
-        for offset in offsets:
-            if offset >= first:
-                done[offset - first] = 1
+        """Take note that a half message is done with: it is decided, or not in the log any more."""
+        done = self._done
+        at = offset - self.first
+        if at >= len(done):
+            done.extend(bytes(at + 1 - len(done)))
+        if at >= 0:
+            done[at] = 1
 
     def _advance(self) -> None:
         found = self._done.find(0)
@@ -142,7 +141,7 @@ class TransactionState:
             self._op_done = 0
 
     def note_progress(self) -> None:
-        """Move on, and tell the offsets that were reached at an earlier call if the disk has what they rest on."""
+        """Advance; save the offsets of an earlier call once the log up to them is on the disk."""
         self._advance()
         if self._noted is not None and self._store.flushed_offset >= self._noted[0]:
             self._tell(self._noted[1])
@@ -174,7 +173,10 @@ def messages_from(
                     message = stored_message(chunk[at : at + size])
                     yield message.queue_offset, message
                 except RecordInvalid as error:
-                    log.error("%s, near offset %d: %s", queue[0], offset, error)  # noqa: TRY400 - the text says it all
+                    log.error(  # noqa: TRY400 - the text says it all
+                        "%(topic)s, near offset %(offset)d: %(reason)s",
+                        {"topic": queue[0], "offset": offset, "reason": error},
+                    )
                 at += size
         if fetched.next_offset <= offset:
             return

@@ -62,7 +62,7 @@ class FilesWatch:
                 await self._look()
             except OSError as error:
                 if self._refusal is None:
-                    log.error("store: %s", error)  # noqa: TRY400 - the text says it all
+                    log.error("store: %(reason)s", {"reason": error})  # noqa: TRY400 - the text says it all
                 self._refusal = str(error)
 
     async def _look(self) -> None:
@@ -80,7 +80,7 @@ class FilesWatch:
     def _tell_refusal(self, refusal: StoreError | None) -> None:
         text = None if refusal is None else str(refusal)
         if text is not None and text != self._refusal:
-            log.error("%s; messages are refused", text)
+            log.error("%(reason)s; messages are refused", {"reason": text})
         elif text is None and self._refusal is not None:
             log.info("the store's files are there again, messages are taken")
         self._refusal = text
@@ -90,12 +90,12 @@ class FilesWatch:
         met = self._store.met
         for path, error in list(met.items()):
             if path not in self._told and not _within(path, refusal):
-                log.error("%s", error)
+                log.error("%(reason)s", {"reason": error}, extra={"event": "a file is gone or replaced"})
                 self._told.add(path)
             if not error.replaced and await self._run_sync(self._store.is_there, path):
                 del met[path]
                 if path in self._told:
-                    log.info("%s is there again", path)
+                    log.info("%(file)s is there again", {"file": path})
                     self._told.remove(path)
 
     async def _write_tables(self) -> None:
@@ -114,7 +114,7 @@ class FilesWatch:
                     self._away.remove(path)
                     again.append(path)
         if again:
-            log.info("written again, as they were gone: %s", ", ".join(again))
+            log.info("written again, as they were gone: %(files)s", {"files": ", ".join(again)})
 
 
 def _within(path: str, refusal: StoreError | None) -> bool:

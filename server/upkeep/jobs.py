@@ -13,8 +13,9 @@ from typing import Any, Final
 
 import trio
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.threads import RunSync, in_turns
+from rocketwire.server.upkeep.keys import FlushKeys
 from rocketwire.store.errors import StoreError, StoreGone
 from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.saved_table import SavedTable
@@ -32,11 +33,11 @@ _FAULTS: Final = (OSError, StoreError)
 _SLOW_IMPORT: Final = "rocketwire.store.records.walk"  # imports numpy: after the start, before the first message
 
 
-async def flush(store: MessageStore, config: LiveConfig, run_sync: RunSync) -> None:
+async def flush(store: MessageStore, keys: Live[FlushKeys], run_sync: RunSync) -> None:
     """Flush dirty pages by the ASYNC_FLUSH rules; never returns."""
     began = trio.current_time()
     while True:
-        await trio.sleep(config.current.flush_interval_commit_log / 1000)
+        await trio.sleep(keys.current.flush_interval_commit_log / 1000)
         try:
             await run_sync(store.flush_due, round((trio.current_time() - began) * 1000))
         except _FAULTS as error:
@@ -104,5 +105,5 @@ async def save(table: VersionedTable[Any, Any], what: str, run_sync: RunSync) ->
 
 async def _report(job: str, error: Exception) -> None:
     if not isinstance(error, StoreGone):  # the files' watch logs it
-        log.error("%s: %s", job, error)
+        log.error("%(job)s: %(reason)s", {"job": job, "reason": error})
     await trio.sleep(_RETRY_SECONDS)

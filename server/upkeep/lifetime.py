@@ -13,10 +13,10 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.config.config import ServerConfig
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.clock import Clock, hour_of_day
 from rocketwire.server.core.threads import RunSync
+from rocketwire.server.upkeep.keys import RetentionKeys
 from rocketwire.store.errors import DiskNearlyFull, StoreError
 from rocketwire.store.retention import MOST_FILES, DiskUsage, RetentionRules, Verdict, judge
 from rocketwire.store.store import MessageStore
@@ -39,7 +39,7 @@ class Lifetime:
 
     Args:
         store: The store.
-        config: The rules.
+        keys: The rules.
         clock: The time in ms since 1970.
         run_sync: Runs blocking calls.
         held: Whether old messages are still needed: then files are removed only when the disk is too full.
@@ -48,14 +48,14 @@ class Lifetime:
     def __init__(
         self,
         store: MessageStore,
-        config: LiveConfig,
+        keys: Live[RetentionKeys],
         clock: Clock,
         run_sync: RunSync,
         held: Callable[[], bool] = lambda: False,
     ) -> None:
         self.usage: DiskUsage | None = None
         self._store = store
-        self._config = config
+        self._keys = keys
         self._clock = clock
         self._run_sync = run_sync
         self._held = held
@@ -87,18 +87,21 @@ class Lifetime:
                 await self._pass()
             except _FAULTS as error:
                 _tell("expired files", error)
-            await trio.sleep(self._config.current.clean_resource_interval / 1000)
+            await trio.sleep(self._keys.current.clean_resource_interval / 1000)
 
     async def _look(self) -> Verdict:
         """Check the disk, and have the store refuse or accept messages."""
         self.usage = usage = await self._run_sync(self._store.retention.disk_usage)
-        rules = rules_of(self._config.current)
+        rules = rules_of(self._keys.current)
         verdict = judge(rules, usage.fullest, hour=hour_of_day(self._clock()), asked=self._asked > 0)
         refusing = self._store.refusal is not None
         if verdict.full and not refusing:
-            log.error("the disk is %.0f %% full, sends are refused (%s)", usage.fullest * 100, usage)
+            log.error(
+                "the disk is %(percent).0f %% full, sends are refused (%(usage)s)",
+                {"percent": usage.fullest * 100, "usage": usage},
+            )
         elif refusing and not verdict.full:
-            log.info("the disk is %.0f %% full, sends are taken again", usage.fullest * 100)
+            log.info("the disk is %(percent).0f %% full, sends are taken again", {"percent": usage.fullest * 100})
         self._store.refusal = DiskNearlyFull(str(usage)) if verdict.full else None
         return verdict
 
@@ -121,10 +124,10 @@ class Lifetime:
         for number in range(MOST_FILES):
             if not verdict.forcibly and self._held():
                 return number
-            config = self._config.current
+            keys = self._keys.current
             if number:
-                await trio.sleep(config.delete_commit_log_files_interval / 1000)
-            reserved = config.file_reserved_time * _HOUR_MS
+                await trio.sleep(keys.delete_commit_log_files_interval / 1000)
+            reserved = keys.file_reserved_time * _HOUR_MS
             segment = retention.take_log_file(self._clock(), reserved, forcibly=verdict.forcibly)
             if segment is None:
                 return number
@@ -133,7 +136,7 @@ class Lifetime:
             except OSError:
                 retention.put_log_file_back(segment)
                 raise
-            log.info("removed %s", segment.path)
+            log.info("removed %(file)s", {"file": segment.path})
             self._unsynced = True
             await self._sync_log()
         return MOST_FILES
@@ -156,7 +159,7 @@ class Lifetime:
                 _tell("topic {}: queue {}".format(*queue.key), error)
                 whole = False
             if removed:
-                await trio.sleep(self._config.current.delete_consume_queue_files_interval / 1000)
+                await trio.sleep(self._keys.current.delete_consume_queue_files_interval / 1000)
             else:
                 await trio.lowlevel.checkpoint()
         for file in retention.take_index_files():
@@ -165,15 +168,15 @@ class Lifetime:
 
 
 def _tell(job: str, error: Exception) -> None:
-    log.error("%s: %s", job, error)
+    log.error("%(job)s: %(reason)s", {"job": job, "reason": error})
 
 
-def rules_of(config: ServerConfig) -> RetentionRules:
+def rules_of(keys: RetentionKeys) -> RetentionRules:
     """The store's retention rules of the current configuration."""
     return RetentionRules(
-        hours=frozenset(int(hour) for hour in config.delete_when.split(";")),
-        max_used=min(max(config.disk_max_used_space_ratio, 10), 95) / 100,
-        clean_forcibly=config.disk_space_clean_forcibly_ratio / 100,
-        warning=config.disk_space_warning_level_ratio / 100,
-        forcibly_enabled=config.clean_file_forcibly_enable,
+        hours=frozenset(int(hour) for hour in keys.delete_when.split(";")),
+        max_used=min(max(keys.disk_max_used_space_ratio, 10), 95) / 100,
+        clean_forcibly=keys.disk_space_clean_forcibly_ratio / 100,
+        warning=keys.disk_space_warning_level_ratio / 100,
+        forcibly_enabled=keys.clean_file_forcibly_enable,
     )

@@ -39,14 +39,19 @@ class QueueRemoval:
         async for queues, done in self._jobs:
             try:
                 for queue in queues:
-                    self._remove(queue)
+                    remove_one(self._retention, queue)
                     await trio.lowlevel.checkpoint()
             except OSError as error:
-                log.error("queues to remove: %s", error)  # noqa: TRY400 - the text says it all
+                log.error("queues to remove: %(reason)s", {"reason": error})  # noqa: TRY400 - the text says it all
             done()
 
-    def _remove(self, queue: ConsumeQueue) -> None:
-        try:
-            self._retention.remove_queue(queue)
-        except OSError as error:
-            log.error("topic %s: queue %d: %s", *queue.key, error)  # noqa: TRY400 - the text says it all
+
+def remove_one(retention: Retention, queue: ConsumeQueue) -> None:
+    """Remove a queue; if that fails only the log says so."""
+    try:
+        retention.remove_queue(queue)
+    except OSError as error:
+        topic, queue_id = queue.key
+        log.error(  # noqa: TRY400 - the text says it all
+            "topic %(topic)s: queue %(queue)d: %(reason)s", {"topic": topic, "queue": queue_id, "reason": error}
+        )

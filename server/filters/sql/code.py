@@ -105,7 +105,6 @@ class _Writer:
         before = self._values.before
         lines = [
             "def evaluate(text):",
-            "    text = SEPARATOR + text",
             *(f"    {variable} = {value}" for variable, value in before.items()),
         ]
         if self._parts:

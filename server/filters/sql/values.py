@@ -27,7 +27,7 @@ from rocketwire.server.filters.sql.nodes import (
     Ordered,
     Property,
 )
-from rocketwire.server.filters.sql.properties import SEPARATOR, property_reader
+from rocketwire.wire.properties import reader_of
 
 
 class Operand(NamedTuple):
@@ -60,7 +60,6 @@ class Values:
 
     def __init__(self, condition: Condition) -> None:
         self.names: dict[str, Any] = {
-            "SEPARATOR": SEPARATOR,
             "to_int": java_numbers.to_int,
             "to_long": java_numbers.to_long,
             "to_double": java_numbers.to_double,
@@ -88,7 +87,7 @@ class Values:
     def _read(self, name: str) -> str:
         self.readers += 1
         reader = f"read_{self.readers}"
-        self.names[reader] = property_reader(name)
+        self.names[reader] = reader_of(name.encode())
         return f"{reader}(text)"
 
     def number(self, operand: Operand, kind: Kind) -> str:

@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 import trio
 
 from rocketwire.server.config.keys import ConfigError
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.errors import ServerError
 from rocketwire.server.core.guard_errors import AccessRefused, AccountNotDeleted, AccountNotUpdated, AddressesNotUpdated
@@ -29,14 +30,14 @@ from rocketwire.server.guards.acl import file
 from rocketwire.server.guards.acl.accounts import STRANGER, Account, AccountInvalid, account, check_permissions
 from rocketwire.server.guards.acl.document import AclFileEmpty, AclFileInvalid, check_size
 from rocketwire.server.guards.acl.file import NO_ACCOUNTS, AccountsFile
-from rocketwire.server.guards.acl.message_owner import NoMessageThere
 from rocketwire.server.guards.acl.resources import Needed, OwnerAt, needed, needed_for_message, sent_to, shown
 from rocketwire.server.guards.acl.white_list import WhiteListInvalid, normal, white_list
+from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.event import Event
 from rocketwire.wire.bodies.acl import AclConfig, PlainAccessConfig
 from rocketwire.wire.bodies.topic import DataVersion
-from rocketwire.wire.codes import MAX_FRAME_LENGTH, RequestCode
+from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.header import Header
 from rocketwire.wire.signature import ACCESS_KEY
 
@@ -63,10 +64,6 @@ class _Change(NamedTuple):
     what: str
 
 
-def _nobody(offset: int) -> str:
-    raise NoMessageThere(offset)
-
-
 class _Client(NamedTuple):
     """What is cached of a client's address."""
 
@@ -81,16 +78,31 @@ class AccessControl:
         active: Always true: without access control there is no object of this class.
         path: The accounts' file.
         version: The version of the accounts.
-        longest_heartbeat: The most bytes of a heartbeat: the heartbeat handler refuses longer ones without parsing
-            them.
-        owner_at: Returns the topic of the message at a physical offset. Set before requests come.
-        reply_topic: The topic of the replies to requests, which every account may send; likewise.
-        changed: Called when the accounts change, to re-check held requests; likewise.
+        changed: Called when the accounts change, to re-check held requests.
+
+    Args:
+        path: The accounts' file.
+        files: Where the file is.
+        clock: The time in ms since 1970.
+        metrics: Counts refusals by reason.
+        limit_keys: Say how long a heartbeat may be: the heartbeat handler refuses longer ones without parsing them.
+        owner_at: Returns the topic of the message at a physical offset; asked once requests come.
+        reply_topic: The topic of the replies to requests, which every account may send.
     """
 
     active: Final = True
 
-    def __init__(self, path: str, files: FileSystem, clock: Clock, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        path: str,
+        files: FileSystem,
+        clock: Clock,
+        metrics: Metrics,
+        *,
+        limit_keys: Live[LimitKeys],
+        owner_at: OwnerAt,
+        reply_topic: str,
+    ) -> None:
         """Read the file; a missing one is created empty, as by Apache, and admits nobody.
 
         Raises:
@@ -104,9 +116,9 @@ class AccessControl:
         self._seen: _Stamp = _NEVER
         self._asked, self._changes = trio.open_memory_channel[_Change](_MOST_CHANGES)
         self._warned: tuple[str, ...] = ()
-        self.longest_heartbeat: Callable[[], int] = lambda: MAX_FRAME_LENGTH
-        self.owner_at: OwnerAt = _nobody
-        self.reply_topic: str | None = None
+        self._limit_keys = limit_keys
+        self._owner_at = owner_at
+        self._reply_topic = reply_topic
         self.changed = Event[[]]()
         self._heard: WeakKeyDictionary[Peer, str] = WeakKeyDictionary()
         self._complaint = ""
@@ -115,7 +127,9 @@ class AccessControl:
                 files.make_directory(str(Path(self.path).parent))
                 files.write(self.path, b"")
                 Path(self.path).chmod(stat.S_IRUSR | stat.S_IWUSR)
-                log.warning("access control: %s did not exist; it was made, and lets nobody in", self.path)
+                log.warning(
+                    "access control: %(file)s did not exist; it was made, and lets nobody in", {"file": self.path}
+                )
             self._seen = self._stamp()
             self._take(self._first())
         except AclFileInvalid as error:
@@ -149,16 +163,16 @@ class AccessControl:
         if not known.may_ask(header.code):
             words = f"Need admin permission for request code={header.code}, but accessKey={known.access_key} is not"
             self._refuse("admin", words)
-        if header.code == RequestCode.HEART_BEAT and len(body) > self.longest_heartbeat():
+        if header.code == RequestCode.HEART_BEAT and len(body) > self._limit_keys.current.max_heartbeat_bytes:
             return  # it needs no parsing
         if known.may_all(header.code):
             return
-        self._need(known, needed(header.code, ext, body, reply_topic=self.reply_topic))
+        self._need(known, needed(header.code, ext, body, reply_topic=self._reply_topic))
         # A client without access to the group must not learn what is in the log.
-        self._need(known, needed_for_message(header.code, ext, self.owner_at))
+        self._need(known, needed_for_message(header.code, ext, self._owner_at))
 
     def _need(self, known: Account, need: Needed) -> None:
-        resource = known.lacks(need, self.reply_topic)
+        resource = known.lacks(need, self._reply_topic)
         if resource is not None:
             self._refuse("permission", f"No default permission for {shown(resource)}")
 
@@ -174,7 +188,7 @@ class AccessControl:
         if known is None:
             return False
         every = known.is_near(client.address) or known.may_all(RequestCode.END_TRANSACTION)
-        return every or known.lacks(sent_to(topic), self.reply_topic) is None
+        return every or known.lacks(sent_to(topic), self._reply_topic) is None
 
     def _refuse(self, reason: str, words: str) -> NoReturn:
         self._refused[reason] += 1
@@ -222,12 +236,18 @@ class AccessControl:
         except (AclFileInvalid, OSError) as error:
             reason = str(error.strerror if isinstance(error, OSError) else error)
             if reason != self._complaint:
-                log.warning("access control: %s: %s; the former accounts stay", self.path, reason)
+                log.warning(
+                    "access control: %(file)s: %(reason)s; the former accounts stay",
+                    {"file": self.path, "reason": reason},
+                )
             self._complaint = reason
             return
         self._complaint = ""
         self._take(found)
-        log.info("access control: %s was read again: %d accounts", self.path, len(self._accounts))
+        log.info(
+            "access control: %(file)s was read again: %(accounts)d accounts",
+            {"file": self.path, "accounts": len(self._accounts)},
+        )
 
     async def _carry_out(self, change: _Change, run_sync: RunSync) -> None:
         try:
@@ -237,7 +257,7 @@ class AccessControl:
             change.done(change.failed(reason))
             return
         self._take(found)
-        log.info("access control: %s by request", change.what)
+        log.info("access control: %(change)s by request", {"change": change.what})
         change.done(None)
 
     def _stamp(self) -> _Stamp:
@@ -263,7 +283,7 @@ class AccessControl:
     def _take(self, found: AccountsFile) -> None:
         for line in found.warnings:
             if line not in self._warned:
-                log.warning("access control: %s: %s", self.path, line)
+                log.warning("access control: %(file)s: %(warning)s", {"file": self.path, "warning": line})
         self._warned = found.warnings
         self._accounts = found.accounts
         self._white = found.white

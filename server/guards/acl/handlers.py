@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.errors import ServerError, response_code
 from rocketwire.server.core.guard_errors import ITEMS, MOST_ITEMS, AccessOpen, LimitExceeded
 from rocketwire.server.core.request import Reply, Request
@@ -36,7 +37,7 @@ class AccessServices:
 
     access: AccessControl | None
     address: str
-    config: LiveConfig
+    broker_keys: Live[BrokerKeys]
 
 
 def _access(services: AccessServices) -> AccessControl:
@@ -79,15 +80,15 @@ def _delete(services: AccessServices, request: Request[DeleteAccessConfigRequest
 
 def _version(services: AccessServices, _request: Request[None]) -> Reply:
     access = _access(services)
-    config = services.config.current
+    broker = services.broker_keys.current
     version = access.version
     return Reply(
         fields=GetBrokerAclConfigResponseHeader(
             version=encode_body(version).decode(),
             all_acl_file_version=dumps({access.path: version}).decode(),
-            broker_name=config.broker_name,
+            broker_name=broker.broker_name,
             broker_addr=services.address,
-            cluster_name=config.broker_cluster_name,
+            cluster_name=broker.broker_cluster_name,
         )
     )
 

@@ -13,7 +13,7 @@ from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.store.protocol import Messages
 from rocketwire.wire import names, properties
 from rocketwire.wire.errors import RecordInvalid
-from rocketwire.wire.property_edits import reader_of
+from rocketwire.wire.properties import reader_of
 
 HOLDING_TOPICS: Final = frozenset(
     {

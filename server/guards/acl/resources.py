@@ -53,8 +53,21 @@ ADMIN_CODES: Final[frozenset[int]] = ACCOUNT_CODES | {
     RequestCode.DELETE_EXPIRED_COMMITLOG,
     RequestCode.GET_TIMER_CHECK_POINT,
     RequestCode.GET_TIMER_METRICS,
+    RequestCode.GET_BROKER_CONSUME_STATS,
+    RequestCode.UPDATE_AND_CREATE_TOPIC_LIST,
+    RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST,
+    RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER,
+    RequestCode.QUERY_CORRECTION_OFFSET,
+    RequestCode.CLONE_GROUP_OFFSET,
+    RequestCode.QUERY_CONSUME_QUEUE,
+    RequestCode.GET_ALL_PRODUCER_INFO,
+    RequestCode.QUERY_TOPICS_BY_CONSUMER,
+    RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER,
+    RequestCode.GET_TOPIC_CONFIG,
+    RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG,
 }
-"""Codes only for accounts with `admin: true`; 4.9.7 lets every account send 21, 26, 201, 306, 316, 329."""
+"""Codes only for accounts with `admin: true`; 4.9.7 lets every account send 21, 26, 201, 305, 306, 308, 314, 316, 317,
+321, 328, 329."""
 
 
 class Needed(NamedTuple):
@@ -130,6 +143,7 @@ FORGOTTEN_CODES: Final[frozenset[int]] = frozenset(
         *_EITHER,
         *_LOCKS,
         *_REPLIES,
+        RequestCode.VIEW_BROKER_STATS_DATA,
         RequestCode.VIEW_MESSAGE_BY_ID,
         RequestCode.END_TRANSACTION,
     }
@@ -159,6 +173,8 @@ def needed(code: int, ext: Mapping[str, str], body: memoryview, *, reply_topic: 
     if code in _LOCKS:
         check_size(body)
         return Needed(SUB, (retry_topic(decode_body(_Locks, body, lenient_limit=_LENIENT_BYTES).consumer_group),))
+    if code == RequestCode.VIEW_BROKER_STATS_DATA:
+        return _of_statistics(ext)
     if code == RequestCode.RECALL_MESSAGE or code in _EITHER:
         topic = ext.get("topic")
         return NOTHING if topic is None else Needed(PUB if code == RequestCode.RECALL_MESSAGE else PUB | SUB, (topic,))
@@ -202,6 +218,15 @@ def sent_to(topic: str) -> Needed:
     if topic.startswith(RETRY_PREFIX):  # a consumer sends back what it could not consume
         return Needed(SUB, (topic,))
     return NOTHING if topic == TRACE_TOPIC else Needed(PUB, (topic,))
+
+
+def _of_statistics(ext: Mapping[str, str]) -> Needed:
+    """The topic, and the group if there is one, whose statistics are asked for: `topic@group`."""
+    key = ext.get("statsKey")
+    if key is None or ext.get("statsName", "").startswith("BROKER_"):
+        return NOTHING
+    topic, _, group = key.partition("@")
+    return Needed(PUB | SUB, (topic, retry_topic(group)) if group else (topic,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

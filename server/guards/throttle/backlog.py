@@ -14,7 +14,8 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.live import Live
+from rocketwire.server.guards.throttle.keys import ThrottleKeys
 from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.store.protocol import Messages
 from rocketwire.store.tables.groups import GroupTable
@@ -30,9 +31,9 @@ class Backlog:
     """Measures the groups' backlogs, and tells the throttle which topics to refuse."""
 
     def __init__(
-        self, config: LiveConfig, offsets: OffsetTable, groups: GroupTable, store: Messages, throttle: Throttle
+        self, keys: Live[ThrottleKeys], offsets: OffsetTable, groups: GroupTable, store: Messages, throttle: Throttle
     ) -> None:
-        self._config = config
+        self._keys = keys
         self._offsets = offsets
         self._groups = groups
         self._store = store
@@ -46,7 +47,7 @@ class Backlog:
             await trio.sleep(_INTERVAL)
 
     async def _look(self) -> None:
-        most = self._config.current.group_backlog_threshold
+        most = self._keys.current.group_backlog_threshold
         far: set[str] = set()
         self._looked = 0
         for key in self._offsets.keys() if most else ():

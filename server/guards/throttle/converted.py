@@ -15,14 +15,14 @@ import struct
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from rocketwire.server.config.config import ServerConfig
+from rocketwire.server.guards.throttle.keys import ThrottleKeys
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, SMALLEST, head_of, properties_of
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.message import SYS_FLAG_AT
-from rocketwire.wire.property_edits import reader_of
+from rocketwire.wire.properties import reader_of
 
 _INT: Final = struct.Struct(">i")
 _BODY_AT: Final = {bits: head_of(bits).size for bits in HOST_FORMS}
@@ -70,13 +70,13 @@ class Conversion(NamedTuple):
     scheduled: int
 
     @classmethod
-    def of(cls, config: ServerConfig) -> Conversion:
+    def of(cls, keys: ThrottleKeys) -> Conversion:
         """The weights in the configuration."""
         return cls(
-            config.converted_message_bytes,
-            config.transactional_factor,
-            config.ordered_factor,
-            config.scheduled_factor,
+            keys.converted_message_bytes,
+            keys.transactional_factor,
+            keys.ordered_factor,
+            keys.scheduled_factor,
         )
 
     def sent(self, drafts: Iterable[Draft], *, ordered: bool) -> int:

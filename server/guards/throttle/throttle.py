@@ -12,11 +12,11 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.config.live import LiveConfig
-from rocketwire.server.config.throttle_keys import FLOW_CONTROL_WORDING
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.metrics import RECEIVE, SEND, Metrics
 from rocketwire.server.guards.throttle.bucket import Bucket, PythonBucket
 from rocketwire.server.guards.throttle.converted import Conversion
+from rocketwire.server.guards.throttle.keys import FLOW_CONTROL_WORDING, ThrottleKeys
 from rocketwire.server.guards.throttle.quotas import instance_quota, read_quotas
 from rocketwire.server.topics.message_types import MESSAGE_TYPE, MessageType
 from rocketwire.server.topics.topics import BrokerTopics
@@ -95,13 +95,13 @@ class Throttle:
 
     def __init__(
         self,
-        config: LiveConfig,
+        keys: Live[ThrottleKeys],
         topics: BrokerTopics,
         metrics: Metrics,
         *,
         now: Callable[[], float] = trio.current_time,
     ) -> None:
-        self._config = config
+        self._keys = keys
         self._topics = topics
         self._metrics = metrics
         self._now = now
@@ -115,29 +115,29 @@ class Throttle:
 
     def changed(self) -> None:
         """Invalidate what depends on the configuration and the topics; the buckets keep their levels."""
-        config = self._config.current
+        keys = self._keys.current
         self._gates.clear()
-        self.instance = instance_quota(config.instance_tps, config.send_receive_ratio)
-        self._of_topics, self._of_groups = read_quotas(config.topic_quotas), read_quotas(config.group_quotas)
-        cold = config.cg_cold_read_threshold, config.global_cold_read_threshold
+        self.instance = instance_quota(keys.instance_tps, keys.send_receive_ratio)
+        self._of_topics, self._of_groups = read_quotas(keys.topic_quotas), read_quotas(keys.group_quotas)
+        cold = keys.cg_cold_read_threshold, keys.global_cold_read_threshold
         rates = self.instance, self._of_topics, self._of_groups, cold
         if rates != self._rates:
             self._rates = rates
             self._buckets = {key: bucket for key, bucket in self._buckets.items() if self._rate(*key) == bucket.rate}
-        self.conversion = Conversion.of(config)
+        self.conversion = Conversion.of(keys)
         self.by_group = self._of_groups.any_of(SEND)
         self.sends = bool(self._backlogged) or self._any_of(SEND)
         self.receives = self._any_of(RECEIVE)
-        self.colds = config.cold_data_flow_control_enable
-        flow_control = config.throttle_wording == FLOW_CONTROL_WORDING
+        self.colds = keys.cold_data_flow_control_enable
+        flow_control = keys.throttle_wording == FLOW_CONTROL_WORDING
         self.send_remark = FLOW_CONTROL_REMARK if flow_control else SEND_REMARK
         self.receive_remark = FLOW_CONTROL_REMARK if flow_control else RECEIVE_REMARK
 
     def _rate(self, direction: str, kind: str, name: str) -> int | None:
         """The current rate of a name; None: no limit."""
         if kind == COLD:
-            config = self._config.current
-            return config.cg_cold_read_threshold if name else config.global_cold_read_threshold
+            keys = self._keys.current
+            return keys.cg_cold_read_threshold if name else keys.global_cold_read_threshold
         quotas = {INSTANCE: self.instance, TOPIC: self._of_topics.of(name), GROUP: self._of_groups.of(name)}
         return quotas[kind].of(direction)
 

@@ -85,9 +85,9 @@ class TlsContexts:
         try:
             self._context = await self._run_sync(load_context, self._settings)
         except TlsInvalid as error:
-            log.warning("TLS goes on with the former certificate: %s", error)
+            log.warning("TLS goes on with the former certificate: %(reason)s", {"reason": error})
         else:
-            log.info("TLS: the certificate in %s is loaded anew", self._settings.cert_path)
+            log.info("TLS: the certificate in %(file)s is loaded anew", {"file": self._settings.cert_path})
 
     def _signature(self) -> Signature:
         """Identifies the files' content: modification time, length and inode of each."""

@@ -53,12 +53,14 @@ class TlsGate:
     def pair(self, remote_text: str) -> tuple[socket.socket, socket.socket] | None:
         """A socket pair for TLS: the session's end and the one for `serve`; None: close the connection."""
         if self._contexts.mode is TlsMode.DISABLED:
-            log.warning("closing %s: it begins TLS, and tls.server.mode is disabled", remote_text)
+            log.warning("closing %(peer)s: it begins TLS, and tls.server.mode is disabled", {"peer": remote_text})
             return None
         try:
             ends = socket.socketpair()
         except OSError as error:
-            log.warning("closing %s: no sockets for TLS: %s", remote_text, error.strerror)
+            log.warning(
+                "closing %(peer)s: no sockets for TLS: %(reason)s", {"peer": remote_text, "reason": error.strerror}
+            )
             return None
         for each in ends:
             each.settimeout(0)
@@ -78,14 +80,14 @@ class TlsGate:
                 await self._serve(outer, inner, remote, first)
             except TlsFault as fault:
                 level = logging.WARNING if self._limits.line_is_due(f"TLS: {fault}") else logging.DEBUG
-                log.log(level, "closing %s: TLS: %s", remote.text, fault)
+                log.log(level, "closing %(peer)s: TLS: %(reason)s", {"peer": remote.text, "reason": fault})
             except OSError as error:
-                log.debug("%s broke: %s", remote.text, error)
+                log.debug("%(peer)s broke: %(reason)s", {"peer": remote.text, "reason": error})
             except Exception:  # a bug in serving one must not end the others
-                log.exception("closing %s", remote.text)
+                log.exception("closing %(peer)s", {"peer": remote.text})
 
     async def _serve(self, outer: socket.socket, inner: socket.socket, remote: Remote, first: bytes) -> None:
-        first = first or await _first_bytes(outer, self._limits.config.server_channel_max_idle_time_seconds)
+        first = first or await _first_bytes(outer, self._limits.keys.current.server_channel_max_idle_time_seconds)
         if not first:
             return
         if first[0] != TLS_HANDSHAKE:

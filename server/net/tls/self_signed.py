@@ -8,14 +8,14 @@ from typing import NamedTuple
 _DAYS = 3650
 
 
-class Credentials(NamedTuple):
+class KeyPair(NamedTuple):
     """A certificate and its private key, both PEM."""
 
     certificate: bytes
     key: bytes
 
 
-def self_signed(now: int) -> Credentials:
+def self_signed(now: int) -> KeyPair:
     """Create one on the curve P-256, valid from a day before `now` (ms since 1970) for ten years."""
     # Imported here: 0.1 s and 8 MiB that a server without TLS clients saves.
     from cryptography import x509  # noqa: PLC0415
@@ -36,7 +36,7 @@ def self_signed(now: int) -> Credentials:
         .not_valid_after(begin + timedelta(days=_DAYS))
         .sign(key, hashes.SHA256())
     )
-    return Credentials(
+    return KeyPair(
         certificate.public_bytes(serialization.Encoding.PEM),
         key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
     )

@@ -92,7 +92,7 @@ def read_tls_settings(path: str, mode: str) -> TlsSettings:
     values = _read(path) if path else {}
     for name in values:
         if name not in _SERVERS and not name.startswith(_CLIENTS):
-            log.warning("%s: %s has no effect here", path, name)
+            log.warning("%(file)s: %(setting)s has no effect here", {"file": path, "setting": name})
     found = TlsSettings(
         source=path or TlsSettings().source,
         mode=TlsMode(mode) if mode else _choice(path, values, MODE, TlsMode.PERMISSIVE),
@@ -146,7 +146,10 @@ def _check(found: TlsSettings, values: dict[str, str]) -> None:
     if found.test_mode:
         unused = [name for name in _NOT_USED_BY_TEST_MODE if values.get(name)]
         if unused:
-            log.warning("%s: %s is true, so %s is not used", found.source, TEST_MODE, ", ".join(unused))
+            log.warning(
+                "%(file)s: %(setting)s is true, so %(unused)s is not used",
+                {"file": found.source, "setting": TEST_MODE, "unused": ", ".join(unused)},
+            )
         return
     for name, value in ((CERT_PATH, found.cert_path), (KEY_PATH, found.key_path)):
         if not value:
@@ -157,4 +160,7 @@ def _check(found: TlsSettings, values: dict[str, str]) -> None:
             " a certificate that nobody checks proves nothing"
         )
     if found.client_auth is ClientAuth.NONE and found.auth_client:
-        log.warning("%s: %s is none, so %s=true checks nobody", found.source, NEED_CLIENT_AUTH, AUTH_CLIENT)
+        log.warning(
+            "%(file)s: %(setting)s is none, so %(other_setting)s=true checks nobody",
+            {"file": found.source, "setting": NEED_CLIENT_AUTH, "other_setting": AUTH_CLIENT},
+        )

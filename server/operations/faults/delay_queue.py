@@ -61,7 +61,10 @@ class DelayQueue:
         """
         if size and (self._count >= MOST_HELD or self._bytes + size > MOST_HELD_BYTES):
             if not self._full:
-                log.warning("%d requests and answers are delayed, %d bytes: others are not", self._count, self._bytes)
+                log.warning(
+                    "%(frames)d requests and answers are delayed, %(bytes)d bytes: others are not",
+                    {"frames": self._count, "bytes": self._bytes},
+                )
             self._full = True
             return False
         copy = _Copy(session, size, carry_out)

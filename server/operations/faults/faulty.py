@@ -1,8 +1,8 @@
 """A dispatcher in front of the real one, where faults are allowed: it applies the actions of matching fault rules.
 
 While no rule is in force, it passes on whole reads. Otherwise it passes on one frame at a time, so that faults keep the
-order of the requests. A matched request never takes a fast path. A fault of an answer is applied to the bytes of the
-answer's frame, also when that comes late (see `Session.divert`): from a held pull, or after a flush to disk.
+order of the requests. A fault of an answer is applied to the bytes of its frame, also when that comes late (see
+`Session.divert`): from a held pull, or after a flush to disk.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class FaultyDispatcher:
 
     def _match(self, session: Session, header: Header, frame: RawFrame) -> Action | None:
         # Longer bodies are not parsed for groups: that takes too long, and the heartbeat handler refuses them too.
-        longest = session.in_flight.limits.config.max_heartbeat_bytes
+        longest = session.in_flight.limits.keys.current.max_heartbeat_bytes
         return self._faults.rules.match(self._listener, header, frame.body if len(frame.body) <= longest else b"")
 
     def _apply_to_request(
@@ -138,7 +138,7 @@ class FaultyDispatcher:
                 copy = RawFrame(frame.serialize_type, memoryview(bytes(frame.header)), memoryview(bytes(frame.body)))
 
                 def later() -> None:
-                    behind.serve_generally(session, copy)
+                    behind.serve(session, [copy])
                     session.flush()
                     behind.settle()
 
@@ -148,15 +148,15 @@ class FaultyDispatcher:
             case Disconnect():
                 _disconnect(session)
             case Duplicate():
-                behind.serve_generally(session, frame)
-                behind.serve_generally(session, frame)
+                behind.serve(session, [frame])
+                behind.serve(session, [frame])
 
     def _apply_to_answer(
         self, session: Session, header: Header, frame: RawFrame, action: Delay | Drop | Disconnect | Duplicate | Corrupt
     ) -> None:
         if not header.flag & FLAG_ONEWAY:
             session.divert(header, lambda answer: self._send(session, answer, action))
-        self._behind.serve_generally(session, frame)
+        self._behind.serve(session, [frame])
         if header.flag & FLAG_ONEWAY and isinstance(action, Disconnect):
             _disconnect(session)
 

@@ -97,7 +97,7 @@ class FaultRules:
         added = RuleInForce(next(self._numbers), rule)
         self._rules[added.number] = added
         self.active = True
-        log.warning("fault %d is in force: %s", added.number, rule_text(rule))
+        log.warning("fault %(fault)d is in force: %(rule)s", {"fault": added.number, "rule": rule_text(rule)})
         return added
 
     def remove(self, number: int) -> bool:
@@ -106,7 +106,10 @@ class FaultRules:
         if removed is None:
             return False
         self._look()
-        log.warning("fault %d is removed, it struck %d times: %s", number, removed.matches, rule_text(removed.rule))
+        log.warning(
+            "fault %(fault)d is removed, it struck %(struck)d times: %(rule)s",
+            {"fault": number, "struck": removed.matches, "rule": rule_text(removed.rule)},
+        )
         return True
 
     def match(self, listener: ListenerName, header: Header, body: Buffer, *, own: bool = False) -> Action | None:
@@ -134,7 +137,10 @@ class FaultRules:
         matched.matches += 1
         self._metrics.faults[matched.rule.action.NAME] += 1
         if matched.spent:
-            log.warning("fault %d has struck %d times and is spent", matched.number, matched.matches)
+            log.warning(
+                "fault %(fault)d has struck %(struck)d times and is spent",
+                {"fault": matched.number, "struck": matched.matches},
+            )
             self._look()
 
     def _look(self) -> None:

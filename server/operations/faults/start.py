@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from rocketwire.server.config.config import ServerConfig
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.net.session import Session
+from rocketwire.server.operations.faults.keys import FaultKeys
 
 if TYPE_CHECKING:
     from rocketwire.server.operations.faults.faulty import Faults, FaultyDispatcher
 
 
-def allowed_faults(config: ServerConfig, choose: Callable[[int], int], metrics: Metrics) -> Faults | None:
+def allowed_faults(keys: FaultKeys, choose: Callable[[int], int], metrics: Metrics) -> Faults | None:
     """The fault state, or None if faults are not allowed.
 
     Args:
-        config: Says whether faults are allowed, and has the rules to begin with.
+        keys: Says whether faults are allowed, and has the rules to begin with.
         choose: Returns a random number below its argument, uniformly.
         metrics: Counts matches by action.
     """
-    if not config.faults_allowed:
+    if not keys.allowed:
         return None
     from rocketwire.server.operations.faults.faulty import Faults  # noqa: PLC0415 - see above
 
-    return Faults(config.faults, choose=choose, metrics=metrics)
+    return Faults(keys.rules, choose=choose, metrics=metrics)
 
 
 def no_faults(
@@ -36,12 +36,12 @@ def no_faults(
     return dispatcher, on_close
 
 
-def banner_lines(config: ServerConfig) -> Iterator[str]:
+def banner_lines(keys: FaultKeys) -> Iterator[str]:
     """Warnings for the console at start: nobody should take this endpoint for a healthy one."""
-    if config.faults:
+    if keys.rules:
         from rocketwire.server.operations.faults.grammar import rule_text  # noqa: PLC0415 - see above
 
         yield "  FAULTS: this endpoint misbehaves on purpose, by these rules (docs/faults.md):"
-        yield from (f"    {rule_text(rule)}" for rule in config.faults)
-    elif config.fault_injection_enable:
+        yield from (f"    {rule_text(rule)}" for rule in keys.rules)
+    elif keys.fault_injection_enable:
         yield "  FAULTS: may be asked for over HTTP (faultInjectionEnable, docs/faults.md)"

@@ -177,7 +177,7 @@ class HttpConnection:
         except trio.TooSlowError:
             return text_response(f"not done within {HANDLER_SECONDS:.0f} s", status=HTTPStatus.SERVICE_UNAVAILABLE)
         except Exception:  # a handler's bug must not end the server
-            log.exception("HTTP request %s", head.target.decode())
+            log.exception("HTTP request %(target)s", {"target": head.target.decode()})
             return text_response("a bug; the server's log says more", status=HTTPStatus.INTERNAL_SERVER_ERROR)
 
     def _no_handler(self, path: str) -> HttpResponse:

@@ -47,7 +47,9 @@ class Monitoring:
 
     async def run(self) -> None:
         """Serve until cancelled."""
-        log.info("HTTP listens on %s", self.address)
+        log.info("HTTP listens on %(address)s", {"address": self.address})
         if not ipaddress.ip_address(self.address.host.partition("%")[0]).is_loopback:
-            log.warning("HTTP on %s is open to all who reach it: it knows no passwords", self.address)
+            log.warning(
+                "HTTP on %(address)s is open to all who reach it: it knows no passwords", {"address": self.address}
+            )
         await self._server.run()

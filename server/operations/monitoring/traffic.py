@@ -8,9 +8,9 @@ from typing import Final
 
 from prometheus_client import Metric
 
-from rocketwire.server.config.limits import LIMITS
 from rocketwire.server.core.metrics import ACL_REASONS, RECEIVE, SEND, UNSERVED, Metrics
 from rocketwire.server.guards.throttle.throttle import BACKLOG, COLD, GROUP, INSTANCE, TOPIC
+from rocketwire.server.limits.limits import LIMITS
 from rocketwire.server.net.descriptors import KEPT_FOR_STORE, Descriptors
 from rocketwire.server.net.listener import Listener
 from rocketwire.server.operations.faults.rule import COUNTED

@@ -1,4 +1,4 @@
-"""The third stage: reads the wheel a little ahead of time, and lets go what is due."""
+"""The third stage: reads the wheel a little ahead of time, and passes on messages that are due."""
 
 from __future__ import annotations
 
@@ -7,31 +7,30 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.timer.bell import Bell
-from rocketwire.server.timer.faults import Faults
-from rocketwire.server.timer.wheel.loaded import Run
+from rocketwire.server.timer.tasks import Bell, JobFaults
+from rocketwire.server.timer.wheel.loaded import DueRun
 from rocketwire.server.timer.wheel.wheel import NearWheel
 from rocketwire.store.errors import StoreError
 
-#: Messages of one group.
+#: Most messages of a group.
 GROUP: Final = 256
 
 
 class DequeueGet:
-    """Gives groups of messages that are due."""
+    """Sends groups of messages that are due to the next stage."""
 
     def __init__(self, wheel: NearWheel, bell: Bell) -> None:
         self._wheel = wheel
         self._bell = bell
-        self._faults = Faults("reading the timer's wheel")
+        self._faults = JobFaults("reading the timer's wheel")
 
-    async def run(self, groups: trio.MemorySendChannel[Sequence[Run]]) -> None:
-        """Give what is due, for ever."""
+    async def run(self, groups: trio.MemorySendChannel[Sequence[DueRun]]) -> None:
+        """Send groups for ever."""
         while True:
             async with self._faults.told():
                 await self._step(groups)
 
-    async def _step(self, groups: trio.MemorySendChannel[Sequence[Run]]) -> None:
+    async def _step(self, groups: trio.MemorySendChannel[Sequence[DueRun]]) -> None:
         wheel = self._wheel
         now = wheel.now()
         more = wheel.pass_slots(now)
@@ -39,7 +38,7 @@ class DequeueGet:
         try:
             more |= wheel.read(now)
         except (OSError, StoreError):
-            while runs:  # what is read already does not wait for it
+            while runs:  # messages in memory do not wait for the reading
                 await groups.send(runs)
                 runs = wheel.take(wheel.now(), GROUP)
             raise

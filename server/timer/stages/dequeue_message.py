@@ -12,10 +12,10 @@ import trio
 
 from rocketwire.server.core.clock import Clock
 from rocketwire.server.messages.restoring import Undeliverable
-from rocketwire.server.timer.faults import Faults
 from rocketwire.server.timer.groups import in_groups
 from rocketwire.server.timer.records import Early, Stale, stored_again
-from rocketwire.server.timer.wheel.loaded import Copy, Run, Slot
+from rocketwire.server.timer.tasks import JobFaults
+from rocketwire.server.timer.wheel.loaded import DueCopy, DueRun, LoadedSlot
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.protocol import Messages
 from rocketwire.store.timer.timer_index import TimerIndex
@@ -27,32 +27,32 @@ _by_unit: Final = itemgetter(0)
 
 
 class _Wanted(NamedTuple):
-    """A unit that is due, of a slot, at a time in ms."""
+    """A unit of a slot, due at a time in ms."""
 
     unit: DueUnit
-    slot: Slot
+    slot: LoadedSlot
     due: int
 
 
 class DequeueMessage:
-    """Makes of units what is to be stored."""
+    """Turns units into copies to store."""
 
     def __init__(self, index: TimerIndex, store: Messages, clock: Clock) -> None:
         self._index = index
         self._store = store
         self._clock = clock
-        self._faults = Faults("reading timer messages that are due")
+        self._faults = JobFaults("reading timer messages that are due")
 
     async def run(
-        self, groups: trio.MemoryReceiveChannel[Sequence[Run]], copies: trio.MemorySendChannel[list[Copy]]
+        self, groups: trio.MemoryReceiveChannel[Sequence[DueRun]], copies: trio.MemorySendChannel[list[DueCopy]]
     ) -> None:
-        """Fetch what comes, for ever."""
+        """Fetch the records of each group, for ever."""
         async for runs in groups:
             for part in await self._faults.until_done(partial(self._parts, runs)):
                 await copies.send(await self._faults.until_done(partial(self._fetch, part)))
 
-    def _parts(self, runs: Sequence[Run]) -> list[list[_Wanted]]:
-        """The units of a group in the order of their records, so many at a time that these are not too large."""
+    def _parts(self, runs: Sequence[DueRun]) -> list[list[_Wanted]]:
+        """The units of a group in the order of their records, in parts whose records are not too large together."""
         wanted: list[_Wanted] = []
         for slot, due, positions in runs:
             if slot.dropped:
@@ -61,8 +61,8 @@ class DequeueMessage:
         wanted.sort(key=_by_unit)
         return list(in_groups(wanted, [unit.record_size for unit, _, _ in wanted]))
 
-    def _fetch(self, wanted: list[_Wanted]) -> list[Copy]:
-        copies: list[Copy] = []
+    def _fetch(self, wanted: list[_Wanted]) -> list[DueCopy]:
+        copies: list[DueCopy] = []
         units = [each.unit for each in wanted]
         now = self._clock()
         early, at = False, 0
@@ -77,21 +77,21 @@ class DequeueMessage:
                     end += 1
                 drafts = stored_again(part, units[at:end], now)
             copies += [
-                Copy(slot, due, unit.position, unit.rolls, draft)
+                DueCopy(slot, due, unit.position, unit.rolls, draft)
                 for (unit, slot, due), draft in zip(wanted[at:end], drafts, strict=True)
             ]
             early = early or Early in map(type, drafts)
             at = end
-        # Only now: what is to be read again after a fault leads to the same.
+        # Only now: when the group is read again after an error, the result is the same.
         return _with_early(copies, now) if early else copies
 
 
-def _with_early(copies: list[Copy], now: int) -> list[Copy]:
-    """Have messages that are not due, though their units say so, wait in new records.
+def _with_early(copies: list[DueCopy], now: int) -> list[DueCopy]:
+    """Store messages that are not due, although their units are, in new records.
 
-    Where the unit does not say so either, the clock was set back since it came out: the fifth stage forgets such slots.
+    If the unit is not due either, the clock was set back meanwhile: the fifth stage drops such slots from memory.
     """
-    result: list[Copy] = []
+    result: list[DueCopy] = []
     damaged: list[int] = []
     for copy in copies:
         draft = copy.draft
@@ -103,8 +103,7 @@ def _with_early(copies: list[Copy], now: int) -> list[Copy]:
             result.append(copy)
     if damaged:
         log.error(
-            "timer: %d units of the timer log are damaged, the first at %d; their messages wait on",
-            len(damaged),
-            min(damaged),
+            "timer: %(units)d units of the timer log are damaged, the first at %(position)d; their messages wait on",
+            {"units": len(damaged), "position": min(damaged)},
         )
     return result

@@ -1,7 +1,7 @@
-"""The fifth stage: stores what is due, and notes in the index what became of each message.
+"""The fifth stage: stores the copies, and records the outcome of each message in the index.
 
-Both happen in one step, so that no other task runs in between. What the store refuses for now is tried again by
-itself, a little later, while what it takes goes on.
+Both happen in one step, so that no other task runs in between. Copies that the store refuses for now are retried
+separately, a little later, while others are stored.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import trio
 from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.restoring import Undeliverable
 from rocketwire.server.messages.storing import Storing
-from rocketwire.server.timer.counts import Counts
-from rocketwire.server.timer.faults import RETRY_SECONDS, Faults
+from rocketwire.server.timer.counts import TimerCounts
 from rocketwire.server.timer.groups import in_groups
 from rocketwire.server.timer.records import Early, Stale
-from rocketwire.server.timer.wheel.loaded import Copy
+from rocketwire.server.timer.tasks import RETRY_SECONDS, JobFaults
+from rocketwire.server.timer.wheel.loaded import DueCopy
 from rocketwire.server.timer.wheel.markers import Markers
 from rocketwire.server.timer.wheel.wheel import NearWheel
 from rocketwire.store.append.drafts import Appended
@@ -29,7 +29,7 @@ from rocketwire.store.layout.timer_log import NO_COPY
 
 log = logging.getLogger(__name__)
 
-#: Of what was refused for now no more is kept beside what comes: so many messages, or bytes.
+#: Most refused messages, or bytes of them, that are kept while new ones are taken.
 _MOST_REFUSED: Final = 1024
 _MOST_BYTES: Final = 16 << 20
 _FOR_EVER: Final = (RecordTooLarge, TopicUnusable)
@@ -39,8 +39,8 @@ class DequeuePut:
     """Stores copies and rolled records.
 
     Args:
-        wheel: What they came out of.
-        markers: What is cancelled although its marker is not in the index yet.
+        wheel: The source of the copies.
+        markers: Markers that are not in the index yet.
         storing: Stores messages.
         counts: Counts them.
         wake: Called when messages were stored.
@@ -53,7 +53,7 @@ class DequeuePut:
         markers: Markers,
         *,
         storing: Storing,
-        counts: Counts,
+        counts: TimerCounts,
         wake: Callable[[], None],
         changed: Callable[[], None],
     ) -> None:
@@ -63,20 +63,20 @@ class DequeuePut:
         self._counts = counts
         self._wake = wake
         self._changed = changed
-        #: What was refused for now; of it, what was to blame for that comes behind what was not.
-        self._refused: list[Copy] = []
+        #: Copies that were refused for now; those that caused a refusal come last.
+        self._refused: list[DueCopy] = []
         self._retry_at = math.inf
-        self._faults = Faults("timer messages are not delivered for now")
-        self._preparing = Faults("timer messages wait to be delivered")
+        self._faults = JobFaults("timer messages are not delivered for now")
+        self._preparing = JobFaults("timer messages wait to be delivered")
 
-    async def run(self, groups: trio.MemoryReceiveChannel[list[Copy]]) -> None:
-        """Store what comes, for ever."""
+    async def run(self, groups: trio.MemoryReceiveChannel[list[DueCopy]]) -> None:
+        """Store groups for ever."""
         while True:
             await self._store_in_groups(await self._next(groups))
 
-    async def _next(self, groups: trio.MemoryReceiveChannel[list[Copy]]) -> list[Copy]:
-        """What is to be stored next: what comes, behind all that was refused when it is time to try that again."""
-        copies: list[Copy] = []
+    async def _next(self, groups: trio.MemoryReceiveChannel[list[DueCopy]]) -> list[DueCopy]:
+        """The next group to store: refused copies first, if it is time to retry them, then new ones."""
+        copies: list[DueCopy] = []
         with trio.move_on_at(self._retry_at):
             if len(self._refused) >= _MOST_REFUSED or sum(map(_size, self._refused)) >= _MOST_BYTES:
                 await trio.sleep_forever()
@@ -86,8 +86,8 @@ class DequeuePut:
             self._refused, self._retry_at = [], math.inf
         return copies
 
-    async def _store_in_groups(self, copies: list[Copy]) -> None:
-        held_up: list[Copy] = []
+    async def _store_in_groups(self, copies: list[DueCopy]) -> None:
+        held_up: list[DueCopy] = []
         for number, group in enumerate(in_groups(copies, map(_size, copies))):
             if held_up:
                 held_up += group
@@ -95,13 +95,13 @@ class DequeuePut:
             if number:
                 await trio.lowlevel.checkpoint()
             await self._prepare(group)
-            held_up = self._store(group)  # no other task ran since all markers are known
+            held_up = self._store(group)  # no other task ran since the markers were read
         self._refused = held_up + self._refused
         if self._refused:
             self._retry_at = min(self._retry_at, trio.current_time() + RETRY_SECONDS)
 
-    async def _prepare(self, copies: list[Copy]) -> None:
-        """Get to know all markers, and open what is to be written of the index: once stored, all has to be noted."""
+    async def _prepare(self, copies: list[DueCopy]) -> None:
+        """Read all markers, and open the files of the index: the outcomes of stored copies must be recorded."""
         ready = False
         while not ready:
             async with self._preparing.told():
@@ -112,8 +112,8 @@ class DequeuePut:
                         self._wheel.index.log.mapping_of(copy.position)
                 ready = True
 
-    def _store(self, copies: list[Copy]) -> list[Copy]:
-        """Store what is to be stored of a group; those that were refused though they are not to blame."""
+    def _store(self, copies: list[DueCopy]) -> list[DueCopy]:
+        """Store a group; returns the copies that were refused because of others."""
         now = self._wheel.now()
         copies = [copy for copy in copies if not copy.slot.dropped]
         if any(copy.due > now or isinstance(copy.draft, Early) for copy in copies):  # the clock was set back
@@ -125,8 +125,8 @@ class DequeuePut:
         self._changed()
         return unblamed
 
-    def _is_settled(self, copy: Copy) -> bool:
-        """Settle a message that is not to be stored; false for any other."""
+    def _is_settled(self, copy: DueCopy) -> bool:
+        """Settle a message that needs no copy; false for any other."""
         draft = copy.draft
         if isinstance(draft, Undeliverable):
             self._drop(copy, draft)
@@ -140,11 +140,11 @@ class DequeuePut:
         self._counts.cancelled += 1
         return True
 
-    def _append(self, copies: list[Copy], now: int) -> list[Copy]:
-        """Store copies; what is to blame for a refusal is put aside, and the rest tried without it.
+    def _append(self, copies: list[DueCopy], now: int) -> list[DueCopy]:
+        """Store copies; one that causes a refusal is set aside, and the rest retried without it.
 
         Returns:
-            Those that were refused though they are not to blame: when it hits the next ones, too, it hits all.
+            The copies that were refused although they did not cause it: if the next ones are refused too, all are.
         """
         last: int | None = None
         while copies:
@@ -163,8 +163,8 @@ class DequeuePut:
             last = refused
         return []
 
-    def _note_stored(self, copies: list[Copy], appended: Sequence[Appended], refusals: Refusals, now: int) -> None:
-        """Note what became of copies that were stored, or never will be."""
+    def _note_stored(self, copies: list[DueCopy], appended: Sequence[Appended], refusals: Refusals, now: int) -> None:
+        """Record the outcomes of copies that were stored, or never can be."""
         counts = self._counts
         stored = list(zip(copies, appended, strict=False))
         if refusals:
@@ -181,20 +181,22 @@ class DequeuePut:
         counts.delivered += len(stored) - rolled
         counts.lateness = now - min(copy.due for copy, _ in stored)
 
-    def _settle(self, copy: Copy, outcome: int) -> None:
+    def _settle(self, copy: DueCopy, outcome: int) -> None:
         self._wheel.index.settle(copy.position, outcome)
         self._wheel.settled([copy])
 
-    def _drop(self, copy: Copy, error: Exception) -> None:
-        """Pass over a message that can never be stored."""
+    def _drop(self, copy: DueCopy, error: Exception) -> None:
+        """Skip a message that can never be stored."""
         if isinstance(error, Stale):
             self._counts.stale += 1
         else:
             self._counts.dropped += 1
-            log.error("timer: the message due at %d is not delivered: %s", copy.due, error)
+            log.error(
+                "timer: the message due at %(due)d is not delivered: %(reason)s", {"due": copy.due, "reason": error}
+            )
         self._settle(copy, NO_COPY)
 
 
-def _size(copy: Copy) -> int:
+def _size(copy: DueCopy) -> int:
     draft = copy.draft
     return 0 if isinstance(draft, Undeliverable) else len(draft.body) + len(draft.properties)

@@ -8,37 +8,36 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.timer.bell import Bell
-from rocketwire.server.timer.counts import Counts
-from rocketwire.server.timer.faults import Faults
-from rocketwire.server.timer.topic import Entries, TimerTopic
+from rocketwire.server.timer.counts import TimerCounts
+from rocketwire.server.timer.tasks import Bell, JobFaults
+from rocketwire.server.timer.topic import TimerEntries, TimerTopic
 from rocketwire.server.timer.wheel.markers import STEP, Markers
 
 log = logging.getLogger(__name__)
 
-#: Entries of one group, and of what is read at once: a marker takes up to 0.1 ms.
+#: Most entries of a group, and of one read: a marker takes up to 0.1 ms.
 _GROUP: Final = 512
 _PIECE: Final = 128
 
 
 class EnqueueGet:
-    """Reads messages that are to wait, in groups, from an offset of the topic's queue on."""
+    """Reads groups of messages from an offset of the topic's queue on."""
 
-    def __init__(self, topic: TimerTopic, markers: Markers, counts: Counts, arrivals: Bell, offset: int) -> None:
+    def __init__(self, topic: TimerTopic, markers: Markers, counts: TimerCounts, arrivals: Bell, offset: int) -> None:
         self._topic = topic
         self._markers = markers
         self._counts = counts
         self._arrivals = arrivals
         self._offset = offset
-        self._faults = Faults("reading timer messages")
+        self._faults = JobFaults("reading timer messages")
 
     async def run(
-        self, groups: trio.MemorySendChannel[Entries], monotonic: Callable[[], float] = trio.current_time
+        self, groups: trio.MemorySendChannel[TimerEntries], monotonic: Callable[[], float] = trio.current_time
     ) -> None:
         """Read for ever; `arrivals` rings when there may be more.
 
         Args:
-            groups: Gets what was read.
+            groups: Receives the groups.
             monotonic: Gives a time in seconds.
         """
         while True:
@@ -48,8 +47,8 @@ class EnqueueGet:
             async with self._faults.told():
                 await self._step(groups, monotonic)
 
-    async def _step(self, groups: trio.MemorySendChannel[Entries], monotonic: Callable[[], float]) -> None:
-        """Read for some ms, as many groups as there is room for: to get to the end however fast others send."""
+    async def _step(self, groups: trio.MemorySendChannel[TimerEntries], monotonic: Callable[[], float]) -> None:
+        """Read for some ms, as many groups as the channel takes, to reach the end however fast others send."""
         until = monotonic() + STEP
         sent = True
         while sent and self._offset < self._topic.end:
@@ -62,33 +61,39 @@ class EnqueueGet:
         else:
             await trio.lowlevel.checkpoint()
 
-    def _read(self, until: float, monotonic: Callable[[], float]) -> Entries:
-        """The next group: what is read up to a time, in pieces."""
+    def _read(self, until: float, monotonic: Callable[[], float]) -> TimerEntries:
+        """The next group: read in pieces, until a time."""
         group = self._read_piece(self._offset, _PIECE)
         end = min(self._offset + _GROUP, self._topic.end)
         while group.end < end and monotonic() < until:
             more = self._read_piece(group.end, min(_PIECE, end - group.end))
-            group = Entries(
+            group = TimerEntries(
                 group.waiting + more.waiting, more.end, group.lost + more.lost, group.unreadable + more.unreadable
             )
         return group
 
-    def _read_piece(self, offset: int, most: int) -> Entries:
+    def _read_piece(self, offset: int, most: int) -> TimerEntries:
         piece = self._topic.read(offset, most)
         self._markers.note(piece.waiting, piece.end)
         return piece
 
-    def _count(self, group: Entries) -> None:
-        """Count, and tell of, messages that can never be delivered."""
+    def _count(self, group: TimerEntries) -> None:
+        """Count and log messages that can never be delivered."""
         if group.lost:
-            log.error("timer: %d messages from offset %d on are not in the log any more", group.lost, self._offset)
+            log.error(
+                "timer: %(messages)d messages from offset %(offset)d on are not in the log any more",
+                {"messages": group.lost, "offset": self._offset},
+            )
             self._counts.stale += group.lost
         if group.unreadable:
-            log.error("timer: %d messages from offset %d on say no time or topic", group.unreadable, self._offset)
+            log.error(
+                "timer: %(messages)d messages from offset %(offset)d on say no time or topic",
+                {"messages": group.unreadable, "offset": self._offset},
+            )
             self._counts.dropped += group.unreadable
 
 
-def _sent(groups: trio.MemorySendChannel[Entries], group: Entries) -> bool:
+def _sent(groups: trio.MemorySendChannel[TimerEntries], group: TimerEntries) -> bool:
     """Send a group if there is room for it."""
     try:
         groups.send_nowait(group)

@@ -1,12 +1,12 @@
-"""The slots of the wheel that are due soon, in memory: of each message no more than where its unit stands.
+"""The slots of the wheel that are due soon, in memory: of each message only the position of its unit.
 
-A slot is read some time before it begins. From then on what is put into it comes here, too. Slots before `read_time` of
-the index are passed: nothing waits in them. What is in memory can be dropped at any moment, for all of it stands in the
-index; it is then read again.
+A slot is read some time before it begins. From then on messages put into it are added here, too. Slots before
+`read_time` of the index are passed: nothing waits in them. The memory can be dropped at any moment and read again from
+the index, which has everything.
 
-Messages of a slot come out when each is due, by the ms; those whose record is only to be stored anew (they roll) when
-the slot begins. A slot has to wait until all that rolled in the slots before it is back in the index: else, after a
-long stop, a message could come out before the marker that cancels it, which has a lap left.
+A message is taken out at the ms at which it is due; one that rolls, whose record is only stored anew, when its slot
+begins. A slot has to wait until all messages that rolled in earlier slots are back in the index: otherwise, after a
+long stop, a message could be taken out before the marker that cancels it, which still has a lap to wait.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from typing import Final, NamedTuple
 from rocketwire.server.messages.restoring import Undeliverable
 from rocketwire.store.append.drafts import Draft
 
-#: No further slot is read while something waits in so many, or so many messages do.
+#: No further slot is read while so many slots, or so many messages, wait in memory.
 _MOST_UNSETTLED: Final = 256
 _MOST_MESSAGES: Final = 1 << 20
-#: Settled slots that cannot be passed stay as long as nothing can be put into the index; no more than these.
+#: Most settled slots in memory: they cannot be passed while nothing can be put into the index.
 _MOST_SLOTS: Final = 4096
 
 
-class Slot:
+class LoadedSlot:
     """A slot in memory, from the time in ms at which it begins.
 
     Attributes:
         start: That time.
-        waiting: How many messages of it are not settled.
-        rolls: How many of these are only to be stored anew.
+        waiting: How many of its messages are not settled.
+        rolls: How many of these roll.
         markers: Positions of the units that cancel others, which stay until the slot is passed.
         cancelled: The unique keys of the messages that they cancel.
-        passed_at: Where the timer's topic ended when nothing of the slot waited any more after its time.
-        dropped: Whether it was forgotten: what came out of it is not to be stored.
+        passed_at: The end of the timer's topic when the slot was over and all of its messages were settled.
+        dropped: Whether it was dropped: messages taken out of it must not be stored.
     """
 
     __slots__ = ("buckets", "cancelled", "dropped", "loaded", "markers", "passed_at", "rolls", "start", "waiting")
@@ -52,48 +52,48 @@ class Slot:
         self.buckets: dict[int, array[int]] = {}
 
 
-class Run(NamedTuple):
+class DueRun(NamedTuple):
     """Positions of units of one slot that are due at the same time in ms."""
 
-    slot: Slot
+    slot: LoadedSlot
     due: int
     positions: array[int]
 
 
-class Copy(NamedTuple):
-    """What is to be stored for a message that is due.
+class DueCopy(NamedTuple):
+    """The copy to store for a message that is due.
 
     Attributes:
         slot: Its slot.
         due: When it was due, in ms since 1970; for one that rolls, the time of its slot.
-        position: Where its unit stands in the timer log.
+        position: The position of its unit in the timer log.
         rolls: Whether it is only stored anew in the timer's topic.
-        draft: What is to be stored, or why there is nothing.
+        draft: The message to store, or why there is none.
     """
 
-    slot: Slot
+    slot: LoadedSlot
     due: int
     position: int
     rolls: bool
     draft: Draft | Undeliverable
 
 
-class Loaded:
+class LoadedSlots:
     """All slots in memory.
 
     Attributes:
         to: Slots before this time in ms are in memory, or empty.
-        count: How many messages in memory did not come out yet.
+        count: How many messages in memory were not taken out yet.
     """
 
     def __init__(self, start: int, precision: int) -> None:
         self.to = start
         self.count = 0
         self._precision = precision
-        self._slots: dict[int, Slot] = {}
+        self._slots: dict[int, LoadedSlot] = {}
         self._due: list[tuple[int, int]] = []
         self._rolling: set[int] = set()
-        #: The slot of which a message was stored anew last, and where the timer's topic ended then.
+        #: The slot of the last message that rolled, and the end of the timer's topic then.
         self._rolled = start
         self._rolled_to = 0
 
@@ -101,7 +101,7 @@ class Loaded:
         return len(self._slots)
 
     @property
-    def first(self) -> Slot | None:
+    def first(self) -> LoadedSlot | None:
         """The earliest slot."""
         return self._slots[min(self._slots)] if self._slots else None
 
@@ -116,22 +116,22 @@ class Loaded:
 
     @property
     def next_due(self) -> int | None:
-        """When the next message that is read comes out, in ms since 1970."""
+        """When the next message in memory is due, in ms since 1970."""
         return self._due[0][0] if self._due else None
 
-    def begin(self, start: int) -> Slot:
-        """Have a slot in memory whose units are about to be read."""
-        slot = self._slots[start] = Slot(start, loaded=False)
+    def begin(self, start: int) -> LoadedSlot:
+        """Add a slot whose units are about to be read."""
+        slot = self._slots[start] = LoadedSlot(start, loaded=False)
         self.to = start + self._precision
         return slot
 
-    def finish(self, slot: Slot) -> None:
-        """Note that all units of a slot are read."""
+    def finish(self, slot: LoadedSlot) -> None:
+        """Mark a slot as completely read."""
         slot.loaded = True
         for due in slot.buckets:
             heappush(self._due, (due, slot.start))
 
-    def forget(self, slot: Slot) -> None:
+    def forget(self, slot: LoadedSlot) -> None:
         """Forget the last slot, whose units are being read: it is to be read again."""
         slot.dropped = True
         self.remove(slot)
@@ -139,15 +139,15 @@ class Loaded:
         self.count -= slot.waiting
         self.to = slot.start
 
-    def at(self, start: int) -> Slot:
+    def at(self, start: int) -> LoadedSlot:
         """The slot that begins at a time before `to`."""
         slot = self._slots.get(start)
         if slot is None:
-            slot = self._slots[start] = Slot(start, loaded=True)
+            slot = self._slots[start] = LoadedSlot(start, loaded=True)
         return slot
 
-    def add(self, slot: Slot, position: int, due: int, *, rolls: bool) -> None:
-        """Have a message come out at a time in ms; older ones of the same time come out first."""
+    def add(self, slot: LoadedSlot, position: int, due: int, *, rolls: bool) -> None:
+        """Add a message that is due at a time in ms; older ones of the same time are taken out first."""
         slot.waiting += 1
         self.count += 1
         if rolls:
@@ -161,7 +161,7 @@ class Loaded:
         bucket.append(position)
 
     def held_up(self, enqueued: int) -> bool:
-        """Whether the next message has to wait for others that roll; the topic's entries before `enqueued` are put."""
+        """Whether the next message has to wait for others that roll; topic entries before `enqueued` are indexed."""
         if not self._due:
             return False
         start = self._due[0][1]
@@ -169,9 +169,9 @@ class Loaded:
             return True
         return start > self._rolled and enqueued < self._rolled_to
 
-    def take(self, now: int, most: int, enqueued: int) -> list[Run]:
-        """Take out what is due at a time in ms, up to `most` messages; see `held_up`."""
-        runs: list[Run] = []
+    def take(self, now: int, most: int, enqueued: int) -> list[DueRun]:
+        """Take out messages that are due at a time in ms, up to `most`; see `held_up`."""
+        runs: list[DueRun] = []
         while most > 0 and self._due and self._due[0][0] <= now and not self.held_up(enqueued):
             due, start = self._due[0]
             slot = self._slots[start]
@@ -183,17 +183,17 @@ class Loaded:
             else:
                 taken = bucket[-most:]
                 del bucket[-most:]
-            runs.append(Run(slot, due, taken))
+            runs.append(DueRun(slot, due, taken))
             most -= len(taken)
             self.count -= len(taken)
         return runs
 
-    def settled(self, slot: Slot, *, rolled_to: int | None) -> bool:
-        """Note that a message that came out is settled; true when others may go on for that.
+    def settled(self, slot: LoadedSlot, *, rolled_to: int | None) -> bool:
+        """Mark a message that was taken out as settled; true if others need not wait any longer.
 
         Args:
             slot: The message's.
-            rolled_to: Where the timer's topic ends, for one that was stored anew there.
+            rolled_to: The end of the timer's topic, for one that rolled.
         """
         if slot.dropped:
             return False
@@ -207,7 +207,7 @@ class Loaded:
         self._rolling.discard(slot.start)
         return True
 
-    def remove(self, slot: Slot) -> None:
+    def remove(self, slot: LoadedSlot) -> None:
         """Forget a slot that is passed."""
         del self._slots[slot.start]
 

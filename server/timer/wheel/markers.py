@@ -1,50 +1,65 @@
 """Markers that are stored but not yet in the timer's index: they cancel messages from the moment they are stored.
 
 A message may be about to be delivered while the marker that cancels it is still on its way through the first two
-stages. So before messages are stored, the topic is looked through up to its end for markers.
+stages. So before messages are stored, the topic is read up to its end for markers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 import trio
 
 from rocketwire.server.timer.topic import TimerTopic
-from rocketwire.store.timer.units import Waiting, slot_of
+from rocketwire.store.timer.units import Unit, Waiting, slot_of
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.java import natural_number
-from rocketwire.wire.property_edits import reader_of
+from rocketwire.wire.properties import reader_of
 
 #: Entries that are read at once.
 _LOOK: Final = 256
 STEP: Final = 0.005
-"""How long one step takes, in seconds; one of a look goes on for longer when more came meanwhile."""
+"""How long one step takes, in seconds; it takes longer when more entries came meanwhile."""
 _NONE: Final[frozenset[int]] = frozenset()
 _out: Final = reader_of(property_names.TIMER_OUT_MS.encode())
+
+
+MOST_MARKERS: Final = 128
+"""Markers of one piece of a slot: the record of each is read in the log, which takes some 10 us, or ten times that."""
+
+
+def with_few_markers(pieces: Iterable[Sequence[Unit]]) -> Iterator[Sequence[Unit]]:
+    """Pieces of a slot, each read in one step: the same ones, those with many markers in smaller ones."""
+    for units in pieces:
+        first = 0
+        markers = [number for number, unit in enumerate(units) if unit.deletes]
+        for number in markers[MOST_MARKERS::MOST_MARKERS]:
+            yield units[first:number]
+            first = number
+        yield units[first:]
 
 
 class Markers:
     """The markers among the last entries of the timer's topic.
 
     Attributes:
-        looked: Entries before this queue offset were looked at.
+        looked: Entries before this queue offset were read.
     """
 
     def __init__(self, topic: TimerTopic, precision: int, offset: int) -> None:
         self.looked = offset
         self._topic = topic
         self._precision = precision
-        #: Slots by the key that is cancelled there, by markers noted lately, and by those noted before `_older_end`.
+        #: Slots by cancelled key: of recent markers, and of those before `_older_end`.
         self._newer: dict[str, set[int]] = {}
         self._older: dict[str, set[int]] = {}
         self._older_end = offset
 
     def note(self, waiting: Sequence[Waiting], end: int) -> None:
-        """Note the markers among messages, which stand before an offset of the queue."""
+        """Remember the markers among messages before an offset of the queue."""
         if end <= self.looked:
-            return  # they are noted
+            return  # they are known
         for each in waiting:
             if each.deletes:
                 key = self._topic.cancelled_by(each.physical_offset, each.record_size)
@@ -53,16 +68,16 @@ class Markers:
         self.looked = end
 
     def look(self, monotonic: Callable[[], float] = trio.current_time) -> Iterator[None]:
-        """Look through the topic up to its end; other tasks may have their turn after each step.
+        """Read the topic up to its end; other tasks may run after each step.
 
-        Every step goes through more than came since the one before, so that it gets to the end however fast others
-        send. When it is exhausted, all markers are known that there are at this moment.
+        Every step reads more entries than came since the one before, so that it reaches the end however fast others
+        send. When it is exhausted, all markers of this moment are known.
 
         Args:
             monotonic: Gives a time in seconds.
 
         Raises:
-            OSError: the topic cannot be read now; another look goes on.
+            OSError: the topic cannot be read now; the next call continues.
         """
         end, least = self._topic.end, 0
         while True:
@@ -77,7 +92,7 @@ class Markers:
             end, least = end + came, self.looked + came + _LOOK
 
     def cancel(self, key: str, properties: bytes) -> bool:
-        """Whether one of them cancels the message with a unique key; its properties say when that is due."""
+        """Whether one of them cancels the message with a unique key; its properties have its time."""
         slots = self._newer.get(key, _NONE) | self._older.get(key, _NONE)
         if not slots:
             return False

@@ -1,6 +1,6 @@
-"""The near part of the wheel: what is read of the index ahead of time, and how far all of it is settled.
+"""The near part of the wheel: the slots that are loaded ahead of time, and the progress of settling them.
 
-One owner of the two stages' common state: `enqueue_put` enters messages, `dequeue_get` reads and passes slots. All of
+It owns the common state of two stages: `enqueue_put` enters messages, `dequeue_get` reads and passes slots. All of
 this is done in steps of some milliseconds.
 """
 
@@ -11,11 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from rocketwire.server.core.clock import Clock
-from rocketwire.server.timer.bell import Bell
-from rocketwire.server.timer.topic import Entries, TimerTopic
-from rocketwire.server.timer.wheel.loaded import Copy, Loaded, Run, Slot
-from rocketwire.server.timer.wheel.markers import Markers
-from rocketwire.server.timer.wheel.pieces import with_few_markers
+from rocketwire.server.timer.tasks import Bell
+from rocketwire.server.timer.topic import TimerEntries, TimerTopic
+from rocketwire.server.timer.wheel.loaded import DueCopy, DueRun, LoadedSlot, LoadedSlots
+from rocketwire.server.timer.wheel.markers import Markers, with_few_markers
 from rocketwire.store.layout.timer_log import NO_COPY
 from rocketwire.store.layout.timer_wheel import SLOT_COUNT
 from rocketwire.store.timer.packing import make_way
@@ -28,9 +27,9 @@ _AHEAD: Final = 2000
 _SEARCHED: Final = 1 << 15
 #: Markers that are settled in one step.
 _MARKERS: Final = 1024
-#: The clock may be set meanwhile: while something waits, the longest rest is this, in ms.
+#: The longest pause in ms while something waits, since the clock may be set meanwhile.
 _LONGEST_REST: Final = 500
-#: What is due within this time comes out together.
+#: Messages that are due within this time are taken out together.
 _SHORTEST_REST: Final = 2
 
 
@@ -38,13 +37,13 @@ class NearWheel:
     """The slots that are due soon.
 
     Attributes:
-        loaded: What of the index is in memory.
+        loaded: The slots in memory.
         index: The index.
     """
 
     def __init__(self, index: TimerIndex, topic: TimerTopic, markers: Markers, clock: Clock, bell: Bell) -> None:
         self.index = index
-        self.loaded = Loaded(index.read_time, index.precision)
+        self.loaded = LoadedSlots(index.read_time, index.precision)
         self._topic = topic
         self._markers = markers
         self._clock = clock
@@ -53,19 +52,19 @@ class NearWheel:
         self._ahead = max(_AHEAD, 2 * index.precision)
         #: A message put at a time so many ms after `read_time` goes into a slot less than a lap of the wheel after it.
         self._reach = (index.wheel.slots - index.window - 1) * index.precision
-        self._reading: tuple[Slot, Iterator[Sequence[Unit]]] | None = None
+        self._reading: tuple[LoadedSlot, Iterator[Sequence[Unit]]] | None = None
         #: The first slot that is not in memory, if there is one before `_searched`.
         self._next: int | None = None
         self._searched = self.loaded.to
-        #: Where the last record stands in the log that was put.
+        #: Physical offset of the last record that was put.
         self._entered = -1
-        #: Whether something waits until more is in the index.
+        #: Whether messages wait until more is in the index.
         self._awaits_entries = False
 
     # --- time ---
 
     def now(self) -> int:
-        """The time in ms; if the clock was set back behind what is passed, all is read anew from there."""
+        """The time in ms; if the clock was set back before passed slots, all is read again from there."""
         now = self._clock()
         if now < self.index.read_time:
             self.index.move_read_time(now)
@@ -73,7 +72,7 @@ class NearWheel:
         return now
 
     def drop(self) -> None:
-        """Forget what is in memory; it is read again."""
+        """Drop the memory; it is read again."""
         self.loaded.drop(self.index.read_time)
         self._reading = None
         self._next = None
@@ -82,11 +81,11 @@ class NearWheel:
 
     # --- entering ---
 
-    def enter(self, group: Entries) -> None:
+    def enter(self, group: TimerEntries) -> None:
         """Put messages into the index, and into memory if their slots are there.
 
         Raises:
-            StoreError: not all can be put now; the same call goes on later.
+            StoreError: not all can be put now; the same call continues later.
         """
         now = self.now()
         self._move_on(now)
@@ -107,11 +106,11 @@ class NearWheel:
             self._bell.ring()
 
     def _put(self, waiting: Sequence[Waiting], now: int) -> int:
-        """Put some messages, from the first on; how many: none when there was only made way for them.
+        """Put some messages, from the first on; returns how many: 0 if it only made room for them.
 
-        What is overdue goes where it would have gone in time: there are the markers, and what they cancel. While the
-        timer is far behind, other messages roll less than a lap of the wheel later than `read_time`: farther away they
-        would take places that overdue messages are to have yet, and each would wait for the other.
+        An overdue message goes into the slot of its own time, where its marker is. While the timer is far behind, other
+        messages roll less than a lap of the wheel after `read_time`: farther away they would take slots that overdue
+        messages still need, and each would wait for the other.
         """
         read_time = self.index.read_time
         write_time = min(slot_of(now, self._precision), read_time + self._reach)
@@ -139,7 +138,7 @@ class NearWheel:
         return len(entered)
 
     def _note(self, waiting: Sequence[Waiting], entered: Sequence[tuple[int, int]]) -> None:
-        """Have what was put in memory, as far as its slots are."""
+        """Add the messages that were put to their slots in memory, if these are loaded."""
         loaded, precision = self.loaded, self._precision
         nearest = self._next
         for (position, start), each in zip(entered, waiting, strict=False):
@@ -158,9 +157,9 @@ class NearWheel:
             self._bell.ring()
         if nearest is None or nearest != self._next:
             self._next = nearest
-            self._bell.ring()  # who reads goes on with the search, if that is not over
+            self._bell.ring()  # the reader continues its search, if that is not over
 
-    def _mark(self, slot: Slot, position: int, physical_offset: int, size: int) -> None:
+    def _mark(self, slot: LoadedSlot, position: int, physical_offset: int, size: int) -> None:
         slot.markers.append(position)
         key = self._topic.cancelled_by(physical_offset, size)
         if key is not None:
@@ -169,10 +168,10 @@ class NearWheel:
     # --- reading ---
 
     def read(self, now: int) -> bool:
-        """Read a piece of what is due soon; true when there is more to read.
+        """Read a piece of the next slots; true if there is more to read.
 
         Raises:
-            StoreError, OSError: a slot cannot be read now; the next call begins with it anew.
+            StoreError, OSError: a slot cannot be read now; the next call reads it again.
         """
         if self._reading is None and not self._begin(now):
             return self._next is None and self._search()
@@ -187,7 +186,7 @@ class NearWheel:
             raise
         return True
 
-    def _read_piece(self, slot: Slot, pieces: Iterator[Sequence[Unit]]) -> None:
+    def _read_piece(self, slot: LoadedSlot, pieces: Iterator[Sequence[Unit]]) -> None:
         units = next(pieces, None)
         if units is None:
             self.loaded.finish(slot)
@@ -215,7 +214,7 @@ class NearWheel:
         return True
 
     def _search(self) -> bool:
-        """Look a little further for the next slot; true when the search is to go on."""
+        """Search a little further for the next slot; true if the search is not over."""
         end = self.loaded.to + SLOT_COUNT * self._precision
         if self._searched >= end:
             return False
@@ -226,12 +225,12 @@ class NearWheel:
 
     # --- coming out ---
 
-    def take(self, now: int, most: int) -> list[Run]:
+    def take(self, now: int, most: int) -> list[DueRun]:
         """Take out messages that are due at a time in ms, `most` at most."""
         return self.loaded.take(now, most, self.index.queue_offset)
 
-    def settled(self, copies: Iterable[Copy]) -> None:
-        """Note that messages that came out are settled in the index."""
+    def settled(self, copies: Iterable[DueCopy]) -> None:
+        """Mark messages that were taken out as settled."""
         end = self._topic.end
         goes_on = False
         for copy in copies:
@@ -240,7 +239,7 @@ class NearWheel:
             self._bell.ring()
 
     def pass_slots(self, now: int) -> bool:
-        """Pass what is settled and over; true when there is more to do."""
+        """Pass settled slots that are over; true if there is more to do."""
         loaded, index = self.loaded, self.index
         while (slot := loaded.first) is not None:
             if not slot.loaded or slot.waiting or now < slot.start + self._precision:
@@ -259,7 +258,7 @@ class NearWheel:
         return False
 
     def _move_on(self, now: int) -> None:
-        """Have the index know from where on something may wait."""
+        """Advance the index's `read_time` to the first slot in which something may wait."""
         first = self.loaded.first
         start = slot_of(now, self._precision)
         if first is not None:
@@ -271,7 +270,7 @@ class NearWheel:
             self.index.move_read_time(start)
 
     def lag(self, now: int) -> int:
-        """How many ms the message that waits longest has been due, as far as it is known."""
+        """How many ms the oldest known undelivered message has been due."""
         slot, due = self.loaded.first, self.loaded.next_due
         moments = [now if due is None else due, now if self._next is None else self._next]
         if slot is not None and slot.waiting:
@@ -279,7 +278,7 @@ class NearWheel:
         return max(0, now - min(moments))
 
     def rest(self, now: int) -> float:
-        """How many seconds there is nothing to do at most, if nobody rings."""
+        """How many seconds to pause at most, unless the bell rings."""
         moments = []
         loaded, first = self.loaded, self.loaded.first
         self._awaits_entries = loaded.held_up(self.index.queue_offset)

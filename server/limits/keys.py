@@ -6,16 +6,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from rocketwire.server.config.keys import OURS, key
-from rocketwire.server.config.store_keys import StoreKeys
 from rocketwire.wire.codes import MAX_FRAME_LENGTH
 
 _KIB: Final = 1024
 _MIB: Final = 1024 * 1024
 
+LARGEST_BODY: Final = MAX_FRAME_LENGTH - 64 * _KIB
+"""The largest body of one frame: the rest is for the header and a record's own fields and properties."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LimitKeys(StoreKeys):
-    """Limits of connections, bytes and requests. Sizes are bytes."""
+class LimitKeys:
+    """Limits of connections, bytes, requests, topics and groups. Sizes are bytes."""
 
     max_connections: int = key(
         "most connections, to broker and name server together", default=50_000, low=1, online=True, known=OURS

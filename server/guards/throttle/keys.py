@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from rocketwire.server.config.keys import NEWER, OURS, key
-from rocketwire.server.config.limit_keys import LimitKeys
 
 RATE_WORDING: Final = "rate"
 FLOW_CONTROL_WORDING: Final = "flow-control"
@@ -25,7 +24,7 @@ _MOST_FACTOR: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ThrottleKeys(LimitKeys):
+class ThrottleKeys:
     """Quotas and thresholds. Quotas are converted messages a second."""
 
     instance_tps: int = key(

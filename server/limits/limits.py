@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Final
 
 import trio
 
-from rocketwire.server.config.config import ServerConfig
 from rocketwire.server.config.keys import camel
-from rocketwire.server.config.limit_keys import LimitKeys
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.limits.keys import LimitKeys
 
 log = logging.getLogger(__name__)
 
@@ -40,28 +39,27 @@ class Limits:
 
     Attributes:
         longest_frame: The longest accepted frame in bytes, and the key that set it at the start.
+        keys: The values in force: they may change while the server runs.
         metrics: Counts refusals by the name of the limit's key.
     """
 
-    def __init__(self, config: Callable[[], ServerConfig], metrics: Metrics) -> None:
-        self._config = config
+    def __init__(self, keys: Live[LimitKeys], metrics: Metrics) -> None:
+        self.keys = keys
         self.metrics = metrics
         self._told: dict[str, float] = {}
         self.longest_frame: Final = min(
-            (self.config.max_frame_bytes, "maxFrameBytes"),
-            (self.config.max_in_flight_bytes_per_connection, EACH_KEY),
+            (keys.current.max_frame_bytes, "maxFrameBytes"),
+            (keys.current.max_in_flight_bytes_per_connection, EACH_KEY),
         )
-
-    @property
-    def config(self) -> ServerConfig:
-        """The current configuration: limits may change while the server runs."""
-        return self._config()
 
     def refused(self, key: str, who: str) -> None:
         """Count a refusal, and log it: at most one line per limit in ten seconds."""
         self.metrics.limited[key] += 1
         if self.line_is_due(key):
-            log.warning("limit %s: %s refused, %d so far", key, who, self.metrics.limited[key])
+            log.warning(
+                "limit %(limit)s: %(who)s refused, %(refused)d so far",
+                {"limit": key, "who": who, "refused": self.metrics.limited[key]},
+            )
 
     def line_is_due(self, kind: str) -> bool:
         """Whether to log a line of this kind now: at most one in ten seconds. The number of kinds must be small."""

@@ -1,11 +1,11 @@
-"""Keys of the store and of timer messages."""
+"""Keys of the store: its files, what is removed from it, and when it is written to the disk."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
-from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.keys import NEWER, key
 
 ASYNC_FLUSH: Final = "ASYNC_FLUSH"
@@ -15,10 +15,17 @@ CONSUME_QUEUE_ENTRY: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoreKeys(BrokerKeys):
-    """The store. Times are milliseconds, sizes are bytes."""
+class TableKeys:
+    """How often tables that change constantly are saved. Times are milliseconds."""
 
-    # The store.
+    flush_consumer_offset_interval: int = key("ms between two writes of the consumer offsets", default=5000, low=1)
+    flush_delay_offset_interval: int = key("ms between two writes of the delay levels' offsets", default=10_000, low=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreKeys:
+    """The store's files. Sizes are bytes."""
+
     store_path_root_dir: str = key("the store's folder", default="data")
     store_path_commit_log: str = key("the commit log's folder; empty: commitlog in the store's", default="")
     mapped_file_size_commit_log: int = key(
@@ -34,14 +41,27 @@ class StoreKeys(BrokerKeys):
     max_hash_slot_num: int = key("hash slots of an index file", default=5_000_000, low=1)
     max_index_num: int = key("entries of an index file", default=20_000_000, low=2)
     check_crc_on_recover: bool = key("check each record after a crash", name="checkCRCOnRecover", default=True)
-    message_delay_level: str = key(
-        "the delays of level 1, 2 and so on",
-        default="1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h",
-        form=(
-            r"[0-9]{1,9}[smhd]( [0-9]{1,9}[smhd])*",
-            "delays such as 10s 5m 2h 1d with a blank between two",
-        ),
-    )
+
+    @property
+    def folder(self) -> Path:
+        """The store's folder."""
+        return Path(self.store_path_root_dir)
+
+    @property
+    def commit_log_dir(self) -> Path:
+        """The commit log's folder."""
+        return Path(self.store_path_commit_log) if self.store_path_commit_log else self.folder / "commitlog"
+
+    @property
+    def consume_queue_file_size(self) -> int:
+        """Bytes of a consume queue file: a whole number of entries."""
+        return -(-self.mapped_file_size_consume_queue // CONSUME_QUEUE_ENTRY) * CONSUME_QUEUE_ENTRY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionKeys:
+    """When files are removed, and when sends are refused because the disk is full."""
+
     file_reserved_time: int = key(
         "hours that a commit log file is kept once it is full", default=72, high=1_000_000, online=True
     )
@@ -77,10 +97,12 @@ class StoreKeys(BrokerKeys):
     delete_consume_queue_files_interval: int = key(
         "ms between the removal of files of two queues", default=100, online=True
     )
-    os_page_cache_busy_time_out_mills: int = key(
-        "ms; sends that waited behind an append that took longer are refused", default=1000, low=1, online=True
-    )
-    broker_fast_failure_enable: bool = key("refuse such sends, with code 2", default=True, online=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlushKeys:
+    """When the store is flushed. Times are milliseconds."""
+
     flush_disk_type: str = key(
         "whether a send waits until its message is on the disk",
         default=ASYNC_FLUSH,
@@ -94,23 +116,7 @@ class StoreKeys(BrokerKeys):
     flush_consume_queue_least_pages: int = key("flush them at so many dirty pages of 4 KiB", default=2)
     flush_consume_queue_thorough_interval: int = key("ms after which fewer pages are flushed too", default=60_000)
 
-    # Timer messages.
-    timer_wheel_enable: bool = key("accept timer messages; else they are refused", default=True, known=NEWER)
-    timer_precision_ms: int = key(
-        "ms of a slot of the timer's wheel, a multiple of 10; delivery is still exact to the ms",
-        default=1000,
-        form=("1000|500|200|100", "1000, 500, 200 or 100"),
-        known=NEWER,
-    )
-    timer_roll_window_slot: int = key(
-        "slots; a message that waits longer is stored again after so many, to outlive the log",
-        default=172_800,
-        low=2,
-        known=NEWER,
-    )
-    timer_max_delay_sec: int = key(
-        "most seconds a message may wait for its time", default=40 * 86_400, online=True, known=NEWER
-    )
-    mapped_file_size_timer_log: int = key("bytes of a timer log file", default=100 << 20, low=52, known=NEWER)
-    timer_flush_interval_ms: int = key("ms between two checkpoints of the timer", default=1000, low=1, known=NEWER)
-    recall_message_enable: bool = key("allow recalling timer messages (370)", default=True, online=True, known=NEWER)
+    @property
+    def sync_flush(self) -> bool:
+        """Whether an answer to a send means that the message is on the disk."""
+        return self.flush_disk_type == SYNC_FLUSH

@@ -1,0 +1,161 @@
+"""Deletion of topics: their configuration, consumer offsets and queues, one topic after the other.
+
+The topic is gone at once: sends and pulls are answered that it does not exist, held pulls too. Then its offsets and
+queues go in steps, and the answer comes last. Until then nobody can create the topic again, so a new one has nothing of
+the old one.
+
+A kill at any point leaves the topic whole or deleted. The store notes the deletion before anything else
+(`store/tables/deleted_topics.py`), and a start after the kill finishes it: `finish_deletions` here, and recovery for
+the queues. Messages of the topic stay in the commit log until they expire; those that wait for a time or for the
+outcome of a transaction are delivered when they are due, as by Apache's brokers, and begin the topic's queues anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import trio
+
+from rocketwire.server.core.errors import TopicNotFound
+from rocketwire.server.core.threads import RunSync, in_turns
+from rocketwire.server.offsets.consumed import groups_of
+from rocketwire.server.pull.long_poll import LongPoll
+from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.server.upkeep.queue_removal import remove_one
+from rocketwire.store.errors import StoreError
+from rocketwire.store.protocol import Messages
+from rocketwire.store.retention import Retention
+from rocketwire.store.tables.deleted_topics import DeletedTopics
+from rocketwire.store.tables.offsets import OffsetTable
+from rocketwire.store.tables.topics import TopicTable
+
+log = logging.getLogger(__name__)
+
+_RETRY_SECONDS: Final = 5.0
+
+Done = Callable[[Exception | None], None]
+"""Called when the topic is deleted, or with what went wrong: it is not deleted, or something of it is not saved."""
+
+
+class TopicRemoval:
+    """Deletes topics of one broker."""
+
+    def __init__(
+        self,
+        store: Messages,
+        *,
+        retention: Retention,
+        deleted: DeletedTopics,
+        topics: BrokerTopics,
+        offsets: OffsetTable,
+        long_poll: LongPoll,
+        run_sync: RunSync,
+    ) -> None:
+        self._store = store
+        self._retention = retention
+        self._deleted = deleted
+        self._topics = topics
+        self._offsets = offsets
+        self._long_poll = long_poll
+        self._run_sync = run_sync
+        self._asked, self._jobs = trio.open_memory_channel[tuple[str, Done]](math.inf)
+
+    def remove(self, topic: str, done: Done) -> None:
+        """Delete a topic, if there is anything of it."""
+        self._asked.send_nowait((topic, done))
+
+    async def run(self) -> None:
+        """Delete topics, for ever."""
+        async for topic, done in self._jobs:
+            errors: list[StoreError] = []
+            await self._remove(topic, errors)
+            for error in errors:
+                if not self._store.meet(error):
+                    log.error("topic %(topic)s: %(reason)s", {"topic": topic, "reason": error})
+            done(errors[0] if errors else None)
+
+    async def _remove(self, topic: str, errors: list[StoreError]) -> None:
+        if topic in self._topics.table or self._store.queue_ids(topic):
+            with self._topics.leaving(topic):
+                await self._remove_existing(topic, errors)
+        else:
+            await self._remove_offsets(topic, errors)
+
+    async def _remove_existing(self, topic: str, errors: list[StoreError]) -> None:
+        store = self._store
+        try:
+            self._deleted.begin(topic, store.max_physical_offset, log_start=store.min_physical_offset)
+        except StoreError as error:
+            errors.append(error)
+            return
+        # From here on it is deleted, whatever else fails; and no message came in between.
+        with _noted(errors):
+            self._topics.remove(topic)
+        await in_turns(self._long_poll.end_topic(topic, TopicNotFound(topic, gap=" ")))
+        with _noted(errors):
+            await self._run_sync(self._deleted.save)
+        saving = self._topics.table.saving()
+        if saving is not None:
+            with _noted(errors):
+                await self._run_sync(self._topics.table.save, saving)
+        await self._remove_offsets(topic, errors)
+        for queue in self._retention.queues_of(topic):
+            remove_one(self._retention, queue)
+            await trio.lowlevel.checkpoint()
+        await self._finish(topic)
+        log.info("topic %(topic)s: deleted", {"topic": topic})
+
+    async def _finish(self, topic: str) -> None:
+        """Mark the deletion as done; until that is saved nobody may make the topic again: a start would delete it."""
+        self._deleted.finish(topic)
+        while True:
+            try:
+                await self._run_sync(self._deleted.save)
+            except StoreError as error:
+                log.error("topic %(topic)s: %(reason)s", {"topic": topic, "reason": error})  # noqa: TRY400 - the text says it all
+                await trio.sleep(_RETRY_SECONDS)
+            else:
+                return
+
+    async def _remove_offsets(self, topic: str, errors: list[StoreError]) -> None:
+        groups = await in_turns(groups_of(self._offsets, topic))
+        for group in groups:
+            self._offsets.remove(group, topic)
+        if groups:
+            text = await in_turns(self._offsets.encode_in_steps())
+            if text is not None:
+                with _noted(errors):
+                    await self._run_sync(self._offsets.write, text)
+
+
+@contextlib.contextmanager
+def _noted(errors: list[StoreError]) -> Iterator[None]:
+    """Go on after an error of the store, which is noted."""
+    try:
+        yield
+    except StoreError as error:
+        errors.append(error)
+
+
+def finish_deletions(deleted: DeletedTopics, topics: TopicTable, offsets: OffsetTable) -> None:
+    """Delete what is left of topics whose deletion was interrupted: the process was killed then.
+
+    Raises:
+        StoreError: that could not be saved.
+    """
+    pending = deleted.unfinished
+    if not pending:
+        return
+    for topic, group, _ in offsets.all():
+        if topic in pending:
+            offsets.remove(group, topic)
+    offsets.persist()
+    for topic in pending:
+        topics.remove(topic)
+        deleted.finish(topic)
+    topics.persist()
+    deleted.save()

@@ -1,0 +1,44 @@
+"""All connected producers (328), as `mqadmin producer` shows them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import trio
+
+from rocketwire.server.clients.members import Member
+from rocketwire.server.clients.offset_reset import OnlineServices
+from rocketwire.server.core.request import Peer, Reply, Request
+from rocketwire.server.core.works import ROWS, Work, check_answer, written
+from rocketwire.wire.bodies.online import ProducerInfo, ProducerTableInfo
+
+_LEAST_PRODUCER: Final = len('{"clientId":"","language":"GO","lastUpdateTimestamp":0,"remoteIP":"","version":1},')
+
+
+def all_producers(services: OnlineServices, _request: Request[None]) -> Work:
+    """Tell of the producers of every group."""
+    found: dict[str, tuple[ProducerInfo, ...]] = {}
+    rows = least = 0
+    for group in services.clients.producer_groups():
+        producers: list[ProducerInfo] = []
+        for peer, member in services.clients.producers(group):
+            producers.append(_told(services, peer, member))
+            rows, least = rows + 1, least + _LEAST_PRODUCER + len(member.client_id)
+            if not rows % ROWS:
+                check_answer(least)
+                yield None
+        if producers:
+            found[group] = tuple(producers)
+            least += len(group)
+    return Reply(body=((yield from written(ProducerTableInfo(data=found), rows, least)),))
+
+
+def _told(services: OnlineServices, peer: Peer, member: Member) -> ProducerInfo:
+    ago = int((trio.current_time() - member.last_seen) * 1000)
+    return ProducerInfo(
+        client_id=member.client_id,
+        remote_ip=f"/{peer.remote_text}",
+        language=member.language,
+        version=member.version,
+        last_update_timestamp=services.clock() - ago,
+    )

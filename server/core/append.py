@@ -1,0 +1,78 @@
+"""Requests that append messages: what a handler returns for dispatch to append together with those beside it.
+
+Dispatch collects consecutive ones of one read, of whatever kind, and appends them as one group; a handler neither
+stores nor answers itself. See `server.dispatch.group`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol
+
+import msgspec
+
+from rocketwire.server.core.errors import response_code
+from rocketwire.server.core.request import Reply, SharedReply
+from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.wire.codes import ResponseCode, SerializeType
+
+_JSON: Final = int(SerializeType.JSON)
+
+
+class AppendAnswer(Protocol):
+    """How a request that appends is answered. It is kept until the disk has the messages: it holds no view of them."""
+
+    def reply(self, appended: Sequence[Appended], code: ResponseCode) -> Reply:
+        """The answer when all its messages are stored: SUCCESS, or FLUSH_DISK_TIMEOUT."""
+
+    def frame(self, opaque: int, appended: Sequence[Appended], code: ResponseCode) -> bytes:
+        """The frame of that answer to a request in JSON."""
+
+    def refused(self, error: Exception) -> Reply:
+        """The answer when the store refused one of its messages."""
+
+
+class Append(msgspec.Struct, frozen=True, gc=False):
+    """What a request appends.
+
+    Attributes:
+        drafts: Its messages, at least one. They are stored in this order, perhaps behind those of other requests.
+        answer: How it is answered.
+        wait: Whether its answer waits for the disk under SYNC_FLUSH.
+        size: Bytes that it stores and did not bring, such as the body of a message that is stored again.
+        decides: What it decides, as numbers. Of one read a second request that decides the same is handled again once
+            the first is stored.
+        stored: Called when its messages are appended, before its answer.
+    """
+
+    drafts: Sequence[Draft]
+    answer: AppendAnswer
+    wait: bool = False
+    size: int = 0
+    decides: tuple[int, ...] = ()
+    stored: Callable[[], None] | None = None
+
+
+class Done:
+    """The answer of requests that are told of success, and of nothing else."""
+
+    __slots__ = ("_refusal", "_shared")
+
+    def __init__(self, refusal: Callable[[Exception], Exception] = lambda error: error) -> None:
+        """Make it; `refusal` gives the error that the client gets for one of the store."""
+        told = (ResponseCode.SUCCESS, ResponseCode.FLUSH_DISK_TIMEOUT)
+        self._shared: Mapping[int, SharedReply] = {code: SharedReply(Reply(code=code)) for code in told}
+        self._refusal = refusal
+
+    def reply(self, _appended: Sequence[Appended], code: ResponseCode) -> Reply:
+        """The answer with this code alone."""
+        return self._shared[code].reply
+
+    def frame(self, opaque: int, _appended: Sequence[Appended], code: ResponseCode) -> bytes:
+        """The frame of that answer."""
+        return self._shared[code].head(opaque, _JSON)
+
+    def refused(self, error: Exception) -> Reply:
+        """The code and text of the error."""
+        told = self._refusal(error)
+        return Reply(code=response_code(told), remark=str(told))

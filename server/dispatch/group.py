@@ -1,0 +1,128 @@
+"""The requests of one read that append messages: stored as one group, answered with one write."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+from rocketwire.server.core.append import Append, AppendAnswer
+from rocketwire.server.core.errors import response_code
+from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.messages.appending import Refusals, refusal_of
+from rocketwire.server.messages.storing import Storing
+from rocketwire.server.net.session import Session
+from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.wire.codes import FLAG_ONEWAY, ResponseCode, SerializeType
+from rocketwire.wire.header import Header
+
+log = logging.getLogger(__name__)
+
+LONG_GROUP_BYTES: Final = 512 << 10
+"""After a group that stores so many bytes more than the read brought, other connections come next: they had to wait."""
+_JSON: Final = int(SerializeType.JSON)
+
+
+_Ticket: TypeAlias = tuple[int, int, int, int, AppendAnswer, int, int]
+"""What the answer to a request of the group needs, perhaps long after it: its code, opaque, flag and serialisation, its
+answer, and where its drafts begin and end in the group."""
+
+
+class AppendGroup:
+    """Collects what consecutive requests of one read append."""
+
+    def __init__(self, storing: Storing) -> None:
+        self._storing = storing
+        self._waiting: list[_Ticket] = []
+        self._hurried: list[_Ticket] = []
+        self._drafts: list[Draft] = []
+        self._stored: list[tuple[int, int, Callable[[], None]]] = []
+        self._decided: set[int] = set()
+        self._bytes = 0
+
+    def add(self, session: Session, request: Request[Any], append: Append) -> bool:
+        """Add a request of the session whose read this is; False: the group has one that decides the same."""
+        if append.decides:
+            if not self._decided.isdisjoint(append.decides):
+                return False
+            self._decided.update(append.decides)
+        first = len(self._drafts)
+        self._drafts += append.drafts
+        end = len(self._drafts)
+        header = request.header
+        ticket = (header.code, header.opaque, header.flag, request.serialize_type, append.answer, first, end)
+        (self._waiting if append.wait else self._hurried).append(ticket)
+        if append.stored is not None:
+            self._stored.append((first, end, append.stored))
+        if append.size:
+            self._bytes += append.size
+            if self._bytes > LONG_GROUP_BYTES:
+                session.let_others()
+        return True
+
+    def finish(self, session: Session) -> None:
+        """Append the group; the answers are written now, under SYNC_FLUSH those that wait for it after the flush."""
+        drafts = self._drafts
+        if not drafts:
+            return
+        waiting, hurried, stored = self._waiting, self._hurried, self._stored
+        self.discard()
+        try:
+            appended, refusals = self._storing.append(drafts)
+        except Exception as error:  # a bug must not take the connection
+            log.exception("storing for %(peer)s", {"peer": session.remote_text})
+            reply = Reply(code=response_code(error), remark=f"{type(error).__name__}: {error}")
+            for code, opaque, flag, serialize_type, *_ in (*hurried, *waiting):
+                session.answer(Header(code=code, opaque=opaque, flag=flag), serialize_type, reply)
+            return
+        for first, end, tell in stored:
+            if not refusals or refusal_of(refusals, first, end) is None:
+                try:
+                    tell()
+                except Exception:  # its messages are stored, and so are those of the others
+                    log.exception("after storing for %(peer)s", {"peer": session.remote_text})
+        if hurried:
+            _Answers(session, hurried).write(appended, ResponseCode.SUCCESS, refusals)
+        if waiting:
+            answers = _Answers(session, waiting)
+            self._storing.report(appended, refusals, answers.write, wait=True, peer=session)
+
+    def discard(self) -> None:
+        """Forget the group: nothing of it is stored or answered."""
+        if self._drafts:
+            self._waiting = []
+            self._hurried = []
+            self._drafts = []
+            self._stored = []
+            self._decided = set()
+            self._bytes = 0
+
+
+class _Answers:
+    """The answers to requests whose messages are stored."""
+
+    __slots__ = ("_session", "_tickets")
+
+    def __init__(self, session: Session, tickets: Sequence[_Ticket]) -> None:
+        self._session = session
+        self._tickets = tickets
+
+    def write(self, appended: Sequence[Appended], code: ResponseCode, refusals: Refusals) -> None:
+        """Write one answer a request, in their order."""
+        session = self._session
+        prepared = not session.diverts
+        out: list[bytes] = []
+        for asked, opaque, flag, serialize_type, answer, first, end in self._tickets:
+            if flag & FLAG_ONEWAY:
+                continue
+            error = refusal_of(refusals, first, end) if refusals else None
+            if error is None and prepared and serialize_type == _JSON:
+                out.append(answer.frame(opaque, appended[first:end], code))
+                continue
+            if out:
+                session.write(b"".join(out))
+                out = []
+            reply = answer.reply(appended[first:end], code) if error is None else answer.refused(error)
+            session.answer(Header(code=asked, opaque=opaque, flag=flag), serialize_type, reply)
+        if out:
+            session.write(b"".join(out))

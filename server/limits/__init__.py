@@ -1,0 +1,1 @@
+"""The limits on what clients may use: docs/limits.md."""

@@ -1,0 +1,71 @@
+"""What the timer's tasks share: how one wakes another, and how they continue after an error of the disk."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Final, TypeVar
+
+import trio
+
+from rocketwire.store.errors import StoreError
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS: Final = 0.5
+
+T = TypeVar("T")
+
+
+class Bell:
+    """Wakes another task: rung any number of times, heard once."""
+
+    def __init__(self) -> None:
+        self._rung = trio.Event()
+
+    def ring(self) -> None:
+        """Wake the task; if it does not wait now, its next wait ends at once."""
+        self._rung.set()
+
+    async def heard(self, seconds: float = math.inf) -> None:
+        """Wait until it rings, or rang since the last call, `seconds` at most."""
+        with trio.move_on_after(seconds):
+            await self._rung.wait()
+        self._rung = trio.Event()
+
+
+class JobFaults:
+    """The errors of one job: one that repeats is logged once, and the job retried a little later."""
+
+    def __init__(self, job: str) -> None:
+        self._job = job
+        self._told = False
+
+    def note(self, error: Exception) -> None:
+        """Log that the job failed, unless it failed before."""
+        if not self._told:
+            log.error("%(job)s: %(reason)s", {"job": self._job, "reason": error})
+        self._told = True
+
+    def over(self) -> None:
+        """The job succeeded: its next error is logged again."""
+        self._told = False
+
+    @asynccontextmanager
+    async def told(self) -> AsyncIterator[None]:
+        """Do the job; after an error, wait a little before the next try."""
+        try:
+            yield
+        except (OSError, StoreError) as error:
+            self.note(error)
+            await trio.sleep(RETRY_SECONDS)
+        else:
+            self._told = False
+
+    async def until_done(self, job: Callable[[], T]) -> T:
+        """Do the job, again after each error until it succeeds; returns its result."""
+        while True:
+            async with self.told():
+                return job()
