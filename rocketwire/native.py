@@ -85,6 +85,8 @@ class PythonQueueTail:
         buffer: The mapping of the file being written, or an empty buffer; as for a log.
         position: Where in `buffer` the next entry goes.
         limit: An entry at or after this place needs room first.
+        arrived: Messages appended since they were counted; what recovery enters does not count.
+        arrived_bytes: Their bytes in the log.
         queue_id: Number of the queue in its topic.
         magic: Magic number of its records.
         index_prefix_hash: Java hash of `topic#`, with which index keys begin.
@@ -92,6 +94,8 @@ class PythonQueueTail:
     """
 
     __slots__ = (
+        "arrived",
+        "arrived_bytes",
         "buffer",
         "end",
         "index_prefix_hash",
@@ -105,6 +109,7 @@ class PythonQueueTail:
 
     def __init__(self) -> None:
         self.end = self.min = self.position = self.limit = 0
+        self.arrived = self.arrived_bytes = 0
         self.buffer: mmap | bytearray = bytearray()
         self.queue_id = self.magic = self.index_prefix_hash = 0
         self.topic_field = b""

@@ -11,21 +11,25 @@ from collections.abc import Callable, Sequence
 
 from rocketwire import __version__, native
 from rocketwire.cli import group, message, serve, spark, store, timer, trace
-from rocketwire.cli.mistake import EXIT_CODE, Mistake
+from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.parser import Parser
+
+_EPILOG = """\
+Exit codes: 0 done; 1 nothing found, or not everything could be done; 2 wrong use; 3 an endpoint is unreachable."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    parser = argparse.ArgumentParser(prog="rocketwire", description="A RocketMQ name server and broker.")
+    parser = Parser(prog="rocketwire", description="A RocketMQ name server and broker.", epilog=_EPILOG)
     version = f"rocketwire {__version__} (kernel: {native.name()})"
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in (serve, store, spark, group, message, timer, trace):
         command.add_parser(commands)
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
     run: Callable[[argparse.Namespace], int] = options.run
     try:
         return run(options)
     except Mistake as mistake:
         print(f"rocketwire: {mistake}", file=sys.stderr)
-        return EXIT_CODE
+        return mistake.exit_code

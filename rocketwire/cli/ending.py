@@ -8,10 +8,10 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unreachable, Unsuccessful
 from rocketwire.cli.name_server import NEED_CREDENTIALS
 
-DAMAGED: Final = 1
+DAMAGED: Final = INCOMPLETE
 """Exit code: something could not be read; stderr has the details."""
 PIPE_CLOSED: Final = 141
 """Exit code when the reader of stdout closed it, as a shell shows it for a program that SIGPIPE ended."""
@@ -39,7 +39,7 @@ def ended(run: Run) -> Run:
 
 
 def _carried_out(run: Run, options: argparse.Namespace) -> int:
-    from rocketwire.remoting.errors import AccessDenied, RemotingError
+    from rocketwire.remoting.errors import AccessDenied, NoBroker, NoSuchTopic, NotReached, Refused, RemotingError
     from rocketwire.store.errors import StoreError
     from rocketwire.wire.errors import WireError
 
@@ -53,7 +53,11 @@ def _carried_out(run: Run, options: argparse.Namespace) -> int:
         sys.stdout.flush()
     except AccessDenied as error:
         raise Mistake(f"{error}: {NEED_CREDENTIALS}" if error.unsigned else str(error)) from error
-    except (StoreError, WireError, RemotingError) as error:
+    except (NoBroker, NotReached) as error:
+        raise Unreachable(str(error)) from error
+    except (NoSuchTopic, Refused, WireError) as error:
+        raise Unsuccessful(str(error)) from error
+    except (StoreError, RemotingError) as error:
         raise Mistake(str(error)) from error
     except BrokenPipeError:
         _forget_output()

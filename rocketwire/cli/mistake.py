@@ -1,8 +1,30 @@
-"""The error for a wrong command line, setting or file of the user."""
+"""The exit codes of all commands, and the errors that end a command with one line on stderr."""
 
-EXIT_CODE = 2
-"""The exit code for a wrong option, setting or file, which the user has to correct."""
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+INCOMPLETE: Final = 1
+"""Nothing was found, or not everything could be done: the endpoint refused, or something could not be read."""
+WRONG_USE: Final = 2
+"""A wrong command, option, setting, account or file, which the user has to correct."""
+UNREACHABLE: Final = 3
+"""An endpoint cannot be reached, or does not answer."""
 
 
 class Mistake(Exception):
     """One line for the user, printed on stderr without a traceback."""
+
+    exit_code: ClassVar[int] = WRONG_USE
+
+
+class Unsuccessful(Mistake):
+    """The command line is right, but what it names is not there, or the endpoint refuses."""
+
+    exit_code = INCOMPLETE
+
+
+class Unreachable(Mistake):
+    """No endpoint answers."""
+
+    exit_code = UNREACHABLE

@@ -38,6 +38,11 @@ def number(count: int) -> str:
     return f"{count:,}"
 
 
+def count_of(count: int, what: str) -> str:
+    """`1 finding`, `2 findings`."""
+    return f"{number(count)} {what}" + ("" if count == 1 else "s")
+
+
 def warn(line: str) -> None:
     """Write a line to stderr, after flushing stdout."""
     sys.stdout.flush()

@@ -13,10 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rocketwire.cli.mistake import EXIT_CODE, Mistake
+from rocketwire.cli.mistake import Mistake
 
 if TYPE_CHECKING:
-    from rocketwire.server.config.config import ServerConfig
+    from rocketwire.server.configuration import ServerConfig
     from rocketwire.server.operations.faults.rule import Rule
     from rocketwire.wire.addresses import Address
 
@@ -89,40 +89,56 @@ def add_parser(commands: Commands) -> None:
 def configuration(options: argparse.Namespace, warn: Callable[[str], None]) -> ServerConfig:
     """Build the configuration from the options and their files; `warn` gets a line for each key without effect.
 
+    An unknown key is a mistake in `--set`. In a file it is a warning: the file may be of another version of Apache.
+
     Raises:
         Mistake: a value, an address or a file that cannot be used.
     """
-    from rocketwire.server.config.config import read_settings
     from rocketwire.server.config.keys import ConfigError
+    from rocketwire.server.config.nearest import suggestion
+    from rocketwire.server.configuration import known_keys, read_settings
     from rocketwire.server.net.addresses import is_wildcard, machine_address
 
-    settings = {} if options.file is None else _read_file(Path(options.file))
+    settings = {} if options.file is None else _read_file(options.file)
     for assignment in options.settings:
         key, value = _key_and_value(assignment)
+        if key not in known_keys():
+            raise Mistake(f"--set {key}: unknown key{suggestion(key, known_keys())}")
         settings.pop(key, None)  # the later of two spellings counts
         settings[key] = value
     try:
         config, warnings = read_settings(settings)
     except ConfigError as error:
         raise Mistake(str(error)) from error
+    config = _with_accounts(_with_places(config, options), options)
+    host = config.broker.advertised_host
+    if is_wildcard(host):
+        own = machine_address(ipv6=":" in host)
+        config = replace(config, broker=replace(config.broker, broker_ip1=own))
+    for line in warnings:
+        warn(line)
+    if options.faults:
+        config = replace(config, faults=replace(config.faults, rules=_faults(options.faults)))
+    return config
+
+
+def _with_places(config: ServerConfig, options: argparse.Namespace) -> ServerConfig:
+    """The configuration with the addresses and the store's folder that are options."""
     if options.namesrv is not None:
         config = replace(config, name_server=_address("--namesrv", options.namesrv))
     if options.broker is not None:
         listened = _address("--broker", options.broker)
-        config = replace(config, bind_address=listened.host, listen_port=listened.port)
+        config = replace(config, broker=replace(config.broker, bind_address=listened.host, listen_port=listened.port))
     if options.advertise is not None:
         told = _address("--advertise", options.advertise)
-        config = replace(config, broker_ip1=told.host, advertised_port=told.port)
+        config = replace(config, broker=replace(config.broker, broker_ip1=told.host), advertised_port=told.port)
     if options.http is not None:
         config = replace(config, http=_address("--http", options.http))
     if options.store is not None:
-        config = replace(config, store_path_root_dir=options.store)
-    config = _with_accounts(config, options)
-    if is_wildcard(config.advertised_host):
-        config = replace(config, broker_ip1=machine_address(ipv6=":" in config.advertised_host))
-    for line in warnings:
-        warn(line)
-    return replace(config, faults=_faults(options.faults)) if options.faults else config
+        if not options.store.strip():
+            raise Mistake("--store: the folder's name is empty")
+        config = replace(config, store=replace(config.store, store_path_root_dir=options.store))
+    return config
 
 
 def _with_accounts(config: ServerConfig, options: argparse.Namespace) -> ServerConfig:
@@ -130,9 +146,10 @@ def _with_accounts(config: ServerConfig, options: argparse.Namespace) -> ServerC
     if options.acl is not None:
         if not Path(options.acl).is_file():
             raise Mistake(f"--acl {options.acl}: no such file")
-        return replace(config, acl_enable=True, acl_file=options.acl)
-    if config.acl_enable and not config.acl_file and options.file is not None:
-        return replace(config, acl_file=str(Path(options.file).parent / "plain_acl.yml"))
+        return replace(config, acl=replace(config.acl, acl_enable=True, acl_file=options.acl))
+    if config.acl.acl_enable and not config.acl.acl_file and options.file is not None:
+        beside = str(Path(options.file).parent / "plain_acl.yml")
+        return replace(config, acl=replace(config.acl, acl_file=beside))
     return config
 
 
@@ -169,13 +186,11 @@ def _faults(texts: Sequence[str]) -> tuple[Rule, ...]:
     return tuple(rules)
 
 
-def _read_file(path: Path) -> dict[str, str]:
+def _read_file(path: str) -> dict[str, str]:
+    from rocketwire.cli.settings_file import read_settings_file
     from rocketwire.server.config.java_properties import PropertiesInvalid, parse_java_properties
 
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise Mistake(f"-c {path}: {error.strerror}") from error
+    content = read_settings_file("-c", path)
     try:
         text = content.decode()
     except UnicodeDecodeError:
@@ -191,10 +206,13 @@ def _serve(options: argparse.Namespace) -> int:
 
     start_logging(options.log_format, options.log_level)
     try:
-        config = configuration(options, lambda line: complain(options.log_format, line, level=logging.WARNING))
+        config = configuration(
+            options,
+            lambda line: complain(options.log_format, line, event="setting without effect", level=logging.WARNING),
+        )
     except Mistake as mistake:
-        complain(options.log_format, str(mistake))
-        return EXIT_CODE
+        complain(options.log_format, str(mistake), event="wrong use")
+        return mistake.exit_code
     from rocketwire.server.run import run
 
     return run(replace(config, log_format=options.log_format))

@@ -1,60 +1,122 @@
-"""Tables that fit the terminal: long cells are cut, and control characters in cells are escaped."""
+"""Tables that fit the terminal: long cells are cut, spare columns left out, and control characters in cells escaped."""
 
 from __future__ import annotations
 
 import shutil
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from textwrap import wrap
 from typing import Final
+
+from rocketwire.cli.output import warn
 
 #: The rows that determine the widths of columns.
 _LOOKED_AT: Final = 100
-#: The width when the output is not a terminal.
-_WIDE: Final = 200
 _GAP: Final = "  "
 _CUT: Final = "…"
 _ESCAPES: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+#: So many characters of a time are shown: with milliseconds, seconds or minutes.
+_TIME_WIDTHS: Final = (23, 19, 16)
+_FACT_INDENT: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: it is not made narrower than `least` characters unless there is no other way."""
+    """A column.
+
+    Attributes:
+        title: Its title.
+        least: It is not made narrower than so many characters unless there is no other way.
+        right: Whether it has numbers: they stand at the right, and are not cut.
+        time: Whether it has times, which are cut to seconds or minutes.
+        spare: If not 0, it is left out where the terminal is too narrow, those with the lowest number first.
+    """
 
     title: str
     least: int = 8
     right: bool = False
+    time: bool = False
+    spare: int = 0
 
 
-def output_width() -> int:
-    """How many characters a line may have."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDE
+def output_width() -> int | None:
+    """How many characters a line may have; None where the output is not a terminal: then nothing is cut."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def lines(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int) -> Iterator[str]:
-    """The table's lines, the titles first; rows are read as they are needed."""
+def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table that fits the terminal; stderr says which columns are left out."""
+
+    def leave_out(titles: Sequence[str]) -> None:
+        warn(f"left out, as the terminal is narrow: {', '.join(titles)} (--json has all)")
+
+    for line in lines(columns, rows, output_width(), left_out=leave_out):
+        print(line)
+
+
+def print_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """Print titles with texts beside them, which are wrapped where they are wider than the terminal."""
+    width = output_width()
+    for title, text in facts:
+        parts = [text] if width is None else wrap(text, max(width - _FACT_INDENT, _FACT_INDENT), break_on_hyphens=False)
+        for number, part in enumerate(parts or [""]):
+            print(f"{'' if number else title:<{_FACT_INDENT}}{part}".rstrip())
+
+
+def lines(
+    columns: Sequence[Column],
+    rows: Iterable[Sequence[str]],
+    width: int | None,
+    *,
+    left_out: Callable[[Sequence[str]], None] = lambda _: None,
+) -> Iterator[str]:
+    """The table's lines, the titles first; rows are read as they are needed. `left_out` gets titles of such columns."""
     source = ([clean(cell) for cell in row] for row in rows)
     first = list(islice(source, _LOOKED_AT))
     titles = [column.title for column in columns]
     widths = [max(displayed(cell) for cell in cells) for cells in zip(titles, *first, strict=True)]
-    _fit(columns, widths, width)
+    kept = list(range(len(columns)))
+    if width is not None:
+        kept = _kept(columns, widths, width)
+        if len(kept) < len(columns):
+            left_out([title for number, title in enumerate(titles) if number not in kept])
+        _fit(columns, widths, kept, width)
     for row in chain([titles], first, source):
-        cells = [_padded(cell, size, right=one.right) for cell, size, one in zip(row, widths, columns, strict=True)]
-        yield cut(_GAP.join(cells).rstrip(), width)
+        cells = [_padded(row[n], widths[n], columns[n], cutting=width is not None) for n in kept]
+        line = _GAP.join(cells).rstrip()
+        yield line if width is None else cut(line, width)
 
 
-def _fit(columns: Sequence[Column], widths: list[int], width: int) -> None:
-    """Make the widest columns narrower until all fit."""
-    excess = sum(widths) + len(_GAP) * (len(widths) - 1) - width
+def _floor(column: Column, size: int) -> int:
+    """How narrow a column may become."""
+    return size if column.right else min(size, max(column.least, len(column.title)))
+
+
+def _kept(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[int]:
+    """The numbers of the columns that fit, all others being spare."""
+    kept = list(range(len(columns)))
+    while sum(_floor(columns[n], widths[n]) + len(_GAP) for n in kept) - len(_GAP) > width:
+        spare = min((n for n in kept if columns[n].spare), key=lambda n: columns[n].spare, default=None)
+        if spare is None:
+            break
+        kept.remove(spare)
+    return kept
+
+
+def _fit(columns: Sequence[Column], widths: list[int], kept: Sequence[int], width: int) -> None:
+    """Make columns narrower until all fit: times first, then the widest."""
+    excess = sum(widths[n] + len(_GAP) for n in kept) - len(_GAP) - width
     while excess > 0:
-        room = [size - min(size, max(one.least, len(one.title))) for size, one in zip(widths, columns, strict=True)]
-        widest = max((n for n in range(len(widths)) if room[n]), key=lambda n: widths[n], default=None)
+        room = {n: widths[n] - _floor(columns[n], widths[n]) for n in kept}
+        widest = max((n for n in kept if room[n]), key=lambda n: (columns[n].time, widths[n]), default=None)
         if widest is None:
             return
-        rivals = [widths[n] for n in range(len(widths)) if room[n] and widths[n] < widths[widest]]
-        less = min(excess, room[widest], max(1, widths[widest] - max(rivals, default=0)))
+        rivals = [widths[n] for n in kept if room[n] and widths[n] < widths[widest]]
+        step = room[widest] if columns[widest].time else max(1, widths[widest] - max(rivals, default=0))
+        less = min(excess, room[widest], step)
         widths[widest] -= less
         excess -= less
 
@@ -91,7 +153,9 @@ def cut(text: str, width: int) -> str:
     return text
 
 
-def _padded(text: str, width: int, *, right: bool) -> str:
-    text = cut(text, width)
+def _padded(text: str, width: int, column: Column, *, cutting: bool) -> str:
+    if cutting and displayed(text) > width:
+        shorter = next((size for size in _TIME_WIDTHS if size <= width), None) if column.time else None
+        text = cut(text, width) if shorter is None else text[:shorter]
     blanks = " " * (width - displayed(text))
-    return blanks + text if right else text + blanks
+    return blanks + text if column.right else text + blanks

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ssl
+from functools import partial
 from typing import Final, Self
 
-from rocketwire.remoting.connection import TIMEOUT_SECONDS, Answer, Connection
+from rocketwire.remoting.connection import TIMEOUT_SECONDS, Answer, Connection, During
 from rocketwire.remoting.credentials import Credentials
 from rocketwire.remoting.errors import NameServersInvalid, NoBroker, NoSuchTopic, NotReached, Refused
 from rocketwire.wire.addresses import Address, AddressInvalid, parse_address
@@ -26,10 +28,18 @@ class Cluster:
     """
 
     def __init__(
-        self, name_servers: str, *, timeout: float = TIMEOUT_SECONDS, credentials: Credentials | None = None
+        self,
+        name_servers: str,
+        *,
+        timeout: float = TIMEOUT_SECONDS,
+        credentials: Credentials | None = None,
+        tls: ssl.SSLContext | None = None,
+        during: During | None = None,
     ) -> None:
-        self._timeout = timeout
-        self._credentials = credentials
+        """Connect to a name server; the other arguments are those of `Connection`, for all connections."""
+        self._connect = partial(Connection, timeout=timeout, credentials=credentials, tls=tls)
+        if during is not None:
+            self._connect = partial(self._connect, during=during)
         self._brokers: dict[str, Connection] = {}
         self._addresses = [_address(text) for text in name_servers.split(";") if text.strip()]
         if not self._addresses:
@@ -40,13 +50,10 @@ class Cluster:
         """A connection to the first name server that can be reached."""
         for address in self._addresses[:-1]:
             try:
-                return self._connection("name server", address)
+                return self._connect("name server", address)
             except NotReached:
                 continue
-        return self._connection("name server", self._addresses[-1])
-
-    def _connection(self, what: str, address: Address) -> Connection:
-        return Connection(what, address, timeout=self._timeout, credentials=self._credentials)
+        return self._connect("name server", self._addresses[-1])
 
     def __enter__(self) -> Self:
         """Close all connections at the end of a `with`."""
@@ -185,7 +192,7 @@ class Cluster:
                 address = parse_address(text)
             except AddressInvalid:
                 raise NotReached(f"broker {text}", "the name server gave an address that is none") from None
-            self._brokers[text] = self._connection("broker", address)
+            self._brokers[text] = self._connect("broker", address)
         return self._brokers[text]
 
 

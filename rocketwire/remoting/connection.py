@@ -7,11 +7,13 @@ ends after the connection's time-out.
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import ssl
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple, Self
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple, Self, TypeAlias
 
 from rocketwire.remoting.credentials import Credentials, Signer
 from rocketwire.remoting.errors import NotReached, refusal
@@ -24,10 +26,15 @@ from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.headers import WireHeader, encode_ext
 
 TIMEOUT_SECONDS: Final = 15.0
+During: TypeAlias = Callable[[str], contextlib.AbstractContextManager[None]]
+"""Is given what is waited for, in words, and is entered during the wait."""
 _READ: Final = 1 << 18
 _SHORT: Final = frozenset({RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE})
 """The requests whose fields have short names."""
 _AT_ONCE: Final = 64
+
+
+_UNWATCHED: Final = contextlib.nullcontext()
 
 
 class Answer(NamedTuple):
@@ -53,17 +60,25 @@ class Connection:
         *,
         timeout: float = TIMEOUT_SECONDS,
         credentials: Credentials | None = None,
+        tls: ssl.SSLContext | None = None,
+        during: During = lambda _: _UNWATCHED,
     ) -> None:
+        """Connect; with `tls`, encrypted. `during` may tell the user of long waits."""
         self.what = f"{what} {address}"
         self.address = (address.host, address.port)
         self._timeout = timeout
+        self._during = during
+        self._waiting = f"waiting for an answer of {self.what}"
         self._signer = None if credentials is None else Signer(credentials)
         self._opaque = 0
         self._reader = FrameReader()
         self._answers: dict[int, Answer | None] = {}  # of all requests whose answer is wanted
         try:
-            self._socket = socket.create_connection((address.host, address.port), timeout)
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with during(f"connecting to {self.what}"):
+                self._socket = socket.create_connection((address.host, address.port), timeout)
+                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if tls is not None:
+                    self._socket = tls.wrap_socket(self._socket, server_hostname=address.host)
         except (OSError, UnicodeError) as error:
             raise NotReached(self.what, f"cannot be reached: {_reason(error)}") from error
 
@@ -107,7 +122,8 @@ class Connection:
         header = Header(code=code, opaque=self._opaque, version=VERSION_4_9_7, ext=ext)
         try:
             self._socket.settimeout(self._timeout)
-            self._socket.sendall(encode_frame(header, body))
+            with self._during(self._waiting):
+                self._socket.sendall(encode_frame(header, body))
         except OSError as error:
             raise NotReached(self.what, f"the connection failed: {_reason(error)}") from error
         self._answers[self._opaque] = None
@@ -147,8 +163,10 @@ class Connection:
         """
         until = time.monotonic() + self._timeout
         try:
-            while (answer := self._answers[opaque]) is None:
-                self._receive(until)
+            if (answer := self._answers[opaque]) is None:
+                with self._during(self._waiting):
+                    while (answer := self._answers[opaque]) is None:
+                        self._receive(until)
         finally:
             self._answers.pop(opaque, None)
         return answer

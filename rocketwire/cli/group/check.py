@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from rocketwire.cli.ending import ended
-from rocketwire.cli.mistake import EXIT_CODE, Mistake
+from rocketwire.cli.mistake import INCOMPLETE, Unsuccessful
 from rocketwire.cli.name_server import add_name_server, connected
 from rocketwire.cli.output import json_line, warn
 
@@ -18,13 +18,11 @@ if TYPE_CHECKING:
     from rocketwire.server.clients.consistency import Difference
     from rocketwire.wire.bodies.client import SubscriptionData
 
-DISAGREE: Final = 1
-"""Exit code: the subscriptions of a group's members differ."""
-
 _EPILOG = """\
 Members that subscribe to different topics, tags or expressions lose messages: a broker keeps one subscription of a
 group, the newest. The same tags in another order are told and are no disagreement. Exit code: 0 when the members of
-every group agree, 1 when those of one do not, 2 when somebody cannot be asked. docs/command-line.md tells more."""
+every group agree; 1 when those of one do not, or one does not tell (stderr says which); 2 for a wrong option; 3 when
+the endpoint is unreachable. docs/command-line.md tells more."""
 
 
 def add_parser(commands: Commands) -> None:
@@ -54,9 +52,8 @@ def _check(options: argparse.Namespace) -> int:
             json_line(_json(group))
     else:
         _write(groups)
-    if not all(group.agrees for group in groups):
-        return DISAGREE
-    return EXIT_CODE if any(member.trouble for group in groups for member in group.members) else 0
+    silent = any(member.trouble for group in groups for member in group.members)
+    return INCOMPLETE if silent or not all(group.agrees for group in groups) else 0
 
 
 def _found(cluster: Cluster, name: str | None) -> Iterator[Group]:
@@ -68,11 +65,11 @@ def _found(cluster: Cluster, name: str | None) -> Iterator[Group]:
         if group is not None:
             yield group
         elif name is not None:
-            raise Mistake(f"group {name}: no consumer of that group is on line")
+            raise Unsuccessful(f"group {name}: no consumer of that group is on line")
 
 
 def _write(groups: list[Group]) -> None:
-    from rocketwire.cli.table import Column, lines, output_width
+    from rocketwire.cli.table import Column, print_table
 
     if not groups:
         print("no consumer group is on line")
@@ -85,8 +82,7 @@ def _write(groups: list[Group]) -> None:
         Column("ADDRESS", least=15),
         Column("AGREES"),
     )
-    for line in lines(columns, (row for group in groups for row in _rows(group)), output_width()):
-        print(line)
+    print_table(columns, (row for group in groups for row in _rows(group)))
     for group in groups:
         print(_verdict(group))
 

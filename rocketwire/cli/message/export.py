@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 from rocketwire.cli.ending import DAMAGED, ended
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.mistake import Mistake, Unsuccessful
 from rocketwire.cli.name_server import add_name_server, connected
-from rocketwire.cli.output import number, warn
+from rocketwire.cli.output import count_of, warn
 from rocketwire.cli.times import parsed
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _EPILOG = """\
 --from is inclusive, --to is not; a number of up to 10 digits is a queue offset, all else a time of storing: ISO 8601,
 in UTC if it names no zone, or ms since 1970. Queues come one after the other, each up to where it ended at the start.
-No group's offsets are asked for or moved. Exit code: 0; 1 when something could not be read (stderr says what); 2 for a
-wrong option or an endpoint that does not answer. docs/command-line.md tells more."""
+No group's offsets are asked for or moved. Exit code: 0; 1 when there is no such topic, or something could not be read
+(stderr says what); 2 for a wrong option; 3 when the endpoint is unreachable. docs/command-line.md tells more."""
 _FORMATS: Final = ("jsonl", "csv")
 _OFFSET_DIGITS: Final = 10
 
@@ -71,7 +71,7 @@ def _export(options: argparse.Namespace) -> int:
                     write(json_object(one, report, broker=queue.broker))
                     count += 1
     if options.output is not None or count == 0:
-        warn(f"{number(count)} messages of {options.topic} exported")
+        warn(f"{count_of(count, 'message')} of {options.topic} exported")
     return DAMAGED if complaints else 0
 
 
@@ -79,7 +79,7 @@ def _queues(cluster: Cluster, topic: str, wanted: frozenset[int] | None) -> list
     """The queues to read.
 
     Raises:
-        Mistake: no broker has a requested queue.
+        Unsuccessful: no broker has a requested queue.
         NoSuchTopic: there is no such topic.
     """
     from rocketwire.cli.message.pulls import Queue
@@ -93,7 +93,7 @@ def _queues(cluster: Cluster, topic: str, wanted: frozenset[int] | None) -> list
     known = {queue.queue_id for queue in queues}
     for queue_id in sorted(wanted or ()):
         if queue_id not in known:
-            raise Mistake(f"--queue {queue_id}: topic {topic} has " + _listed(known))
+            raise Unsuccessful(f"--queue {queue_id}: topic {topic} has " + _listed(known))
     return [queue for queue in queues if wanted is None or queue.queue_id in wanted]
 
 

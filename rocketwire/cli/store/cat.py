@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from rocketwire.cli.ending import DAMAGED, ended
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unsuccessful
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.store.directory import add_directory, opened
 from rocketwire.cli.times import parsed, shown
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _EPILOG = """\
 All conditions must hold. Messages come in the order they were stored. TIME is ISO 8601, in UTC if it names no zone, or
 ms since 1970; --since is inclusive, --until is not. A damaged message is reported on stderr and passed over; the exit
-code is 1 then. docs/store-tools.md tells more."""
+code is 1 then, and where a --key or --id is not found. docs/store-tools.md tells more."""
 #: Characters of a body that go into a table: more than any terminal shows.
 _MOST_SHOWN = 1000
 #: Longer numbers do not fit 64 bits.
@@ -81,9 +81,12 @@ def _cat(options: argparse.Namespace) -> int:
     found = islice(find(directory, wanted, report), most)
     first = list(islice(found, 1))
     if unknown and not first:
-        raise Mistake(f"--topic {unknown[0]}: no such topic; rocketwire store ls {directory.root} lists them")
+        raise Unsuccessful(f"--topic {unknown[0]}: no such topic; rocketwire store ls {directory.root} lists them")
     write = _write_json if options.json else _write_raw if options.raw else _write_table
     write(chain(first, found), report)
+    if not first and (wanted.key is not None or wanted.message_id is not None):
+        warn(f"{directory.root} has no such message")
+        return INCOMPLETE
     return DAMAGED if damaged else 0
 
 
@@ -131,10 +134,10 @@ def _is_whole(text: str) -> bool:
 
 def _write_table(found: Iterable[Selected], report: Report) -> None:
     from rocketwire.cli.shown_message import body_of
-    from rocketwire.cli.table import Column, lines, output_width
+    from rocketwire.cli.table import Column, print_table
 
     columns = (
-        Column("STORED (UTC)", least=23),
+        Column("STORED (UTC)", least=16, time=True),
         Column("TOPIC", least=12),
         Column("QUEUE", right=True),
         Column("OFFSET", right=True),
@@ -150,8 +153,7 @@ def _write_table(found: Iterable[Selected], report: Report) -> None:
             body = body_of(one, report)
             yield shown(message.store_timestamp), *place, one.tags or "", " ".join(one.keys), _excerpt(body)
 
-    for line in lines(columns, rows(), output_width()):
-        print(line)
+    print_table(columns, rows())
 
 
 def _excerpt(body: bytes | None) -> str:

@@ -8,13 +8,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rocketwire.cli.ending import DAMAGED, ended
-from rocketwire.cli.output import json_line, number, size, warn
+from rocketwire.cli.output import count_of, json_line, number, size, warn
 from rocketwire.cli.store.directory import add_directory, opened
 from rocketwire.cli.times import shown
+from rocketwire.cli.waiting import waits
 
 if TYPE_CHECKING:
     from rocketwire.cli.serve import Commands
-    from rocketwire.store.archive.plan.overview import Counts, Overview
+    from rocketwire.store.archive.plan.overview import Overview, StoreCounts
     from rocketwire.store.archive.read.directory import Directory
 
 
@@ -31,15 +32,16 @@ def add_parser(commands: Commands) -> None:
 
 
 def _info(options: argparse.Namespace) -> int:
+    from rocketwire.cli.table import print_facts
     from rocketwire.store.archive.plan.overview import overview
 
     directory = opened(options)
-    found = overview(directory)
+    with waits.during(f"reading {directory.root}"):
+        found = overview(directory)
     if options.json:
         json_line(_object(directory, found))
     else:
-        for title, text in _lines(directory, found):
-            print(f"{title:<16}{text}".rstrip())
+        print_facts(_lines(directory, found))
     for problem in found.problems:
         warn(problem)
     return DAMAGED if found.problems else 0
@@ -91,13 +93,13 @@ def _lines(directory: Directory, found: Overview) -> Iterator[tuple[str, str]]:
             "; ".join(
                 [
                     *([f"delivered up to {shown(timer.read_time)}"] if timer.read_time is not None else []),
-                    f"{_of(timer.waiting, 'message')} waiting",
+                    f"{count_of(timer.waiting, 'message')} waiting",
                     *([f"{number(timer.behind)} of its topic not in the wheel yet"] if timer.behind else []),
                 ]
             ),
         )
     for kind, files in found.files.items():
-        yield kind, f"{_of(files.count, 'file')} of {size(files.bytes)}, {size(files.allocated)} on the disk"
+        yield kind, f"{count_of(files.count, 'file')} of {size(files.bytes)}, {size(files.allocated)} on the disk"
     yield "in all", f"{size(sum(files.allocated for files in found.files.values()))} on the disk"
     for config in found.config:
         if not config.name.endswith(".bak"):
@@ -105,9 +107,5 @@ def _lines(directory: Directory, found: Overview) -> Iterator[tuple[str, str]]:
             yield "", f"config/{config.name}: {size(config.bytes)}{version}"
 
 
-def _counts(counts: Counts) -> str:
-    return f"{number(counts.messages)} in {_of(counts.queues, 'queue')} of {_of(counts.topics, 'topic')}"
-
-
-def _of(count: int, what: str) -> str:
-    return f"{number(count)} {what}" + ("" if count == 1 else "s")
+def _counts(counts: StoreCounts) -> str:
+    return f"{number(counts.messages)} in {count_of(counts.queues, 'queue')} of {count_of(counts.topics, 'topic')}"

@@ -11,6 +11,7 @@ from rocketwire.cli.ending import ended
 from rocketwire.cli.output import json_line, number, size, warn
 from rocketwire.cli.store.directory import add_directory, opened
 from rocketwire.cli.times import shown
+from rocketwire.cli.waiting import waits
 
 if TYPE_CHECKING:
     from rocketwire.cli.serve import Commands
@@ -46,10 +47,11 @@ def _ls(options: argparse.Namespace) -> int:
     def wanted(topic: str) -> bool:
         return options.all_topics or not is_system_topic_of_any_version(topic)
 
-    if options.groups:
-        _print_groups(group_lags(directory, wanted), json=options.json)
-    else:
-        _print_queues(queue_summaries(directory, wanted), json=options.json)
+    with waits.during(f"reading {directory.root}"):
+        if options.groups:
+            _print_groups(group_lags(directory, wanted), json=options.json)
+        else:
+            _print_queues(queue_summaries(directory, wanted), json=options.json)
     return 0
 
 
@@ -58,7 +60,7 @@ def _print_queues(queues: Iterable[QueueSummary], *, json: bool) -> None:
         for queue in queues:
             json_line(queue)
         return
-    from rocketwire.cli.table import Column, lines, output_width
+    from rocketwire.cli.table import Column, print_table
 
     columns = (
         Column("TOPIC", least=16),
@@ -66,9 +68,9 @@ def _print_queues(queues: Iterable[QueueSummary], *, json: bool) -> None:
         Column("MIN", right=True),
         Column("MAX", right=True),
         Column("MESSAGES", right=True),
-        Column("SIZE", right=True),
-        Column("FIRST STORED (UTC)", least=19),
-        Column("LAST STORED (UTC)", least=19),
+        Column("SIZE", right=True, spare=2),
+        Column("FIRST STORED (UTC)", least=16, time=True, spare=1),
+        Column("LAST STORED (UTC)", least=16, time=True, spare=3),
     )
     rows = (
         (
@@ -83,8 +85,7 @@ def _print_queues(queues: Iterable[QueueSummary], *, json: bool) -> None:
         )
         for queue in queues
     )
-    for line in lines(columns, rows, output_width()):
-        print(line)
+    print_table(columns, rows)
 
 
 def _print_groups(groups: Iterable[GroupLag], *, json: bool) -> None:
@@ -93,7 +94,7 @@ def _print_groups(groups: Iterable[GroupLag], *, json: bool) -> None:
             queues = [{**asdict(queue), "lag": queue.lag} for queue in group.queues]
             json_line({"group": group.group, "topic": group.topic, "lag": group.lag, "queues": queues})
         return
-    from rocketwire.cli.table import Column, lines, output_width
+    from rocketwire.cli.table import Column, print_table
 
     columns = (
         Column("GROUP", least=16),
@@ -102,5 +103,4 @@ def _print_groups(groups: Iterable[GroupLag], *, json: bool) -> None:
         Column("LAG", right=True),
     )
     rows = ((group.group, group.topic, number(len(group.queues)), number(group.lag)) for group in groups)
-    for line in lines(columns, rows, output_width()):
-        print(line)
+    print_table(columns, rows)

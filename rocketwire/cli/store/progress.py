@@ -7,6 +7,9 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from rocketwire.cli.output import number
+from rocketwire.cli.waiting import waits
+
 _BYTES: Final = "B"
 
 
@@ -30,9 +33,14 @@ class Progress:
 
 @contextlib.contextmanager
 def progress_bar(total: int, *, wanted: bool = True, unit: str = _BYTES) -> Iterator[Progress]:
-    """A bar of so many bytes, or of another unit, if it is wanted and stderr is a terminal."""
+    """A bar of so many bytes, or of another unit, if it is wanted and stderr is a terminal; else a line after 2 s."""
     if not wanted or not sys.stderr.isatty():
-        yield Progress(lambda _: None, lambda: None)
+        with (
+            waits.during(f"reading {number(total)}{' bytes' if unit == _BYTES else unit}")
+            if wanted
+            else contextlib.nullcontext()
+        ):
+            yield Progress(lambda _: None, lambda: None)
         return
     from tqdm import tqdm
 

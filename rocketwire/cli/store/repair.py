@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rocketwire.cli.ending import ended
-from rocketwire.cli.output import json_line, number, size
+from rocketwire.cli.output import count_of, json_line, number, size
 from rocketwire.cli.store.directory import need_log
 from rocketwire.cli.store.progress import progress_bar
 from rocketwire.cli.store.verify import finding_json
@@ -54,15 +54,16 @@ def _repair(options: argparse.Namespace) -> int:
     if options.json:
         json_line({"summary": asdict(done)})
         return 0
-    print(f"{number(done.records)} records are in {options.to}, each at the place it had")
+    records = "1 record is" if done.records == 1 else f"{number(done.records)} records are"
+    print(f"{records} in {options.to}, each at the place it had")
     if done.filled:
-        print(
-            f"{number(done.filled)} parts of the log, {size(done.filled_bytes)} in all, held no record and were filled"
-        )
+        were = "was" if done.filled == 1 else "were"
+        parts = count_of(done.filled, "part")
+        print(f"{parts} of the log, {size(done.filled_bytes)} in all, held no record and {were} filled")
     if done.lost:
-        print(f"{number(done.lost)} messages of consume queues are lost")
+        print(f"{count_of(done.lost, 'message')} of consume queues {'is' if done.lost == 1 else 'are'} lost")
     if done.retagged:
-        print(
-            f"{number(done.retagged)} messages had another tag in their queue entries; now it is that of their records"
-        )
+        print(f"{count_of(done.retagged, 'message')} had another tag in the queue entry; now it is that of the record")
+    if done.rekeyed:
+        print(f"{count_of(done.rekeyed, 'message')} had other keys in the index; now they are those of the record")
     return 0

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rocketwire.cli.ending import DAMAGED, ended
-from rocketwire.cli.output import json_line, number, size
+from rocketwire.cli.output import count_of, json_line, number, size
 from rocketwire.cli.store.directory import add_directory, opened
 from rocketwire.cli.store.progress import progress_bar
 
@@ -62,12 +62,16 @@ def finding_json(finding: Finding) -> dict[str, Any]:
 
 def summary_lines(summary: Summary) -> list[str]:
     """The summary in readable form."""
-    findings = "no damage" if not summary.damages else f"damage: {number(summary.damages)} findings"
+    findings = "no damage" if not summary.damages else f"damage: {count_of(summary.damages, 'finding')}"
     if summary.notes:
         findings += f"; notes: {number(summary.notes)}"
     looked_at = (
-        f"{number(summary.records)} records in {size(summary.log_bytes)} of log, "
-        f"{number(summary.queue_entries)} queue entries, {number(summary.index_entries)} index entries, "
-        f"{number(summary.timer_units)} timer units"
+        f"{count_of(summary.records, 'record')} in {size(summary.log_bytes)} of log, "
+        f"{_entries_of(summary.queue_entries, 'queue')}, {_entries_of(summary.index_entries, 'index')}, "
+        f"{count_of(summary.timer_units, 'timer unit')}"
     )
     return [looked_at, f"{summary.state.value}; {findings}"]
+
+
+def _entries_of(count: int, what: str) -> str:
+    return f"{number(count)} {what} {'entry' if count == 1 else 'entries'}"

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rocketwire.cli.ending import ended
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.mistake import Mistake, Unsuccessful
 from rocketwire.cli.name_server import add_name_server, connected
 from rocketwire.cli.output import json_line, warn
 
@@ -22,8 +22,8 @@ NOT_FOUND: Final = 1
 _EPILOG = """\
 HANDLE is the recallHandle that the send was answered with. Without it, a message is found by its topic and id among
 those that wait. Exit code: 0 when it is cancelled; 1 when the broker has noted the wish, but no such message is found
-among those that wait, or it could not be looked for; 2 when the broker refuses, or has no message of that topic and id.
-docs/command-line.md tells more."""
+among those that wait, or it could not be looked for, or when the broker refuses, or has no message of that topic and
+id; 2 for a wrong option; 3 when the endpoint is unreachable. docs/command-line.md tells more."""
 
 
 def add_parser(commands: Commands) -> None:
@@ -43,12 +43,16 @@ def add_parser(commands: Commands) -> None:
 
 
 def _cancel(options: argparse.Namespace) -> int:
+    from rocketwire.wire.errors import WireError
     from rocketwire.wire.recall_handle import decode_recall_handle
 
     by_id = options.topic is not None and options.id is not None
     if (options.handle is None) != by_id or (options.topic is None) != (options.id is None):
         raise Mistake("cancel: name a message by HANDLE, or by --topic and --id")
-    handle = None if options.handle is None else decode_recall_handle(options.handle)
+    try:
+        handle = None if options.handle is None else decode_recall_handle(options.handle)
+    except WireError as error:
+        raise Mistake(str(error)) from error
     with connected(options) as cluster:
         if handle is None:
             handle = _handle_of(cluster, options.topic, options.id)
@@ -85,7 +89,8 @@ def _handle_of(cluster: Cluster, topic: str, message_id: str) -> RecallHandle:
     """The recall handle of a waiting message.
 
     Raises:
-        Mistake: there is no such message, it no longer waits, or several have the id.
+        Mistake: several waiting messages have the id.
+        Unsuccessful: there is no such message, or it no longer waits.
     """
     from rocketwire.cli.timer.lookup import on_brokers
     from rocketwire.cli.times import shown
@@ -97,10 +102,10 @@ def _handle_of(cluster: Cluster, topic: str, message_id: str) -> RecallHandle:
         if each.message.topic == topic and each.message.message_id == message_id and each.message.cancels is None
     ]
     if not found:
-        raise Mistake(f"{message_id}: no such message of topic {topic} has waited")
+        raise Unsuccessful(f"{message_id}: no such message of topic {topic} has waited")
     waiting = [each for each in found if each.waits]
     if not waiting:
-        raise Mistake(f"{message_id}: waits no more, it was due {shown(found[0].due)} UTC")
+        raise Unsuccessful(f"{message_id}: waits no more, it was due {shown(found[0].due)} UTC")
     if len({(each.broker, each.due) for each in waiting}) > 1:
         raise Mistake(f"{message_id}: {len(waiting)} messages of topic {topic} with this id wait; use their handles")
     one = waiting[0]
@@ -111,7 +116,7 @@ def _recall(cluster: Cluster, handle: RecallHandle) -> Connection:
     """Send the cancellation to the broker; return the connection to it.
 
     Raises:
-        Mistake: the broker is not there.
+        Unsuccessful: the broker is not there.
         NotReached, Refused: it does not answer, or refuses.
     """
     from rocketwire.wire.codes import RequestCode
@@ -120,7 +125,7 @@ def _recall(cluster: Cluster, handle: RecallHandle) -> Connection:
 
     brokers = cluster.brokers_of(handle.topic)
     if handle.broker not in brokers:
-        raise Mistake(f"topic {handle.topic}: no broker {handle.broker} has it, where the message waits")
+        raise Unsuccessful(f"topic {handle.topic}: no broker {handle.broker} has it, where the message waits")
     fields = RecallMessageRequestHeader(
         topic=handle.topic, recall_handle=encode_recall_handle(*handle).decode(), bname=handle.broker
     )

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 --from is inclusive, --to is not. TIME is ISO 8601, in UTC if it names no zone, or ms since 1970. Exit code: 0; 1 when
-something could not be read (stderr says what); 2 for a wrong option, no store, or an endpoint without timer.
-docs/command-line.md tells more."""
+something could not be read (stderr says what), or no broker has a timer; 2 for a wrong option or no store; 3 when the
+endpoint is unreachable. docs/command-line.md tells more."""
 _LIMIT: Final = 20
 
 
@@ -83,18 +83,18 @@ def json_object(each: Listed) -> dict[str, Any]:
 
 
 def _write_table(found: Iterator[Listed], now: int) -> None:
-    from rocketwire.cli.table import Column, lines, output_width
+    from rocketwire.cli.table import Column, print_table
 
     columns = (
-        Column("DUE (UTC)", least=23),
+        Column("DUE (UTC)", least=16, time=True),
         Column("TOPIC", least=12),
-        Column("QUEUE", right=True),
+        Column("QUEUE", right=True, spare=4),
         Column("MESSAGE ID", least=32),
-        Column("TAG", least=5),
-        Column("KEYS", least=6),
-        Column("SIZE", right=True),
-        Column("ROLLS", right=True),
-        Column("PLACE", right=True),
+        Column("TAG", least=5, spare=6),
+        Column("KEYS", least=6, spare=5),
+        Column("SIZE", right=True, spare=3),
+        Column("ROLLS", right=True, spare=2),
+        Column("PLACE", right=True, spare=1),
         Column("STATE", least=8),
     )
     rows = (
@@ -112,5 +112,4 @@ def _write_table(found: Iterator[Listed], now: int) -> None:
         )
         for each in found
     )
-    for line in lines(columns, rows, output_width()):
-        print(line)
+    print_table(columns, rows)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rocketwire.cli.message.pulls import Queue
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.mistake import Unsuccessful
 from rocketwire.cli.store.progress import progress_bar
 from rocketwire.cli.timer.source import Warn
 from rocketwire.remoting.cluster import Cluster
@@ -65,7 +65,7 @@ def timers_of(cluster: Cluster) -> list[BrokerTimer]:
     """The timer states of all brokers that have a timer.
 
     Raises:
-        Mistake: no broker has one.
+        Unsuccessful: no broker has one.
         NotReached: a broker does not answer.
     """
     found, reason = [], ""
@@ -77,7 +77,7 @@ def timers_of(cluster: Cluster) -> list[BrokerTimer]:
         except Refused as refused:
             reason = str(refused)
     if not found:
-        raise Mistake(f"no broker has a timer: {reason}")
+        raise Unsuccessful(f"no broker has a timer: {reason}")
     return found
 
 
@@ -95,7 +95,7 @@ class RemoteTimer:
         """Ask all brokers, and pull the timer's topic.
 
         Raises:
-            Mistake: no broker has a timer.
+            Unsuccessful: no broker has a timer.
             NotReached, Refused: a broker does not answer, or refuses.
         """
         self.time = clock.system_clock()

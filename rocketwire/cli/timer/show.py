@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from rocketwire.cli.ending import DAMAGED, ended
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.mistake import Mistake, Unsuccessful
 from rocketwire.cli.name_server import connected
 from rocketwire.cli.output import json_line, number, size
 from rocketwire.cli.timer.source import Complaints, add_source, store_of
@@ -18,12 +18,12 @@ from rocketwire.wire.names import TIMER_TOPIC
 if TYPE_CHECKING:
     from rocketwire.cli.serve import Commands
     from rocketwire.cli.timer.lookup import Found
-    from rocketwire.store.archive.timer.slots import Slot
+    from rocketwire.store.archive.timer.slots import WaitingSlot
 
 _EPILOG = """\
 MSGID is the id that a send returned (the unique key), or the offset message id of the timer's record. Exit code: 0; 1
-when something could not be read (stderr says what); 2 for a wrong option, no such message, no store, or an
-endpoint without timer. docs/command-line.md tells more."""
+when there is no such message or timer, or something could not be read (stderr says what); 2 for a wrong option or no
+store; 3 when the endpoint is unreachable. docs/command-line.md tells more."""
 _SLOTS: Final = 10
 
 
@@ -75,18 +75,18 @@ def _show_slots(options: argparse.Namespace, report: Complaints) -> None:
         _write_slots(slots)
 
 
-def _write_slots(slots: Sequence[Slot]) -> None:
-    from rocketwire.cli.table import Column, lines, output_width
+def _write_slots(slots: Sequence[WaitingSlot]) -> None:
+    from rocketwire.cli.table import Column, print_table
 
     columns = (
-        Column("SLOT (UTC)", least=23),
-        Column("NUMBER", right=True),
+        Column("SLOT (UTC)", least=16, time=True),
+        Column("NUMBER", right=True, spare=3),
         Column("DELIVER", right=True),
         Column("ROLL", right=True),
         Column("MARKERS", right=True),
         Column("CHAIN", right=True),
-        Column("FIRST UNIT", right=True),
-        Column("LAST UNIT", right=True),
+        Column("FIRST UNIT", right=True, spare=1),
+        Column("LAST UNIT", right=True, spare=2),
     )
     rows = (
         (
@@ -101,14 +101,14 @@ def _write_slots(slots: Sequence[Slot]) -> None:
         )
         for slot in slots
     )
-    for line in lines(columns, rows, output_width()):
-        print(line)
+    print_table(columns, rows)
 
 
 # --- one message ---
 
 
 def _show_message(options: argparse.Namespace, report: Complaints) -> None:
+    from rocketwire.cli.table import print_facts
     from rocketwire.cli.timer.lookup import in_store, on_brokers
 
     directory = store_of(options)
@@ -118,15 +118,14 @@ def _show_message(options: argparse.Namespace, report: Complaints) -> None:
         with connected(options) as cluster:
             found, where = list(on_brokers(cluster, options.message_id)), options.namesrv
     if not found:
-        raise Mistake(f"{options.message_id}: {where} has no such message in {TIMER_TOPIC}")
+        raise Unsuccessful(f"{options.message_id}: {where} has no such message in {TIMER_TOPIC}")
     for count, each in enumerate(found):
         if options.json:
             json_line(_object(each))
             continue
         if count:
             print()
-        for title, text in _facts(each):
-            print(f"{title:<16}{text}")
+        print_facts(_facts(each))
 
 
 def _object(found: Found) -> dict[str, Any]:

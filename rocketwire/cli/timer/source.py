@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rocketwire.cli.mistake import Mistake
 from rocketwire.cli.name_server import add_name_server, connected
 from rocketwire.cli.output import warn
+from rocketwire.cli.waiting import waits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,7 +89,7 @@ def opened(options: argparse.Namespace, report: Complaints) -> Iterator[Source]:
     """Open the source that the arguments name.
 
     Raises:
-        Mistake: no broker has a timer, or the store's commit log was named wrongly.
+        Mistake: the store's commit log was named wrongly, or no broker has a timer.
         NotReached, Refused: the endpoint does not answer.
         StoreError: it is not a store, or cannot be read.
     """
@@ -96,7 +97,7 @@ def opened(options: argparse.Namespace, report: Complaints) -> Iterator[Source]:
     if directory is not None:
         from rocketwire.cli.timer.local import LocalTimer
 
-        with LocalTimer(directory, report) as local:
+        with waits.during(f"reading the timer of {directory.root}"), LocalTimer(directory, report) as local:
             yield local
         return
     from rocketwire.cli.timer.remote import RemoteTimer

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from rocketwire.cli.ending import DAMAGED, ended
-from rocketwire.cli.output import json_line, number
+from rocketwire.cli.output import count_of, json_line, number
 from rocketwire.cli.timer.source import Complaints, add_source, opened
 from rocketwire.cli.times import shown
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 Messages that a marker cancels wait until their time comes, and count. Exit code: 0; 1 when something could not be read
-(stderr says what); 2 for a wrong option, no store, or an endpoint without timer. docs/command-line.md tells more."""
+(stderr says what), or no broker has a timer; 2 for a wrong option or no store; 3 when the endpoint is unreachable.
+docs/command-line.md tells more."""
 _BAR: Final = 40
 
 
@@ -38,6 +39,7 @@ def add_parser(commands: Commands) -> None:
 
 
 def _stats(options: argparse.Namespace) -> int:
+    from rocketwire.cli.table import print_facts
     from rocketwire.cli.timer.pending import counted
 
     report = Complaints()
@@ -47,8 +49,7 @@ def _stats(options: argparse.Namespace) -> int:
         if options.json:
             json_line(_object(source, found, now))
         else:
-            for title, text in (*_facts(source, found), *_counts(found, now)):
-                print(f"{title:<16}{text}".rstrip())
+            print_facts([*_facts(source, found), *_counts(found, now)])
             _print_tables(source, found)
     return DAMAGED if report.any else 0
 
@@ -103,7 +104,7 @@ def _facts(source: Source, found: Counted) -> Iterator[tuple[str, str]]:
         behind = max(0, source.queue_end - queue_offset)
         yield "timer", _timer(source.precision, read_time, None if on_time else source.time, behind)
         if source.stale:
-            yield "stale", f"{_of(source.stale, 'unit')} of records that the log has no more"
+            yield "stale", f"{count_of(source.stale, 'unit')} of records that the log has no more"
     elif isinstance(source, RemoteTimer):
         for broker in source.brokers:
             behind = max(0, broker.queue_end - broker.queue_offset)
@@ -113,7 +114,7 @@ def _facts(source: Source, found: Counted) -> Iterator[tuple[str, str]]:
             )
             if broker.counts is not None:
                 total = sum(broker.counts.values())
-                yield "", f"counts {_of(total, 'message')} for {_of(len(broker.counts), 'topic')}"
+                yield "", f"counts {count_of(total, 'message')} for {count_of(len(broker.counts), 'topic')}"
             if broker.runtime:
                 yield "", ", ".join(f"{name} {value}" for name, value in broker.runtime.items())
 
@@ -124,21 +125,17 @@ def _timer(precision: int, read_time: int | None, late_at: int | None, behind: i
     if read_time is not None:
         age = "nothing overdue" if late_at is None else f"{_span(late_at - read_time)} ago"
         text += f", read up to {shown(read_time)} ({age})"
-    return text + (f", {_of(behind, 'message')} not in the wheel yet" if behind else "")
+    return text + (f", {count_of(behind, 'message')} not in the wheel yet" if behind else "")
 
 
 def _counts(found: Counted, now: int) -> Iterator[tuple[str, str]]:
-    yield "waiting", f"{_of(found.messages, 'message')} for {_of(len(found.topics), 'topic')}"
+    yield "waiting", f"{count_of(found.messages, 'message')} for {count_of(len(found.topics), 'topic')}"
     if found.cancelled or found.markers:
-        yield "cancelled", f"{number(found.cancelled)} of them; {_of(found.markers, 'marker')} waiting with them"
+        yield "cancelled", f"{number(found.cancelled)} of them; {count_of(found.markers, 'marker')} waiting with them"
     if found.oldest_due is not None:
-        yield "overdue", f"{_of(found.overdue, 'message')}, the oldest by {_span(now - found.oldest_due)}"
+        yield "overdue", f"{count_of(found.overdue, 'message')}, the oldest by {_span(now - found.oldest_due)}"
     else:
         yield "overdue", "none"
-
-
-def _of(count: int, what: str) -> str:
-    return f"{number(count)} {what}" + ("" if count == 1 else "s")
 
 
 def _span(milliseconds: int) -> str:
@@ -151,7 +148,7 @@ def _span(milliseconds: int) -> str:
 
 
 def _print_tables(source: Source, found: Counted) -> None:
-    from rocketwire.cli.table import Column, lines, output_width
+    from rocketwire.cli.table import Column, print_table
     from rocketwire.cli.timer.remote import RemoteTimer
 
     if not found.topics:
@@ -165,8 +162,8 @@ def _print_tables(source: Source, found: Counted) -> None:
         Column("WAITING", right=True),
         Column("CANCELLED", right=True),
         Column("OVERDUE", right=True),
-        Column("FIRST DUE (UTC)", least=19),
-        Column("LAST DUE (UTC)", least=19),
+        Column("FIRST DUE (UTC)", least=16, time=True, spare=2),
+        Column("LAST DUE (UTC)", least=16, time=True, spare=1),
         *([Column("BROKERS COUNT", right=True)] if said else []),
     ]
     rows = (
@@ -182,14 +179,12 @@ def _print_tables(source: Source, found: Counted) -> None:
         for each in found.topics
     )
     print()
-    for line in lines(columns, rows, output_width()):
-        print(line)
+    print_table(columns, rows)
     if found.histogram:
         print()
         columns = [Column("DUE FROM (UTC)", least=16), Column("WAITING", right=True), Column("", least=_BAR)]
         most = max(bucket.messages for bucket in found.histogram)
-        for line in lines(columns, (_bar(bucket, most) for bucket in found.histogram), output_width()):
-            print(line)
+        print_table(columns, (_bar(bucket, most) for bucket in found.histogram))
 
 
 def _bar(bucket: Bucket, most: int) -> tuple[str, str, str]:

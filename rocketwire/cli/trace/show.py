@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from rocketwire.cli.ending import ended
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.mistake import Unsuccessful
 from rocketwire.cli.name_server import add_name_server, connected
 from rocketwire.cli.output import json_line
 from rocketwire.cli.times import shown
@@ -16,14 +16,14 @@ from rocketwire.wire.names import TRACE_TOPIC
 if TYPE_CHECKING:
     from rocketwire.cli.serve import Commands
     from rocketwire.cli.trace.query import Reported
-    from rocketwire.cli.trace.timeline import Event
+    from rocketwire.cli.trace.timeline import TimelineEvent
     from rocketwire.remoting.cluster import Cluster
     from rocketwire.wire.trace import SendTrace
 
 _EPILOG = """\
 Clients with enableMsgTrace report what they do into the trace topic, after up to a few seconds; when a message was
-stored its broker tells. MSGID is the id that send returned, or the offset message id. docs/command-line.md tells
-more."""
+stored its broker tells. MSGID is the id that send returned, or the offset message id. Exit code: 0; 1 when there is no
+trace of it; 2 for a wrong option; 3 when the endpoint is unreachable. docs/command-line.md tells more."""
 
 _ADVICE: Final = "clients leave traces only with enableMsgTrace, a few seconds after they sent or consumed"
 
@@ -74,7 +74,7 @@ def _found(cluster: Cluster, trace_topic: str, message_id: str) -> tuple[str, li
     """The id by which a message is traced, and its traces.
 
     Raises:
-        Mistake: there are none.
+        Unsuccessful: there are none.
     """
     from rocketwire.cli.trace.query import traces_of, unique_key_of
     from rocketwire.remoting.errors import NoSuchTopic
@@ -82,17 +82,17 @@ def _found(cluster: Cluster, trace_topic: str, message_id: str) -> tuple[str, li
     try:
         found = traces_of(cluster, trace_topic, message_id)
     except NoSuchTopic as error:
-        raise Mistake(f"{error}; {_ADVICE}") from error
+        raise Unsuccessful(f"{error}; {_ADVICE}") from error
     if not found and (unique_key := unique_key_of(cluster, message_id)) is not None:
         message_id = unique_key
         found = traces_of(cluster, trace_topic, message_id)
     if not found:
-        raise Mistake(f"{message_id}: no trace in {trace_topic}; {_ADVICE}")
+        raise Unsuccessful(f"{message_id}: no trace in {trace_topic}; {_ADVICE}")
     return message_id, found
 
 
-def _write(message_id: str, sent: SendTrace | None, events: list[Event]) -> None:
-    from rocketwire.cli.table import Column, clean, lines, output_width
+def _write(message_id: str, sent: SendTrace | None, events: list[TimelineEvent]) -> None:
+    from rocketwire.cli.table import Column, clean, print_table
 
     named = () if sent is None else (("topic", sent.topic), ("tag", sent.tags), ("keys", sent.keys))
     print(clean(", ".join([f"message {message_id}", *(f"{name} {text}" for name, text in named if text)])))
@@ -120,5 +120,4 @@ def _write(message_id: str, sent: SendTrace | None, events: list[Event]) -> None
         )
         for event in events
     )
-    for line in lines(columns, rows, output_width()):
-        print(line)
+    print_table(columns, rows)

@@ -24,7 +24,7 @@ _STATES: Final = {"COMMIT_MESSAGE": "commit", "ROLLBACK_MESSAGE": "rollback", "U
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class TimelineEvent:
     """An event of the message; None means not reported.
 
     Attributes:
@@ -48,7 +48,7 @@ class Event:
     details: str = ""
 
 
-def timeline(reports: Iterable[Reported], stored: Iterable[Stored]) -> list[Event]:
+def timeline(reports: Iterable[Reported], stored: Iterable[Stored]) -> list[TimelineEvent]:
     """All events in the order of their times; those without a time come last."""
     every = list(reports)
     events = [
@@ -61,10 +61,10 @@ def timeline(reports: Iterable[Reported], stored: Iterable[Stored]) -> list[Even
     return sorted(events, key=lambda event: (event.time is None, event.time or 0))
 
 
-def _produced(trace: SendTrace | EndTransactionTrace | RecallTrace, client: str) -> Event:
+def _produced(trace: SendTrace | EndTransactionTrace | RecallTrace, client: str) -> TimelineEvent:
     if isinstance(trace, SendTrace):
         kind = MESSAGE_TYPES[trace.message_type] if trace.message_type in range(len(MESSAGE_TYPES)) else "?"
-        return Event(
+        return TimelineEvent(
             what="send",
             time=trace.time,
             group=trace.group,
@@ -74,7 +74,7 @@ def _produced(trace: SendTrace | EndTransactionTrace | RecallTrace, client: str)
             details=f"{kind} message of {trace.body_length} bytes to {trace.store_host or 'no broker'}",
         )
     if isinstance(trace, EndTransactionTrace):
-        return Event(
+        return TimelineEvent(
             what="transaction",
             time=trace.time,
             group=trace.group,
@@ -82,17 +82,19 @@ def _produced(trace: SendTrace | EndTransactionTrace | RecallTrace, client: str)
             result=_STATES.get(trace.state or "", trace.state),
             details="asked by the broker" if trace.from_check else "",
         )
-    return Event(what="recall", time=trace.time, group=trace.group, host=client, result=_success(done=trace.success))
+    return TimelineEvent(
+        what="recall", time=trace.time, group=trace.group, host=client, result=_success(done=trace.success)
+    )
 
 
 def _success(*, done: bool) -> str:
     return "success" if done else "failed"
 
 
-def _store(stored: Stored) -> Event:
+def _store(stored: Stored) -> TimelineEvent:
     message = stored.found.message
     address, port = message.store_host
-    return Event(
+    return TimelineEvent(
         what="store",
         time=message.store_timestamp,
         host=f"[{address}]:{port}" if ":" in address else f"{address}:{port}",
@@ -100,7 +102,7 @@ def _store(stored: Stored) -> Event:
     )
 
 
-def _consumed(reports: list[Reported]) -> Iterator[Event]:
+def _consumed(reports: list[Reported]) -> Iterator[TimelineEvent]:
     """Start and end events in pairs: both name the request, which may have had several messages."""
     ends = {(e.request_id, e.message_id): (e, r.client) for r in reports if isinstance(e := r.trace, ConsumeEndTrace)}
     for report in reports:
@@ -112,13 +114,13 @@ def _consumed(reports: list[Reported]) -> Iterator[Event]:
         yield _consume(None, end, client)
 
 
-def _consume(begin: ConsumeBeginTrace | None, end: ConsumeEndTrace | None, client: str) -> Event:
+def _consume(begin: ConsumeBeginTrace | None, end: ConsumeEndTrace | None, client: str) -> TimelineEvent:
     time = group = None
     if begin is not None:
         time, group = begin.time, begin.group
     elif end is not None:
         time, group = None if end.time is None else end.time - end.cost, end.group
-    return Event(
+    return TimelineEvent(
         what="consume",
         time=time,
         group=group,

@@ -1,0 +1,60 @@
+"""Saying on stderr what a command waits for, or does, once that has taken two seconds."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+SAID_AFTER_SECONDS: Final = 2.0
+_AGAIN_AFTER_SECONDS: Final = 10.0
+"""The same is not said more often."""
+_PAUSE: Final = 0.25
+
+
+class _Wait(NamedTuple):
+    what: str
+    began: float
+
+
+class Waits:
+    """Watches the waits of one program: a thread compares the clock with the innermost wait."""
+
+    def __init__(self) -> None:
+        self.seconds = SAID_AFTER_SECONDS
+        self._current: _Wait | None = None
+        self._said: dict[str, float] = {}
+        self._thread: threading.Thread | None = None
+
+    @contextlib.contextmanager
+    def during(self, what: str) -> Iterator[None]:
+        """Watch what is done within."""
+        former, self._current = self._current, _Wait(what, time.monotonic())
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._watch, name="waits", daemon=True)
+            self._thread.start()
+        try:
+            yield
+        finally:
+            self._current = former
+
+    def _watch(self) -> None:
+        while True:
+            time.sleep(_PAUSE)
+            wait = self._current
+            if wait is not None:
+                self._look_at(wait, time.monotonic())
+
+    def _look_at(self, wait: _Wait, now: float) -> None:
+        last = self._said.get(wait.what)
+        due = wait.began + self.seconds if last is None else last + _AGAIN_AFTER_SECONDS
+        if now >= due and now >= wait.began + self.seconds:
+            self._said[wait.what] = now
+            print(f"rocketwire: {wait.what} …", file=sys.stderr, flush=True)
+
+
+waits: Final = Waits()
+"""Those of this program."""
