@@ -1,10 +1,12 @@
-"""Apache's 4.9.7 administration tools, in a JVM of the host: DefaultMQAdminExt and the commands of `mqadmin`.
+"""Apache's administration tools, in a JVM of the host: the commands of `mqadmin`, and 4.9.7's DefaultMQAdminExt.
 
-The server's jars hold the tools and the client too; so all scenarios run there, and those of `java/tools` besides.
+The server's jars hold the tools and the client too; so all scenarios run there, and those of `java/mqadmin` besides;
+with 4.9.7 those of `java/tools` too.
 """
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -13,34 +15,44 @@ from compat_tests import artifacts, image
 from compat_tests.clients import JVM_FLAGS, Client, Programs
 
 VERSION: Final = "4.9.7"
-_SOURCES: Final = ("common", "v4", "tools")
+_SOURCES: Final = {"4.9.7": ("common", "v4", "mqadmin", "tools"), "5.5.0": ("common", "v5", "mqadmin")}
+VERSIONS: Final = tuple(_SOURCES)
+# Without it 5.x's logback tells of itself on the standard output.
+_SILENT: Final = """<configuration>
+  <statusListener class="org.apache.rocketmq.logging.ch.qos.logback.core.status.NopStatusListener"/>
+</configuration>
+"""
 
 
-def tools(folder: Path) -> Programs:
-    """The scenarios with the tools; what a command writes goes into `folder`."""
-    jars = artifacts.jars(VERSION, kind="server")
-    classes = artifacts.cached(f"classes/tools-{image.sources_digest()}", lambda target: _compile(jars, target))
+def tools(folder: Path, version: str = VERSION) -> Programs:
+    """The scenarios with the tools of a version; what a command writes goes into `folder`."""
+    jars = artifacts.jars(version, kind="server")
+    classes = artifacts.cached(
+        f"classes/tools-{version}-{image.sources_digest()}", lambda target: _compile(version, jars, target)
+    )
     java = artifacts.java()
     (folder / "conf").mkdir(exist_ok=True)
     (folder / "conf" / "logback_tools.xml").write_text("<configuration/>", "utf-8")  # mqadmin runs nothing without it
+    (folder / "conf" / "logback_5.xml").write_text(_SILENT, "utf-8")
 
-    def command(version: str, env: Mapping[str, str], name: str) -> list[str]:
-        del version, name  # there is one version, and no container
+    def command(_version: str, env: Mapping[str, str], name: str) -> list[str]:
+        del name  # of containers
         variables = [f"{key}={value}" for key, value in env.items()]
         options = [
             *JVM_FLAGS,
             f"-Duser.home={folder}",
             f"-Drocketmq.home.dir={folder}",
+            f"-Drmq.logback.configurationFile={folder / 'conf' / 'logback_5.xml'}",
             "-cp",
             artifacts.classpath(classes, jars),
         ]
         return ["env", "-C", str(folder), *variables, java, *options]
 
-    return Programs(description=f"on the host's JVM: the tools of {VERSION}", in_container=False, command=command)
+    return Programs(description=f"on the host's JVM: the tools of {version}", in_container=False, command=command)
 
 
-def _compile(jars: Path, target: Path) -> None:
-    sources = [path for folder in _SOURCES for path in (image.HERE / "java" / folder).glob("*.java")]
+def _compile(version: str, jars: Path, target: Path) -> None:
+    sources = [path for folder in _SOURCES[version] for path in (image.HERE / "java" / folder).glob("*.java")]
     options: list[str | Path] = ["-nowarn", "-Xlint:-options", "-encoding", "UTF-8", "-cp", f"{jars}/*", "-d", target]
     artifacts.run([artifacts.javac(), *options, *sources])
 
@@ -48,3 +60,31 @@ def _compile(jars: Path, target: Path) -> None:
 def mqadmin(client: Client, *args: str) -> list[str]:
     """What a command of the official tool prints, line by line."""
     return [str(event["text"]) for event in client.only("line", "Mqadmin", arg=args)]
+
+
+def printed(version: str, namesrv: str, folder: Path, *args: str) -> list[str]:
+    """What a command of the official tool of some version prints, line by line, in a JVM of its own.
+
+    Raises:
+        subprocess.CalledProcessError: it failed.
+    """
+    logback = folder / "conf" / "logback_tools.xml"
+    logback.parent.mkdir(parents=True, exist_ok=True)
+    logback.write_text("<configuration/>", "utf-8")
+    options = (
+        *JVM_FLAGS,
+        f"-Duser.home={folder}",
+        f"-Drocketmq.home.dir={folder}",
+        f"-Drocketmq.namesrv.addr={namesrv}",
+    )
+    command = [
+        artifacts.java(),
+        *options,
+        f"-Drmq.logback.configurationFile={logback}",
+        "-cp",
+        artifacts.classpath(artifacts.jars(version, kind="server")),
+        "org.apache.rocketmq.tools.command.MQAdminStartup",
+        *args,
+    ]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=True)
+    return done.stdout.splitlines()

@@ -177,37 +177,71 @@ def jars(version: str, *, kind: str = "client") -> Path:
     """
     if kind not in JAR_SETS:
         raise ArtifactError(f"no set of jars is called {kind!r}; there are {', '.join(JAR_SETS)}")
+    entry = _jars_entry(kind, version)
+    if not entry.is_dir():
+        fetch_jars([(kind, version)])
+    return entry
 
-    def fetch(target: Path) -> None:
-        ensure_programs({name: PACKAGES[name] for name in ("mvn", "java")})
-        with tempfile.TemporaryDirectory() as scratch:
-            pom = Path(scratch) / "pom.xml"
-            pom.write_text(_pom(JAR_SETS[kind], version), encoding="utf-8")
-            copy = f"-DoutputDirectory={target}"
-            run(["mvn", "-q", "-B", "-f", pom, _COPY_GOAL, "-DincludeScope=runtime", copy])
-        for artifact in JAR_SETS[kind]:
-            if not (target / f"{artifact}-{version}.jar").is_file():
-                raise ArtifactError(f"Maven brought no {artifact} {version}")
 
-    return cached(f"jars/{kind}-{version}", fetch)
+def fetch_jars(sets: Sequence[tuple[str, str]]) -> None:
+    """Fetch those of these sets (kind and version) that the cache has not, in one run of Maven.
+
+    Raises ArtifactError when Maven can't bring them.
+    """
+    ensure_programs({name: PACKAGES[name] for name in ("mvn", "java")})
+    with locked("jars"), tempfile.TemporaryDirectory(prefix=".jars-", dir=CACHE) as scratch:
+        missing = [each for each in sets if not _jars_entry(*each).is_dir()]
+        if not missing:  # another process may have fetched them meanwhile
+            return
+        _copy_jars(missing, Path(scratch))
+        for kind, version in missing:
+            fetched = Path(scratch) / "jars" / f"{kind}-{version}"
+            for artifact in JAR_SETS[kind]:
+                if not (fetched / f"{artifact}-{version}.jar").is_file():
+                    raise ArtifactError(f"Maven brought no {artifact} {version}")
+            entry = _jars_entry(kind, version)
+            entry.parent.mkdir(exist_ok=True)
+            fetched.rename(entry)
+
+
+def _jars_entry(kind: str, version: str) -> Path:
+    return CACHE / "jars" / f"{kind}-{version}"
+
+
+def _copy_jars(sets: Sequence[tuple[str, str]], folder: Path) -> None:
+    """Copy the jars of each set into `folder`/jars/KIND-VERSION: a Maven project of one module a set."""
+    for kind, version in sets:
+        module = folder / f"{kind}-{version}"
+        module.mkdir()
+        dependencies = "".join(
+            f"<dependency><groupId>org.apache.rocketmq</groupId><artifactId>{artifact}</artifactId>"
+            f"<version>{version}</version></dependency>"
+            for artifact in JAR_SETS[kind]
+        )
+        (module / "pom.xml").write_text(_pom(module.name, f"<dependencies>{dependencies}</dependencies>"), "utf-8")
+    modules = "".join(f"<module>{kind}-{version}</module>" for kind, version in sets)
+    pom = folder / "pom.xml"
+    pom.write_text(_pom("all", f"<modules>{modules}</modules>"), "utf-8")
+    copy = f"-DoutputDirectory={folder}/jars/${{project.artifactId}}"
+    # A short life: start fast.
+    options = f"{os.environ.get('MAVEN_OPTS', '')} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    run(
+        ["mvn", "-q", "-B", "-f", pom, _COPY_GOAL, "-DincludeScope=runtime", copy],
+        env={**os.environ, "MAVEN_OPTS": options},
+    )
+
+
+def _pom(name: str, content: str) -> str:
+    """A Maven project that is not built."""
+    return (
+        f"<project><modelVersion>4.0.0</modelVersion><groupId>rocketwire</groupId><artifactId>{name}</artifactId>"
+        f"<version>1</version><packaging>pom</packaging>{content}</project>"
+    )
 
 
 def classpath(*entries: Path) -> str:
     """A Java class path: of a directory of jars all its jars, of any other entry the entry."""
     return ":".join(f"{entry}/*" if any(entry.glob("*.jar")) else str(entry) for entry in entries)
-
-
-def _pom(artifacts: Sequence[str], version: str) -> str:
-    """The smallest Maven project that depends on `artifacts` of RocketMQ `version`."""
-    dependencies = "".join(
-        f"<dependency><groupId>org.apache.rocketmq</groupId><artifactId>{artifact}</artifactId>"
-        f"<version>{version}</version></dependency>"
-        for artifact in artifacts
-    )
-    return (
-        "<project><modelVersion>4.0.0</modelVersion><groupId>rocketwire</groupId><artifactId>fetch</artifactId>"
-        f"<version>1</version><packaging>pom</packaging><dependencies>{dependencies}</dependencies></project>"
-    )
 
 
 def java() -> str:
@@ -275,10 +309,10 @@ def _go_env() -> dict[str, str]:
 def install() -> None:
     """Fetch everything the compatibility tests need; raises ArtifactError at the first thing that can't be had."""
     ensure_programs(PACKAGES)
-    for version in CLIENT_VERSIONS:
-        print(f"client {version}: {jars(version)}", flush=True)
-    for version in SERVER_VERSIONS:
-        print(f"server {version}: {jars(version, kind='server')}", flush=True)
+    sets = [("client", version) for version in CLIENT_VERSIONS] + [("server", version) for version in SERVER_VERSIONS]
+    fetch_jars(sets)
+    for kind, version in sets:
+        print(f"{kind} {version}: {jars(version, kind=kind)}", flush=True)
     print(f"Go client {GO_VERSION}: {go_module()}", flush=True)
     from compat_tests import clients, image  # they build on this module
 

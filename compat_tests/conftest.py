@@ -31,6 +31,28 @@ _SWIFT: Final = {
     "enablePropertyFilter": "true",
 }
 
+#: The files that take most of the time, longest first. A worker that came to one of them last would keep the other one
+#: waiting. That of the README comes behind that of the fresh machine, since both need the README's ports.
+_LONG: Final = (
+    "test_fresh_machine",
+    "test_store_round_trip",
+    "test_acl",
+    "test_file_formats",
+    "test_looking_into_a_store",
+    "test_transactions",
+    "test_lifetime",
+    "test_readme",
+    "test_offsets",
+    "test_killed_server",
+    "test_store_repair",
+    "test_timer_round_trip",
+    "test_command_line",
+    "test_push_consumer",
+    "test_header_variants",
+    "test_store_verify",
+    "test_online",
+)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add --target and --clients."""
@@ -43,6 +65,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--clients", choices=("auto", "container", "host"), default="auto", help="where the Java clients run"
     )
+
+
+@pytest.hookimpl(trylast=True)  # behind pytest-randomly
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest; `--no-loadscope-reorder` lets xdist keep this order."""
+    places = {name: place for place, name in enumerate(_LONG)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
 
 
 def programs_of(config: pytest.Config) -> Programs:

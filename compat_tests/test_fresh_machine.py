@@ -48,7 +48,7 @@ def pip_environment() -> dict[str, str]:
     for line in listed.stdout.splitlines():
         name, _, value = line.partition("=")
         scope, _, key = name.partition(".")
-        if scope in {"global", "install", ":env:"}:
+        if scope in {"global", "install", ":env:"} and key != "no-compile":  # tox's, for its own environments
             settings[f"PIP_{key.upper().replace('-', '_')}"] = value.strip("'\"")
     return settings
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests import artifacts
+from compat_tests import artifacts, remoting
 from compat_tests.clients import Client, Clients, events
 from compat_tests.endpoints import Endpoint
 from compat_tests.messages import Event, Outgoing, assert_each_once
@@ -112,3 +112,17 @@ def test_a_go_batch_is_refused(
     assert done.returncode == 1
     assert '""' in done.stderr or "''" in done.stderr
     assert java.only("received", "PullAll", topic=topic, group=unique("g")) == []
+
+
+def test_its_admin_client_deletes_a_topic(
+    program: Path, endpoint: Endpoint, clients: Clients, unique: Callable[[str], str]
+) -> None:
+    """It does not look at the answers' codes, so the topic is looked for afterwards."""
+    topic = unique("Doomed")
+    Client(clients=clients, version="4.9.7", namesrv=endpoint.namesrv).run("CreateTopic", topic=topic, queues=1)
+    assert remoting.broker_addresses(endpoint.namesrv, topic)
+    assert events(run_go(program, "delete", endpoint.namesrv, topic, endpoint.broker), "deleted")
+    assert not remoting.broker_addresses(endpoint.namesrv, topic)
+    offset: dict[str, str | int] = {"topic": topic, "queueId": 0, "consumerGroup": "G", "queueOffset": 0}
+    how = {"maxMsgNums": 1, "sysFlag": 4, "commitOffset": 0, "suspendTimeoutMillis": 0, "subVersion": 0}
+    assert remoting.request(endpoint.broker, 11, {**offset, **how, "subscription": "*"}).code == 17

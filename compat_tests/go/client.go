@@ -4,6 +4,7 @@
 //	client batch NAMESRV TOPIC COUNT         one batch of COUNT messages
 //	client push NAMESRV TOPIC GROUP COUNT    a push consumer takes COUNT messages, and fails them as often as they say
 //	client pull NAMESRV TOPIC BROKER QUEUE   a pull consumer reads one queue to its end
+//	client delete NAMESRV TOPIC BROKER       the admin client deletes a topic; BROKER is an address
 package main
 
 import (
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/apache/rocketmq-client-go/v2"
+	"github.com/apache/rocketmq-client-go/v2/admin"
 	"github.com/apache/rocketmq-client-go/v2/consumer"
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 	"github.com/apache/rocketmq-client-go/v2/producer"
@@ -175,6 +177,14 @@ func pull(namesrv, topic, broker string, queue int) {
 	check(c.Shutdown())
 }
 
+func remove(namesrv, topic, broker string) {
+	tool, err := admin.NewAdmin(admin.WithResolver(primitive.NewPassthroughResolver([]string{namesrv})))
+	check(err)
+	defer tool.Close()
+	check(tool.DeleteTopic(context.Background(), admin.WithTopicDelete(topic), admin.WithBrokerAddrDelete(broker)))
+	print(map[string]interface{}{"event": "deleted"})
+}
+
 func main() {
 	rlog.SetLogLevel("error")
 	switch args := os.Args[2:]; os.Args[1] {
@@ -184,6 +194,8 @@ func main() {
 		batch(args[0], args[1], number(args[2]))
 	case "push":
 		push(args[0], args[1], args[2], number(args[3]))
+	case "delete":
+		remove(os.Args[2], os.Args[3], os.Args[4])
 	case "pull":
 		pull(args[0], args[1], args[2], number(args[3]))
 	}

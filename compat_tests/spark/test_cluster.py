@@ -1,4 +1,4 @@
-"""The data source on a cluster of several processes, submitted with the commands of docs/spark.md.
+"""The data source on a cluster of several processes, submitted with the commands of docs/spark-guide.md.
 
 The executors' own Python has what those commands presume, and nothing of rocketwire.
 """
@@ -111,8 +111,8 @@ def required_by(names: list[str], folder: Path) -> set[str]:
 
 
 def section() -> str:
-    """What docs/spark.md says of clusters."""
-    page = (ROOT / "docs" / "spark.md").read_text("utf-8")
+    """What docs/spark-guide.md says of clusters."""
+    page = (ROOT / "docs" / "spark-guide.md").read_text("utf-8")
     return page.partition("\n## On a cluster\n")[2].partition("\n## ")[0]
 
 

@@ -123,7 +123,7 @@ public final class Clients {
     }
 
     /** Whether a client's shutdown is in that of its threads and connections, which comes last. */
-    private static boolean hasLeft(Thread leaving) {
+    static boolean hasLeft(Thread leaving) {
         return Arrays.stream(leaving.getStackTrace())
             .anyMatch(at -> at.getClassName().endsWith(".MQClientInstance") && at.getMethodName().equals("shutdown"));
     }

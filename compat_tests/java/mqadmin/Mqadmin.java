@@ -1,0 +1,63 @@
+package compat;
+
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.lang.reflect.Field;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import org.apache.rocketmq.tools.command.MQAdminStartup;
+
+/**
+ * A command of the official tool, as `mqadmin` runs it: its output line by line, and of what it writes to the standard error those lines
+ * that name an exception.
+ */
+public final class Mqadmin implements Scenario {
+    @Override
+    public void run(Request in, Out out) throws Exception {
+        System.setProperty("rocketmq.namesrv.addr", in.text("namesrv"));
+        ByteArrayOutputStream printed = new ByteArrayOutputStream();
+        ByteArrayOutputStream errors = new ByteArrayOutputStream();
+        PrintStream out0 = System.out;
+        PrintStream err0 = System.err;
+        System.setOut(new PrintStream(printed, true, "UTF-8"));
+        System.setErr(new PrintStream(errors, true, "UTF-8"));
+        try {
+            String[] args = in.all("arg").toArray(new String[0]);
+            forget();
+            Thread command = new Thread(() -> MQAdminStartup.main0(args, null), "mqadmin");
+            command.start();
+            while (command.isAlive()) {
+                if (Clients.hasLeft(command)) {
+                    command.interrupt(); // 5.x waits up to 3 s for its threads; only then a command tells of its failure
+                }
+                command.join(10);
+            }
+        } finally {
+            System.setOut(out0);
+            System.setErr(err0);
+        }
+        for (String line : lines(printed)) {
+            out.event("line").put("text", line).print();
+        }
+        for (String line : lines(errors)) {
+            if (line.matches("(Caused by: )?[a-z][A-Za-z0-9.]*(Exception|Error)\\b.*")) {
+                out.event("error").put("text", line).print();
+            }
+        }
+        err0.print(new String(errors.toByteArray(), StandardCharsets.UTF_8));
+    }
+
+    /** Has the tool make its commands anew: they keep clients that have been shut down. */
+    private static void forget() throws Exception {
+        for (Field field : MQAdminStartup.class.getDeclaredFields()) {
+            if (List.class.isAssignableFrom(field.getType())) {
+                field.setAccessible(true);
+                ((List<?>) field.get(null)).clear();
+            }
+        }
+    }
+
+    private static String[] lines(ByteArrayOutputStream bytes) {
+        return new String(bytes.toByteArray(), StandardCharsets.UTF_8).split("\n");
+    }
+}

@@ -1,0 +1,1 @@
+"""The commands of `mqadmin`, run against Apache's broker and against rocketwire."""

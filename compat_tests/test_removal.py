@@ -1,0 +1,131 @@
+"""Deletion of topics and groups, and the name server's administration: `mqadmin` prints the same as of Apache's 4.9.7.
+
+One script runs with the tools of 4.9.7 and 5.5.0 on rocketwire and on Apache's name server and broker of 4.9.7.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from compat_tests import remoting
+from compat_tests.endpoints import Apache, Endpoint, Rocketwire, running
+from compat_tests.mqadmin_tool import Mqadmin
+
+Fields = Mapping[str, str | int]
+DELETE_TOPIC: Final = 215
+COMMIT: Final = 15
+COMMITTED: Final = 14
+MAX_OFFSET: Final = 30
+PULL: Final = 11
+SEND: Final = 10
+_CLUSTER: Final = ("-c", "DefaultCluster")
+_CONFIG: Final = "getNamesrvConfig"
+_SCRIPT: Final = (
+    # First: Apache's broker registers all of its topics anew within 30 s of a deletion, and when it has run for 60 s.
+    ("wipeWritePerm", "-b", "broker-a"),
+    ("topicRoute", "-t", "TBW102"),
+    ("addWritePerm", "-b", "broker-a"),
+    ("topicRoute", "-t", "TBW102"),
+    ("wipeWritePerm", "-b", "nobody"),
+    # Apache's default is false.
+    ("updateNamesrvConfig", "-k", "orderMessageEnable", "-v", "false"),
+    ("updateTopic", *_CLUSTER, "-t", "Doomed"),
+    ("deleteTopic", *_CLUSTER, "-t", "Doomed"),
+    ("topicRoute", "-t", "Doomed"),
+    ("deleteTopic", *_CLUSTER, "-t", "Doomed"),
+    ("deleteTopic", *_CLUSTER, "-t", "TBW102"),
+    ("updateSubGroup", *_CLUSTER, "-g", "G"),
+    ("updateTopic", *_CLUSTER, "-t", "%RETRY%G"),
+    ("deleteSubGroup", *_CLUSTER, "-g", "G"),
+    ("topicList",),
+    (_CONFIG,),
+    ("updateNamesrvConfig", "-k", "serverWorkerThreads", "-v", "9"),
+    (_CONFIG,),
+    ("updateNamesrvConfig", "-k", "unknownKey", "-v", "9"),
+    ("updateNamesrvConfig", "-k", "kvConfigPath", "-v", "/elsewhere"),
+)
+_MANY: Final = re.compile("OK, [1-9][0-9]*")
+_SORTED: Final = {"topicList", _CONFIG}
+"""Commands that print in the order of a hash table."""
+
+
+def printed(tool: Mqadmin, endpoint: Endpoint) -> list[tuple[tuple[str, ...], list[str]]]:
+    """What each command of the script prints."""
+    found = []
+    for command, lines in zip(_SCRIPT, tool.run(endpoint.namesrv, _SCRIPT), strict=True):
+        # A broker that has run for a minute has the topics of transactions.
+        shown = [_MANY.sub("OK, MANY", line) for line in lines if not line.startswith("RMQ_SYS_TRANS_")]
+        found.append((command, sorted(shown) if command[0] in _SORTED else shown))
+    return found
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> Iterator[tuple[Endpoint, Endpoint]]:
+    """Rocketwire, and Apache's of 4.9.7."""
+    with (
+        running(Rocketwire(tmp_path / "ours")) as ours,
+        running(Apache(tmp_path / "apache", version="4.9.7")) as apache,
+    ):
+        yield ours, apache
+
+
+@pytest.mark.parametrize("version", ["4.9.7", "5.5.0"])
+def test_mqadmin_prints_the_same(both: tuple[Endpoint, Endpoint], version: str, tmp_path: Path) -> None:
+    ours, apache = both
+    tool = Mqadmin(version, tmp_path / "tool")
+    expected = printed(tool, apache)
+    assert any("delete topic [Doomed] from NameServer success." in lines for _, lines in expected)
+    assert printed(tool, ours) == expected
+
+
+def _send(broker: str, topic: str) -> int:
+    """Send a message, and return its queue offset."""
+    fields: Fields = {
+        "producerGroup": "P",
+        "topic": topic,
+        "defaultTopic": "TBW102",
+        "defaultTopicQueueNums": 1,
+        "queueId": 0,
+    }
+    more: Fields = {
+        "sysFlag": 0,
+        "bornTimestamp": 1,
+        "flag": 0,
+        "properties": "",
+        "reconsumeTimes": 0,
+        "unitMode": "false",
+    }
+    answer = remoting.request(broker, SEND, {**fields, **more}, b"x")
+    assert answer.code == 0
+    return int(answer.fields["queueOffset"])
+
+
+def _pull(broker: str, topic: str, offset: int, *, hold: int = 0) -> remoting.Answer:
+    where: Fields = {"consumerGroup": "G", "topic": topic, "queueId": 0, "queueOffset": offset, "maxMsgNums": 32}
+    how: Fields = {"sysFlag": 6 if hold else 4, "commitOffset": 0, "suspendTimeoutMillis": hold, "subscription": "*"}
+    return remoting.request(broker, PULL, {**where, **how, "subVersion": 0, "expressionType": "TAG"})
+
+
+def test_deleting_survives_a_kill(tmp_path: Path) -> None:
+    """Apache's broker makes the queues of a deleted topic again after a kill."""
+    with running(Rocketwire(tmp_path)) as endpoint:
+        broker = endpoint.broker
+        assert [_send(broker, "Doomed") for _ in range(5)] == list(range(5))
+        assert [_send(broker, "Kept") for _ in range(5)] == list(range(5))
+        committed: Fields = {"consumerGroup": "G", "topic": "Doomed", "queueId": 0}
+        remoting.request(broker, COMMIT, {**committed, "commitOffset": 3})
+        time.sleep(6)  # it is saved
+        assert remoting.request(broker, DELETE_TOPIC, {"topic": "Doomed"}).code == 0
+        for life in range(3):
+            endpoint.kill()
+            endpoint.start()
+            assert _pull(broker, "Doomed", 0).code == (0 if life else 17)
+            assert remoting.request(broker, COMMITTED, committed).fields.get("offset") == "0"
+            assert remoting.request(broker, MAX_OFFSET, {"topic": "Kept", "queueId": 0}).fields["offset"] == "5"
+            assert _send(broker, "Doomed") == life
